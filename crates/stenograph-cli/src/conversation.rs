@@ -8,7 +8,7 @@ use stenograph::format::Format;
 use stenograph::ledger::{Calls, Counting, LedgerBuilder};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
-use stenograph_store::recall::Recall;
+use stenograph_store::event_cache::EventCache;
 use stenograph_store::{Passes, Source, folder, subagent_files};
 
 use crate::error::CommandError;
@@ -28,7 +28,7 @@ enum From {
     /// One source.
     Input(Box<Input>),
     /// Several files that are one conversation.
-    Parts(folder::Parts),
+    Parts(folder::RecordingParts),
 }
 
 /// Whether a long way through a source is shown. What is written meanwhile would run through a bar.
@@ -202,10 +202,10 @@ impl Conversation {
     }
 
     /// Finds its events again.
-    pub fn recall(&self) -> Recall {
+    pub fn event_cache(&self) -> EventCache {
         match &self.from {
-            From::Input(input) => Recall::over(&input.source, input.format),
-            From::Parts(_) => Recall::default(),
+            From::Input(input) => EventCache::new(&input.source, input.format),
+            From::Parts(_) => EventCache::default(),
         }
     }
 }

@@ -8,8 +8,8 @@ use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable, Way};
 use stenograph::format::Format;
 use stenograph::model::Event;
 use stenograph::text::quote;
-use stenograph_store::edit::{FileEdit, FileState, StateOf};
-use stenograph_store::undo::{self, UndoStep, Undone};
+use stenograph_store::edit::{FileEdit, FileState, FileStateBuilder};
+use stenograph_store::undo::{self, UndoOutcome, UndoStep};
 use stenograph_store::{Passes, Place, Problem, Source, Spool};
 
 use crate::error::{CommandError, Status};
@@ -172,7 +172,7 @@ impl Target {
             output.flush()?;
             return Ok(Written::default());
         };
-        let mut file = Stated { out: file, state: StateOf::default() };
+        let mut file = Stated { out: file, state: FileStateBuilder::default() };
         io::copy(&mut *result.reread()?, &mut file)?;
         let undo = if self.reversible { Some(keep(path, subject, &file.state.state(), by)?) } else { None };
         file.out.commit()?;
@@ -194,7 +194,7 @@ impl Target {
 /// Something that is written, with its fingerprint.
 struct Stated<W> {
     out: W,
-    state: StateOf,
+    state: FileStateBuilder,
 }
 
 impl<W: Write> Write for Stated<W> {
@@ -214,7 +214,7 @@ fn keep(path: &Path, subject: &mut Subject, after: &FileState, by: &str) -> Resu
     let source = &mut subject.input.source;
     let before = FileState::of(&mut *source.pass()?)?;
     let step = UndoStep { before: &before, after, by };
-    Ok(undo::keep(path, &step, &mut *source.pass()?)?)
+    Ok(undo::save_undo(path, &step, &mut *source.pass()?)?)
 }
 
 /// Changes the file itself. What it was is on disk before the file is touched.
@@ -235,7 +235,7 @@ fn replace(subject: &Subject, edit: &FileEdit, result: &mut Spool, by: &str) -> 
 pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let name = path.display();
     match undo::undo(path)? {
-        Undone::Restored { size, appended, by } => {
+        UndoOutcome::Restored { size, appended, by } => {
             if json {
                 let path = quote(&name.to_string());
                 let by = quote(&by);
@@ -250,7 +250,7 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
             }
             Ok(Status::Done)
         }
-        Undone::AsItWas => {
+        UndoOutcome::AlreadyRestored => {
             if json {
                 output.line(&nothing_undone(path))?;
             } else {
@@ -258,22 +258,24 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
             }
             Ok(Status::Done)
         }
-        Undone::Nothing if path.symlink_metadata().is_err() => {
+        UndoOutcome::Nothing if path.symlink_metadata().is_err() => {
             Err(CommandError::new(format!("{name}: no such file or folder")).hint("check the spelling of the path"))
         }
-        Undone::Nothing => {
+        UndoOutcome::Nothing => {
             if json {
                 output.line(&nothing_undone(path))?;
             }
             Err(CommandError::nothing(format!("{name}: nothing is kept that could be undone"))
                 .hint("what was edited with --in-place or --reversible can be undone; the undo file stands beside it"))
         }
-        Undone::Changed => Err(CommandError::new(format!("{name}: was changed since it was edited: nothing was done"))
-            .hint(
-                "lines appended since would have been kept; zstd -d reads what follows the first line of the undo file",
-            )),
-        Undone::Damaged { path } => Err(CommandError::new(format!("{}: is damaged: nothing was done", path.display()))
-            .hint("look for another copy of the file")),
+        UndoOutcome::Changed => Err(CommandError::new(format!(
+            "{name}: was changed since it was edited: nothing was done"
+        ))
+        .hint("lines appended since would have been kept; zstd -d reads what follows the first line of the undo file")),
+        UndoOutcome::Damaged { path } => {
+            Err(CommandError::new(format!("{}: is damaged: nothing was done", path.display()))
+                .hint("look for another copy of the file"))
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use stenograph::Registry;
 use stenograph::format::{Format, Want};
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
-use stenograph_store::discover::{self, place_of};
-use stenograph_store::folder::{self, Parts};
+use stenograph_store::discover::{self, path_hints};
+use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::index::catalogue::SourceRow;
-use stenograph_store::index::{Held, Store};
+use stenograph_store::index::{SourceLocation, Store};
 use stenograph_store::layouts::passed_over;
 use stenograph_store::source_file::{Confidence, Recognized};
 use stenograph_store::{Error, Passes, Place, Problem, Source};
@@ -47,7 +47,7 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
 
 /// The files that make up what is recorded at this path, if there are several or it is a folder. A damaged file in whose place another is
 /// read is mentioned.
-pub fn parts(path: &Path, output: &mut Output<'_>) -> Option<Parts> {
+pub fn parts(path: &Path, output: &mut Output<'_>) -> Option<RecordingParts> {
     let parts = folder::parts(path)?;
     for warning in passed_over(path) {
         output.say(&format!("note: {}: {}", warning.path.display(), warning.text));
@@ -77,7 +77,7 @@ pub fn open_known(
             .hint("steno index keeps what it reads from now on"),
         _ => error.into(),
     })?;
-    if held == Held::InArchive {
+    if held == SourceLocation::InArchive {
         output.say(&format!("{name} is gone; this is what was kept of it"));
     }
     let format = match from {
@@ -129,7 +129,7 @@ pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
 
 fn recognized(source: &Source) -> Result<Recognized, CommandError> {
     let place = source.place();
-    let named = if let Place::Path(path) = place { place_of(path) } else { discover::Named::default() };
+    let named = if let Place::Path(path) = place { path_hints(path) } else { discover::PathHints::default() };
     match source.recognize(&named) {
         Some(Recognized { confidence: Confidence::Tied, .. }) => {
             let names: Vec<&str> =

@@ -34,10 +34,10 @@ pub fn last_shown(
 ) -> Result<(Last<String>, RepeatQueue<String>), CommandError> {
     let mut asked = most.saturating_add(BEHIND);
     loop {
-        let Last { kept, notes, torn, gave_up } = follow.last(asked, last_line, shown)?;
-        let is_all = kept.len() < asked || gave_up.is_some();
+        let Last { events, notes, torn, gave_up } = follow.last(asked, last_line, shown)?;
+        let is_all = events.len() < asked || gave_up.is_some();
         let (mut queue, mut texts, mut first) = (RepeatQueue::default(), VecDeque::new(), 0);
-        for (number, (words, text)) in kept.into_iter().enumerate() {
+        for (number, (words, text)) in events.into_iter().enumerate() {
             if number == BEHIND {
                 first = texts.len();
             }
@@ -46,7 +46,7 @@ pub fn last_shown(
                 texts.extend((is_repeat == IsRepeat::No).then_some(text));
             }
         }
-        while last_line == LastLine::Given
+        while last_line == LastLine::Include
             && let Some((text, is_repeat)) = queue.take()
         {
             texts.extend((is_repeat == IsRepeat::No).then_some(text));
@@ -54,7 +54,7 @@ pub fn last_shown(
         if is_all || texts.len() - first >= most {
             texts.drain(..texts.len().saturating_sub(most));
             let gave_up = gave_up.filter(|_| texts.len() < most);
-            return Ok((Last { kept: texts, notes, torn, gave_up }, queue));
+            return Ok((Last { events: texts, notes, torn, gave_up }, queue));
         }
         asked = asked.saturating_mul(2);
     }

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use stenograph_store::discover::{FileId, Found, discover};
-use stenograph_store::folder::{self, Parts};
+use stenograph_store::discover::{FileId, FoundFile, discover};
+use stenograph_store::folder::{self, RecordingParts};
 
 use crate::error::CommandError;
 use crate::home::Root;
@@ -18,7 +18,7 @@ pub fn file(path: &Path) -> PathBuf {
 }
 
 /// The part that was written last.
-fn newest(parts: &Parts) -> Option<PathBuf> {
+fn newest(parts: &RecordingParts) -> Option<PathBuf> {
     let modified = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
     parts.files().iter().max_by_key(|path| modified(path)).cloned()
 }
@@ -131,7 +131,7 @@ impl Processes {
 }
 
 /// The files that agents have written, the newest first.
-pub fn files(root: &Root) -> Result<Vec<Found>, CommandError> {
+pub fn files(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
     if let Some(root) = root.given()
         && !root.is_dir()
     {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stenograph::convert;
 use stenograph_store::Source;
-use stenograph_store::index::Watch;
+use stenograph_store::index::RunObserver;
 
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -123,8 +123,8 @@ impl Bar {
     }
 }
 
-impl Watch for Bar {
-    fn progress(&mut self, at: &stenograph_store::index::Progress) {
+impl RunObserver for Bar {
+    fn progress(&mut self, at: &stenograph_store::index::IndexProgress) {
         let bar = self.progress.get_or_insert_with(|| Progress::rate(self.what, at.bytes));
         bar.at(at.bytes_done);
     }
@@ -133,7 +133,7 @@ impl Watch for Bar {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn waits_for(&mut self, holder: Option<u32>) {
+    fn waiting_for_lock(&mut self, holder: Option<u32>) {
         let holder = holder.map_or_else(|| "another process".to_owned(), |holder| format!("process {holder}"));
         let _ = writeln!(io::stderr(), "note: waiting for {holder}, which is writing to the index");
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use stenograph::text::quote;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::Project;
+use stenograph_store::index::catalogue::ProjectRow;
 
 use crate::error::CommandError;
 use crate::home::Root;
@@ -66,7 +66,7 @@ impl Where {
             places.projects.extend(catalogue.project_roots()?);
         }
         places.folders.extend(store.added_folders()?);
-        places.passed_over.push(store.folder().to_owned());
+        places.excluded.push(store.folder().to_owned());
         Ok(places)
     }
 }
@@ -113,7 +113,7 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// A project in JSON, in the one shape that all commands give it.
-pub fn project_json(project: Option<&Project>) -> String {
+pub fn project_json(project: Option<&ProjectRow>) -> String {
     let Some(project) = project else { return "null".to_owned() };
     let remote = project.remote.as_deref().map_or_else(|| "null".to_owned(), quote);
     format!("{{\"name\":{},\"root\":{},\"remote\":{remote}}}", quote(&project.name), quote(&project.root))

@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stenograph::query::{Query, Today};
-use stenograph_store::archive::{Archive, ArchiveWriter, Which};
+use stenograph_store::archive::{Archive, ArchiveWriter, WhichVersion};
 use stenograph_store::discover::Places;
 use stenograph_store::files::Disk;
-use stenograph_store::index::search::{Depth, Order, Request};
-use stenograph_store::index::{Keep, Nobody, Plan, Report, Scope, Store, run};
+use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
+use stenograph_store::index::{Archiving, IndexPlan, IndexReport, IndexScope, NoObserver, Store, run};
 use tempfile::TempDir;
 
 /// How many cases there are at least.
@@ -65,12 +65,19 @@ fn make_home(home: &Path) {
     }
 }
 
-fn index(store: &Path, home: &Path) -> Result<Report, stenograph_store::Error> {
+fn index(store: &Path, home: &Path) -> Result<IndexReport, stenograph_store::Error> {
     let places = Places::below(home.to_owned());
     // Far in the future, so that no file was changed just now.
     let now = 4_000_000_000_000_000_000;
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::Yes, memory: 128 << 20, threads: 1, now };
-    run(&Store::new(store), &plan, &mut Nobody)
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::Yes,
+        memory: 128 << 20,
+        threads: 1,
+        now,
+    };
+    run(&Store::new(store), &plan, &mut NoObserver)
 }
 
 /// What a store answers: each answer by its name.
@@ -117,11 +124,11 @@ fn find(store: &Store, query: &str) -> Result<String, stenograph_store::Error> {
     let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
     let query = Query::parse(query, &today).unwrap();
     let mut searcher = store.searcher()?;
-    let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 10_000, within: None };
+    let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 10_000, within: None };
     let answer = searcher.find(&request)?;
     let mut found = vec![String::new(); answer.hits.len()];
     let mut absent = None;
-    searcher.read_each(&answer.hits, Depth::Texts, &mut |at, read| match read {
+    searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, read| match read {
         Ok((_, entry)) => found[at] = format!("{:?} {}", answer.hits[at].time, entry.pieces().join(" ")),
         Err(reason) => absent = Some(reason),
     })?;
@@ -145,7 +152,7 @@ fn archive(folder: &Path) -> Result<String, String> {
     let mut kept = Vec::new();
     for copy in archive.copies() {
         let mut bytes = String::new();
-        let mut reader = archive.read(copy.id, Which::Last, 0).map_err(|error| error.to_string())?;
+        let mut reader = archive.read(copy.id, WhichVersion::Last, 0).map_err(|error| error.to_string())?;
         reader.read_to_string(&mut bytes).map_err(|error| error.to_string())?;
         kept.push(format!("{:?} {bytes}", copy.path.file_name()));
     }

@@ -1,5 +1,5 @@
-//! A small agent that records itself: it asks a model, runs the tools the model asks for, and every step is durable before the next
-//! one begins. The model here is three fixed answers, so that the example runs anywhere:
+//! A small agent that records itself: it calls a model, runs the tools that the model asks for, and every step is durable
+//! before the next one begins. The model here is three fixed answers, so that the example runs anywhere:
 //!
 //! ```sh
 //! cargo run -p stenograph-store --example agent -- steno run.steno.jsonl
@@ -10,7 +10,7 @@
 use std::path::PathBuf;
 
 use stenograph::model::{Body, Content, Event, Input, Role, Usage};
-use stenograph_store::journal::End;
+use stenograph_store::journal::RecordingEnd;
 use stenograph_store::layouts::{Environment, Target, layout_named};
 use stenograph_store::{Error, Recorder};
 
@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = Target { path: Some(PathBuf::from(path)), ..Target::default() };
     let recorder = Recorder::open(layout, &target, Environment::default())?;
     let end = match run(&recorder, "Which files are here?") {
-        Ok(()) => End::Completed,
-        Err(error) => End::Failed(error.to_string()),
+        Ok(()) => RecordingEnd::Completed,
+        Err(error) => RecordingEnd::Failed(error.to_string()),
     };
     let kept = recorder.finish(&end)?;
     for path in kept.files {
@@ -44,7 +44,7 @@ fn run(recorder: &Recorder, question: &str) -> Result<(), Error> {
             Answer::Wants { call, tool, input } => {
                 let body =
                     Body::ToolCall { call: Some(call.into()), name: tool.into(), input: Input::Json(input.into()) };
-                // The call is on record before the tool runs: after a crash it is known what was about to happen.
+                // The call is recorded before the tool runs: after a crash it is known what was about to happen.
                 recorder.append(&Event::new(body))?;
                 let (content, error) = run_tool(tool);
                 let body = Body::ToolResult {
@@ -69,7 +69,7 @@ enum Answer {
     Says(&'static str),
 }
 
-/// A real agent asks a model here.
+/// A real agent calls a model here.
 fn ask_model(turn: usize) -> Answer {
     match turn {
         0 => Answer::Wants { call: "call-1", tool: "list_files", input: r#"{"path":"."}"# },

@@ -1,4 +1,4 @@
-//! Keeps every file below a folder in a fresh archive, and says what it cost: for choosing how pieces are cut and compressed.
+//! Archives every file below a folder in a new archive and prints the cost: for choosing how pieces are cut and compressed.
 //!
 //! `cargo run --release -p stenograph-store --example keep -- FOLDER`
 

@@ -1,6 +1,6 @@
-//! A disk that is confined to some folders. A journal is a file that anybody may have made: whatever its header says, completing
-//! it reads and writes inside the folders that the user named and nowhere else, and follows no link out of them. This is the one
-//! place that decides whether a path that came from a file may be used.
+//! A disk that is confined to some folders. Anyone may have written a journal: whatever its header says, completing it reads
+//! and writes only inside the folders that the user named, and follows no link out of them. Only this file decides whether a
+//! path that came from a file may be used.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::{Error, Problem};
 use crate::files::{FileMode, Files, OpenFile};
 
-/// A disk on which only what is inside some folders can be reached.
+/// A disk on which only paths inside some folders are accessible.
 #[derive(Debug)]
 pub struct Confined {
     files: Arc<dyn Files>,
@@ -18,7 +18,7 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// The disk, confined to these folders. A folder that does not exist yet is confined to where it would be.
+    /// The disk, confined to these folders. A folder that does not exist yet is confined to its future path.
     pub fn to(files: &Arc<dyn Files>, roots: &[PathBuf]) -> Arc<dyn Files> {
         let roots = roots.iter().filter_map(|root| real_path(root)).collect();
         Arc::new(Confined { files: Arc::clone(files), roots })
@@ -33,7 +33,7 @@ impl Confined {
         if is_inside && is_plain(path) { Ok(path) } else { Err(Error::about(path, Problem::Outside).into()) }
     }
 
-    /// A folder may also be one of those that the disk is confined to, or lead to one.
+    /// The same for a folder, which may also be one of the roots or lead to one.
     fn folder_inside<'p>(&self, folder: &'p Path) -> io::Result<&'p Path> {
         let whole = real_path(folder);
         let is_inside =
@@ -42,12 +42,12 @@ impl Confined {
     }
 }
 
-/// Whether nothing is there, or a file or folder itself: no link, and nothing that never ends or never answers.
+/// Whether the path is free, a file or a folder: not a link, and not a device or pipe that may never end or answer.
 fn is_plain(path: &Path) -> bool {
     path.symlink_metadata().map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
 }
 
-/// The path without links: those of the folders that exist are resolved, and what does not exist yet has plain names only.
+/// The path without links: links in existing folders are resolved, and missing parts must be plain names.
 fn real_path(path: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let mut missing: Vec<&OsStr> = Vec::new();
@@ -57,7 +57,7 @@ fn real_path(path: &Path) -> Option<PathBuf> {
             real.extend(missing.iter().rev());
             return Some(real);
         }
-        // A link that leads nowhere now may lead somewhere when it is followed.
+        // A dangling link may lead somewhere by the time it is followed.
         if there.symlink_metadata().is_ok() {
             return None;
         }
@@ -131,7 +131,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn what_is_outside_or_behind_a_link_is_not_reached() {
+    fn paths_outside_or_behind_a_link_are_refused() {
         let place = tempfile::tempdir().unwrap();
         let (root, outside) = (place.path().join("root"), place.path().join("outside"));
         fs::create_dir_all(root.join("deep")).unwrap();

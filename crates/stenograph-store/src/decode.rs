@@ -1,5 +1,5 @@
-//! gzip and zstd, recognised by their first bytes and decoded on the way, with a guard against what decodes to absurdly much.
-//! This file knows containers; it must not know what is in them.
+//! gzip and zstd, recognised by their first bytes and decoded while reading, with a guard against decompression bombs. This
+//! file knows containers, not their content.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Place, Problem};
 
-/// What the bytes of a transcript are wrapped in.
+/// The compression of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
-    /// Nothing.
+    /// None.
     Plain,
     /// One or more gzip members.
     Gzip,
@@ -34,32 +34,32 @@ impl Container {
     pub fn of(first: &[u8]) -> Container {
         match first {
             [0x1f, 0x8b, ..] => Container::Gzip,
-            // The second one is a frame to be skipped, with which some tools begin.
+            // The second one is a skippable frame, with which some tools begin.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Container::Zstd,
             _ => Container::Plain,
         }
     }
 }
 
-/// When decoding is given up.
+/// When to stop decoding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Guard {
-    /// Less than this is never too much.
+pub(crate) struct DecodeGuard {
+    /// A smaller output is never too large.
     pub decoded_min: u64,
-    /// So many times the bytes that went in are too many.
+    /// The largest allowed ratio of output to input.
     pub ratio_max: u64,
 }
 
-impl Guard {
+impl DecodeGuard {
     /// The usual guard: gzip reaches 1,032 to 1, real transcripts 10 to 1.
-    pub(crate) const USUAL: Guard = Guard { decoded_min: 1 << 30, ratio_max: 200 };
+    pub(crate) const USUAL: DecodeGuard = DecodeGuard { decoded_min: 1 << 30, ratio_max: 200 };
 }
 
-/// Counts the bytes that were read.
+/// Counts bytes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counter(Arc<AtomicU64>);
+pub(crate) struct ByteCounter(Arc<AtomicU64>);
 
-impl Counter {
+impl ByteCounter {
     /// The bytes so far.
     pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -70,13 +70,13 @@ impl Counter {
     }
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
-    here: Counter,
-    all: Counter,
+    here: ByteCounter,
+    all: ByteCounter,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(buffer)?;
         self.here.add(length);
@@ -85,25 +85,25 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// One reading of a source: decoded bytes, and errors that say where they happened.
+/// One reading of a source: decoded bytes, and errors with their place.
 pub(crate) struct Decoded<'a> {
     inner: Box<dyn Read + 'a>,
     container: Container,
     place: Place,
-    raw: Counter,
+    raw: ByteCounter,
     decoded: u64,
-    guard: Guard,
+    guard: DecodeGuard,
 }
 
-/// Decodes what `raw` gives; `all` counts the raw bytes of all readings together.
+/// Decodes `raw`; `all` counts the raw bytes of all readings together.
 pub(crate) fn decode<'a>(
     raw: impl Read + 'a,
     place: &Place,
-    all: &Counter,
-    guard: Guard,
+    all: &ByteCounter,
+    guard: DecodeGuard,
 ) -> Result<Decoded<'a>, Error> {
-    let here = Counter::default();
-    let counted = Counted { inner: raw, here: here.clone(), all: all.clone() };
+    let here = ByteCounter::default();
+    let counted = CountingReader { inner: raw, here: here.clone(), all: all.clone() };
     let mut buffered = BufReader::with_capacity(64 << 10, counted);
     let unreadable = |error| Error::from_system(place, Problem::Unreadable, error);
     // A pipe may give its first bytes one at a time.
@@ -124,13 +124,13 @@ fn unpack<'a>(whole: impl BufRead + 'a, container: Container) -> io::Result<Box<
 }
 
 impl Decoded<'_> {
-    /// What the bytes are wrapped in.
+    /// The compression.
     pub(crate) fn container(&self) -> Container {
         self.container
     }
 
     fn explain(&self, error: io::Error) -> Error {
-        // A disk that fails is no reason to blame the container.
+        // A failing disk does not mean that the container is damaged.
         let problem = match (self.container, error.kind(), error.raw_os_error()) {
             (Container::Plain, ..) | (_, _, Some(_)) => Problem::Unreadable,
             (container, io::ErrorKind::UnexpectedEof, None) => Problem::Truncated(container),
@@ -149,7 +149,7 @@ impl Read for Decoded<'_> {
         let length = loop {
             match self.inner.read(buffer) {
                 Ok(length) => break length,
-                // A signal is no reason to stop, and not every caller knows that.
+                // A signal is not a reason to stop, and not every caller retries.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.explain(error).into()),
             }
@@ -176,8 +176,8 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn read(raw: &[u8], guard: Guard) -> Result<Vec<u8>, Problem> {
-        let mut decoded = decode(raw, &Place::StandardInput, &Counter::default(), guard).map_err(|e| e.problem)?;
+    fn read(raw: &[u8], guard: DecodeGuard) -> Result<Vec<u8>, Problem> {
+        let mut decoded = decode(raw, &Place::StandardInput, &ByteCounter::default(), guard).map_err(|e| e.problem)?;
         let mut bytes = Vec::new();
         match decoded.read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),
@@ -188,34 +188,34 @@ mod tests {
     #[test]
     fn members_and_frames_follow_each_other() {
         let twice = [gzip(b"one "), gzip(b"two")].concat();
-        assert_eq!(read(&twice, Guard::USUAL), Ok(b"one two".to_vec()));
+        assert_eq!(read(&twice, DecodeGuard::USUAL), Ok(b"one two".to_vec()));
         let frame = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
         let twice = [frame(b"one "), frame(b"two")].concat();
-        assert_eq!(read(&twice, Guard::USUAL), Ok(b"one two".to_vec()));
-        assert_eq!(read(b"x", Guard::USUAL), Ok(b"x".to_vec()));
-        assert_eq!(read(b"", Guard::USUAL), Ok(Vec::new()));
+        assert_eq!(read(&twice, DecodeGuard::USUAL), Ok(b"one two".to_vec()));
+        assert_eq!(read(b"x", DecodeGuard::USUAL), Ok(b"x".to_vec()));
+        assert_eq!(read(b"", DecodeGuard::USUAL), Ok(Vec::new()));
     }
 
     #[test]
-    fn what_is_cut_or_damaged_is_told_apart() {
+    fn truncated_and_damaged_data_are_distinguished() {
         let text: Vec<u8> =
             (0..20_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
         let whole = gzip(&text);
-        assert_eq!(read(&whole[..whole.len() / 2], Guard::USUAL), Err(Problem::Truncated(Container::Gzip)));
+        assert_eq!(read(&whole[..whole.len() / 2], DecodeGuard::USUAL), Err(Problem::Truncated(Container::Gzip)));
         let mut damaged = whole.clone();
         let last = damaged.len() - 6;
         damaged[last] ^= 0xff;
-        assert_eq!(read(&damaged, Guard::USUAL), Err(Problem::Corrupt(Container::Gzip)));
+        assert_eq!(read(&damaged, DecodeGuard::USUAL), Err(Problem::Corrupt(Container::Gzip)));
         let whole = zstd::encode_all(text.as_slice(), 3).unwrap();
-        assert_eq!(read(&whole[..whole.len() / 2], Guard::USUAL), Err(Problem::Truncated(Container::Zstd)));
-        assert_eq!(read(b"\x28\xb5\x2f\xfdnonsense", Guard::USUAL), Err(Problem::Corrupt(Container::Zstd)));
+        assert_eq!(read(&whole[..whole.len() / 2], DecodeGuard::USUAL), Err(Problem::Truncated(Container::Zstd)));
+        assert_eq!(read(b"\x28\xb5\x2f\xfdnonsense", DecodeGuard::USUAL), Err(Problem::Corrupt(Container::Zstd)));
     }
 
     #[test]
-    fn a_bomb_is_given_up() {
+    fn a_decompression_bomb_is_refused() {
         let bomb = gzip(&vec![b' '; 1 << 20]);
-        let guard = Guard { decoded_min: 1 << 16, ratio_max: 200 };
+        let guard = DecodeGuard { decoded_min: 1 << 16, ratio_max: 200 };
         assert!(matches!(read(&bomb, guard), Err(Problem::Bomb { .. })));
-        assert!(read(&bomb, Guard { decoded_min: 2 << 20, ratio_max: 200 }).is_ok());
+        assert!(read(&bomb, DecodeGuard { decoded_min: 2 << 20, ratio_max: 200 }).is_ok());
     }
 }

@@ -1,5 +1,5 @@
-//! A document of lines that is kept in step with a journal, and the measure of what a document says. The journal is always right:
-//! whatever happens to the document is made up for from there. What was there before a recording is never touched.
+//! A document of lines that is kept in step with a journal, and the comparison of both. The journal is always right: any
+//! problem with the document is repaired from it. Content from before a recording is never touched.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use stenograph::read::{Reading, Sink};
 use stenograph::write::{Writing, Written};
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, OpenFile, folder_of, make_folder, write_again, write_all};
-use crate::journal::{Author, Recorded, author};
-use crate::layouts::{Journal, StatedFields};
-use crate::tail::{self, LastLine, Warning};
+use crate::files::{Files, OpenFile, create_folder_durably, folder_of, rewrite_from, write_all};
+use crate::journal::{Author, Recording, author};
+use crate::layouts::{JournalNeed, StatedFields};
+use crate::tail::{self, LastLineRule, Warning};
 
-/// What a document makes of an event before it is written, or that it does not take it. It may remember what came before.
-pub type Pass = Box<dyn FnMut(&Event<'_>) -> Option<Event<'static>> + Send>;
+/// Transforms an event before it is written, or drops it. It may keep state.
+pub type EventTransform = Box<dyn FnMut(&Event<'_>) -> Option<Event<'static>> + Send>;
 
-/// Makes a [`Pass`] that has seen nothing yet: a document that is completed sees all events again.
-pub type Passes = Arc<dyn Fn() -> Pass + Send + Sync>;
+/// Creates a [`EventTransform`] without state: completing a document passes all events again.
+pub type TransformFactory = Arc<dyn Fn() -> EventTransform + Send + Sync>;
 
 /// A file of lines in a system's own format.
 pub struct LineDocument {
@@ -30,14 +30,14 @@ pub struct LineDocument {
     path: PathBuf,
     format: &'static dyn Format,
     outline: Outline,
-    passes: Option<Passes>,
-    /// How long the file was before the recording.
+    passes: Option<TransformFactory>,
+    /// The length of the file before the recording.
     base: u64,
-    /// How much of it is ours, when it is in step.
+    /// How many of its bytes are ours, while it is in step.
     written: u64,
-    /// What turns events into lines.
-    writing: Option<Lines>,
-    /// The open file; `None` when it is out of step.
+    /// Turns events into lines.
+    writing: Option<LineWriter>,
+    /// The open file; `None` if it is out of step.
     file: Option<Box<dyn OpenFile>>,
 }
 
@@ -48,11 +48,11 @@ impl std::fmt::Debug for LineDocument {
 }
 
 impl LineDocument {
-    /// Looks at the end of the file, moves half a line aside, and says how long it is: what stands there is not ours.
+    /// Checks the end of the file, moves half a line aside, and returns the length: everything before it is not ours.
     pub fn base(files: &Arc<dyn Files>, path: &Path) -> Result<(u64, Option<Warning>), Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-        make_folder(files.as_ref(), folder_of(path)).map_err(unwritable)?;
-        let tail = tail::settle(files.as_ref(), path, LastLine::MayLackNewline)?;
+        create_folder_durably(files.as_ref(), folder_of(path)).map_err(unwritable)?;
+        let tail = tail::repair_tail(files.as_ref(), path, LastLineRule::MayLackNewline)?;
         if tail.lacks_newline {
             let mut file = files.open(path).map_err(unwritable)?;
             write_all(file.as_mut(), b"\n").and_then(|()| file.sync()).map_err(unwritable)?;
@@ -60,7 +60,7 @@ impl LineDocument {
         Ok((tail.length + u64::from(tail.lacks_newline), tail.warning))
     }
 
-    /// A document that goes on after `base` bytes of others.
+    /// A document that continues after `base` bytes of others.
     pub fn new(files: &Arc<dyn Files>, path: &Path, format: &'static dyn Format, base: u64) -> LineDocument {
         LineDocument {
             files: Arc::clone(files),
@@ -75,26 +75,26 @@ impl LineDocument {
         }
     }
 
-    /// The same with every event passed through this first.
-    pub(crate) fn passing(mut self, passes: Passes) -> LineDocument {
+    /// The same, with every event transformed first.
+    pub(crate) fn transformed(mut self, passes: TransformFactory) -> LineDocument {
         self.passes = Some(passes);
         self
     }
 
-    /// The same with what is known of the session beforehand. It must be the same again when the document is completed.
-    pub(crate) fn outlined(mut self, outline: Outline) -> LineDocument {
+    /// The same, with facts about the session that are known beforehand. Completing the document requires the same facts.
+    pub(crate) fn with_outline(mut self, outline: Outline) -> LineDocument {
         self.outline = outline;
         self
     }
 
-    /// Begins to write. Where that fails the document is out of step, and completed at the end.
+    /// Starts writing. If that fails, the document is out of step and is completed at the end.
     pub fn begin(&mut self) {
-        self.writing = Some(self.fresh());
+        self.writing = Some(self.new_writer());
         self.file = self.files.open(&self.path).ok();
         self.written = 0;
     }
 
-    /// Removes the file that beginning made, after a recording into which nothing was recorded.
+    /// Removes the file that beginning created, after a recording without events.
     pub fn discard(&mut self) -> Result<(), Error> {
         (self.file, self.writing) = (None, None);
         let unwritable = |error| Error::at(&self.path, Problem::Unwritable, error);
@@ -114,17 +114,17 @@ impl LineDocument {
         self.format
     }
 
-    /// Where what is ours begins.
+    /// The offset at which our part begins.
     pub(crate) fn starts_at(&self) -> u64 {
         self.base
     }
 
-    fn fresh(&self) -> Lines {
+    fn new_writer(&self) -> LineWriter {
         let writing = Writing::new(self.format, &self.outline);
-        Lines { writing, pass: self.passes.as_ref().map(|passes| passes()) }
+        LineWriter { writing, pass: self.passes.as_ref().map(|passes| passes()) }
     }
 
-    /// Takes an event that is in the journal.
+    /// Adds an event that is in the journal.
     pub fn add(&mut self, event: &Event<'_>) {
         if let Some(writing) = &mut self.writing {
             let bytes = writing.event(event);
@@ -136,7 +136,7 @@ impl LineDocument {
         let Some(file) = &mut self.file else { return };
         let linked = file.is_linked().unwrap_or(false);
         if !linked || write_all(file.as_mut(), bytes).is_err() {
-            // How much of it is there is not known: it is compared with the journal at the end.
+            // How much was written is unknown: it is compared with the journal at the end.
             self.file = None;
             return;
         }
@@ -144,7 +144,7 @@ impl LineDocument {
     }
 
     /// Completes the document and makes it durable.
-    pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
+    pub fn finish(&mut self, recorded: &Recording) -> Result<Vec<Warning>, Error> {
         let unwritable = |path: &Path, error| Error::at(path, Problem::Unwritable, error);
         if let Some(writing) = self.writing.take() {
             let rest = writing.finish();
@@ -155,19 +155,19 @@ impl LineDocument {
         let warnings = if in_step { Vec::new() } else { self.complete(recorded)? };
         let synced = match self.file.take() {
             Some(mut file) => file.sync(),
-            // Whoever wrote it may have seen a sync fail.
-            None => self.files.open(&self.path).and_then(|_| write_again(self.files.as_ref(), &self.path, self.base)),
+            // A sync by an earlier process may have failed.
+            None => self.files.open(&self.path).and_then(|_| rewrite_from(self.files.as_ref(), &self.path, self.base)),
         };
         synced.map_err(|error| unwritable(&self.path, error))?;
         self.files.sync_folder(folder_of(&self.path)).map_err(|error| unwritable(&self.path, error))?;
         Ok(warnings)
     }
 
-    /// Compares the file with what the journal says it holds, and writes what is missing.
-    fn complete(&mut self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
+    /// Compares the file with what the journal implies and writes what is missing.
+    fn complete(&mut self, recorded: &Recording) -> Result<Vec<Warning>, Error> {
         self.file = None;
         let unwritable = |error| Error::at(&self.path, Problem::Unwritable, error);
-        make_folder(self.files.as_ref(), folder_of(&self.path)).map_err(unwritable)?;
+        create_folder_durably(self.files.as_ref(), folder_of(&self.path)).map_err(unwritable)?;
         let length = self.files.length(&self.path).map_err(unwritable)?.unwrap_or(0);
         if length < self.base {
             return Ok(vec![Warning::new(
@@ -175,11 +175,11 @@ impl LineDocument {
                 "is shorter than it was: what was recorded is in the journal only",
             )]);
         }
-        let mut match_up = MatchUp::Same(self.reader()?);
-        let mut missing = Missing::new(self);
-        let mut writing = self.fresh();
-        recorded.read(&mut |event| missing.next(&writing.event(event), &mut match_up))?;
-        missing.next(&writing.finish(), &mut match_up);
+        let mut comparison = ContentComparison::Same(self.reader()?);
+        let mut missing = MissingLines::new(self);
+        let mut writing = self.new_writer();
+        recorded.read(&mut |event| missing.next(&writing.event(event), &mut comparison))?;
+        missing.next(&writing.finish(), &mut comparison);
         missing.end()
     }
 
@@ -191,13 +191,13 @@ impl LineDocument {
     }
 }
 
-/// What turns events into lines.
-struct Lines {
+/// Turns events into lines.
+struct LineWriter {
     writing: Writing,
-    pass: Option<Pass>,
+    pass: Option<EventTransform>,
 }
 
-impl Lines {
+impl LineWriter {
     fn event(&mut self, event: &Event<'_>) -> Vec<u8> {
         match &mut self.pass {
             None => joined(self.writing.event(event)),
@@ -210,89 +210,89 @@ impl Lines {
     }
 }
 
-/// How a file compares with what it should hold.
-enum MatchUp {
-    /// So far they are the same.
+/// The state of comparing a file with its expected content.
+enum ContentComparison {
+    /// Equal so far.
     Same(Box<dyn Read>),
-    /// The file ended, or stopped making sense: from here on it is written.
+    /// The file ended or became invalid: from here on it is written.
     Writing(Box<dyn OpenFile>),
-    /// Somebody else wrote there.
+    /// Another program wrote there.
     Foreign,
     Failed(Error),
 }
 
 /// Writes what a file lacks.
-struct Missing<'a> {
+struct MissingLines<'a> {
     document: &'a LineDocument,
-    /// How far file and journal are the same.
+    /// The offset up to which file and journal agree.
     at: u64,
     warnings: Vec<Warning>,
     failed: Option<Error>,
 }
 
-impl<'a> Missing<'a> {
-    fn new(document: &'a LineDocument) -> Missing<'a> {
-        Missing { document, at: document.base, warnings: Vec::new(), failed: None }
+impl<'a> MissingLines<'a> {
+    fn new(document: &'a LineDocument) -> MissingLines<'a> {
+        MissingLines { document, at: document.base, warnings: Vec::new(), failed: None }
     }
 
-    fn next(&mut self, bytes: &[u8], match_up: &mut MatchUp) {
+    fn next(&mut self, bytes: &[u8], comparison: &mut ContentComparison) {
         if bytes.is_empty() {
             return;
         }
-        if let MatchUp::Same(reader) = match_up {
+        if let ContentComparison::Same(reader) = comparison {
             let mut there = Vec::new();
             let read = reader.by_ref().take(bytes.len() as u64).read_to_end(&mut there);
             if let Err(error) = read {
-                *match_up = MatchUp::Failed(Error::at(&self.document.path, Problem::Unreadable, error));
+                *comparison = ContentComparison::Failed(Error::at(&self.document.path, Problem::Unreadable, error));
             } else if there == bytes {
                 self.at += bytes.len() as u64;
                 return;
             } else {
-                *match_up = self.part(&there, bytes);
+                *comparison = self.handle_difference(&there, bytes);
             }
         }
-        match match_up {
-            MatchUp::Same(_) | MatchUp::Foreign => {}
-            MatchUp::Writing(file) => {
+        match comparison {
+            ContentComparison::Same(_) | ContentComparison::Foreign => {}
+            ContentComparison::Writing(file) => {
                 if let Err(error) = write_all(file.as_mut(), bytes) {
-                    *match_up = MatchUp::Failed(Error::at(&self.document.path, Problem::Unwritable, error));
-                    self.next(bytes, match_up);
+                    *comparison = ContentComparison::Failed(Error::at(&self.document.path, Problem::Unwritable, error));
+                    self.next(bytes, comparison);
                 }
             }
-            MatchUp::Failed(error) => self.failed = self.failed.take().or_else(|| Some(error.again())),
+            ContentComparison::Failed(error) => self.failed = self.failed.take().or_else(|| Some(error.again())),
         }
     }
 
-    /// Where the file is no longer what it should be: it ends there, or half a line or garbage follows, which is moved aside; or
-    /// somebody else wrote whole lines there, and then it is left as it is.
-    fn part(&mut self, there: &[u8], wanted: &[u8]) -> MatchUp {
+    /// Handles the first difference. If the file ends there, or half a line or garbage follows, that is moved aside; if another
+    /// program wrote complete lines there, the file is left as it is.
+    fn handle_difference(&mut self, there: &[u8], wanted: &[u8]) -> ContentComparison {
         let (files, path) = (&self.document.files, &self.document.path);
         let cut = |length: u64| {
             let mut file = files.open(path)?;
             file.truncate(length)?;
             Ok(file)
         };
-        let unwritable = |error: io::Error| MatchUp::Failed(Error::at(path, Problem::Unwritable, error));
+        let unwritable = |error: io::Error| ContentComparison::Failed(Error::at(path, Problem::Unwritable, error));
         if wanted.starts_with(there) {
-            return cut(self.at).map_or_else(unwritable, MatchUp::Writing);
+            return cut(self.at).map_or_else(unwritable, ContentComparison::Writing);
         }
         let rest = match files.read(path, self.at) {
             Ok(rest) => rest,
-            Err(error) => return MatchUp::Failed(Error::at(path, Problem::Unreadable, error)),
+            Err(error) => return ContentComparison::Failed(Error::at(path, Problem::Unreadable, error)),
         };
         let whole = |line: &[u8]| std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()));
-        // A power cut leaves holes, and behind one a line of ours may be whole: what has holes is all moved aside.
+        // A power failure leaves holes, and a complete line of ours may follow one: everything from the hole on is moved aside.
         let holed = rest.contains(&0);
         if !holed && rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line)) {
             let text = "somebody else wrote there during the recording, which is whole in the journal only";
             self.warnings.push(Warning::new(path, text));
-            return MatchUp::Foreign;
+            return ContentComparison::Foreign;
         }
         match tail::move_aside(files.as_ref(), path, &rest) {
             Ok(aside) => {
                 let text = format!("{} damaged bytes at the end were moved to {}", rest.len(), aside.display());
                 self.warnings.push(Warning::new(path, text));
-                cut(self.at).map_or_else(unwritable, MatchUp::Writing)
+                cut(self.at).map_or_else(unwritable, ContentComparison::Writing)
             }
             Err(error) => unwritable(error),
         }
@@ -314,66 +314,70 @@ fn joined(pieces: Vec<Written>) -> Vec<u8> {
     })
 }
 
-/// A document to be measured: its format, its bytes from where the recording begins.
-pub struct Measured<'a> {
+/// A document to compare: its format and its bytes from the beginning of the recording.
+pub struct ComparedDocument<'a> {
     /// Its format.
     pub format: &'static dyn Format,
-    /// What the recording wrote.
+    /// The bytes that the recording wrote.
     pub bytes: Box<dyn Read + 'a>,
 }
 
-/// Reads a document back and compares it with the journal: does it say all that was given? What the recorder stamped on events
-/// is not missed.
-pub fn measure(recorded: &Recorded, document: Measured<'_>, given: StatedFields) -> Result<Journal, Error> {
-    measure_part(recorded, document, given, &mut |_| true)
+/// Reads a document back and compares it with the journal: does it hold everything that was given? Fields that the recorder
+/// added are not required.
+pub fn measure(
+    recorded: &Recording,
+    document: ComparedDocument<'_>,
+    stated: StatedFields,
+) -> Result<JournalNeed, Error> {
+    measure_part(recorded, document, stated, &mut |_| true)
 }
 
-/// The same for a document that is there for some of the events only.
+/// The same for a document that takes only some of the events.
 pub(crate) fn measure_part(
-    recorded: &Recorded,
-    document: Measured<'_>,
-    given: StatedFields,
+    recorded: &Recording,
+    document: ComparedDocument<'_>,
+    stated: StatedFields,
     belongs: &mut dyn FnMut(&Event<'_>) -> bool,
-) -> Result<Journal, Error> {
+) -> Result<JournalNeed, Error> {
     let name = document.format.info().name;
     let mut comparison = Comparison::new(move |origin| origin == name);
     let unreadable = |error| Error::at(&recorded.journal, Problem::Unreadable, error);
     recorded.read(&mut |event| {
         if author(event) == Author::Given && belongs(event) {
-            comparison.source(&unstamped(event, given));
+            comparison.source(&unstamped(event, stated));
         }
     })?;
     let mut bytes = document.bytes;
     let mut reading = Reading::new(document.format, Want::All);
-    let mut sink = Back { comparison, given };
+    let mut sink = ReadBack { comparison, stated };
     reading.feed_all(&mut bytes, &mut sink).map_err(unreadable)?;
     reading.end(&mut sink);
     let report = sink.comparison.finish();
-    // The order in which things happened is a part of what was given.
+    // The order of events is part of what was given.
     let lossy = report.is_lossy() || report.is_reordered();
-    Ok(if lossy { Journal::Needed } else { Journal::Redundant })
+    Ok(if lossy { JournalNeed::Needed } else { JournalNeed::Redundant })
 }
 
-struct Back {
+struct ReadBack {
     comparison: Comparison,
-    given: StatedFields,
+    stated: StatedFields,
 }
 
-impl Sink for Back {
+impl Sink for ReadBack {
     fn event(&mut self, event: &Event<'_>) {
-        self.comparison.target(&unstamped(event, self.given));
+        self.comparison.target(&unstamped(event, self.stated));
     }
 
     fn note(&mut self, _note: Note) {}
 }
 
 /// The event as it was given.
-fn unstamped<'e>(event: &Event<'e>, given: StatedFields) -> Event<'e> {
+fn unstamped<'e>(event: &Event<'e>, stated: StatedFields) -> Event<'e> {
     let mut event = event.clone();
-    if !given.time {
+    if !stated.time {
         event.time = None;
     }
-    if !given.id {
+    if !stated.id {
         event.id = None;
     }
     event

@@ -1,5 +1,5 @@
-//! The file operations that everything that writes is made of: few, so that a test can stand in for the disk and let each of
-//! them fail. What is only read goes through [`crate::Source`]. Nothing here knows what the bytes mean.
+//! The file operations on which all writing is built: few, so that a test can replace the disk and let each of them fail. Pure
+//! reading goes through [`crate::Source`]. This file does not interpret the bytes.
 
 use std::fmt::Debug;
 use std::fs::{self, File};
@@ -10,22 +10,22 @@ use crate::identity::Identity;
 
 /// A disk.
 pub trait Files: Debug + Send + Sync {
-    /// Opens a file to be appended to; one that does not exist is made, for its owner only.
+    /// Opens a file for appending. A missing file is created for its owner only.
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
-    /// Makes a file that must not exist yet, for its owner only.
+    /// Creates a file that must not exist yet, for its owner only.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
-    /// Makes a file that must not exist yet, with these permissions. The system takes away what it takes from every new file.
+    /// Creates a file that must not exist yet, with these permissions, reduced by the process's umask.
     fn create_with(&self, path: &Path, _mode: FileMode) -> io::Result<Box<dyn OpenFile>> {
         self.create_new(path)
     }
-    /// Makes a file without a name in a folder, where the system has such files: whatever stops the program, nothing of it
-    /// stays behind. [`OpenFile::link`] names it.
+    /// Creates a file without a name in a folder, if the system supports that: nothing is left behind if the program is
+    /// stopped. [`OpenFile::link`] names it.
     fn create_unnamed(&self, _folder: &Path, _mode: FileMode) -> io::Result<Option<Box<dyn OpenFile>>> {
         Ok(None)
     }
-    /// Writes over the bytes that a file has from an offset on.
+    /// Overwrites the bytes of a file from an offset on.
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Opens a file to be read from an offset on.
+    /// Opens a file for reading from an offset on.
     fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>>;
     /// All bytes of a file from an offset on.
     fn read(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
@@ -33,15 +33,15 @@ pub trait Files: Debug + Send + Sync {
         self.reader(path, offset)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
-    /// How long a file is; `None` when it is not there.
+    /// The length of a file; `None` if it is missing.
     fn length(&self, path: &Path) -> io::Result<Option<u64>>;
-    /// The names in a folder, sorted; none when it is not there.
+    /// The paths in a folder, sorted; empty if it is missing.
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
-    /// Makes a folder and those above it, unless they exist, for their owner only.
+    /// Creates a folder and its missing parents, for their owner only.
     fn create_folder(&self, folder: &Path) -> io::Result<()>;
-    /// Puts a file in the place of another.
+    /// Renames a file and replaces an existing one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file another name, which must not exist yet.
+    /// Renames a file to a name that must not exist yet.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -49,50 +49,50 @@ pub trait Files: Debug + Send + Sync {
     fn remove_folder(&self, folder: &Path) -> io::Result<()> {
         fs::remove_dir(folder)
     }
-    /// Makes the names in a folder durable, where the system can.
+    /// Makes the names in a folder durable, if the system can.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
 
 /// An open file.
 pub trait OpenFile: Debug + Send {
-    /// Writes at the end, perhaps not all.
+    /// Appends bytes, perhaps not all of them.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Makes what was written durable.
+    /// Syncs the written bytes to disk.
     fn sync(&mut self) -> io::Result<()>;
-    /// Cuts the file off.
+    /// Truncates the file.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
-    /// Whether it still has a name: what is written to a file that was removed is lost.
+    /// Whether it still has a name: bytes written to a removed file are lost.
     fn is_linked(&self) -> io::Result<bool>;
-    /// Whether this name still means it: another file may have taken its place.
+    /// Whether this path still refers to it: another file may have taken its place.
     fn is_at(&self, _path: &Path) -> io::Result<bool> {
         self.is_linked()
     }
-    /// Gives it exactly these permissions.
+    /// Sets exactly these permissions.
     fn set_mode(&mut self, _mode: FileMode) -> io::Result<()> {
         Ok(())
     }
-    /// Gives a file without a name one, which must not exist yet.
+    /// Gives a file without a name one that must not exist yet.
     fn link(&self, _path: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
-/// Who may read and write a file, where the system knows such a thing.
+/// The permissions of a file, on systems that have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileMode(u32);
 
 impl FileMode {
-    /// Its owner only: what a file has that holds a transcript, unless it is made of one that others may read.
+    /// The owner only: for files with transcripts, unless others may read their source.
     pub(crate) const PRIVATE: FileMode = FileMode(0o600);
-    /// Everybody may read it, and who else the system's own settings let: for files that say nothing of anybody.
+    /// Readable by everyone that the umask allows: for files without private content.
     pub const PUBLIC: FileMode = FileMode(0o666);
 
-    /// The permissions of a file; `None` when there is none, or it is something else than a file.
+    /// The permissions of a file; `None` if it is missing or not a regular file.
     pub fn of(path: &Path) -> Option<FileMode> {
         FileMode::of_metadata(&fs::metadata(path).ok()?)
     }
 
-    /// The permissions of a file of which this is known.
+    /// The permissions in this metadata.
     pub(crate) fn of_metadata(metadata: &fs::Metadata) -> Option<FileMode> {
         #[cfg(unix)]
         {
@@ -105,7 +105,7 @@ impl FileMode {
         }
     }
 
-    /// The permissions of the file that standard input was redirected from.
+    /// The permissions of the file that standard input is redirected from.
     pub(crate) fn of_standard_input() -> Option<FileMode> {
         #[cfg(unix)]
         {
@@ -119,13 +119,13 @@ impl FileMode {
         }
     }
 
-    /// What both allow.
+    /// The permissions that both allow.
     pub fn and(self, other: FileMode) -> FileMode {
         FileMode(self.0 & other.0)
     }
 }
 
-/// Writes all of it. How much was written before a failure is not known.
+/// Writes all bytes. After a failure it is unknown how many were written.
 pub fn write_all(file: &mut dyn OpenFile, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
@@ -138,12 +138,12 @@ pub fn write_all(file: &mut dyn OpenFile, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder, those above it and all their names durable.
-pub fn make_folder(files: &dyn Files, folder: &Path) -> io::Result<()> {
+/// Creates a folder and its parents, and makes all their names durable.
+pub fn create_folder_durably(files: &dyn Files, folder: &Path) -> io::Result<()> {
     let steps: Vec<&Path> = folder.ancestors().filter(|path| !path.as_os_str().is_empty()).collect();
     let missing: Vec<&Path> = steps.iter().copied().take_while(|path| !path.is_dir()).collect();
-    // Who made the last one that is there may have been stopped before its name was durable. The folder it is in may be closed
-    // to us; then it is not one that was just made here.
+    // The process that created the last existing folder may have been stopped before its name was durable. Its parent may be
+    // inaccessible; then it was not just created here.
     if let Some(last) = steps.get(missing.len()).filter(|path| path.parent().is_some()) {
         match files.sync_folder(folder_of(last)) {
             Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
@@ -157,8 +157,8 @@ pub fn make_folder(files: &dyn Files, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts new content in the place of a file, whole or not at all, and makes it durable. The temporary file has a fixed name, so
-/// that what a crash leaves of it is written over the next time: the caller holds a lock.
+/// Replaces the content of a file durably, all or nothing. The temporary file has a fixed name, so that the next call
+/// overwrites what a crash left: the caller holds a lock.
 pub fn replace(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(files, path, &mut |file| write_all(file, bytes))
 }
@@ -172,7 +172,7 @@ pub(crate) fn replace_with(
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.new"));
     let mut file = match files.create_new(&temporary) {
-        // A crash left it; it may also be a link, which must not be followed.
+        // Left by a crash; it may also be a link, which must not be followed.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             files.remove(&temporary)?;
             files.create_new(&temporary)?
@@ -193,9 +193,9 @@ pub(crate) fn replace_with(
     files.sync_folder(folder_of(path))
 }
 
-/// Writes what a file holds from an offset on over itself and makes it durable. Where a sync failed, the system may believe that
-/// what it still shows is on disk: only what is written again is certain to get there.
-pub(crate) fn write_again(files: &dyn Files, path: &Path, mut offset: u64) -> io::Result<()> {
+/// Writes the content of a file from an offset on over itself and syncs it. After a failed sync the system may assume that the
+/// bytes it still shows are on disk: only writing them again makes that certain.
+pub(crate) fn rewrite_from(files: &dyn Files, path: &Path, mut offset: u64) -> io::Result<()> {
     let mut reader = files.reader(path, offset)?;
     let mut buffer = vec![0; 256 << 10];
     loop {
@@ -210,8 +210,8 @@ pub(crate) fn write_again(files: &dyn Files, path: &Path, mut offset: u64) -> io
     files.open(path)?.sync()
 }
 
-/// Takes off the end of a file, durably; a file of which nothing is left goes.
-pub fn cut_off(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
+/// Truncates a file durably; removes it if nothing is left.
+pub fn truncate_durably(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
     if length == 0 {
         files.remove(path)?;
         return files.sync_folder(folder_of(path));
@@ -221,15 +221,15 @@ pub fn cut_off(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
     file.sync()
 }
 
-/// The file itself where a link was named: what belongs to a file is beside it, not beside a link to it.
-pub(crate) fn behind_links(path: &Path) -> PathBuf {
+/// The file that a link refers to: files that accompany it lie beside it, not beside the link.
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     match path.is_symlink() {
         true => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
         false => path.to_owned(),
     }
 }
 
-/// The folder a path is in.
+/// The folder of a path.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -307,7 +307,7 @@ impl Files for Disk {
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
             renamed => return Ok(renamed?),
         }
-        // A second name is never put in the place of another file.
+        // A hard link never replaces another file.
         fs::hard_link(from, to)?;
         fs::remove_file(from)
     }
@@ -350,7 +350,7 @@ impl OpenFile for DiskFile {
         }
         #[cfg(not(unix))]
         {
-            // A file that is open cannot be removed there.
+            // An open file cannot be removed there.
             Ok(true)
         }
     }
@@ -367,7 +367,7 @@ impl OpenFile for DiskFile {
     }
 }
 
-/// How a file is opened that is made with these permissions.
+/// Options to create a file with these permissions.
 pub(crate) fn with_mode(mode: FileMode) -> fs::OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
@@ -377,7 +377,7 @@ pub(crate) fn with_mode(mode: FileMode) -> fs::OpenOptions {
     options
 }
 
-/// Files without a name, which not every file system has.
+/// Files without a name, which not every file system supports.
 #[cfg(target_os = "linux")]
 mod unnamed {
     use std::fs::File;
@@ -392,7 +392,7 @@ mod unnamed {
 
     const OPEN_FILES: &str = "/proc/self/fd";
 
-    /// A file without a name in this folder, where it can be given one later.
+    /// A file without a name in this folder that can be named later.
     pub(super) fn create(folder: &Path, mode: FileMode) -> Option<File> {
         let flag = i32::try_from(OFlags::TMPFILE.bits()).ok().filter(|_| Path::new(OPEN_FILES).is_dir())?;
         super::with_mode(mode).read(true).write(true).custom_flags(flag).open(folder).ok()
@@ -415,10 +415,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_for_its_owner_only_and_a_replacement_for_whom_the_file_was() {
+    fn new_files_are_private_and_a_replacement_keeps_the_permissions() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("a/b");
-        make_folder(&Disk, &folder).unwrap();
+        create_folder_durably(&Disk, &folder).unwrap();
         assert_eq!((mode(&folder), mode(folder.parent().unwrap())), (0o700, 0o700));
         let path = folder.join("file");
         Disk.open(&path).unwrap();

@@ -1,6 +1,6 @@
-//! Whether a file still begins with what was read of it: hashes of its first bytes and of the last ones that were read. A file in which
-//! both are unchanged is the same file and may have grown; any other was rewritten. The index stores fingerprints, and `follow` holds
-//! one while it reads. The archive compares the hashes of the pieces that it stored instead.
+//! Detects whether a file still begins with what was read of it, by hashes of its first bytes and of the last bytes read. If
+//! both are unchanged, it is the same file and may have grown; otherwise it was rewritten. The index stores fingerprints, and
+//! `follow` keeps one while it reads. The archive compares the hashes of its stored pieces instead.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// How many bytes a fingerprint covers at either end: more than the first records of any two sessions have in common.
 pub(crate) const FINGERPRINT_SIZE: u64 = 4 << 10;
 
-/// Whether a file that grew still begins with what was read is decided by all of its bytes where these are no more than this, and by its
-/// fingerprint where they are more: reading a file of a gigabyte for every line that is appended to it takes too long.
+/// Up to this size, a grown file is compared by all bytes that were read, beyond it by its fingerprint: reading a gigabyte for
+/// every appended line takes too long.
 pub(crate) const WHOLE_SIZE_MAX: u64 = 32 << 20;
 
 /// The fingerprint of a file that was read up to `end`.
@@ -21,7 +21,7 @@ pub(crate) struct Fingerprint {
     pub head_length: u64,
     /// The hash of the first bytes.
     pub head: u64,
-    /// Where the last bytes end.
+    /// The end of the last bytes.
     pub end: u64,
     /// The hash of the last bytes before `end`.
     pub tail: u64,
@@ -57,7 +57,7 @@ fn hash(mut file: &File, from: u64, length: u64) -> io::Result<u64> {
     Ok(xxh3_64(&bytes))
 }
 
-/// Makes the fingerprint of the bytes that were read, whatever the file says by then.
+/// Builds the fingerprint of the bytes that were read, even if the file has changed since.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FingerprintBuilder {
     first: Vec<u8>,
@@ -66,7 +66,7 @@ pub(crate) struct FingerprintBuilder {
 }
 
 impl FingerprintBuilder {
-    /// Begins at an offset of a file, whose bytes before it are taken as they are now.
+    /// Starts at an offset of a file; the bytes before it are taken as they are now.
     pub fn at(mut file: &File, end: u64) -> io::Result<FingerprintBuilder> {
         let mut builder = FingerprintBuilder { end, ..FingerprintBuilder::default() };
         let length = end.min(FINGERPRINT_SIZE);
@@ -77,12 +77,12 @@ impl FingerprintBuilder {
         Ok(builder)
     }
 
-    /// How many bytes comparing the fingerprint reads.
+    /// How many bytes a comparison reads.
     pub fn size(&self) -> u64 {
         (self.first.len() + self.last.len()) as u64
     }
 
-    /// Takes the next bytes that were read.
+    /// Adds the next bytes that were read.
     pub fn add(&mut self, bytes: &[u8]) {
         const SIZE: usize = FINGERPRINT_SIZE as usize;
         if self.first.len() as u64 == self.end {
@@ -94,7 +94,7 @@ impl FingerprintBuilder {
         self.end += bytes.len() as u64;
     }
 
-    /// The fingerprint of what was read so far.
+    /// The fingerprint of the bytes so far.
     pub fn build(&self) -> Fingerprint {
         Fingerprint {
             head_length: self.first.len() as u64,

@@ -1,4 +1,4 @@
-//! Whether two names mean the same: the same file, however they spell it, or the same session. Nothing here opens a file to read it.
+//! Whether two names mean the same file, under any path, or the same session. This file reads no content.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -8,12 +8,12 @@ use stenograph::format::{Format, Want};
 use stenograph::model::{Event, Note};
 use stenograph::read::{Reading, Sink};
 
-/// Whether the name of a session is one of its kind in the world: long, with digits, such as a UUID.
+/// Whether a session name is globally unique: long, with digits, such as a UUID.
 pub(crate) fn is_unique(name: &str) -> bool {
     name.len() >= 16 && name.bytes().filter(u8::is_ascii_hexdigit).count() >= 16
 }
 
-/// The session of a source that begins like this: the one that its name says, where that is unique in the world, else the one that its
+/// The session of a source with this beginning: the one in its name if that is globally unique, otherwise the one that its
 /// first records state.
 pub(crate) fn session_of(named: Option<&str>, format: Option<&dyn Format>, head: &[u8]) -> Option<String> {
     let named = named.map(str::to_owned);
@@ -25,16 +25,16 @@ pub(crate) fn session_of(named: Option<&str>, format: Option<&dyn Format>, head:
 
 /// The session that the first records of a source state.
 pub(crate) fn stated_session(format: &dyn Format, head: &[u8]) -> Option<String> {
-    let mut stated = Stated(None);
+    let mut stated = StatedSession(None);
     read_head(format, head, &mut stated, |stated| stated.0.is_some());
     stated.0
 }
 
-/// Reads the first records of a source until they say enough.
+/// Reads the first records of a source until `is_enough`.
 pub fn read_head<S: Sink>(format: &dyn Format, head: &[u8], sink: &mut S, is_enough: impl Fn(&S) -> bool) {
     const PIECE_SIZE: usize = 4 << 10;
     let mut reading = Reading::new(format, Want::All);
-    // The reading is not ended: the last record of a head is most likely cut.
+    // The reading is not ended: the last record of a head is most likely cut off.
     for piece in head.chunks(PIECE_SIZE) {
         reading.feed(piece, sink);
         if is_enough(sink) {
@@ -43,10 +43,10 @@ pub fn read_head<S: Sink>(format: &dyn Format, head: &[u8], sink: &mut S, is_eno
     }
 }
 
-/// The first session that an event states.
-struct Stated(Option<String>);
+/// Takes the first session that an event states.
+struct StatedSession(Option<String>);
 
-impl Sink for Stated {
+impl Sink for StatedSession {
     fn event(&mut self, event: &Event<'_>) {
         self.0 = self.0.take().or_else(|| event.session.as_deref().map(str::to_owned));
     }
@@ -54,12 +54,12 @@ impl Sink for Stated {
     fn note(&mut self, _note: Note) {}
 }
 
-/// What makes a file the one it is: device and inode where the system has them, else the whole path.
+/// The identity of a file: device and inode if the system has them, otherwise the whole path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity(Kind);
+pub(crate) struct Identity(IdentityKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum IdentityKind {
     #[cfg(unix)]
     Inode { device: u64, inode: u64 },
     #[cfg(not(unix))]
@@ -67,20 +67,20 @@ enum Kind {
 }
 
 impl Identity {
-    /// The identity of the file of that name, through links; `None` when there is none.
+    /// The identity of the file at this path, through links; `None` if there is none.
     pub(crate) fn of_path(path: &Path) -> Option<Identity> {
         #[cfg(unix)]
         return std::fs::metadata(path).ok().as_ref().and_then(Identity::of_metadata);
         #[cfg(not(unix))]
-        return std::fs::canonicalize(path).ok().map(|path| Identity(Kind::Path(path)));
+        return std::fs::canonicalize(path).ok().map(|path| Identity(IdentityKind::Path(path)));
     }
 
-    /// The identity of an open file; only regular files have one worth guarding.
+    /// The identity of an open file; only regular files have one.
     pub(crate) fn of_metadata(metadata: &Metadata) -> Option<Identity> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            let inode = Kind::Inode { device: metadata.dev(), inode: metadata.ino() };
+            let inode = IdentityKind::Inode { device: metadata.dev(), inode: metadata.ino() };
             metadata.is_file().then_some(Identity(inode))
         }
         #[cfg(not(unix))]
@@ -90,12 +90,12 @@ impl Identity {
         }
     }
 
-    /// The file that standard input was redirected from.
+    /// The file that standard input is redirected from.
     pub(crate) fn of_standard_input() -> Option<Identity> {
         of_open(&io::stdin())
     }
 
-    /// The file that standard output was redirected into.
+    /// The file that standard output is redirected to.
     pub(crate) fn of_standard_output() -> Option<Identity> {
         of_open(&io::stdout())
     }
@@ -112,7 +112,7 @@ fn of_open<T>(_open: &T) -> Option<Identity> {
     None
 }
 
-/// Whether two names mean the same file. A file that is not there is nobody's.
+/// Whether two paths mean the same file. A missing file equals none.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let identity = Identity::of_path(one);
     identity.is_some() && identity == Identity::of_path(other)

@@ -1,5 +1,5 @@
-//! The journal: a native stream that says everything that was recorded, and between which lines a recording began and ended.
-//! It is what a recording rests on; the documents of a layout are made of it. Nothing here writes a document.
+//! The journal: a native stream with every recorded event, and marks where recordings begin and end. It is the basis of a
+//! recording; a layout's documents are derived from it. This file writes no document.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -19,68 +19,68 @@ use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::layouts::{Layout, layout_named};
 
-/// What is said of a recording beforehand, by name: the flow, the thread, the agent's mode.
+/// Settings of a recording by name: the flow, the thread, the agent's mode.
 pub type Settings = BTreeMap<String, String>;
 
 /// How a recording ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It came to its end.
+pub enum RecordingEnd {
+    /// It completed.
     Completed,
-    /// It failed, and why.
+    /// It failed, for this reason.
     Failed(String),
-    /// Somebody stopped it.
+    /// It was stopped.
     Canceled,
-    /// The recorder itself was cut off: nobody could say how the agent ended.
+    /// The recorder itself was cut off, so the agent's end is unknown.
     Interrupted,
 }
 
-impl End {
-    /// The word for it.
+impl RecordingEnd {
+    /// Its name.
     pub fn name(&self) -> &'static str {
         match self {
-            End::Completed => "completed",
-            End::Failed(_) => "failed",
-            End::Canceled => "canceled",
-            End::Interrupted => "interrupted",
+            RecordingEnd::Completed => "completed",
+            RecordingEnd::Failed(_) => "failed",
+            RecordingEnd::Canceled => "canceled",
+            RecordingEnd::Interrupted => "interrupted",
         }
     }
 
-    /// Why, where it went wrong.
+    /// The error, if it failed.
     pub fn error(&self) -> Option<&str> {
         match self {
-            End::Failed(error) => Some(error),
-            End::Interrupted => Some("the recording was interrupted"),
-            End::Completed | End::Canceled => None,
+            RecordingEnd::Failed(error) => Some(error),
+            RecordingEnd::Interrupted => Some("the recording was interrupted"),
+            RecordingEnd::Completed | RecordingEnd::Canceled => None,
         }
     }
 
-    /// The event that says so in the conversation.
+    /// The event that states it in the conversation.
     pub fn stop(&self, time: Time<'static>) -> Event<'static> {
         let content = self.error().map(|error| Content::text(error.to_owned()));
-        let success = Some(matches!(self, End::Completed));
+        let success = Some(matches!(self, RecordingEnd::Completed));
         let body = Body::Stop { reason: Some(self.name().into()), success, content };
         Event { time: Some(time), extra: own(quote("stop")), ..Event::new(body) }
     }
 }
 
-/// The key under which the recorder's own words stand on a line.
+/// The key of the recorder's own data on a line.
 const KEY: &str = "recording";
 
-/// What the first line of a recording says.
+/// The first line of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Header {
-    /// The layout it is recorded into.
+pub struct RecordingHeader {
+    /// The layout of the recording.
     pub layout: String,
-    /// What was said of it beforehand.
+    /// The settings of the recording.
     pub settings: Settings,
-    /// The documents it makes, by their path from the journal's folder, and how long each was before: what stands there is not
-    /// ours.
+    /// The documents that it makes, by path relative to the journal's folder, with their length before the recording: the bytes
+    /// before that are not ours.
     pub documents: BTreeMap<String, u64>,
 }
 
-impl Header {
-    /// The line.
+impl RecordingHeader {
+    /// The line as an event.
     pub fn event(&self, time: Time<'static>) -> Event<'static> {
         let mut settings = Draft::new();
         self.settings.iter().for_each(|(key, value)| settings.set_str(key.clone(), value));
@@ -93,27 +93,27 @@ impl Header {
         fact(header.render(None), time)
     }
 
-    /// The agent whose session the recording is, where its layout is another system's.
+    /// The agent of the recorded session, if the layout belongs to another system.
     pub fn agent(&self) -> Option<&'static str> {
         layout_named(&self.layout).map(Layout::info).filter(|info| info.name != wire::NAME).map(|info| info.agent)
     }
 
-    /// What the first line of a journal says of its recording.
-    pub fn at(path: &Path) -> Option<Header> {
+    /// The header of the recording in a journal's first line.
+    pub fn at(path: &Path) -> Option<RecordingHeader> {
         const LINE_SIZE_MAX: u64 = 64 << 10;
         let mut line = Vec::new();
         std::fs::File::open(path).ok()?.take(LINE_SIZE_MAX).read_to_end(&mut line).ok()?;
         line.truncate(line.iter().position(|byte| *byte == b'\n')?);
-        let mut first = First(None);
+        let mut first = HeaderSink(None);
         let mut reading = Reading::new(NATIVE, Want::All);
         reading.feed(&line, &mut first);
         reading.end(&mut first);
         first.0
     }
 
-    /// What this event says of the recording that it begins, if it begins one.
-    pub(crate) fn of(event: &Event<'_>) -> Option<Header> {
-        let mut object = Object::parse(said(event)?)?;
+    /// The header in this event, if it begins a recording.
+    pub(crate) fn of(event: &Event<'_>) -> Option<RecordingHeader> {
+        let mut object = Object::parse(own_json(event)?)?;
         let layout = object.take_str("layout")?.into_owned();
         let settings = object.open("settings").map(|settings| {
             let text = |raw| stenograph::text::Text::from_json(raw).map(|text| text.decode().into_owned());
@@ -123,67 +123,71 @@ impl Header {
             let length = |raw| stenograph::json::number(raw);
             documents.pairs().filter_map(|(path, raw)| Some((path.to_owned(), length(raw)?))).collect()
         });
-        Some(Header { layout, settings: settings.unwrap_or_default(), documents: documents.unwrap_or_default() })
+        Some(RecordingHeader {
+            layout,
+            settings: settings.unwrap_or_default(),
+            documents: documents.unwrap_or_default(),
+        })
     }
 }
 
-/// Takes what the first event says of a recording.
-struct First(Option<Header>);
+/// Takes the header from the first event.
+struct HeaderSink(Option<RecordingHeader>);
 
-impl Sink for First {
+impl Sink for HeaderSink {
     fn event(&mut self, event: &Event<'_>) {
-        self.0 = self.0.take().or_else(|| Header::of(event));
+        self.0 = self.0.take().or_else(|| RecordingHeader::of(event));
     }
 
     fn note(&mut self, _note: Note) {}
 }
 
-/// The line after which nothing more of a recording follows.
-pub fn end_line(end: &End, time: Time<'static>) -> Event<'static> {
+/// The line that ends a recording's events.
+pub fn end_line(end: &RecordingEnd, time: Time<'static>) -> Event<'static> {
     let mut draft = Draft::new();
     draft.set_str("end", end.name());
     draft.set_opt("error", end.error());
     fact(draft.render(None), time)
 }
 
-/// The line after which the documents of a recording are complete. What is done to them from then on is not undone.
-pub(crate) fn settled_line(time: Time<'static>) -> Event<'static> {
+/// The line that states that the documents of a recording are complete. Later changes to them are not undone.
+pub(crate) fn completed_line(time: Time<'static>) -> Event<'static> {
     fact("{\"settled\":true}".to_owned(), time)
 }
 
-/// A line with which the recorder divides a journal into recordings.
+/// A line by which the recorder divides a journal into recordings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingMark {
     /// A recording begins.
-    Begin(Header),
-    /// Nothing more of it follows; it ended so.
-    End(End),
+    Begin(RecordingHeader),
+    /// The recording has ended.
+    End(RecordingEnd),
     /// Its documents are complete.
-    Settled,
+    Completed,
 }
 
 impl RecordingMark {
-    /// The mark that an event of a journal is.
+    /// The mark in an event of a journal.
     pub fn of(event: &Event<'_>) -> Option<RecordingMark> {
         if author(event) != Author::Mark {
             return None;
         }
-        let is_settled = || said(event).and_then(Object::parse).is_some_and(|object| object.peek_true("settled"));
-        let begin = Header::of(event).map(RecordingMark::Begin);
+        let is_completed = || own_json(event).and_then(Object::parse).is_some_and(|object| object.peek_true("settled"));
+        let begin = RecordingHeader::of(event).map(RecordingMark::Begin);
         begin
-            .or_else(|| is_settled().then_some(RecordingMark::Settled))
+            .or_else(|| is_completed().then_some(RecordingMark::Completed))
             .or_else(|| end_of(event).map(RecordingMark::End))
     }
 }
 
-fn end_of(event: &Event<'_>) -> Option<End> {
-    let mut object = Object::parse(said(event)?)?;
+fn end_of(event: &Event<'_>) -> Option<RecordingEnd> {
+    let mut object = Object::parse(own_json(event)?)?;
     let error = object.take_str("error").map(std::borrow::Cow::into_owned).unwrap_or_default();
     Some(match object.peek_str("end")?.as_ref() {
-        "completed" => End::Completed,
-        "failed" => End::Failed(error),
-        "canceled" => End::Canceled,
-        _ => End::Interrupted,
+        "completed" => RecordingEnd::Completed,
+        "failed" => RecordingEnd::Failed(error),
+        "canceled" => RecordingEnd::Canceled,
+        _ => RecordingEnd::Interrupted,
     })
 }
 
@@ -195,24 +199,24 @@ fn own(json: String) -> Extra<'static> {
     Extra::of(Steno.info(), ExtraFields(vec![(KEY.into(), Held::Raw(json.into()))]))
 }
 
-fn said<'e>(event: &'e Event<'_>) -> Option<&'e str> {
+fn own_json<'e>(event: &'e Event<'_>) -> Option<&'e str> {
     event.extra.get(wire::NAME)?.raw(KEY)
 }
 
-/// Whose words an event is.
+/// The author of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// Somebody gave it to be recorded.
+    /// The caller gave it to be recorded.
     Given,
-    /// The recorder says how it ended.
+    /// The recorder states how the recording ended.
     Stop,
-    /// The recorder says where a recording begins and ends. No document holds it.
+    /// The recorder states where a recording begins or ends. No document contains it.
     Mark,
 }
 
-/// Whose words an event of a journal is.
+/// The author of an event in a journal.
 pub fn author(event: &Event<'_>) -> Author {
-    match (said(event), &event.body) {
+    match (own_json(event), &event.body) {
         (None, _) => Author::Given,
         (Some(_), Body::Stop { .. }) => Author::Stop,
         (Some(_), _) => Author::Mark,
@@ -224,60 +228,65 @@ pub const NATIVE: &dyn Format = &Steno;
 
 /// One recording in a journal.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct Recording {
     /// The journal.
     pub journal: PathBuf,
-    /// What its first line says.
-    pub header: Header,
-    /// Where its first line begins.
+    /// Its first line.
+    pub header: RecordingHeader,
+    /// The offset of its first line.
     pub begin: u64,
-    /// Where its events begin.
+    /// The offset of its first event.
     pub start: u64,
-    /// Where its events end.
+    /// The offset after its last event.
     pub end: u64,
-    /// How it ended; `None` when it was cut off.
-    pub ended: Option<End>,
+    /// How it ended; `None` if it was cut off.
+    pub ended: Option<RecordingEnd>,
     /// Whether its documents were completed.
-    pub settled: bool,
-    /// How many events stand before it in the journal, its first line among them.
+    pub is_completed: bool,
+    /// The number of events before it in the journal, including its first line.
     before: u64,
     files: Arc<dyn Files>,
 }
 
-impl Recorded {
-    /// A recording of which all is known.
-    pub fn new(files: &Arc<dyn Files>, journal: &Path, header: Header, (begin, start): (u64, u64)) -> Recorded {
+impl Recording {
+    /// A recording with known positions.
+    pub fn new(
+        files: &Arc<dyn Files>,
+        journal: &Path,
+        header: RecordingHeader,
+        (begin, start): (u64, u64),
+    ) -> Recording {
         let files = Arc::clone(files);
         let (journal, end) = (journal.to_owned(), start);
-        Recorded { journal, header, begin, start, end, ended: None, settled: false, before: 0, files }
+        Recording { journal, header, begin, start, end, ended: None, is_completed: false, before: 0, files }
     }
 
-    /// The same, ended there and so.
-    pub fn ending(self, end: u64, ended: End) -> Recorded {
-        Recorded { end, ended: Some(ended), ..self }
+    /// The same recording, ended at this offset.
+    pub fn ended_at(self, end: u64, ended: RecordingEnd) -> Recording {
+        Recording { end, ended: Some(ended), ..self }
     }
 
-    /// A path that stands in the header.
+    /// The path of a document in the header.
     pub fn document(&self, name: &str) -> PathBuf {
         crate::files::folder_of(&self.journal).join(name)
     }
 
-    /// Whether the journal is named after this document and stands beside it. Anybody may have written a journal, so that a header must not
-    /// lead to any other file.
+    /// Whether the journal is named after this document and lies beside it. Anyone may have written a journal, so its header
+    /// must not lead to any other file.
     pub(crate) fn is_named_after(&self, document: &str) -> bool {
         crate::recover::beside(Path::new(document)).as_os_str() == self.journal.file_name().unwrap_or_default()
     }
 
-    /// Reads all its events, the recorder's stop among them, and the marks not.
+    /// Reads all its events, including the recorder's stop but not the marks.
     pub fn read(&self, visit: &mut dyn FnMut(&Event<'_>)) -> Result<(), Error> {
         self.read_numbered(&mut |_, event| visit(event))
     }
 
-    /// The same, with the number that each event has in the journal, from 0. A recording that was not found by [`recordings`] counts its
-    /// own events.
+    /// The same, with the number of each event in the journal, from 0. A recording that [`recordings`] did not find counts only
+    /// its own events.
     pub(crate) fn read_numbered(&self, visit: &mut dyn FnMut(u64, &Event<'_>)) -> Result<(), Error> {
         let mut number = self.before;
-        let mut sink = Visit(&mut |event: &Event<'_>| {
+        let mut sink = EventVisitor(&mut |event: &Event<'_>| {
             if author(event) != Author::Mark {
                 visit(number, event);
             }
@@ -297,15 +306,15 @@ impl Recorded {
     }
 }
 
-impl convert::Source for Recorded {
+impl convert::Source for Recording {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         self.bytes()
     }
 }
 
-struct Visit<'v>(&'v mut dyn FnMut(&Event<'_>));
+struct EventVisitor<'v>(&'v mut dyn FnMut(&Event<'_>));
 
-impl Sink for Visit<'_> {
+impl Sink for EventVisitor<'_> {
     fn event(&mut self, event: &Event<'_>) {
         (self.0)(event);
     }
@@ -313,28 +322,28 @@ impl Sink for Visit<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
-/// All recordings in a journal, in order. A file that is no journal has none.
-pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recorded>, Error> {
+/// All recordings in a journal, in order. A file that is not a journal has none.
+pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recording>, Error> {
     let length = files.length(journal).map_err(|error| Error::at(journal, Problem::Unreadable, error))?;
-    let whole = Recorded::new(files, journal, Header::default(), (0, 0));
-    let whole = Recorded { end: length.unwrap_or(0), ..whole };
-    let mut found: Vec<Recorded> = Vec::new();
+    let whole = Recording::new(files, journal, RecordingHeader::default(), (0, 0));
+    let whole = Recording { end: length.unwrap_or(0), ..whole };
+    let mut found: Vec<Recording> = Vec::new();
     let mut reading = Reading::new(NATIVE, Want::All);
     let mut events = 0;
-    let mut sink = Visit(&mut |event: &Event<'_>| {
+    let mut sink = EventVisitor(&mut |event: &Event<'_>| {
         events += 1;
         let Some(at) = event.at else { return };
-        // The newline after a line is its own.
+        // The newline after a line belongs to it.
         let next = at.end() + 1;
         match (RecordingMark::of(event), found.last_mut()) {
             (Some(RecordingMark::Begin(header)), _) => {
-                let recorded = Recorded::new(files, journal, header, (at.offset, next));
-                found.push(Recorded { before: events, ..recorded });
+                let recorded = Recording::new(files, journal, header, (at.offset, next));
+                found.push(Recording { before: events, ..recorded });
             }
-            (Some(RecordingMark::Settled), Some(last)) => last.settled = true,
+            (Some(RecordingMark::Completed), Some(last)) => last.is_completed = true,
             (Some(RecordingMark::End(end)), Some(last)) if last.ended.is_none() => last.ended = Some(end),
             (None, Some(last)) if last.ended.is_none() && author(event) != Author::Mark => last.end = next,
-            (Some(RecordingMark::End(_) | RecordingMark::Settled) | None, _) => {}
+            (Some(RecordingMark::End(_) | RecordingMark::Completed) | None, _) => {}
         }
     });
     if whole.end > 0 {

@@ -7,7 +7,7 @@
 //! [`Source`] opens what is read; [`source_file`] recognizes its format. [`NewFile`] and [`Spool`] are files that are written once.
 //! [`Recorder`] appends what an agent does, in one of the [`layouts`]; [`recover`](mod@recover) completes what a crash left.
 //! [`mod@discover`] finds the sources on a machine, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] reports
-//! changes; [`follow`] reads a file from its end and goes on as it grows; [`recall`] finds single events again; [`undo`] keeps what an
+//! changes; [`follow`] reads a file from its end and goes on as it grows; [`event_cache`] reads single events again; [`undo`] keeps what an
 //! edit takes away. [`Error`] is the one error, with the place where it happened and a hint.
 
 pub mod archive;
@@ -18,6 +18,7 @@ pub mod discover;
 mod document;
 pub mod edit;
 mod error;
+pub mod event_cache;
 pub mod files;
 mod fingerprint;
 pub mod folder;
@@ -32,7 +33,6 @@ pub mod member;
 mod output;
 pub mod peer_usage;
 pub mod project;
-pub mod recall;
 mod recorder;
 pub mod recover;
 pub mod session_files;
@@ -50,6 +50,6 @@ pub use decode::Container;
 pub use error::{Error, Place, Problem};
 pub use identity::read_head;
 pub use output::{Existing, NewFile, NewFileOptions, Spool, fresh_folder};
-pub use recorder::{Kept, Recorder, random_id};
+pub use recorder::{Recorder, RecordingFiles, random_id};
 pub use source::{Passes, Source};
 pub use tail::Warning;

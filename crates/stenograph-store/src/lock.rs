@@ -1,5 +1,5 @@
-//! Who may write: a lock beside what is written, never on a file that a rename replaces. The system lets go of it when the
-//! process ends, however it ends; the file only says who holds it.
+//! Locks against concurrent writers: a lock file beside the guarded file, never on a file that a rename replaces. The operating
+//! system releases it when the process ends, however it ends; the content of the lock file only names the holder.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Problem};
-use crate::files::behind_links;
+use crate::files::resolve_links;
 use crate::identity::Identity;
 
 /// A lock that is held until it is dropped.
@@ -17,16 +17,16 @@ pub struct Lock {
     file: File,
 }
 
-/// How long somebody who works for a moment only is waited for.
+/// How long to wait for a holder that needs only a moment.
 const WAIT_STEPS: u32 = 2_000;
 const WAIT_STEP: Duration = Duration::from_millis(5);
 
-/// How often the name of a holder is looked for.
+/// How often to look for the holder's number.
 const LOOKS_MAX: u32 = 20;
 const LOOK_STEP: Duration = Duration::from_millis(1);
 
 impl Lock {
-    /// Takes the lock, or says who holds it.
+    /// Takes the lock, or fails with its holder.
     pub fn take(path: &Path) -> Result<Lock, Error> {
         let mut looked = 0;
         loop {
@@ -35,7 +35,7 @@ impl Lock {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => {
                     let holder = holder(&mut file);
-                    // Who just took it is about to say so.
+                    // The process that just took it is about to write its number.
                     if holder.is_none() && looked < LOOKS_MAX {
                         looked += 1;
                         std::thread::sleep(LOOK_STEP);
@@ -45,19 +45,20 @@ impl Lock {
                 }
                 Err(fs::TryLockError::Error(error)) => return Err(Error::at(path, Problem::Unwritable, error)),
             }
-            // Its last holder may have removed it between opening and locking: then this lock guards nothing.
+            // The last holder may have removed the file between opening and locking: then this lock guards nothing.
             if !is_at(&file, path) {
                 continue;
             }
-            // The name only says who holds the lock, which holds without it: a full disk must not keep anybody from making room.
+            // The lock works without the holder's number, so a full disk must not prevent anyone from freeing space.
             let _ = file.set_len(0).and_then(|()| writeln!(file, "{SIGN}{}", std::process::id()));
             return Ok(Lock { path: path.to_owned(), file });
         }
     }
 
-    /// Takes the lock beside a file, or says who writes to it. Through a link it is the lock of the file itself.
+    /// Takes the lock beside a file, or fails with the process that writes to it. Through a link it is the lock of the file
+    /// itself.
     pub fn on(path: &Path) -> Result<Lock, Error> {
-        Lock::take(&beside(&behind_links(path))).map_err(|error| error.about_path(path))
+        Lock::take(&beside(&resolve_links(path))).map_err(|error| error.about_path(path))
     }
 
     /// Whether a process holds the lock.
@@ -70,7 +71,7 @@ impl Lock {
         holder(&mut File::open(path).ok()?)
     }
 
-    /// Takes a lock that is only ever held for a moment, and waits for it.
+    /// Waits for a lock that is only ever held for a moment.
     pub fn wait(path: &Path) -> Result<Lock, Error> {
         for _ in 1..WAIT_STEPS {
             match Lock::take(path) {
@@ -84,18 +85,18 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While the lock is held nobody else can have made another file of that name. Where an open file cannot be removed it
-        // stays, and harms nobody.
+        // While the lock is held, no other process can create another file of that name. If an open file cannot be removed, it
+        // stays and does no harm.
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }
 }
 
-/// How what a lock says begins; the number of the process that holds it follows.
+/// The beginning of a lock file; the number of the holding process follows.
 const SIGN: &str = "steno ";
 
-/// Opens a lock. What is there under its name is written over only if it is one: a link is not followed, and what does not begin like a
-/// lock is somebody's file.
+/// Opens a lock file. Existing content is overwritten only if it is a lock: a link is not followed, and a file that does not
+/// begin like a lock belongs to someone else.
 fn open(path: &Path) -> Result<File, Error> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
@@ -116,7 +117,7 @@ fn open(path: &Path) -> Result<File, Error> {
         (&file).take(TEXT_SIZE_MAX).read_to_end(&mut text).map_err(unwritable)?;
         file.rewind().map_err(unwritable)?;
     }
-    // A power cut may leave as many zeros as there were bytes.
+    // A power failure may leave zeros instead of the bytes.
     let is_blank = text.iter().all(|byte| *byte == 0);
     let begins = is_blank || text.starts_with(SIGN.as_bytes()) || SIGN.as_bytes().starts_with(&text);
     if is_file && begins && (text.len() as u64) < TEXT_SIZE_MAX {
@@ -126,7 +127,7 @@ fn open(path: &Path) -> Result<File, Error> {
     }
 }
 
-/// No lock says as much.
+/// The maximum size of a lock file.
 const TEXT_SIZE_MAX: u64 = 64;
 
 fn holder(file: &mut File) -> Option<u32> {
@@ -141,19 +142,19 @@ fn is_at(file: &File, path: &Path) -> bool {
     cfg!(not(unix)) || (open.is_some() && open == Identity::of_path(path))
 }
 
-/// The lock that guards a file: beside it, and named after it.
+/// The path of the lock that guards a file: beside it, and named after it.
 pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     path.with_file_name(name)
 }
 
-/// Whether a file is a lock that somebody holds, or left.
+/// Whether a file is a lock, held or left behind.
 pub(crate) fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "lock")
 }
 
-/// A name that is one step of a path and nothing else: what is given as an id must not lead out of its folder.
+/// Checks that a name is a single path component: an id must not lead out of its folder.
 pub(crate) fn safe_component(name: &str) -> Result<&str, Error> {
     const LENGTH_MAX: usize = 200;
     let harmless = |char: char| !char.is_control() && !matches!(char, '/' | '\\' | ':' | '\0');
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_writer_hears_who_the_first_one_is() {
+    fn a_second_writer_gets_the_process_id_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
         let path = beside(&folder.path().join("a.jsonl"));
         let lock = Lock::take(&path).unwrap();
@@ -184,7 +185,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_is_no_lock_is_not_written_over() {
+    fn a_file_that_is_not_a_lock_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let (mine, path) = (folder.path().join("mine"), folder.path().join("a.lock"));
         let text = "export PATH=/usr/bin:/bin:/usr/local/bin\n";

@@ -1,7 +1,7 @@
-//! An append-only file of lines in which acknowledged means durable. Whoever comes first writes for all who wait (group commit),
-//! and a failure reaches every append it covers. What the lines say is not known here.
+//! An append-only file of lines in which acknowledged means durable. The first appending thread writes for all that wait (group
+//! commit), and a failure reaches every append that it covers. This file does not interpret the lines.
 
-mod tape;
+mod append_file;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::files::Files;
 use crate::tail::Tail;
-use tape::Tape;
+use append_file::AppendFile;
 
 /// How durable a record is when it is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// It is on disk.
     Always,
-    /// It is with the system, and on disk within this time.
+    /// The operating system has it, and it is on disk within this time.
     Interval(Duration),
-    /// It is with the system, which writes it to disk when it likes: it survives the process, not the machine.
+    /// The operating system has it and writes it to disk at any time: it survives the process, not the machine.
     Never,
 }
 
-/// The file. `T` is what an append brings along for whoever follows what is written, in its order.
+/// The log. `T` is an item that accompanies each append; the follower receives the items in file order.
 #[derive(Debug)]
 pub struct Log<T> {
     shared: Arc<Shared<T>>,
@@ -36,11 +36,11 @@ pub struct Log<T> {
 struct Shared<T> {
     durability: Durability,
     queue: Mutex<Queue<T>>,
-    /// Rung when a batch is settled and somebody waits for that.
-    bell: Condvar,
-    /// Rung when the log is closed.
+    /// Signalled when a batch is decided and threads wait for it.
+    batch_decided: Condvar,
+    /// Signalled when the log is closed.
     closing: Condvar,
-    tape: Mutex<Tape>,
+    append_file: Mutex<AppendFile>,
 }
 
 #[derive(Debug)]
@@ -50,50 +50,50 @@ struct Queue<T> {
     /// The number of the next append.
     next: u64,
     /// All appends before this one are decided.
-    settled: u64,
-    /// Whether somebody writes for all right now.
-    led: bool,
-    /// How many are likely to write together.
+    decided: u64,
+    /// Whether a thread currently writes for all.
+    has_leader: bool,
+    /// How many threads are likely to write together.
     expected: u64,
-    /// How many wait for a batch to be settled. Ringing for nobody takes a call to the system, which is as long as a write.
+    /// How many threads wait for a batch. Signalling without a waiter costs a system call, which takes as long as a write.
     waiting: usize,
     failures: Vec<Failure>,
-    /// A failure that nobody waited for: the next append hears of it.
-    late: Option<Error>,
+    /// A failure that no thread waited for; the next append reports it.
+    late_failure: Option<Error>,
     closed: bool,
 }
 
-/// Appends that failed together, and how many of them have not heard of it yet.
+/// Appends that failed together, and how many of them have not reported it yet.
 #[derive(Debug)]
 struct Failure {
     first: u64,
     last: u64,
-    unheard: u64,
+    unreported: u64,
     error: Error,
 }
 
 impl<T: Send + 'static> Log<T> {
-    /// Opens a file whose end was looked at.
+    /// Opens a file whose end was checked.
     pub fn open(files: Arc<dyn Files>, path: &Path, tail: &Tail, durability: Durability) -> Result<Log<T>, Error> {
-        let tape = Tape::open(files, path, tail)?;
+        let append_file = AppendFile::open(files, path, tail)?;
         let queue = Queue {
             bytes: Vec::new(),
             items: Vec::new(),
             next: 0,
-            settled: 0,
-            led: false,
+            decided: 0,
+            has_leader: false,
             expected: 1,
             waiting: 0,
             failures: Vec::new(),
-            late: None,
+            late_failure: None,
             closed: false,
         };
         let shared = Arc::new(Shared {
             durability,
             queue: Mutex::new(queue),
-            bell: Condvar::new(),
+            batch_decided: Condvar::new(),
             closing: Condvar::new(),
-            tape: Mutex::new(tape),
+            append_file: Mutex::new(append_file),
         });
         let flusher = match durability {
             Durability::Interval(interval) => {
@@ -105,53 +105,53 @@ impl<T: Send + 'static> Log<T> {
         Ok(Log { shared, flusher })
     }
 
-    /// Appends lines, and returns when they are as durable as was asked for. `follow` is told what every append brought along,
-    /// in the order of the file, once it is there.
+    /// Appends lines and returns when they are as durable as requested. `follow` receives the items of all appends in file
+    /// order, once they are written.
     pub fn append(&self, lines: &[u8], item: T, follow: &dyn Fn(Vec<T>)) -> Result<(), Error> {
         let shared = &self.shared;
         let mut queue = shared.queue();
-        if let Some(late) = queue.late.take() {
-            return Err(late);
+        if let Some(late_failure) = queue.late_failure.take() {
+            return Err(late_failure);
         }
         let ticket = queue.next;
         queue.next += 1;
         queue.bytes.extend_from_slice(lines);
         queue.items.push(item);
-        while queue.led && queue.settled <= ticket {
+        while queue.has_leader && queue.decided <= ticket {
             queue.waiting += 1;
-            queue = shared.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = shared.batch_decided.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.waiting -= 1;
         }
-        if queue.settled > ticket {
+        if queue.decided > ticket {
             return queue.outcome(ticket);
         }
-        queue.led = true;
+        queue.has_leader = true;
         if shared.durability == Durability::Always {
-            queue = shared.gather(queue);
+            queue = shared.wait_for_others(queue);
         }
         let (bytes, items) = (std::mem::take(&mut queue.bytes), std::mem::take(&mut queue.items));
-        let (first, end) = (queue.settled, queue.next);
+        let (first, end) = (queue.decided, queue.next);
         queue.expected = (end - first).max(queue.expected / 2);
         drop(queue);
-        let written = shared.tape().commit(&bytes, shared.durability);
-        // Who follows may fail as badly as it likes: the others must not wait for it for ever.
+        let written = shared.append_file().commit(&bytes, shared.durability);
+        // A panic in `follow` must not block the waiting threads for ever.
         let followed = match &written {
             Ok(()) => catch_unwind(AssertUnwindSafe(|| follow(items))),
             Err(_) => Ok(()),
         };
         let mut queue = shared.queue();
         if let Err(error) = written {
-            queue.failures.push(Failure { first, last: end - 1, unheard: end - first, error });
+            queue.failures.push(Failure { first, last: end - 1, unreported: end - first, error });
         }
-        // The room is kept for the next batch, unless it was an unusually large one.
-        if queue.bytes.is_empty() && bytes.capacity() <= ROOM_MAX {
+        // The buffer is reused for the next batch, unless it was unusually large.
+        if queue.bytes.is_empty() && bytes.capacity() <= BUFFER_SIZE_MAX {
             queue.bytes = bytes;
             queue.bytes.clear();
         }
-        queue.settled = end;
-        queue.led = false;
+        queue.decided = end;
+        queue.has_leader = false;
         if queue.waiting > 0 {
-            shared.bell.notify_all();
+            shared.batch_decided.notify_all();
         }
         let outcome = queue.outcome(ticket);
         drop(queue);
@@ -159,24 +159,24 @@ impl<T: Send + 'static> Log<T> {
         outcome
     }
 
-    /// Makes durable what is not yet.
+    /// Syncs everything to disk.
     pub fn sync(&self) -> Result<(), Error> {
-        if let Some(late) = self.shared.queue().late.take() {
-            return Err(late);
+        if let Some(late_failure) = self.shared.queue().late_failure.take() {
+            return Err(late_failure);
         }
-        self.shared.tape().sync()
+        self.shared.append_file().sync()
     }
 
-    /// How long the file is: every acknowledged record ends before.
+    /// The length of the file: every acknowledged record ends before it.
     pub fn length(&self) -> u64 {
-        self.shared.tape().length()
+        self.shared.append_file().length()
     }
 }
 
-const ROOM_MAX: usize = 4 << 20;
+const BUFFER_SIZE_MAX: usize = 4 << 20;
 
-/// How often others are let go first, at most: about as long as a quick disk takes for a sync.
-const PATIENCE_STEPS: u32 = 256;
+/// How often a thread yields to others at most: about as long as a fast disk takes for a sync.
+const YIELDS_MAX: u32 = 256;
 
 impl<T> Drop for Log<T> {
     fn drop(&mut self) {
@@ -189,21 +189,20 @@ impl<T> Drop for Log<T> {
 }
 
 impl<T> Shared<T> {
-    /// A panic elsewhere leaves no half-done state behind: every change here is made in one go.
+    /// A panic elsewhere leaves no inconsistent state: every change here is a single step.
     fn queue(&self) -> MutexGuard<'_, Queue<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tape(&self) -> MutexGuard<'_, Tape> {
-        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+    fn append_file(&self) -> MutexGuard<'_, AppendFile> {
+        self.append_file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Syncs once in every interval, counted from the last sync.
-    /// Whoever wrote together the last time is likely to write together again: for them a moment of patience costs less than a sync of
-    /// their own. Who is alone waits for nobody.
-    fn gather<'q>(&'q self, mut queue: MutexGuard<'q, Queue<T>>) -> MutexGuard<'q, Queue<T>> {
-        for _ in 0..PATIENCE_STEPS {
-            if queue.next - queue.settled >= queue.expected {
+    /// Waits briefly for other appends. Threads that wrote together last time are likely to do so again, and for them a short
+    /// wait costs less than a sync of their own. A single thread does not wait.
+    fn wait_for_others<'q>(&'q self, mut queue: MutexGuard<'q, Queue<T>>) -> MutexGuard<'q, Queue<T>> {
+        for _ in 0..YIELDS_MAX {
+            if queue.next - queue.decided >= queue.expected {
                 break;
             }
             drop(queue);
@@ -213,7 +212,7 @@ impl<T> Shared<T> {
         queue
     }
 
-    /// Syncs once in every interval: the bell rings at every append, so what counts is the time of the last sync.
+    /// Syncs once in every interval. The condition variable also wakes at every append, so the time of the last sync decides.
     fn flush_every(&self, interval: Duration) {
         let mut queue = self.queue();
         let mut synced_at = Instant::now();
@@ -224,11 +223,11 @@ impl<T> Shared<T> {
             }
             if queue.closed || synced_at.elapsed() >= interval {
                 drop(queue);
-                let synced = self.tape().sync();
+                let synced = self.append_file().sync();
                 synced_at = Instant::now();
                 queue = self.queue();
                 if let Err(error) = synced {
-                    queue.late = Some(error);
+                    queue.late_failure = Some(error);
                 }
             }
         }
@@ -240,9 +239,9 @@ impl<T> Queue<T> {
         let covers = |failure: &Failure| (failure.first..=failure.last).contains(&ticket);
         let Some(at) = self.failures.iter().position(covers) else { return Ok(()) };
         let Some(failure) = self.failures.get_mut(at) else { return Ok(()) };
-        failure.unheard -= 1;
+        failure.unreported -= 1;
         let error = failure.error.again();
-        if failure.unheard == 0 {
+        if failure.unreported == 0 {
             self.failures.swap_remove(at);
         }
         Err(error)

@@ -1,5 +1,5 @@
-//! Sources that are members of a container: an entry of a zip archive, the rows of a table in a SQLite database. A reader gets the bytes of
-//! one member as if they were a file; where a record stands in the container is nobody's business but this file's.
+//! Sources that are members of a container: an entry of a zip archive, or rows of a table in a SQLite database. A reader gets
+//! the bytes of one member as if they were a file; only this file knows the position of a record in the container.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -11,30 +11,30 @@ use crate::error::{Error, Place, Problem};
 use crate::output::Spool;
 use crate::source::Source;
 
-/// Which source of a container is meant.
+/// Selects a source of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceMember {
     /// An entry of a zip archive, by its name.
     Entry(String),
     /// Rows of a table in a SQLite database, one record each.
-    Rows(Rows),
+    Rows(TableRows),
 }
 
-/// Which rows of a table are one session.
+/// Selects the rows of a table that form one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub struct TableRows {
     /// The table.
     pub table: String,
-    /// The column that holds the record.
+    /// The column with the record.
     pub record: String,
-    /// The column that names the session, and the session.
+    /// The column with the session's name, and the name.
     pub session: (String, String),
-    /// The column by which records are put in order.
+    /// The column that orders the records.
     pub order: String,
 }
 
 impl Source {
-    /// Opens a member of a container. What it says now is put aside, so that every pass reads the same.
+    /// Opens a member of a container. Its current content is spooled, so that every pass reads the same.
     pub fn open_member(path: &Path, member: &SourceMember) -> Result<Source, Error> {
         let place = Place::Path(path.to_owned());
         match member {
@@ -54,10 +54,10 @@ impl Source {
     }
 }
 
-/// Writes each row as a line, and says how many bytes that took.
-fn copy_rows(path: &Path, rows: &Rows, out: &mut impl Write) -> Result<u64, Error> {
+/// Writes each row as a line. Returns how many bytes that took.
+fn copy_rows(path: &Path, rows: &TableRows, out: &mut impl Write) -> Result<u64, Error> {
     let failed = |error: rusqlite::Error| Error::at(path, Problem::Unreadable, io::Error::other(error));
-    // Nobody's database is changed or locked for being read.
+    // Reading must not change or lock the database.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags).map_err(failed)?;
     let sql = format!(
@@ -73,7 +73,7 @@ fn copy_rows(path: &Path, rows: &Rows, out: &mut impl Write) -> Result<u64, Erro
     while let Some(row) = found.next().map_err(failed)? {
         let value = row.get_ref(0).map_err(failed)?;
         let record = value.as_bytes().map_err(|error| failed(error.into()))?;
-        // A record on one line is the same record: what breaks a line inside a string is escaped there.
+        // A record on one line is the same record: line breaks inside strings are escaped.
         let line: Vec<u8> = record.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect();
         let written = out.write_all(&line).and_then(|()| out.write_all(b"\n"));
         written.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
@@ -82,23 +82,23 @@ fn copy_rows(path: &Path, rows: &Rows, out: &mut impl Write) -> Result<u64, Erro
     Ok(length)
 }
 
-/// A name as SQL takes it, whatever is in it.
+/// A quoted SQL identifier.
 fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Where the end of a zip archive is looked for: its last record, and the longest warning behind it.
+/// Where to search the end record of a zip archive: its size, and that of the longest comment after it.
 const END_SIZE: u64 = 22;
-const REMARK_SIZE_MAX: u64 = 0xffff;
+const COMMENT_SIZE_MAX: u64 = 0xffff;
 
-/// How large the list of entries may be: larger ones are no transcripts.
+/// The maximum size of the list of entries.
 const LIST_SIZE_MAX: u64 = 64 << 20;
 
 /// The bytes of an entry.
 fn entry<'f>(file: &'f mut File, wanted: &str) -> io::Result<Box<dyn Read + 'f>> {
     let broken = || io::Error::new(io::ErrorKind::InvalidData, "the zip archive is damaged");
     let length = file.metadata()?.len();
-    let tail = read_at(file, length.saturating_sub(END_SIZE + REMARK_SIZE_MAX), END_SIZE + REMARK_SIZE_MAX)?;
+    let tail = read_at(file, length.saturating_sub(END_SIZE + COMMENT_SIZE_MAX), END_SIZE + COMMENT_SIZE_MAX)?;
     let end = memchr::memmem::rfind(&tail, b"PK\x05\x06").ok_or_else(broken)?;
     let end = tail.get(end..).unwrap_or_default();
     let warning = number(end, 20, 2).ok_or_else(broken)?;
@@ -123,7 +123,7 @@ fn entry<'f>(file: &'f mut File, wanted: &str) -> io::Result<Box<dyn Read + 'f>>
             let packed = file.take(packed as u64);
             return Ok(match method {
                 0 => Box::new(packed),
-                // It decodes to what the list says, and to no more.
+                // It decodes to at most the size in the list.
                 8 => Box::new(flate2::read::DeflateDecoder::new(packed).take(size as u64)),
                 _ => return Err(io::Error::other("this kind of compression is not read")),
             });
@@ -140,7 +140,7 @@ fn read_at(file: &mut File, offset: u64, size: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A number of so many bytes, the smallest first.
+/// A little-endian number of this many bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let mut number = [0; 8];
     Cursor::new(bytes.get(at..at + size)?).read_exact(number.get_mut(..size)?).ok()?;
@@ -154,10 +154,10 @@ mod tests {
 
     const LINE: &str = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"find the walrus\"}";
 
-    /// What the member says, read twice: each pass sees the same.
+    /// The words of the member, read twice: each pass sees the same.
     fn words(path: &Path, member: &SourceMember) -> Result<Vec<String>, Error> {
         let mut source = Source::open_member(path, member)?;
-        let format = source.recognize(&crate::discover::Named::default()).unwrap().format;
+        let format = source.recognize(&crate::discover::PathHints::default()).unwrap().format;
         assert_eq!(source.access(format), crate::source_file::Access::ByRecord);
         let mut found = Collected::default();
         for _ in 0..2 {
@@ -180,7 +180,7 @@ mod tests {
             database.execute("INSERT INTO messages VALUES (?1, ?2, ?3)", (number, session, record)).unwrap();
         }
         let rows = |session: &str| {
-            SourceMember::Rows(Rows {
+            SourceMember::Rows(TableRows {
                 table: "messages".to_owned(),
                 record: "data".to_owned(),
                 session: ("session".to_owned(), session.to_owned()),

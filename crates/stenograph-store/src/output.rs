@@ -1,6 +1,6 @@
-//! What is written: a new file that appears whole or not at all, and a spool that only this process sees. All of it goes through
-//! [`Files`]. Nothing here writes over an input, and nothing takes the place of an existing file unless that is asked for. Where
-//! the system can, a file under way has no name, so that whatever stops the program leaves nothing behind.
+//! Output: a new file that appears complete or not at all, and a spool that only this process sees. All of it goes through
+//! [`Files`]. An input is never overwritten, and an existing file is replaced only on request. If the system supports it, an
+//! unfinished file has no name, so that a stopped program leaves nothing behind.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,23 +12,23 @@ use stenograph::edit::Rewritable;
 
 use crate::edit;
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, FileMode, Files, OpenFile, behind_links, folder_of};
+use crate::files::{Disk, FileMode, Files, OpenFile, folder_of, resolve_links};
 use crate::lock::Lock;
 use crate::source::Source;
 
 const BUFFER_SIZE: usize = 256 << 10;
 
-/// What happens to a file that exists under the name of a new one.
+/// What happens if a file with the name of the new one exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the new file is refused.
     #[default]
     Refused,
-    /// The new file takes its place.
+    /// It is replaced.
     Replaced,
 }
 
-/// How a new file is made.
+/// Options for a new file.
 #[derive(Clone, Debug)]
 pub struct NewFileOptions {
     files: Arc<dyn Files>,
@@ -38,26 +38,26 @@ pub struct NewFileOptions {
 }
 
 impl NewFileOptions {
-    /// Says what happens to a file that exists under that name.
+    /// Sets what happens to an existing file of that name.
     pub fn existing(mut self, existing: Existing) -> NewFileOptions {
         self.existing = existing;
         self
     }
 
-    /// Lets nobody read the file who may not read this source. Where the source is no file, only the owner may.
+    /// Restricts reading to those who may read this source; to the owner if the source is not a file.
     pub fn like(mut self, source: Option<&Source>) -> NewFileOptions {
         self.mode = source.and_then(Source::mode).unwrap_or(FileMode::PRIVATE);
         self
     }
 
-    /// Gives the file these permissions, less what the system takes from every new file.
+    /// Sets the file's permissions, which the umask reduces.
     pub fn mode(mut self, mode: FileMode) -> NewFileOptions {
         self.mode = mode;
         self
     }
 
-    /// Refuses to take the place of a file that somebody records into or has open for writing, and keeps recorders away from it until
-    /// the new file is there.
+    /// Refuses to replace a file that a recorder or another process has open for writing, and locks recorders out until the new
+    /// file is in place.
     pub fn guarded(mut self) -> NewFileOptions {
         self.is_guarded = true;
         self
@@ -69,7 +69,7 @@ impl NewFileOptions {
         self
     }
 
-    /// Begins the file, which must be none of the inputs, under whatever name.
+    /// Begins the file, which must not be one of the inputs under any name.
     pub fn create<'s>(self, path: &Path, inputs: impl IntoIterator<Item = &'s Source>) -> Result<NewFile, Error> {
         let place = Place::Path(path.to_owned());
         let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
@@ -84,12 +84,12 @@ impl NewFileOptions {
                 Target::Direct(BufWriter::with_capacity(BUFFER_SIZE, file))
             }
             found => {
-                // Whether the name is free is decided when the file is put there; here it saves work that would be in vain.
+                // The commit decides whether the name is free; checking here saves useless work.
                 if self.existing == Existing::Refused && path.symlink_metadata().is_ok() {
                     return Err(Error::new(&place, Problem::OutputExists));
                 }
                 if self.is_guarded && found.is_ok() {
-                    locks = edit::guard(path)?;
+                    locks = edit::lock_for_edit(path)?;
                 }
                 let before = found.ok().as_ref().and_then(FileMode::of_metadata);
                 Target::new_file(self, path, before).map_err(unwritable)?
@@ -99,25 +99,25 @@ impl NewFileOptions {
     }
 }
 
-/// A file being written. It appears under its name when it is committed, and not at all when it is dropped before.
+/// A file being written. It appears under its name when it is committed, and not at all if it is dropped before.
 pub struct NewFile {
     place: Place,
     target: Target,
-    /// Those of the file whose place it takes.
+    /// The locks of the file that it replaces.
     _locks: Vec<Lock>,
 }
 
 enum Target {
-    /// A file in the folder it will be in.
+    /// A file in its final folder.
     File {
         file: Option<BufWriter<Handle>>,
-        /// Whether nothing was written since it was synced.
+        /// Whether nothing was written since the last sync.
         is_synced: bool,
         path: PathBuf,
         options: NewFileOptions,
         temporary: Option<PathBuf>,
     },
-    /// Something that is no file, such as a pipe or a device: it cannot be replaced, only written to.
+    /// Not a regular file but a pipe or a device, which cannot be replaced, only written to.
     Direct(BufWriter<File>),
 }
 
@@ -141,7 +141,7 @@ impl fmt::Debug for NewFile {
 }
 
 impl NewFile {
-    /// A new file for its owner only, which takes the place of no other.
+    /// A new file for its owner only, which replaces no other.
     pub fn options() -> NewFileOptions {
         NewFileOptions {
             files: Arc::new(Disk),
@@ -151,7 +151,7 @@ impl NewFile {
         }
     }
 
-    /// Has the bytes on disk already, so that putting the file in its place takes no time.
+    /// Syncs the bytes now, so that the commit is fast.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.target.sync().map_err(|error| Error::from_system(&self.place, Problem::Unwritable, error))
     }
@@ -169,8 +169,8 @@ impl NewFile {
 impl Target {
     /// `before` are the permissions of the file that is replaced.
     fn new_file(options: NewFileOptions, path: &Path, before: Option<FileMode>) -> io::Result<Target> {
-        // A link stays a link: what it points to is replaced.
-        let path = behind_links(path);
+        // A link stays a link: the file that it points to is replaced.
+        let path = resolve_links(path);
         let mode = before.map_or(options.mode, |before| options.mode.and(before));
         let (mut file, temporary) = match options.files.create_unnamed(folder_of(&path), mode)? {
             Some(file) => (file, None),
@@ -246,8 +246,8 @@ impl Drop for Target {
     }
 }
 
-/// Makes something under a hidden name beside `path` that is free, so that renaming it is one step. A long name is cut, so that
-/// what is added to it still fits.
+/// Creates something under a free hidden name beside `path`, so that a rename completes it. Shortens a long name to leave room
+/// for the suffix.
 fn free_name<T>(path: &Path, make: &mut dyn FnMut(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     const CHARS_MAX: usize = 40;
     const TRIES_MAX: u32 = 100;
@@ -276,7 +276,7 @@ impl Write for NewFile {
     }
 }
 
-/// Bytes put aside in a temporary file that has no name.
+/// Bytes in a temporary file without a name.
 #[derive(Debug)]
 pub struct Spool(BufWriter<File>);
 
@@ -287,7 +287,7 @@ impl Spool {
         Ok(Spool(BufWriter::with_capacity(BUFFER_SIZE, file)))
     }
 
-    /// Copies all that was put aside.
+    /// Copies all bytes.
     pub fn copy_to(mut self, out: &mut dyn Write) -> io::Result<()> {
         io::copy(&mut *self.reread()?, out)?;
         Ok(())
@@ -333,7 +333,7 @@ impl stenograph::convert::Source for Spool {
     }
 }
 
-/// A new folder among the temporary ones, which stays.
+/// A new folder in the temporary folder, which is not removed.
 pub fn fresh_folder(prefix: &str) -> Result<PathBuf, Error> {
     let folder = tempfile::Builder::new().prefix(prefix).tempdir();
     let folder = folder.map_err(|error| Error::from_system(&Place::Temporary, Problem::Unwritable, error))?;
@@ -383,7 +383,7 @@ mod tests {
         let mut file = new(&path).unwrap();
         file.write_all(b"after").unwrap();
         file.flush().unwrap();
-        // Whatever ends the program here leaves this behind.
+        // This is left behind if the program ends here.
         assert_eq!(names(folder.path()), ["out"]);
         assert_eq!(fs::read(&path).unwrap(), b"before");
         file.commit().unwrap();

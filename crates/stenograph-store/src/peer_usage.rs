@@ -11,11 +11,11 @@ use stenograph::formats::peers::{PeerCounter, PeerRule, peer_counter};
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::ledger::{Ledger, LedgerBuilder};
 
-use crate::discover::{Found, Named, Places, discover};
-use crate::index::{Progress, Watch};
+use crate::discover::{FoundFile, PathHints, Places, discover};
+use crate::index::{IndexProgress, RunObserver};
 use crate::source_file::recognize_after;
 use crate::tail::Warning;
-use crate::usage::said;
+use crate::usage::error_text;
 
 /// What another program counts.
 #[derive(Debug, Default)]
@@ -46,20 +46,20 @@ const CHUNK_SIZE: usize = 256 << 10;
 const PROGRESS_SIZE: u64 = 4 << 20;
 
 /// Counts by a rule the sources found in `places`, and `files`.
-pub fn peer_usage(rule: PeerRule, places: Option<&Places>, files: &[PathBuf], watch: &mut dyn Watch) -> PeerUsage {
+pub fn peer_usage(rule: PeerRule, places: Option<&Places>, files: &[PathBuf], watch: &mut dyn RunObserver) -> PeerUsage {
     let mut usage = PeerUsage::default();
     let mut sources: Vec<Source> = files.iter().map(|path| Source::asked_for(path)).collect();
     if let Some(places) = places {
-        usage.warnings = discover(places, &mut |found: Found| sources.push(Source::found(found)));
+        usage.warnings = discover(places, &mut |found: FoundFile| sources.push(Source::found(found)));
     }
     // Those programs sort whole paths as text, not name by name.
     sources.sort_by(|one, other| one.text.cmp(&other.text));
     sources.dedup_by(|one, other| one.text == other.text);
     let mut counters = Counters { rule, list: Vec::new() };
-    let mut progress = Progress {
+    let mut progress = IndexProgress {
         files: sources.len() as u64,
         bytes: sources.iter().map(|source| source.size).sum(),
-        ..Progress::default()
+        ..IndexProgress::default()
     };
     let mut last = None;
     for source in &sources {
@@ -68,7 +68,7 @@ pub fn peer_usage(rule: PeerRule, places: Option<&Places>, files: &[PathBuf], wa
             Ok(Outcome::Unread) => usage.unread += 1,
             Ok(Outcome::Unknown(agent)) => *usage.unknown.entry(agent).or_default() += 1,
             Ok(Outcome::Nothing) => {}
-            Err(error) => usage.warnings.push(Warning::new(&source.path, said(&source.path, &error))),
+            Err(error) => usage.warnings.push(Warning::new(&source.path, error_text(&source.path, &error))),
         }
         progress.files_done += 1;
         if watch.is_stopped() {
@@ -93,7 +93,7 @@ struct Source {
     /// Its path as text, with `/` as the separator.
     text: String,
     size: u64,
-    named: Named,
+    named: PathHints,
     choice: Choice,
 }
 
@@ -149,20 +149,20 @@ impl Counters {
 impl Source {
     fn asked_for(path: &Path) -> Source {
         let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
-        Source { path: path.to_owned(), text: text(path), size, named: Named::default(), choice: Choice::Asked }
+        Source { path: path.to_owned(), text: text(path), size, named: PathHints::default(), choice: Choice::Asked }
     }
 
-    fn found(found: Found) -> Source {
+    fn found(found: FoundFile) -> Source {
         let text = text(&found.path);
-        Source { path: found.path, text, size: found.stat.size, named: found.named, choice: Choice::Found }
+        Source { path: found.path, text, size: found.stat.size, named: found.hints, choice: Choice::Found }
     }
 
     fn count(
         &self,
         counters: &mut Counters,
         last: &mut Option<&'static dyn Format>,
-        progress: &mut Progress,
-        watch: &mut dyn Watch,
+        progress: &mut IndexProgress,
+        watch: &mut dyn RunObserver,
     ) -> io::Result<Outcome> {
         let mut file = File::open(&self.path)?;
         if !file.metadata()?.is_file() {

@@ -1,5 +1,5 @@
-//! Which project a folder belongs to: by its git repository and the remote of that, where there is one, else by the folder itself.
-//! It reads a few small files, writes nothing and starts no process.
+//! Determines the project of a folder: by its git repository and that repository's remote, otherwise by the folder itself. It
+//! reads a few small files, writes nothing and starts no process.
 
 mod config;
 mod remote;
@@ -13,45 +13,44 @@ pub use remote::normal;
 /// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Its folder: the root of the repository's work tree, else the folder that was asked about.
+    /// Its folder: the root of the work tree, otherwise the given folder.
     pub folder: PathBuf,
-    /// The folder in which git keeps the repository. All work trees of one repository have the same.
+    /// The repository's git folder. All work trees of one repository share it.
     pub repository: Option<PathBuf>,
-    /// Where the repository comes from: `host/path`, the same for every way of spelling it, and without anybody's password.
+    /// The repository's remote: `host/path`, the same for every spelling, and without credentials.
     pub remote: Option<String>,
-    /// Whether the folder is there.
-    pub state: State,
+    /// Whether the folder exists.
+    pub state: FolderState,
 }
 
-/// Whether a folder is there.
+/// Whether a folder exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It is.
+pub enum FolderState {
+    /// It exists.
     There,
-    /// It is not: nothing but its path is known.
+    /// It is gone: only its path is known.
     Gone,
 }
 
 impl Project {
-    /// The project that a folder belongs to. A folder that is gone is a project of its own, for what stands above it now need not
-    /// have anything to do with it.
+    /// The project of a folder. A folder that is gone is its own project, because an existing folder above it need not be
+    /// related.
     pub fn of(folder: &Path) -> Project {
         let real = fs::canonicalize(folder).map(|real| plain(&real));
         let Ok(real) = real else {
-            return Project { folder: lexical(folder), repository: None, remote: None, state: State::Gone };
+            return Project { folder: lexical(folder), repository: None, remote: None, state: FolderState::Gone };
         };
         let found = real.ancestors().find_map(|above| Some((above, git_folder(above)?)));
         let Some((root, git)) = found else {
-            return Project { folder: real, repository: None, remote: None, state: State::There };
+            return Project { folder: real, repository: None, remote: None, state: FolderState::There };
         };
         let repository = common_folder(&git);
         let remote = read(&repository.join("config")).and_then(|config| config::remote(&config));
         let remote = remote.and_then(|remote| normal(&remote, &repository));
-        Project { folder: root.to_owned(), repository: Some(repository), remote, state: State::There }
+        Project { folder: root.to_owned(), repository: Some(repository), remote, state: FolderState::There }
     }
 
-    /// What two folders have in common that belong to the same project: where it comes from, else its repository, else the
-    /// folder.
+    /// The key that folders of the same project share: its remote, otherwise its repository, otherwise the folder.
     pub fn key(&self) -> String {
         let path = |path: &Path| format!("file:{}", path.to_string_lossy());
         match (&self.remote, &self.repository) {
@@ -61,16 +60,16 @@ impl Project {
         }
     }
 
-    /// Everything by which people ask for it: first what they call it, then its folder and where it comes from.
+    /// Every name by which a query can select it: first its display name, then its folder and its remote.
     pub fn names(&self) -> Vec<String> {
         [self.name(), self.folder.display().to_string()].into_iter().chain(self.remote.clone()).collect()
     }
 
-    /// What people call it: the last part of where it comes from, else of its folder.
+    /// Its display name: the last component of its remote, otherwise of its folder.
     pub fn name(&self) -> String {
         let of_remote = self.remote.as_deref().and_then(|remote| remote.rsplit('/').next());
         let of_repository = || {
-            // A work tree may be called after a branch; the repository is not.
+            // A work tree may be named after a branch; the repository is not.
             let repository = self.repository.as_deref()?;
             let folder = if repository.ends_with(".git") { repository.parent()? } else { repository };
             Some(folder.file_name()?.to_string_lossy().into_owned())
@@ -81,11 +80,11 @@ impl Project {
     }
 }
 
-/// Files of git that are read here are small. A larger one is something else.
+/// The maximum size of a git file that is read here.
 const SIZE_MAX: u64 = 1 << 20;
 
 fn read(path: &Path) -> Option<String> {
-    // To open a pipe is to wait for whoever writes into it.
+    // Opening a pipe would block until another process writes to it.
     if !fs::metadata(path).ok()?.is_file() {
         return None;
     }
@@ -95,13 +94,13 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The folder of git for a work tree with this root: `.git` itself, or where the file of that name leads. One that leads nowhere
-/// any more still marks the root.
+/// The git folder of a work tree with this root: `.git` itself, or the target of the file of that name. A file with a missing
+/// target still marks the root.
 fn git_folder(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     let metadata = fs::metadata(&git).ok()?;
     if metadata.is_dir() {
-        // Anybody may have a folder of that name; git's own has a head.
+        // Any folder may have that name; git's own has a `HEAD`.
         return git.join("HEAD").is_file().then_some(git);
     }
     let text = read(&git)?;
@@ -114,7 +113,7 @@ fn common_folder(git: &Path) -> PathBuf {
     let common = read(&git.join("commondir"));
     let common = common.as_deref().map(str::trim).filter(|common| !common.is_empty());
     let common = common.map_or_else(|| git.to_owned(), |common| git.join(common));
-    // A work tree whose entry was pruned, or whose repository moved away: the way is all that is left.
+    // A work tree whose entry was pruned, or whose repository moved: only the path is left.
     let by_name = || match git.parent() {
         Some(worktrees) if worktrees.ends_with("worktrees") && !git.exists() => worktrees.parent(),
         _ => None,
@@ -123,7 +122,7 @@ fn common_folder(git: &Path) -> PathBuf {
     fs::canonicalize(&common).map_or_else(|_| lexical(&common), |real| plain(&real))
 }
 
-/// A path from the root of the file system, with the steps back taken.
+/// An absolute path without `..`.
 fn lexical(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut found = PathBuf::new();
@@ -139,7 +138,7 @@ fn lexical(path: &Path) -> PathBuf {
     found
 }
 
-/// A path as people write it: Windows puts a prefix before real paths that nobody else does.
+/// A path without the prefix that Windows adds to real paths.
 fn plain(path: &Path) -> PathBuf {
     let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\")).filter(|text| !text.starts_with("UNC"));
     plain.map_or_else(|| path.to_owned(), PathBuf::from)

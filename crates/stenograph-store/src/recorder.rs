@@ -1,5 +1,5 @@
-//! The recorder: events in, a durable record of them out. What it acknowledged is never lost; what a layout makes of it is in
-//! `layouts/`.
+//! The recorder: takes events and writes a durable record of them. It never loses an acknowledged event; `layouts/` derives
+//! documents from the record.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,37 +12,37 @@ use stenograph::time::{Time, Unit};
 use stenograph::wire;
 
 use crate::error::{Error, Problem};
-use crate::files::cut_off;
-use crate::journal::{self, End, Recorded};
+use crate::files::truncate_durably;
+use crate::journal::{self, Recording, RecordingEnd};
 use crate::layouts::{
-    Clock, Documents, Environment, Journal, JournalKind, Layout, Loaded, LockedJournal, Opened, Stamps, StatedFields,
-    Target,
+    Clock, Documents, Environment, JournalKind, JournalNeed, Layout, Loaded, LockedJournal, Opened, Stamps,
+    StatedFields, Target,
 };
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::recover;
 use crate::tail::Warning;
 
-/// A recording under way. It may be shared between threads: appends that come at the same time are made durable together.
+/// A recording in progress. Threads may share it: simultaneous appends become durable together.
 ///
-/// A recorder that is dropped without [`Recorder::finish`] leaves what a crash leaves: everything that was acknowledged, to be
-/// completed by [`crate::recover::recover`].
+/// A recorder that is dropped without [`Recorder::finish`] leaves the same state as a crash: all acknowledged events, for
+/// [`crate::recover::recover`] to complete.
 pub struct Recorder {
     log: Log<Vec<u8>>,
-    recorded: Option<Recorded>,
-    following: Option<Mutex<Following>>,
+    recorded: Option<Recording>,
+    feed: Option<Mutex<DocumentFeed>>,
     stamper: Stamper,
     given_time: AtomicBool,
     given_id: AtomicBool,
-    /// Whether the last event said that the agent stopped.
+    /// Whether the last event stated that the agent stopped.
     stopped: AtomicBool,
     loaded: Loaded,
     warnings: Vec<Warning>,
-    site: Environment,
+    environment: Environment,
     path: PathBuf,
-    /// How long the authoritative file was before this recording.
+    /// The length of the authoritative file before this recording.
     begin: u64,
-    // Let go of last: what they guard is whole by then.
+    // Dropped last, after the files that they guard are complete.
     _locks: Vec<Box<dyn std::any::Any + Send + Sync>>,
     _lock: Lock,
 }
@@ -53,47 +53,48 @@ impl std::fmt::Debug for Recorder {
     }
 }
 
-/// What came of a recording.
+/// The result of a recording.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RecordingFiles {
     /// The files that hold it.
     pub files: Vec<PathBuf>,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
 impl Recorder {
-    /// Begins a recording. What an earlier one left unfinished in the same place is completed first.
-    pub fn open(layout: &dyn Layout, target: &Target, site: Environment) -> Result<Recorder, Error> {
-        let Opened { ground, kind, documents, first, stamps, loaded, locks, warnings } = layout.open(target, &site)?;
+    /// Begins a recording. Completes an unfinished earlier one in the same place first.
+    pub fn open(layout: &dyn Layout, target: &Target, environment: Environment) -> Result<Recorder, Error> {
+        let Opened { ground, kind, documents, first, stamps, loaded, locks, warnings } =
+            layout.open(target, &environment)?;
         let LockedJournal { journal: path, tail, warnings: mut found, lock } = ground;
         found.extend(warnings);
-        let log = Log::open(site.files.clone(), &path, &tail, site.durability)?;
+        let log = Log::open(environment.files.clone(), &path, &tail, environment.durability)?;
         let begin = tail.length;
-        let stamper = Stamper { clock: site.clock.clone(), last: Mutex::new(None), stamps };
+        let stamper = Stamper { clock: environment.clock.clone(), last: Mutex::new(None), stamps };
         let recorded = match kind {
             JournalKind::Stream => None,
             JournalKind::Journal(header) => {
                 let begin = log.length();
                 log.append(&line(&header.event(stamper.now())), Vec::new(), &|_| {})?;
-                Some(Recorded::new(&site.files, &path, header, (begin, log.length())))
+                Some(Recording::new(&environment.files, &path, header, (begin, log.length())))
             }
         };
-        let mut following = documents.map(Following::new).transpose()?;
-        if let Some(following) = &mut following {
-            found.extend(following.documents.begin());
+        let mut feed = documents.map(DocumentFeed::new).transpose()?;
+        if let Some(feed) = &mut feed {
+            found.extend(feed.documents.begin());
         }
         let recorder = Recorder {
             log,
             recorded,
-            following: following.map(Mutex::new),
+            feed: feed.map(Mutex::new),
             stamper,
             given_time: AtomicBool::new(false),
             given_id: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             loaded,
             warnings: found,
-            site,
+            environment,
             path,
             begin,
             _locks: locks,
@@ -103,7 +104,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// What there is to say about what was found.
+    /// Warnings from opening.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -113,12 +114,12 @@ impl Recorder {
         &self.path
     }
 
-    /// What is to be done with the conversation that goes on: recorded first, unless it stands there already.
+    /// How to treat the conversation that is continued: record it first, unless the documents already contain it.
     pub fn loaded(&self) -> Loaded {
         self.loaded
     }
 
-    /// Records an event, and returns when it is as durable as was asked for.
+    /// Records an event and returns when it is as durable as requested.
     pub fn append(&self, event: &Event<'_>) -> Result<(), Error> {
         self.append_all(std::slice::from_ref(event))
     }
@@ -128,7 +129,7 @@ impl Recorder {
         let Some(last) = events.last() else { return Ok(()) };
         self.append_lines(events)?;
         for event in events {
-            // Most sessions say so at once, and then nothing is written here any more.
+            // Most sessions set these with the first event; later ones need no write.
             if event.time.is_some() && !self.given_time.load(Ordering::Relaxed) {
                 self.given_time.store(true, Ordering::Relaxed);
             }
@@ -150,70 +151,70 @@ impl Recorder {
         if lines.is_empty() {
             return Ok(());
         }
-        match &self.following {
+        match &self.feed {
             None => self.log.append(&lines, Vec::new(), &|_| {}),
-            Some(following) => {
+            Some(feed) => {
                 let item = lines.clone();
-                self.log.append(&lines, item, &|batch| locked(following).follow(&batch))
+                self.log.append(&lines, item, &|batch| locked(feed).follow(&batch))
             }
         }
     }
 
-    /// Ends the recording: says how it ended, completes the documents, and lets go of the journal where they say it all.
-    pub fn finish(self, end: &End) -> Result<Kept, Error> {
-        if !self.stopped.load(Ordering::Relaxed) || *end != End::Completed {
+    /// Ends the recording: states how it ended, completes the documents, and removes the journal if they hold everything.
+    pub fn finish(self, end: &RecordingEnd) -> Result<RecordingFiles, Error> {
+        if !self.stopped.load(Ordering::Relaxed) || *end != RecordingEnd::Completed {
             self.append_lines(&[end.stop(self.stamper.now())])?;
         }
         let Some(recorded) = &self.recorded else {
-            self.settle_log()?;
-            return Ok(Kept { files: vec![self.path.clone()], warnings: self.warnings });
+            self.sync_log()?;
+            return Ok(RecordingFiles { files: vec![self.path.clone()], warnings: self.warnings });
         };
-        let recorded = recorded.clone().ending(self.log.length(), end.clone());
+        let recorded = recorded.clone().ended_at(self.log.length(), end.clone());
         self.log.append(&line(&journal::end_line(end, self.stamper.now())), Vec::new(), &|_| {})?;
-        self.settle_log()?;
+        self.sync_log()?;
         let given =
             StatedFields { time: self.given_time.load(Ordering::Relaxed), id: self.given_id.load(Ordering::Relaxed) };
-        let Some(following) = self.following else {
-            return Ok(Kept { files: vec![self.path.clone()], warnings: self.warnings });
+        let Some(feed) = self.feed else {
+            return Ok(RecordingFiles { files: vec![self.path.clone()], warnings: self.warnings });
         };
-        let mut following = following.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let finished = following.documents.finish(&recorded, given)?;
+        let mut feed = feed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let finished = feed.documents.finish(&recorded, given)?;
         let mut warnings = self.warnings;
         warnings.extend(finished.warnings);
         let mut files = finished.written;
-        match recover::kept_of(finished.journal, &recorded, &self.site) {
-            Journal::Needed => {
-                self.log.append(&line(&journal::settled_line(self.stamper.now())), Vec::new(), &|_| {})?;
+        match recover::needed_journal(finished.journal, &recorded, &self.environment) {
+            JournalNeed::Needed => {
+                self.log.append(&line(&journal::completed_line(self.stamper.now())), Vec::new(), &|_| {})?;
                 files.push(self.path.clone());
             }
-            Journal::Unfinished => files.push(self.path.clone()),
-            Journal::Redundant => {
+            JournalNeed::Unfinished => files.push(self.path.clone()),
+            JournalNeed::Redundant => {
                 drop(self.log);
-                recover::let_go(&recorded, &self.site)?;
+                recover::remove_recording(&recorded, &self.environment)?;
             }
         }
-        Ok(Kept { files, warnings })
+        Ok(RecordingFiles { files, warnings })
     }
 
-    /// Takes back a recording into which nothing was recorded: everything is as it was before.
+    /// Discards a recording without events: everything is as it was before.
     pub fn discard(self) -> Result<(), Error> {
-        let Recorder { log, following, site, path, begin, _locks: locks, _lock: lock, .. } = self;
+        let Recorder { log, feed, environment, path, begin, _locks: locks, _lock: lock, .. } = self;
         drop(log);
-        let files = site.files.as_ref();
+        let files = environment.files.as_ref();
         let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
         if files.length(&path).map_err(unwritable)?.is_some() {
-            cut_off(files, &path, begin).map_err(unwritable)?;
+            truncate_durably(files, &path, begin).map_err(unwritable)?;
         }
         drop((locks, lock));
-        match following {
-            Some(following) => following.into_inner().unwrap_or_else(PoisonError::into_inner).documents.discard(),
+        match feed {
+            Some(feed) => feed.into_inner().unwrap_or_else(PoisonError::into_inner).documents.discard(),
             None => Ok(()),
         }
     }
 
-    /// At the end everything is durable that anybody wanted to be.
-    fn settle_log(&self) -> Result<(), Error> {
-        match self.site.durability {
+    /// Syncs the log at the end, unless the durability is `Never`.
+    fn sync_log(&self) -> Result<(), Error> {
+        match self.environment.durability {
             crate::log::Durability::Always | crate::log::Durability::Interval(_) => self.log.sync(),
             crate::log::Durability::Never => Ok(()),
         }
@@ -230,28 +231,28 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The documents, and what reads the journal's lines to them: they are told what a recovery would tell them.
-struct Following {
+/// The documents, and the reading that passes them the journal's lines: they receive exactly what a recovery would pass them.
+struct DocumentFeed {
     documents: Box<dyn Documents>,
     reading: Reading,
 }
 
-impl Following {
-    fn new(documents: Box<dyn Documents>) -> Result<Following, Error> {
-        Ok(Following { documents, reading: Reading::new(journal::NATIVE, Want::All) })
+impl DocumentFeed {
+    fn new(documents: Box<dyn Documents>) -> Result<DocumentFeed, Error> {
+        Ok(DocumentFeed { documents, reading: Reading::new(journal::NATIVE, Want::All) })
     }
 
     fn follow(&mut self, batch: &[Vec<u8>]) {
-        let mut sink = Told(self.documents.as_mut());
+        let mut sink = DocumentSink(self.documents.as_mut());
         for lines in batch {
             self.reading.feed(lines, &mut sink);
         }
     }
 }
 
-struct Told<'d>(&'d mut dyn Documents);
+struct DocumentSink<'d>(&'d mut dyn Documents);
 
-impl Sink for Told<'_> {
+impl Sink for DocumentSink<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if journal::author(event) != journal::Author::Mark {
             self.0.add(event);
@@ -261,12 +262,12 @@ impl Sink for Told<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
-/// A random id, for what has its origin here.
+/// A random id.
 pub fn random_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The moment on the time line. A clock that counts needs no calendar for that.
+/// The time in nanoseconds since 1970. A timestamp as a number needs no calendar.
 fn nanoseconds(time: &Time<'_>) -> Option<i128> {
     match time.unit {
         Unit::Millis => time.text.parse::<i128>().ok()?.checked_mul(1_000_000),
@@ -274,16 +275,16 @@ fn nanoseconds(time: &Time<'_>) -> Option<i128> {
     }
 }
 
-/// Stamps what arrives without a time, or without an id where one is needed.
+/// Adds a time, and an id if needed, to events without one.
 struct Stamper {
     clock: Clock,
-    /// The latest moment so far, in nanoseconds and as it was said.
+    /// The latest time so far, in nanoseconds and as it was stated.
     last: Mutex<Option<(i128, Time<'static>)>>,
     stamps: Stamps,
 }
 
 impl Stamper {
-    /// The moment. A clock that is set back does not turn the order of events round.
+    /// The current time. If the clock is set back, the latest time is used, which preserves the order of events.
     fn now(&self) -> Time<'static> {
         let now = (self.clock)();
         let Some(at) = nanoseconds(&now) else { return now };

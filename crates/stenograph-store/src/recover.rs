@@ -1,4 +1,4 @@
-//! Completing what a crash left: torn lines are moved aside, and documents are brought up to what their journal says. Running it
+//! Completes recordings after a crash: moves torn lines aside and brings documents up to date with their journal. Running it
 //! again changes nothing.
 
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use stenograph::{Detected, Registry};
 use crate::confined::Confined;
 use crate::error::{Error, Problem};
 use crate::files::folder_of;
-use crate::journal::{self, End, Recorded};
-use crate::layouts::{Environment, Journal, LockedJournal, StatedFields, layout_named};
+use crate::journal::{self, Recording, RecordingEnd};
+use crate::layouts::{Environment, JournalNeed, LockedJournal, StatedFields, layout_named};
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::tail::{self, LastLine, Warning};
+use crate::tail::{self, LastLineRule, Warning};
 
-/// How the name of a journal ends.
-pub(crate) const ENDING: &str = "steno";
+/// The file name extension of a journal.
+pub(crate) const JOURNAL_EXTENSION: &str = "steno";
 
-/// How the name of a native stream ends that has no journal beside it.
+/// The file name ending of a native stream without a journal.
 pub(crate) const STREAM_ENDING: &str = ".steno.jsonl";
 
 /// Whether a file is named like a native stream.
@@ -31,29 +31,29 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 /// The journal beside a document.
 pub fn beside(document: &Path) -> PathBuf {
     let mut name = document.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{ENDING}"));
+    name.push(format!(".{JOURNAL_EXTENSION}"));
     document.with_file_name(name)
 }
 
-/// What was found and done.
+/// The result of a recovery.
 #[derive(Debug, Default)]
 pub struct Recovery {
-    /// The journals that were looked at.
+    /// The journals that were checked.
     pub journals: Vec<PathBuf>,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
     /// Whether a recording could not be completed.
     pub failed: bool,
 }
 
-/// Completes what was recorded at this path: the file or folder that was given to a recorder, or a journal.
-pub fn recover(path: &Path, site: &Environment) -> Result<Recovery, Error> {
+/// Completes the recordings at this path: the file or folder that was given to a recorder, or a journal.
+pub fn recover(path: &Path, environment: &Environment) -> Result<Recovery, Error> {
     let mut recovery = Recovery::default();
-    let journals = journals_at(path, site)?;
+    let journals = journals_at(path, environment)?;
     for journal in journals {
         let named = path.is_dir().then_some(path);
-        let ground = match LockedJournal::of_journal_in(&journal, named, site) {
-            // In a folder of many, one recording that goes on, or cannot be completed, does not keep the others from their end.
+        let ground = match LockedJournal::of_journal_in(&journal, named, environment) {
+            // In a folder of many recordings, one that is still active or cannot be completed does not stop the others.
             Err(error) if path.is_dir() => {
                 let why = match error.problem {
                     Problem::Locked { .. } => "is being recorded, and left alone".to_owned(),
@@ -65,57 +65,57 @@ pub fn recover(path: &Path, site: &Environment) -> Result<Recovery, Error> {
             }
             ground => ground?,
         };
-        // A recording that was cut off before its first line was whole leaves nothing else.
-        if ground.tail.length == 0 && site.files.length(&journal).ok().flatten() == Some(0) {
-            site.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
+        // A recording that was cut off before its first line was complete leaves nothing else.
+        if ground.tail.length == 0 && environment.files.length(&journal).ok().flatten() == Some(0) {
+            environment.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
         }
         recovery.warnings.extend(ground.warnings);
         recovery.journals.push(journal);
     }
     if path.is_dir() {
         for stream in found_in(path, &is_stream) {
-            match settle_file(&stream, site) {
+            match repair_file(&stream, environment) {
                 Err(error) if matches!(error.problem, Problem::Locked { .. }) => {
                     recovery.warnings.push(Warning::new(&stream, "is being recorded, and left alone"));
                 }
-                // Whatever it is, it is no stream.
+                // The file is not a stream.
                 Err(error) if error.problem == Problem::NoLayout => {}
-                settled => recovery.warnings.extend(settled?),
+                repaired => recovery.warnings.extend(repaired?),
             }
         }
     } else if recovery.journals.is_empty() && path.is_file() {
-        recovery.warnings.extend(settle_file(path, site)?);
+        recovery.warnings.extend(repair_file(path, environment)?);
     } else if recovery.journals.is_empty() && !path.exists() {
         return Err(Error::about(path, Problem::Missing));
     }
     Ok(recovery)
 }
 
-/// A file of lines without a journal: all that can be left in it is half a line.
-fn settle_file(path: &Path, site: &Environment) -> Result<Option<Warning>, Error> {
+/// Repairs a file of lines without a journal, which can only end in half a line.
+fn repair_file(path: &Path, environment: &Environment) -> Result<Option<Warning>, Error> {
     let mut head = Vec::new();
-    let mut reader = site.files.reader(path, 0).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    let mut reader = environment.files.reader(path, 0).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     stenograph::format::Head::read(&mut reader, &mut head)
         .map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     if head.trim_ascii().is_empty() {
-        // A recording that was cut off before its first event leaves a file in which nothing stands.
+        // A recording that was cut off before its first event leaves an empty file.
         return Ok(None);
     }
     match Registry::built_in().detect(&head) {
         Detected::Format(format) if matches!(format.info().framing, Framing::Lines) && !format.info().traits.lossy => {
             let _lock = Lock::on(path)?;
-            Ok(tail::settle(site.files.as_ref(), path, LastLine::MayLackNewline)?.warning)
+            Ok(tail::repair_tail(environment.files.as_ref(), path, LastLineRule::MayLackNewline)?.warning)
         }
-        // A recording of the native stream that was cut off at its first line.
+        // A recording of the native stream that was cut off in its first line.
         _ if is_begun(&head) => {
             let _lock = Lock::on(path)?;
-            Ok(tail::settle(site.files.as_ref(), path, LastLine::EndsWithNewline)?.warning)
+            Ok(tail::repair_tail(environment.files.as_ref(), path, LastLineRule::EndsWithNewline)?.warning)
         }
         _ => Err(Error::about(path, Problem::NoLayout)),
     }
 }
 
-/// Whether this may be how the first line of a native stream begins, or what a power cut makes of it.
+/// Whether this may be the beginning of a native stream's first line, or what a power failure makes of it.
 fn is_begun(head: &[u8]) -> bool {
     let start = format!("{{\"v\":{}", wire::VERSION);
     let length = head.len().min(start.len());
@@ -123,26 +123,26 @@ fn is_begun(head: &[u8]) -> bool {
     !head.contains(&b'\n') && (begins || head.iter().all(|byte| *byte == 0))
 }
 
-/// How deep folders are searched, and how many files are looked at: no layout is deeper, and no tree is endless.
+/// Limits for the search: no layout is deeper, and no tree is endless.
 const DEPTH_MAX: usize = 8;
 const ENTRIES_MAX: usize = 1_000_000;
 
 /// Whether a file is named like a journal.
 pub fn is_journal_name(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == ENDING)
+    path.extension().is_some_and(|ending| ending == JOURNAL_EXTENSION)
 }
 
-fn journals_at(path: &Path, site: &Environment) -> Result<Vec<PathBuf>, Error> {
+fn journals_at(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Error> {
     let aside = beside(path);
     if path.is_dir() {
         let mut journals = Vec::new();
         for path in found_in(path, &is_journal_name) {
-            if !journal::recordings(&site.files, &path)?.is_empty() {
+            if !journal::recordings(&environment.files, &path)?.is_empty() {
                 journals.push(path);
             }
         }
         Ok(journals)
-    } else if is_journal_name(path) && path.is_file() && !journal::recordings(&site.files, path)?.is_empty() {
+    } else if is_journal_name(path) && path.is_file() && !journal::recordings(&environment.files, path)?.is_empty() {
         Ok(vec![path.to_owned()])
     } else if aside.is_file() {
         Ok(vec![aside])
@@ -151,7 +151,7 @@ fn journals_at(path: &Path, site: &Environment) -> Result<Vec<PathBuf>, Error> {
     }
 }
 
-/// The files below a folder that are looked for, in order.
+/// The matching files below a folder, in order.
 fn found_in(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), ENTRIES_MAX);
     search(folder, DEPTH_MAX, &mut left, &mut |path| {
@@ -170,7 +170,7 @@ fn search(folder: &Path, depth: usize, left: &mut usize, found: &mut dyn FnMut(&
             return;
         }
         *left -= 1;
-        // A link may lead in a circle, or to somebody else's files.
+        // A link may form a cycle or lead to other people's files.
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth > 0 => search(&entry.path(), depth - 1, left, found),
             Ok(kind) if kind.is_file() => found(&entry.path()),
@@ -179,52 +179,54 @@ fn search(folder: &Path, depth: usize, left: &mut usize, found: &mut dyn FnMut(&
     }
 }
 
-/// Completes the documents of the last recording in a journal whose lock is held, unless that was done: what was done to them
-/// since must not be undone. Those before it were completed when it began. Whatever the journal says, nothing outside of the
-/// layout's folders and the one that the user named is read or written.
+/// Completes the documents of the last recording in a journal whose lock is held, unless that was done: later changes to them
+/// must not be undone. Earlier recordings were completed when the last one began. Whatever the journal says, nothing outside
+/// the layout's folders and the one that the user named is read or written.
 pub(crate) fn complete_journal(
     journal: &Path,
     named: Option<&Path>,
-    site: &Environment,
+    environment: &Environment,
 ) -> Result<Vec<Warning>, Error> {
     let mut warnings = Vec::new();
-    let last = journal::recordings(&site.files, journal)?.pop();
-    let Some(recorded) = last.filter(|recorded| !recorded.settled) else { return Ok(warnings) };
+    let last = journal::recordings(&environment.files, journal)?.pop();
+    let Some(recorded) = last.filter(|recorded| !recorded.is_completed) else { return Ok(warnings) };
     let Some(layout) = layout_named(&recorded.header.layout) else {
         let text = format!("recorded into the layout {}, which is not known here", recorded.header.layout);
         return Ok(vec![Warning::new(journal, text)]);
     };
-    let cut_off = recorded.ended.is_none();
-    let recorded = if cut_off { mark_end(&recorded, site)? } else { recorded };
-    let folders = layout.folders(journal, named, site);
-    let site = &Environment { files: Confined::to(&site.files, &folders), ..site.clone() };
-    let finished = layout.resume(&recorded, site)?.finish(&recorded, StatedFields::UNKNOWN)?;
-    if cut_off {
+    let was_cut_off = recorded.ended.is_none();
+    let recorded = if was_cut_off { record_interruption(&recorded, environment)? } else { recorded };
+    let folders = layout.folders(journal, named, environment);
+    let environment = &Environment { files: Confined::to(&environment.files, &folders), ..environment.clone() };
+    let finished = layout.resume(&recorded, environment)?.finish(&recorded, StatedFields::UNKNOWN)?;
+    if was_cut_off {
         let documents: Vec<String> = finished.written.iter().map(|path| path.display().to_string()).collect();
         let text = format!("a recording that was cut off is completed: {}", documents.join(", "));
         warnings.push(Warning::new(journal, text));
     }
     warnings.extend(finished.warnings);
-    match kept_of(finished.journal, &recorded, site) {
-        Journal::Needed => mark(&recorded, site, &[journal::settled_line((site.clock)())]).map(|_| ())?,
-        Journal::Unfinished => {}
-        Journal::Redundant => let_go(&recorded, site)?,
+    match needed_journal(finished.journal, &recorded, environment) {
+        JournalNeed::Needed => {
+            append_marks(&recorded, environment, &[journal::completed_line((environment.clock)())]).map(|_| ())?
+        }
+        JournalNeed::Unfinished => {}
+        JournalNeed::Redundant => remove_recording(&recorded, environment)?,
     }
     Ok(warnings)
 }
 
-/// Says at the end of a journal that its last recording was cut off.
-fn mark_end(recorded: &Recorded, site: &Environment) -> Result<Recorded, Error> {
-    let (end, time) = (End::Interrupted, (site.clock)());
-    let lengths = mark(recorded, site, &[end.stop(time.clone()), journal::end_line(&end, time)])?;
+/// Records at the end of a journal that its last recording was cut off.
+fn record_interruption(recorded: &Recording, environment: &Environment) -> Result<Recording, Error> {
+    let (end, time) = (RecordingEnd::Interrupted, (environment.clock)());
+    let lengths = append_marks(recorded, environment, &[end.stop(time.clone()), journal::end_line(&end, time)])?;
     let until = lengths.first().copied().unwrap_or(recorded.end);
-    Ok(recorded.clone().ending(until, end))
+    Ok(recorded.clone().ended_at(until, end))
 }
 
-/// Adds lines to a journal, and says how long it was after each.
-fn mark(recorded: &Recorded, site: &Environment, events: &[Event<'_>]) -> Result<Vec<u64>, Error> {
-    let tail = tail::settle(site.files.as_ref(), &recorded.journal, LastLine::EndsWithNewline)?;
-    let log: Log<()> = Log::open(site.files.clone(), &recorded.journal, &tail, site.durability)?;
+/// Appends lines to a journal. Returns its length after each.
+fn append_marks(recorded: &Recording, environment: &Environment, events: &[Event<'_>]) -> Result<Vec<u64>, Error> {
+    let tail = tail::repair_tail(environment.files.as_ref(), &recorded.journal, LastLineRule::EndsWithNewline)?;
+    let log: Log<()> = Log::open(environment.files.clone(), &recorded.journal, &tail, environment.durability)?;
     let mut lengths = Vec::new();
     for event in events {
         log.append(format!("{}\n", wire::event(event)).as_bytes(), (), &|_| {})?;
@@ -234,27 +236,27 @@ fn mark(recorded: &Recorded, site: &Environment, events: &[Event<'_>]) -> Result
     Ok(lengths)
 }
 
-/// What the journal is good for when others have to find out what the documents are: one that nobody knows for what it is, because
-/// its first line is too long or something else stands before, does not speak for itself.
-pub(crate) fn kept_of(journal: Journal, recorded: &Recorded, site: &Environment) -> Journal {
+/// Whether the journal is still needed if others must detect the documents' format. A document whose format cannot be detected,
+/// because its first line is too long or other content comes first, needs its journal.
+pub(crate) fn needed_journal(journal: JournalNeed, recorded: &Recording, environment: &Environment) -> JournalNeed {
     let is_known = |name: &String| {
         let mut head = Vec::new();
         let limit = stenograph::format::Head::SIZE_MAX as u64;
-        let reader = site.files.reader(&recorded.document(name), 0);
+        let reader = environment.files.reader(&recorded.document(name), 0);
         let read =
             reader.and_then(|reader| std::io::Read::read_to_end(&mut std::io::Read::take(reader, limit), &mut head));
-        // A document that is not there says nothing, and whoever let it go knows why.
+        // A missing document holds nothing; whoever removed it knows why.
         read.is_err() || head.is_empty() || matches!(Registry::built_in().detect(&head), Detected::Format(_))
     };
     match journal {
-        Journal::Redundant if !recorded.header.documents.keys().all(is_known) => Journal::Needed,
+        JournalNeed::Redundant if !recorded.header.documents.keys().all(is_known) => JournalNeed::Needed,
         journal => journal,
     }
 }
 
-/// Lets go of a recording in a journal: the documents say it all, and are durable.
-pub(crate) fn let_go(recorded: &Recorded, site: &Environment) -> Result<(), Error> {
-    let (files, journal) = (&site.files, &recorded.journal);
+/// Removes a recording from a journal: the documents hold everything and are durable.
+pub(crate) fn remove_recording(recorded: &Recording, environment: &Environment) -> Result<(), Error> {
+    let (files, journal) = (&environment.files, &recorded.journal);
     let gone = if recorded.begin == 0 {
         files.remove(journal).and_then(|()| files.sync_folder(folder_of(journal)))
     } else {

@@ -1,4 +1,4 @@
-//! What is read: a file or standard input, opened once and read as often as needed. Nothing here is ever written.
+//! Input: a file or standard input, opened once and read as often as needed. This file writes nothing.
 
 use std::fmt;
 use std::fs::File;
@@ -8,8 +8,8 @@ use std::path::Path;
 use stenograph::format::{Format, Head};
 use stenograph::{Detected, Registry};
 
-use crate::decode::{Container, Counter, Decoded, Guard, decode};
-use crate::discover::Named;
+use crate::decode::{ByteCounter, Container, DecodeGuard, Decoded, decode};
+use crate::discover::PathHints;
 use crate::error::{Error, Place, Problem};
 use crate::files::FileMode;
 use crate::identity::Identity;
@@ -19,34 +19,33 @@ use crate::source_file::{Access, Recognized, recognize};
 /// How often a source will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passes {
-    /// From beginning to end, once.
+    /// Once, from beginning to end.
     Once,
-    /// More than once: what cannot be read again is spooled into a temporary file.
+    /// More than once: a stream is spooled to a temporary file.
     Many,
 }
 
-/// An open source of bytes, decoded.
+/// An open source of decoded bytes.
 pub struct Source {
     place: Place,
     origin: Origin,
     identity: Option<Identity>,
     mode: Option<FileMode>,
     head: Vec<u8>,
-    /// What stands behind a first line that is longer than the head and does not show the format.
-    beyond: Vec<u8>,
-    consumed: Counter,
+    /// Bytes after a first line that is longer than the head and does not reveal the format.
+    beyond_first_line: Vec<u8>,
+    consumed: ByteCounter,
 }
 
 enum Origin {
-    /// A file: each pass reads it from the beginning to where it ended when it was opened, so that all passes see the same
-    /// of a file that grows.
+    /// A file: each pass reads it up to its length at opening, so that all passes see the same of a growing file.
     File { file: File, length: u64 },
-    /// What can be read only once: its head was read already, and this is the rest.
-    Stream(Option<Rest>),
+    /// A stream that can be read only once: its head was read, and this is the rest.
+    Stream(Option<StreamRest>),
 }
 
-/// What follows the head of a stream.
-enum Rest {
+/// The part of a stream after its head.
+enum StreamRest {
     Bytes(Decoded<'static>),
     Failed(io::Error),
 }
@@ -58,13 +57,13 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// Opens a file. Pipes and devices have names too, and are read like standard input.
+    /// Opens a file. Named pipes and devices are read like standard input.
     pub fn open(path: &Path, passes: Passes) -> Result<Source, Error> {
         let file = File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
         Source::of_open(path, file, passes)
     }
 
-    /// Reads a file that was opened by this name, whatever has the name now.
+    /// Reads a file that was opened under this path, whatever has the path now.
     pub(crate) fn of_open(path: &Path, file: File, passes: Passes) -> Result<Source, Error> {
         let place = Place::Path(path.to_owned());
         let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
@@ -73,7 +72,7 @@ impl Source {
             return Err(Error::new(&place, Problem::Folder));
         }
         let identity = Identity::of_metadata(&metadata).or_else(|| Identity::of_path(path));
-        // Files of the system say that they are empty and are not: what says so is read like a pipe.
+        // Some system files report a length of 0 and have content: an apparently empty file is read like a pipe.
         if metadata.is_file() && metadata.len() > 0 {
             let mode = FileMode::of_metadata(&metadata);
             return Ok(Source { mode, ..Source::of_file(place, file, metadata.len(), identity)? });
@@ -89,30 +88,30 @@ impl Source {
     }
 
     fn of_file(place: Place, file: File, length: u64, identity: Option<Identity>) -> Result<Source, Error> {
-        let consumed = Counter::default();
+        let consumed = ByteCounter::default();
         let mut source = Source {
             place,
             origin: Origin::File { file, length },
             identity,
             mode: None,
             head: Vec::new(),
-            beyond: Vec::new(),
+            beyond_first_line: Vec::new(),
             consumed,
         };
-        let (mut head, mut beyond) = (Vec::new(), Vec::new());
+        let (mut head, mut beyond_first_line) = (Vec::new(), Vec::new());
         let mut pass = source.pass()?;
         let read = Head::read(&mut pass, &mut head);
         if Head::is_cut(&head) && matches!(Registry::built_in().detect(&head), Detected::Unknown) {
-            // What cannot be read there is met again by whoever reads it.
-            beyond = Head::beyond(&mut pass).unwrap_or_default();
+            // A later pass reports a read error here.
+            beyond_first_line = Head::beyond(&mut pass).unwrap_or_default();
         }
         drop(pass);
-        // A file that is damaged further on still has a head; the pass that reads it meets the damage again.
+        // A file that is damaged further on still has a head; the pass that reads the damage reports it.
         match read {
             Err(error) if head.is_empty() => return Err(source.explain(error)),
-            _ => (source.head, source.beyond) = (head, beyond),
+            _ => (source.head, source.beyond_first_line) = (head, beyond_first_line),
         }
-        source.consumed = Counter::default();
+        source.consumed = ByteCounter::default();
         Ok(source)
     }
 
@@ -125,12 +124,12 @@ impl Source {
         if passes == Passes::Many {
             return Ok(Source { identity, ..Source::spooled(place, stream)? });
         }
-        let consumed = Counter::default();
-        let mut rest = decode(stream, &place, &consumed, Guard::USUAL)?;
+        let consumed = ByteCounter::default();
+        let mut rest = decode(stream, &place, &consumed, DecodeGuard::USUAL)?;
         let mut head = Vec::new();
         let rest = match Head::read(&mut rest, &mut head) {
-            Ok(()) => Rest::Bytes(rest),
-            Err(error) => Rest::Failed(error),
+            Ok(()) => StreamRest::Bytes(rest),
+            Err(error) => StreamRest::Failed(error),
         };
         Ok(Source {
             place,
@@ -138,16 +137,16 @@ impl Source {
             identity,
             mode: None,
             head,
-            beyond: Vec::new(),
+            beyond_first_line: Vec::new(),
             consumed,
         })
     }
 
-    /// What comes from a stream, put aside so that it can be read as often as needed.
+    /// Spools a stream so that it can be read as often as needed.
     pub(crate) fn spooled(place: Place, mut stream: impl Read) -> Result<Source, Error> {
         let mut spool = Spool::new()?;
         let copied = io::copy(&mut stream, &mut spool);
-        // A spool that is full says so itself: the source is not to blame.
+        // A full spool reports that itself: the source is not at fault.
         let length = copied.map_err(|error| match error.downcast::<Error>() {
             Ok(inside) => inside,
             Err(error) => Error::from_system(&place, Problem::Unreadable, error),
@@ -160,19 +159,20 @@ impl Source {
         &self.place
     }
 
-    /// Which format it is, and how surely, by its beginning; where the first record is too long to show it, by those behind. Where its
-    /// content leaves a choice, the place where it lies decides.
-    pub fn recognize(&self, place: &Named) -> Option<Recognized> {
-        recognize(&self.head, place)
-            .or_else(|| (!self.beyond.is_empty()).then(|| recognize(&self.beyond, place)).flatten())
+    /// Detects the format and how certain it is, by the beginning, or by later records if the first one is too long. If the
+    /// content leaves a choice, the path decides.
+    pub fn recognize(&self, place: &PathHints) -> Option<Recognized> {
+        recognize(&self.head, place).or_else(|| {
+            (!self.beyond_first_line.is_empty()).then(|| recognize(&self.beyond_first_line, place)).flatten()
+        })
     }
 
-    /// How its records are reached as those of this format.
+    /// How its records are reached in this format.
     pub fn access(&self, format: &dyn Format) -> Access {
         Access::of(format, self.container(), &self.head)
     }
 
-    /// What its bytes are wrapped in.
+    /// Its compression.
     pub(crate) fn container(&self) -> Container {
         match &self.origin {
             Origin::File { file, .. } => {
@@ -180,17 +180,17 @@ impl Source {
                 let read = reader.rewind().and_then(|()| reader.take(4).read_to_end(&mut first));
                 read.map_or(Container::Plain, |_| Container::of(&first))
             }
-            Origin::Stream(Some(Rest::Bytes(rest))) => rest.container(),
+            Origin::Stream(Some(StreamRest::Bytes(rest))) => rest.container(),
             Origin::Stream(_) => Container::Plain,
         }
     }
 
-    /// The first bytes, decoded, as many as detection looks at.
+    /// The first decoded bytes, as many as detection looks at.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// How many bytes a pass reads before they are decoded, where that is known.
+    /// How many raw bytes a pass reads, if known.
     pub fn length(&self) -> Option<u64> {
         match self.origin {
             Origin::File { length, .. } => Some(length),
@@ -198,29 +198,29 @@ impl Source {
         }
     }
 
-    /// How many bytes all passes have read so far, before they were decoded.
+    /// How many raw bytes all passes have read so far.
     pub fn consumed(&self) -> impl Fn() -> u64 + 'static {
         let consumed = self.consumed.clone();
         move || consumed.count()
     }
 
-    /// Who may read and write the file; `None` when it is none.
+    /// The file's permissions; `None` if it is not a file.
     pub fn mode(&self) -> Option<FileMode> {
         self.mode
     }
 
-    /// Whether `path` is this very file, under whatever name.
+    /// Whether `path` is this file, under any name.
     pub fn is_at(&self, path: &Path) -> bool {
         self.identity.is_some() && Identity::of_path(path) == self.identity
     }
 
-    /// Tells of a path whether it is this very file, without holding the source.
+    /// Returns a function that tells whether a path is this file, without borrowing the source.
     pub fn recognizer(&self) -> impl Fn(&Path) -> bool + 'static {
         let identity = self.identity.clone();
         move |path| identity.is_some() && Identity::of_path(path) == identity
     }
 
-    /// Whether standard output was redirected into this very file.
+    /// Whether standard output is redirected to this file.
     pub fn is_standard_output(&self) -> bool {
         self.identity.is_some() && Identity::of_standard_output() == self.identity
     }
@@ -243,25 +243,25 @@ impl Source {
             Origin::File { file, length } => {
                 let mut file: &File = file;
                 file.rewind().map_err(|error| Error::from_system(place, Problem::Unreadable, error))?;
-                Ok(Box::new(decode(file.take(*length), place, &self.consumed, Guard::USUAL)?))
+                Ok(Box::new(decode(file.take(*length), place, &self.consumed, DecodeGuard::USUAL)?))
             }
             Origin::Stream(rest) => {
                 let head = Cursor::new(self.head.as_slice());
                 match rest.take() {
-                    Some(Rest::Bytes(rest)) => Ok(Box::new(head.chain(rest))),
-                    Some(Rest::Failed(error)) => Ok(Box::new(head.chain(Failing(Some(error))))),
+                    Some(StreamRest::Bytes(rest)) => Ok(Box::new(head.chain(rest))),
+                    Some(StreamRest::Failed(error)) => Ok(Box::new(head.chain(FailOnce(Some(error))))),
                     None => Err(Error::new(place, Problem::ReadAlready)),
                 }
             }
         }
     }
 
-    /// Whether what is read is decoded from something else.
+    /// Whether the source is compressed.
     pub fn is_compressed(&self) -> bool {
         matches!(self.origin, Origin::File { .. }) && self.plain_file().is_none()
     }
 
-    /// The file itself, if its bytes are the source: what is compressed or comes from a stream has none.
+    /// The file itself, if its bytes are the source; `None` for compressed data and streams.
     pub(crate) fn plain_file(&self) -> Option<File> {
         let Origin::File { file, .. } = &self.origin else { return None };
         (self.container() == Container::Plain).then(|| file.try_clone().ok()).flatten()
@@ -281,10 +281,10 @@ impl stenograph::convert::Source for Source {
     }
 }
 
-/// Fails once, where a stream was found to be damaged.
-struct Failing(Option<io::Error>);
+/// Fails once, with the error that a stream had.
+struct FailOnce(Option<io::Error>);
 
-impl Read for Failing {
+impl Read for FailOnce {
     fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
         self.0.take().map_or(Ok(0), Err)
     }
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_opened_says_why() {
+    fn an_open_error_states_its_reason() {
         let folder = tempfile::tempdir().unwrap();
         let missing = Source::open(&folder.path().join("none"), Passes::Once).unwrap_err();
         assert_eq!(missing.problem, Problem::Missing);

@@ -1,48 +1,47 @@
-//! What a file is to its readers: which format it has and how surely, and how its records are reached. The index, `follow`, the archive
-//! and the commands ask here and nowhere else. Nothing here reads an event.
+//! Detects the format of a file, how certain that is, and how its records are reached. The index, `follow`, the archive and the
+//! commands all use this file. It reads no events.
 
 use stenograph::Registry;
 use stenograph::format::{Format, Head, Sniff, is_proven};
 use stenograph::frame::is_lines;
 
 use crate::decode::Container;
-use crate::discover::Named;
+use crate::discover::PathHints;
 
-/// How surely the format of a source is known.
+/// How certain the format of a source is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confidence {
     /// More bytes cannot change the answer.
     Certain,
-    /// The source is short, and the next record may show another format: whoever reads on asks again.
+    /// The source is short, and the next record may show another format: a reader that continues must ask again.
     Provisional,
-    /// Several formats claim it alike, and nothing decides between them: the first of them is named.
+    /// Several formats claim it equally; the first of them is named.
     Tied,
 }
 
-/// The format of a source.
+/// The detected format of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Recognized {
     /// The format.
     pub format: &'static dyn Format,
-    /// How surely that is known.
+    /// How certain it is.
     pub confidence: Confidence,
 }
 
 impl Recognized {
-    /// A format that somebody named.
+    /// A format that the user named.
     pub fn certain(format: &'static dyn Format) -> Recognized {
         Recognized { format, confidence: Confidence::Certain }
     }
 }
 
-/// Which format a source has that begins with `head`. What it says counts first; where that leaves a choice, the place where the
-/// file lies decides.
-pub fn recognize(head: &[u8], place: &Named) -> Option<Recognized> {
+/// Detects the format of a source that begins with `head`. The content has precedence; if it leaves a choice, the path decides.
+pub fn recognize(head: &[u8], place: &PathHints) -> Option<Recognized> {
     recognize_after(None, head, place)
 }
 
-/// As [`recognize`], where the source before it has the format `last`: if this one is proven to have it too, no other format is asked.
-pub(crate) fn recognize_after(last: Option<&'static dyn Format>, head: &[u8], place: &Named) -> Option<Recognized> {
+/// Like [`recognize`], if the previous source had the format `last`: if this one provably has it too, no other format is tried.
+pub(crate) fn recognize_after(last: Option<&'static dyn Format>, head: &[u8], place: &PathHints) -> Option<Recognized> {
     let likely = [place.format, place.like, last].into_iter().flatten();
     if let Some(format) = likely.take(1).find(|format| is_proven(*format, head)) {
         return Some(Recognized::certain(format));
@@ -55,7 +54,7 @@ pub(crate) fn recognize_after(last: Option<&'static dyn Format>, head: &[u8], pl
         return Some(Recognized { format: *format, confidence: Confidence::Certain });
     }
     let by_claim = [place.format, place.like].into_iter().flatten().find(is_claimant);
-    // A place that belongs to a format outweighs a resemblance, unless the content speaks against it.
+    // A place that belongs to a format outweighs a resemblance, unless the content contradicts it.
     let by_place =
         place.format.filter(|format| sniff < Sniff::Certain && format.sniff(&Head::new(head)) >= Sniff::Maybe);
     let decided = by_claim.or(by_place);
@@ -68,7 +67,7 @@ pub(crate) fn recognize_after(last: Option<&'static dyn Format>, head: &[u8], pl
     Some(Recognized { format, confidence })
 }
 
-/// Whether two formats are the same one.
+/// Whether two formats are the same.
 pub(crate) fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
     one.info().name == other.info().name
 }
@@ -76,7 +75,7 @@ pub(crate) fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
 /// How the records of a source are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Each record by its position, without those before it: what is appended is read alone.
+    /// Each record by its position, without those before it, so that appended records are read alone.
     ByRecord,
     /// Only by reading the source from its beginning.
     #[default]
@@ -84,7 +83,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// How the records of a source of this format are reached. The framing that the format declares for such a beginning decides.
+    /// How records of this format are reached in a source with this beginning. The format's framing decides.
     pub fn of(format: &dyn Format, container: Container, head: &[u8]) -> Access {
         let info = format.info();
         match container == Container::Plain && info.traits.pieces && is_lines(info.framing, head) {
@@ -106,19 +105,19 @@ mod tests {
     const ROLE: &str = "{\"role\":\"user\",\"content\":\"x\"}\n";
 
     #[test]
-    fn what_the_first_line_resembles_is_provisional() {
-        let first = recognize(ROLE.as_bytes(), &Named::default()).unwrap();
+    fn a_format_that_only_the_first_line_suggests_is_provisional() {
+        let first = recognize(ROLE.as_bytes(), &PathHints::default()).unwrap();
         assert_eq!((first.format.info().name, first.confidence), ("openai-chat", Confidence::Provisional));
         let more = format!("{ROLE}{{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":{{}}}}\n");
-        let more = recognize(more.as_bytes(), &Named::default()).unwrap();
+        let more = recognize(more.as_bytes(), &PathHints::default()).unwrap();
         assert_eq!((more.format.info().name, more.confidence), ("claude-events", Confidence::Certain));
-        let long = recognize(ROLE.repeat(4000).as_bytes(), &Named::default()).unwrap();
+        let long = recognize(ROLE.repeat(4000).as_bytes(), &PathHints::default()).unwrap();
         assert_eq!((long.format.info().name, long.confidence), ("openai-chat", Confidence::Certain));
     }
 
     #[test]
     fn the_place_outweighs_a_resemblance_and_not_what_is_certain() {
-        let place = crate::discover::place_of(std::path::Path::new("/work/app/.goodvibes/transcripts/s1/a1.jsonl"));
+        let place = crate::discover::path_hints(std::path::Path::new("/work/app/.goodvibes/transcripts/s1/a1.jsonl"));
         assert_eq!(recognize(ROLE.as_bytes(), &place).unwrap().format.info().name, "claude-events");
         let native = br#"{"v":1,"kind":"message","role":"user","content":"x"}"#;
         assert_eq!(recognize(native, &place).unwrap().format.info().name, "steno");
@@ -134,9 +133,9 @@ mod tests {
             for example in fs::read_dir(&examples).into_iter().flatten().flatten() {
                 let Ok(bytes) = fs::read(example.path()) else { continue };
                 let name = |recognized: Option<Recognized>| recognized.map(|recognized| recognized.format.info().name);
-                let alone = name(recognize(&bytes, &Named::default()));
+                let alone = name(recognize(&bytes, &PathHints::default()));
                 for last in stenograph::formats::FORMATS {
-                    let after = name(recognize_after(Some(*last), &bytes, &Named::default()));
+                    let after = name(recognize_after(Some(*last), &bytes, &PathHints::default()));
                     assert_eq!(after, alone, "{} after {}", example.path().display(), last.info().name);
                     tried += 1;
                 }

@@ -1,5 +1,5 @@
-//! The side conversations that stand in files of their own beside a source, found by the homes of its format: for who names a file and has no
-//! index. A session that an index knows has them there.
+//! Finds side conversations in separate files beside a source, by the homes of its format: for a file given by name, without an
+//! index. For a session in the index, the catalogue lists them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,24 @@ use crate::discover::Pattern;
 use crate::identity::stated_session;
 use crate::source::{Passes, Source};
 
-/// A side conversation in a file of its own.
+/// A side conversation in its own file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Side {
-    /// What it is called.
+pub struct SubagentFile {
+    /// Its name.
     pub thread: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
 }
 
-/// The side conversations beside a source of this format, by their paths. They stand in a folder that is called as the session, or beside
-/// the source; then it counts what they say themselves about their session.
-pub fn beside(path: &Path, format: &'static dyn Format) -> Vec<Side> {
+/// The side conversations beside a source of this format, sorted by path. They lie in a folder named after the session, or
+/// beside the source; in the latter case the session that they state decides.
+pub fn beside(path: &Path, format: &'static dyn Format) -> Vec<SubagentFile> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
     };
-    let mut found: Vec<Side> = Vec::new();
+    let mut found: Vec<SubagentFile> = Vec::new();
     for (base, last) in format.info().homes.iter().filter_map(|home| home.rsplit_once('/')) {
-        let Some(session) = Pattern::of(last).fits(name).and_then(|names| names.session) else { continue };
+        let Some(session) = Pattern::of(last).matches(name).and_then(|names| names.session) else { continue };
         for home in format.info().homes.iter().filter(|home| home.contains(THREAD)) {
             let Some(rest) = home.strip_prefix(base).and_then(|rest| rest.strip_prefix('/')) else { continue };
             match rest.strip_prefix("<session>/") {
@@ -45,27 +45,27 @@ pub fn beside(path: &Path, format: &'static dyn Format) -> Vec<Side> {
     found
 }
 
-/// How a home spells the name of a side conversation.
+/// The placeholder of a side conversation in a home.
 const THREAD: &str = "<thread>";
 
-/// Gives every file below a folder that these steps lead to. There are as many levels as a home has steps.
-fn walk(folder: &Path, steps: &str, thread: Option<&str>, each: &mut dyn FnMut(Side)) {
+/// Passes every file below a folder that matches these steps to `each`. The depth is the number of steps in a home.
+fn walk(folder: &Path, steps: &str, thread: Option<&str>, each: &mut dyn FnMut(SubagentFile)) {
     let (step, rest) = steps.split_once('/').map_or((steps, None), |(step, rest)| (step, Some(rest)));
     let pattern = Pattern::of(step);
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(names) = name.to_str().and_then(|name| pattern.fits(name)) else { continue };
+        let Some(names) = name.to_str().and_then(|name| pattern.matches(name)) else { continue };
         let (path, thread) = (entry.path(), names.thread.or(thread));
         match (rest, thread) {
             (Some(rest), thread) => walk(&path, rest, thread, each),
-            (None, Some(thread)) if path.is_file() => each(Side { thread: thread.to_owned(), path }),
+            (None, Some(thread)) if path.is_file() => each(SubagentFile { thread: thread.to_owned(), path }),
             (None, _) => {}
         }
     }
 }
 
-/// The session that a source says it is of, in its first records.
+/// The session that the first records of a source state.
 fn session_at(path: &Path, format: &'static dyn Format) -> Option<String> {
     let source = Source::open(path, Passes::Once).ok()?;
     stated_session(format, source.head())

@@ -1,5 +1,5 @@
-//! The end of a file of lines that is about to be written on. Half a line that a crash left is moved aside to a file of its own,
-//! never dropped and never written on.
+//! The end of a file of lines before more is appended. Half a line that a crash left is moved to a file of its own, never
+//! dropped and never continued.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use stenograph::json;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, write_all};
 
-/// Something that people should know and that is not a failure.
+/// Something that users should know and that is not a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The file it is about.
+    /// The file concerned.
     pub path: PathBuf,
-    /// What there is to say.
+    /// The message.
     pub text: String,
 }
 
@@ -25,37 +25,37 @@ impl Warning {
     }
 }
 
-/// When the last line of a file is whole.
+/// When the last line of a file counts as complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastLine {
-    /// When a newline ends it: every line that is written here has one.
+pub enum LastLineRule {
+    /// Only with a newline: every line that we write has one.
     EndsWithNewline,
-    /// When it is whole JSON, too: the system whose file this is writes no newline at the end.
+    /// Also as complete JSON: the system that writes this file adds no final newline.
     MayLackNewline,
 }
 
-/// How a file of lines ends, once what was torn is aside.
+/// The end of a file of lines, after a torn line was moved aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// How long the file is.
+    /// The length of the file.
     pub length: u64,
     /// Whether a newline must be written before the next line.
     pub lacks_newline: bool,
-    /// What was moved aside.
+    /// A warning about what was moved aside.
     pub warning: Option<Warning>,
 }
 
 const STEP_SIZE: u64 = 64 << 10;
 
-/// Looks at the end of a file and moves half a line aside. That it is cut off is durable when whoever writes on next syncs.
-pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tail, Error> {
+/// Checks the end of a file and moves half a line aside. The truncation becomes durable with the next writer's sync.
+pub fn repair_tail(files: &dyn Files, path: &Path, last_line: LastLineRule) -> Result<Tail, Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
     let Some(length) = files.length(path).map_err(unreadable)? else { return Ok(Tail::default()) };
-    let (start, rest) = unended(files, path, length).map_err(unreadable)?;
+    let (start, rest) = unterminated(files, path, length).map_err(unreadable)?;
     if rest.is_empty() {
         return Ok(Tail { length, ..Tail::default() });
     }
-    if last_line == LastLine::MayLackNewline && is_whole(&rest) {
+    if last_line == LastLineRule::MayLackNewline && is_whole(&rest) {
         return Ok(Tail { length, lacks_newline: true, warning: None });
     }
     let aside = move_aside(files, path, &rest).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
@@ -65,8 +65,8 @@ pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tai
     Ok(Tail { length: start, lacks_newline: false, warning: Some(Warning::new(path, text)) })
 }
 
-/// What follows the last newline, and where it begins.
-fn unended(files: &dyn Files, path: &Path, length: u64) -> io::Result<(u64, Vec<u8>)> {
+/// The bytes after the last newline, and their offset.
+fn unterminated(files: &dyn Files, path: &Path, length: u64) -> io::Result<(u64, Vec<u8>)> {
     let mut size = STEP_SIZE;
     loop {
         let start = length.saturating_sub(size);
@@ -93,15 +93,15 @@ pub(crate) fn is_aside(path: &Path) -> bool {
     number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between: what
-/// is aside and how this one begins is what an interrupted attempt left.
+/// Writes half a line to a file beside the original. An interrupted attempt is continued, so that a crash does not save the
+/// same bytes twice.
 pub(crate) fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for number in 1_u32.. {
         let aside = path.with_file_name(format!("{name}.torn-{number}"));
         let (mut file, kept) = match files.create_new(&aside) {
             Ok(file) => (file, Vec::new()),
-            // A link leads to something that is not ours to write on.
+            // A link leads to a file that is not ours.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && aside.is_symlink() => continue,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (files.open(&aside)?, files.read(&aside, 0)?),
             Err(error) => return Err(error),
@@ -122,27 +122,27 @@ mod tests {
     use crate::files::Disk;
 
     #[test]
-    fn half_a_line_is_moved_aside_and_kept() {
+    fn half_a_line_is_moved_aside_and_saved() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
-        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap(), Tail::default());
+        assert_eq!(repair_tail(&Disk, &path, LastLineRule::EndsWithNewline).unwrap(), Tail::default());
         std::fs::write(&path, "{\"a\":1}\n{\"b\":").unwrap();
-        let tail = settle(&Disk, &path, LastLine::MayLackNewline).unwrap();
+        let tail = repair_tail(&Disk, &path, LastLineRule::MayLackNewline).unwrap();
         assert_eq!((tail.length, tail.lacks_newline), (8, false));
         assert!(tail.warning.unwrap().text.contains("a.jsonl.torn-1"));
         assert_eq!(std::fs::read(&path).unwrap(), b"{\"a\":1}\n");
         assert_eq!(std::fs::read(folder.path().join("a.jsonl.torn-1")).unwrap(), b"{\"b\":");
-        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().warning, None);
+        assert_eq!(repair_tail(&Disk, &path, LastLineRule::EndsWithNewline).unwrap().warning, None);
     }
 
     #[test]
-    fn a_whole_line_without_a_newline_is_kept_where_a_system_writes_them_so() {
+    fn a_complete_line_without_a_newline_stays_if_the_system_writes_them_like_that() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         std::fs::write(&path, "\u{feff}{\"a\":1}").unwrap();
-        let tail = settle(&Disk, &path, LastLine::MayLackNewline).unwrap();
+        let tail = repair_tail(&Disk, &path, LastLineRule::MayLackNewline).unwrap();
         assert_eq!(tail, Tail { length: 10, lacks_newline: true, warning: None });
-        assert!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().warning.is_some());
+        assert!(repair_tail(&Disk, &path, LastLineRule::EndsWithNewline).unwrap().warning.is_some());
     }
 
     #[test]
@@ -150,8 +150,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         std::fs::write(&path, format!("{{}}\n\"{}", "x".repeat(1 << 20))).unwrap();
-        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().length, 3);
+        assert_eq!(repair_tail(&Disk, &path, LastLineRule::EndsWithNewline).unwrap().length, 3);
         std::fs::write(&path, b"{}\n\0\0\0\0").unwrap();
-        assert_eq!(settle(&Disk, &path, LastLine::MayLackNewline).unwrap().length, 3);
+        assert_eq!(repair_tail(&Disk, &path, LastLineRule::MayLackNewline).unwrap().length, 3);
     }
 }

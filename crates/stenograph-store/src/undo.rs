@@ -1,6 +1,6 @@
-//! What an edit took away, kept beside the file it was taken from, so that the file can be had back byte for byte. An undo file is
-//! one line of JSON that knows the file before and after the edit, and then the file as it was, compressed. Nothing here knows
-//! what was edited, or why.
+//! Saves the content of a file before an edit, so that the file can be restored byte for byte. An undo file is one line of JSON
+//! that identifies the file before and after the edit, followed by the old content, compressed. This file does not know what
+//! was edited or why.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -11,74 +11,74 @@ use std::sync::Arc;
 use stenograph::json::Object;
 use stenograph::text::quote;
 
-use crate::edit::{EditOutput, FileEdit, FileState, StateOf};
+use crate::edit::{EditOutput, FileEdit, FileState, FileStateBuilder};
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, behind_links, folder_of};
+use crate::files::{Disk, Files, folder_of, resolve_links};
 use crate::output::{Existing, NewFile};
 
 /// How many edits of one file can be undone, one after the other.
 const DEPTH_MAX: u32 = 999;
 
-/// The first line of an undo file is short, whoever wrote it.
+/// The maximum length of an undo file's first line.
 const HEAD_SIZE_MAX: u64 = 4096;
 
 const VERSION: u64 = 1;
 
-/// What came of an attempt to undo an edit.
+/// The result of undoing an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Undone {
+pub enum UndoOutcome {
     /// The file is as it was before the edit.
     Restored {
-        /// How many bytes it has.
+        /// Its size in bytes.
         size: u64,
-        /// How many bytes that were appended since the edit stand at its end.
+        /// How many bytes at its end were appended since the edit.
         appended: u64,
-        /// What had edited it.
+        /// The command that had edited it.
         by: String,
     },
-    /// The file was as it was before the edit already: the edit never came to its end.
-    AsItWas,
-    /// Nothing is kept beside it.
+    /// The file already was as before the edit: the edit was never completed.
+    AlreadyRestored,
+    /// There is no undo file.
     Nothing,
-    /// It was changed since, in another way than by appending whole lines: what was kept does not fit any more.
+    /// It was changed since, other than by appending complete lines: the saved content no longer fits.
     Changed,
-    /// What was kept is damaged.
+    /// The undo file is damaged.
     Damaged {
-        /// The file that is.
+        /// Its path.
         path: PathBuf,
     },
 }
 
-/// An edit that can be undone: what the file was, what it is from then on, and which command did it.
+/// An edit that can be undone.
 #[derive(Clone, Copy, Debug)]
 pub struct UndoStep<'a> {
-    /// What it was.
+    /// The content before the edit.
     pub before: &'a FileState,
-    /// What it is.
+    /// The content after the edit.
     pub after: &'a FileState,
-    /// The command.
+    /// The command that edits.
     pub by: &'a str,
 }
 
-/// Keeps what a file is before an edit, its bytes `before`, which must be what the step says. The file itself is not touched.
-/// Gives the path of the undo file, which is beside the file itself and not beside a link to it.
-pub fn keep(file: &Path, step: &UndoStep<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
+/// Saves a file before an edit. `before` are its bytes, which must match the step. The file itself is not touched. Returns the
+/// path of the undo file, which lies beside the file itself and not beside a link to it.
+pub fn save_undo(file: &Path, step: &UndoStep<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
-    keep_on(&files, file, step, before)
+    save_undo_on(&files, file, step, before)
 }
 
 /// The same on another disk.
-pub(crate) fn keep_on(
+pub(crate) fn save_undo_on(
     files: &Arc<dyn Files>,
     file: &Path,
     step: &UndoStep<'_>,
     before: &mut dyn Read,
 ) -> Result<PathBuf, Error> {
-    let file = behind_links(file);
-    // The undo file of an edit that was not finished is of no use: the file is still as it was.
+    let file = resolve_links(file);
+    // The undo file of an unfinished edit is useless: the file is still as it was.
     let unfinished = |path: &PathBuf| {
-        let kept = Kept::open(path).ok().flatten();
-        kept.is_some_and(|(kept, _)| kept.before == *step.before && kept.after != *step.before)
+        let header = UndoHeader::open(path).ok().flatten();
+        header.is_some_and(|(header, _)| header.before == *step.before && header.after != *step.before)
     };
     let (path, existing) = match newest_path(&file).filter(unfinished) {
         Some(path) => (path, Existing::Replaced),
@@ -87,8 +87,8 @@ pub(crate) fn keep_on(
     let place = Place::Path(path.clone());
     let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
     let mut out = NewFile::options().existing(existing).on(files).create(&path, [])?;
-    out.write_all(step.head().as_bytes()).map_err(unwritable)?;
-    let mut seen = Seen { bytes: before, state: StateOf::default() };
+    out.write_all(step.header_line().as_bytes()).map_err(unwritable)?;
+    let mut seen = FingerprintingReader { bytes: before, state: FileStateBuilder::default() };
     zstd::stream::copy_encode(&mut seen, &mut out, 0).map_err(unwritable)?;
     if seen.state.state() != *step.before {
         return Err(Error::about(&file, Problem::Changed));
@@ -97,50 +97,50 @@ pub(crate) fn keep_on(
     Ok(path)
 }
 
-/// The same for a file whose bytes before and after the edit are at hand.
-pub(crate) fn keep_bytes(file: &Path, mut before: &[u8], mut after: &[u8], by: &str) -> Result<PathBuf, Error> {
+/// The same with the bytes before and after the edit in memory.
+pub(crate) fn save_undo_bytes(file: &Path, mut before: &[u8], mut after: &[u8], by: &str) -> Result<PathBuf, Error> {
     let state = |bytes: &mut &[u8]| FileState::of(bytes).map_err(|error| Error::at(file, Problem::Unreadable, error));
     let (was, is) = (state(&mut { before })?, state(&mut after)?);
-    keep(file, &UndoStep { before: &was, after: &is, by }, &mut before)
+    save_undo(file, &UndoStep { before: &was, after: &is, by }, &mut before)
 }
 
 impl UndoStep<'_> {
-    fn head(&self) -> String {
-        let state = |state: &FileState| format!("{{\"size\":{},\"xxh3\":{}}}", state.size, quote(&state.print));
+    fn header_line(&self) -> String {
+        let state = |state: &FileState| format!("{{\"size\":{},\"xxh3\":{}}}", state.size, quote(&state.fingerprint));
         let (before, after) = (state(self.before), state(self.after));
         format!("{{\"steno_undo\":{VERSION},\"by\":{},\"before\":{before},\"after\":{after}}}\n", quote(self.by))
     }
 }
 
-/// Gives a file its bytes from before the last edit that was kept, and takes the undo file away. Whole lines that were appended
-/// since stay at its end.
-pub fn undo(file: &Path) -> Result<Undone, Error> {
+/// Restores the bytes of a file from before the last edit and removes the undo file. Complete lines that were appended since
+/// stay at its end.
+pub fn undo(file: &Path) -> Result<UndoOutcome, Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     undo_on(&files, file)
 }
 
 /// The same on another disk.
-pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<Undone, Error> {
-    let real = behind_links(file);
+pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<UndoOutcome, Error> {
+    let real = resolve_links(file);
     if newest_path(&real).is_none() {
-        return Ok(Undone::Nothing);
+        return Ok(UndoOutcome::Nothing);
     }
     let edit = FileEdit::begin_on(files, file)?;
     // Another undo may have been faster.
-    let Some(path) = newest_path(&real) else { return Ok(Undone::Nothing) };
-    let Some((kept, bytes)) = Kept::open(&path)? else { return Ok(Undone::Damaged { path }) };
-    if kept.before == *edit.before() && kept.after != *edit.before() {
+    let Some(path) = newest_path(&real) else { return Ok(UndoOutcome::Nothing) };
+    let Some((header, bytes)) = UndoHeader::open(&path)? else { return Ok(UndoOutcome::Damaged { path }) };
+    if header.before == *edit.before() && header.after != *edit.before() {
         edit.remove(&path)?;
-        return Ok(Undone::AsItWas);
+        return Ok(UndoOutcome::AlreadyRestored);
     }
     let place = Place::Path(file.to_owned());
     let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
-    let Some((after_end, mut appended)) = appended(&kept, &real).map_err(unreadable)? else {
-        return Ok(Undone::Changed);
+    let Some((after_end, mut appended)) = appended(&header, &real).map_err(unreadable)? else {
+        return Ok(UndoOutcome::Changed);
     };
     let mut out = edit.output()?;
-    let mut restored = Ending { out: &mut out, state: StateOf::default(), last: None };
-    let limit = kept.before.size + 1;
+    let mut restored = FingerprintingWriter { out: &mut out, state: FileStateBuilder::default(), last: None };
+    let limit = header.before.size + 1;
     let copied =
         zstd::stream::Decoder::with_buffer(bytes).and_then(|decoder| io::copy(&mut decoder.take(limit), &mut restored));
     if let Err(error) = &copied
@@ -149,28 +149,28 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<Undone, Error> {
         return Err(Error::from_system(&place, Problem::Unwritable, io::Error::other(error.to_string())));
     }
     let (state, before_end) = (restored.state.state(), restored.last);
-    if copied.is_err() || state != kept.before {
-        return Ok(Undone::Damaged { path });
+    if copied.is_err() || state != header.before {
+        return Ok(UndoOutcome::Damaged { path });
     }
     if !fits(after_end, before_end, &mut appended).map_err(unreadable)? {
-        return Ok(Undone::Changed);
+        return Ok(UndoOutcome::Changed);
     }
     let appended =
         io::copy(&mut appended, &mut out).map_err(|error| Error::from_system(&place, Problem::Unwritable, error))?;
     edit.restore(out)?;
     edit.remove(&path)?;
-    Ok(Undone::Restored { size: kept.before.size, appended, by: kept.by })
+    Ok(UndoOutcome::Restored { size: header.before.size, appended, by: header.by })
 }
 
-/// What was appended to a file since the edit, and the last byte before that; `None` when something else was done to it.
-fn appended(kept: &Kept, file: &Path) -> io::Result<Option<(Option<u8>, BufReader<File>)>> {
+/// The bytes appended to a file since the edit, and the last byte before them; `None` if it was changed in another way.
+fn appended(header: &UndoHeader, file: &Path) -> io::Result<Option<(Option<u8>, BufReader<File>)>> {
     let mut now = File::open(file)?;
-    let state = FileState::of(&mut (&mut now).take(kept.after.size))?;
-    if state != kept.after {
+    let state = FileState::of(&mut (&mut now).take(header.after.size))?;
+    if state != header.after {
         return Ok(None);
     }
     let mut last = [0; 1];
-    let end = match kept.after.size.checked_sub(1) {
+    let end = match header.after.size.checked_sub(1) {
         None => None,
         Some(at) => {
             now.seek(SeekFrom::Start(at))?;
@@ -181,7 +181,7 @@ fn appended(kept: &Kept, file: &Path) -> io::Result<Option<(Option<u8>, BufReade
     Ok(Some((end, BufReader::new(now))))
 }
 
-/// Whether lines that were appended to one ending fit the other: both have a newline before them.
+/// Whether appended lines fit both endings: both have a newline before them.
 fn fits(after: Option<u8>, before: Option<u8>, appended: &mut impl BufRead) -> io::Result<bool> {
     let first = appended.fill_buf()?.first().copied();
     let ends = |last: Option<u8>| last.is_none_or(|last| last == b'\n');
@@ -192,13 +192,13 @@ fn fits(after: Option<u8>, before: Option<u8>, appended: &mut impl BufRead) -> i
     })
 }
 
-/// Bytes that are fingerprinted while they are read.
-struct Seen<'a> {
+/// Fingerprints bytes while they are read.
+struct FingerprintingReader<'a> {
     bytes: &'a mut dyn Read,
-    state: StateOf,
+    state: FileStateBuilder,
 }
 
-impl Read for Seen<'_> {
+impl Read for FingerprintingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.bytes.read(buffer)?;
         self.state.add(buffer.get(..length).unwrap_or_default());
@@ -206,14 +206,14 @@ impl Read for Seen<'_> {
     }
 }
 
-/// Bytes that are fingerprinted while they are written, and the last of them.
-struct Ending<'a> {
+/// Fingerprints bytes while they are written, and remembers the last one.
+struct FingerprintingWriter<'a> {
     out: &'a mut EditOutput,
-    state: StateOf,
+    state: FileStateBuilder,
     last: Option<u8>,
 }
 
-impl Write for Ending<'_> {
+impl Write for FingerprintingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let length = self.out.write(bytes)?;
         let written = bytes.get(..length).unwrap_or_default();
@@ -227,8 +227,8 @@ impl Write for Ending<'_> {
     }
 }
 
-/// What the first line of an undo file says.
-struct Kept {
+/// The first line of an undo file.
+struct UndoHeader {
     by: String,
     before: FileState,
     after: FileState,
@@ -236,29 +236,29 @@ struct Kept {
 
 fn parse_state(raw: &str) -> Option<FileState> {
     let mut object = Object::parse(raw)?;
-    Some(FileState { size: object.take_number("size")?, print: object.take_str("xxh3")?.into_owned() })
+    Some(FileState { size: object.take_number("size")?, fingerprint: object.take_str("xxh3")?.into_owned() })
 }
 
-impl Kept {
-    /// Opens an undo file, whose first line is read; `None` when that is damaged.
-    fn open(path: &Path) -> Result<Option<(Kept, BufReader<File>)>, Error> {
+impl UndoHeader {
+    /// Opens an undo file and reads its first line; `None` if that is damaged.
+    fn open(path: &Path) -> Result<Option<(UndoHeader, BufReader<File>)>, Error> {
         let place = Place::Path(path.to_owned());
         let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
         let mut input = BufReader::new(File::open(path).map_err(unreadable)?);
-        let mut head = Vec::new();
-        input.by_ref().take(HEAD_SIZE_MAX).read_until(b'\n', &mut head).map_err(unreadable)?;
-        Ok(Kept::parse(&String::from_utf8_lossy(&head)).map(|kept| (kept, input)))
+        let mut header_line = Vec::new();
+        input.by_ref().take(HEAD_SIZE_MAX).read_until(b'\n', &mut header_line).map_err(unreadable)?;
+        Ok(UndoHeader::parse(&String::from_utf8_lossy(&header_line)).map(|header| (header, input)))
     }
 
-    fn parse(head: &str) -> Option<Kept> {
-        let mut object = Object::parse(head.trim_end())?;
+    fn parse(header_line: &str) -> Option<UndoHeader> {
+        let mut object = Object::parse(header_line.trim_end())?;
         if object.take_number("steno_undo")? != VERSION {
             return None;
         }
         let by = object.take_str("by")?.into_owned();
         let before = parse_state(object.take("before")?)?;
         let after = parse_state(object.take("after")?)?;
-        Some(Kept { by, before, after })
+        Some(UndoHeader { by, before, after })
     }
 }
 
@@ -269,7 +269,7 @@ fn path_at(file: &Path, depth: u32) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The depth of the last edit of a file that can be undone; 0 where there is none. Somebody may have removed earlier ones.
+/// The depth of the last edit that can be undone; 0 if there is none. Earlier undo files may have been removed.
 fn depth(file: &Path) -> u32 {
     let first = path_at(file, 1);
     let Some(first) = first.file_name() else { return 0 };
@@ -281,7 +281,7 @@ fn depth(file: &Path) -> u32 {
     entries.filter_map(|entry| depth_of(&entry.file_name())).filter(|depth| *depth <= DEPTH_MAX).max().unwrap_or(0)
 }
 
-/// The undo file of the last edit of a file, if one is there.
+/// The undo file of the last edit, if it exists.
 fn newest_path(file: &Path) -> Option<PathBuf> {
     let depth = depth(file);
     (depth > 0).then(|| path_at(file, depth))
@@ -304,32 +304,32 @@ mod tests {
     const BEFORE: &[u8] = b"one\ntwo\nthree\n";
     const AFTER: &[u8] = b"one\nthree\n";
 
-    fn kept(path: &Path, before: &[u8], after: &[u8], by: &str) {
-        keep_bytes(path, before, after, by).unwrap();
+    fn save(path: &Path, before: &[u8], after: &[u8], by: &str) {
+        save_undo_bytes(path, before, after, by).unwrap();
     }
 
     #[test]
-    fn an_undo_file_that_somebody_removed_does_not_confuse_later_ones() {
+    fn a_removed_undo_file_does_not_confuse_later_ones() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
         let versions: [&[u8]; 4] = [b"one\n", b"two\n", b"three\n", b"four\n"];
         for pair in versions[..3].windows(2) {
-            kept(&path, pair[0], pair[1], "test");
+            save(&path, pair[0], pair[1], "test");
         }
         fs::remove_file(path_at(&path, 1)).unwrap();
-        kept(&path, versions[2], versions[3], "test");
+        save(&path, versions[2], versions[3], "test");
         fs::write(&path, versions[3]).unwrap();
         for before in [versions[2], versions[1]] {
-            assert!(matches!(undo(&path).unwrap(), Undone::Restored { .. }));
+            assert!(matches!(undo(&path).unwrap(), UndoOutcome::Restored { .. }));
             assert_eq!(fs::read(&path).unwrap(), before);
         }
-        assert!(matches!(undo(&path).unwrap(), Undone::Nothing));
+        assert!(matches!(undo(&path).unwrap(), UndoOutcome::Nothing));
     }
 
     fn edited(before: &[u8], after: &[u8]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
-        kept(&path, before, after, "trim");
+        save(&path, before, after, "trim");
         fs::write(&path, after).unwrap();
         (folder, path)
     }
@@ -341,8 +341,8 @@ mod tests {
         edit.finish(out, "trim")
     }
 
-    fn restored(size: u64, appended: u64) -> Undone {
-        Undone::Restored { size, appended, by: "trim".into() }
+    fn restored(size: u64, appended: u64) -> UndoOutcome {
+        UndoOutcome::Restored { size, appended, by: "trim".into() }
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(undo(&path).unwrap(), restored(14, 0));
         assert_eq!(fs::read(&path).unwrap(), BEFORE);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert_eq!(undo(&path).unwrap(), Undone::Nothing);
+        assert_eq!(undo(&path).unwrap(), UndoOutcome::Nothing);
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
         fs::write(&path, [AFTER, b"four\n"].concat()).unwrap();
         assert_eq!(undo(&path).unwrap(), restored(14, 5));
         assert_eq!(fs::read(&path).unwrap(), b"one\ntwo\nthree\nfour\n");
-        // Without a newline at the end, what follows brings it along.
+        // Without a newline at the end, the appended text starts with one.
         let (_folder, path) = edited(b"one\ntwo", b"two");
         fs::write(&path, b"two\nthree").unwrap();
         assert_eq!(undo(&path).unwrap(), restored(7, 6));
@@ -377,7 +377,7 @@ mod tests {
         ] {
             let (folder, path) = edited(before, after);
             fs::write(&path, now).unwrap();
-            assert_eq!(undo(&path).unwrap(), Undone::Changed);
+            assert_eq!(undo(&path).unwrap(), UndoOutcome::Changed);
             assert_eq!(fs::read(&path).unwrap(), now);
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
         }
@@ -386,23 +386,23 @@ mod tests {
     #[test]
     fn edits_are_undone_in_turn() {
         let (_folder, path) = edited(BEFORE, AFTER);
-        kept(&path, AFTER, b"one\n", "cut");
+        save(&path, AFTER, b"one\n", "cut");
         fs::write(&path, b"one\n").unwrap();
-        assert_eq!(undo(&path).unwrap(), Undone::Restored { size: 10, appended: 0, by: "cut".into() });
+        assert_eq!(undo(&path).unwrap(), UndoOutcome::Restored { size: 10, appended: 0, by: "cut".into() });
         assert_eq!(undo(&path).unwrap(), restored(14, 0));
         assert_eq!(fs::read(&path).unwrap(), BEFORE);
     }
 
     #[test]
-    fn an_edit_that_never_came_to_its_end_is_no_edit() {
+    fn an_edit_that_was_never_completed_does_not_count() {
         let (_folder, path) = edited(BEFORE, AFTER);
         fs::write(&path, BEFORE).unwrap();
-        assert_eq!(undo(&path).unwrap(), Undone::AsItWas);
-        assert_eq!(undo(&path).unwrap(), Undone::Nothing);
+        assert_eq!(undo(&path).unwrap(), UndoOutcome::AlreadyRestored);
+        assert_eq!(undo(&path).unwrap(), UndoOutcome::Nothing);
     }
 
     #[test]
-    fn what_an_edit_kept_that_never_came_to_its_end_is_replaced_by_the_next_one() {
+    fn the_undo_file_of_an_incomplete_edit_is_replaced_by_the_next_edit() {
         let (folder, path) = edited(BEFORE, AFTER);
         fs::write(&path, BEFORE).unwrap();
         replace(&path, b"three\n").unwrap();
@@ -437,9 +437,9 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        let kept = replace(&link, AFTER).unwrap().unwrap();
-        assert_eq!(kept, real.canonicalize().unwrap().join("a.jsonl.undo"));
-        assert_eq!((mode(&kept), mode(&path)), (0o600, 0o640));
+        let undo_file = replace(&link, AFTER).unwrap().unwrap();
+        assert_eq!(undo_file, real.canonicalize().unwrap().join("a.jsonl.undo"));
+        assert_eq!((mode(&undo_file), mode(&path)), (0o600, 0o640));
         assert_eq!(undo(&link).unwrap(), restored(14, 0));
         assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o640, BEFORE.to_vec()));
         assert_eq!((fs::read_dir(&real).unwrap().count(), fs::read_dir(&linked).unwrap().count()), (1, 1));
@@ -448,11 +448,11 @@ mod tests {
     #[test]
     fn a_damaged_undo_file_is_not_believed() {
         let (_folder, path) = edited(BEFORE, AFTER);
-        let kept = newest_path(&path.canonicalize().unwrap()).unwrap();
-        let bytes = fs::read(&kept).unwrap();
+        let undo_file = newest_path(&path.canonicalize().unwrap()).unwrap();
+        let bytes = fs::read(&undo_file).unwrap();
         for damaged in [&bytes[..bytes.len() - 3], b"{}\n".as_slice(), b"", &bytes[1..]] {
-            fs::write(&kept, damaged).unwrap();
-            assert_eq!(undo(&path).unwrap(), Undone::Damaged { path: kept.clone() });
+            fs::write(&undo_file, damaged).unwrap();
+            assert_eq!(undo(&path).unwrap(), UndoOutcome::Damaged { path: undo_file.clone() });
             assert_eq!(fs::read(&path).unwrap(), AFTER);
         }
     }

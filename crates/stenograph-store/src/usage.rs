@@ -1,5 +1,5 @@
-//! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
-//! from the archive. What is counted, and how, is in [`stenograph::ledger`].
+//! The ledger pages of all sources: from the index if it is up to date for a source, otherwise from the file, and from the
+//! archive if the file is gone. [`stenograph::ledger`] defines how usage is counted.
 
 mod grown;
 mod job;
@@ -16,51 +16,51 @@ use stenograph::ledger::{Calls, SourceUsage};
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
-use crate::discover::{Found, Named, Places, Stat, discover};
+use crate::discover::{FoundFile, PathHints, Places, Stat, discover};
 use crate::files::Disk;
-use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
-use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
+use crate::index::catalogue::{Catalogue, FileStamp, Gone, KnownFile, LedgerPages, SourcePages};
+use crate::index::{IndexProgress, RunObserver, Store, is_missing, is_unchanged};
 use crate::tail::Warning;
-use grown::Large;
-use job::{Hand, Job, Outcome};
-use known::{Known, Recalled, recall_all};
+use grown::LargeFile;
+use job::{JobOutcome, ThreadState, UsageJob};
+use known::{IndexSnapshot, IndexedSource, deliver_indexed};
 
-pub(crate) use job::said;
+pub(crate) use job::error_text;
 
-/// What is asked.
+/// A request for ledger pages.
 #[derive(Debug)]
-pub struct Asked<'a> {
-    /// Where to look; nowhere but in `files` if there is none.
+pub struct UsageRequest<'a> {
+    /// Where to look for files; if `None`, only `files` are read.
     pub places: Option<&'a Places>,
-    /// Files that are read whatever the index knows.
+    /// Files that are read regardless of the index.
     pub files: &'a [PathBuf],
-    /// Of what is gone, only what stood below one of these folders; all of it if there is none.
+    /// Restricts sources that are gone to those below one of these folders; empty means no restriction.
     pub below: &'a [PathBuf],
     /// The store.
     pub store: &'a Store,
-    /// Whether the index may be asked.
+    /// Whether to use the index.
     pub index: UseIndex,
-    /// How closely calls are looked at.
+    /// How much detail of calls is needed.
     pub calls: Calls,
-    /// How many threads may work.
+    /// How many threads may be used.
     pub threads: usize,
 }
 
-/// Whether the index may be asked.
+/// Whether to use the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UseIndex {
-    /// Where it knows a file as it is.
+    /// Use it for files that are unchanged since they were indexed.
     Yes,
-    /// Everything is read from files and archive.
+    /// Read everything from files and archive.
     No,
 }
 
-/// A page, and whose it is.
+/// A page and its source.
 #[derive(Debug)]
-pub struct Told {
-    /// The source.
+pub struct SourcePage {
+    /// The source's path.
     pub path: PathBuf,
-    /// The session that the place of the source names.
+    /// The session that the source's path names.
     pub session: Option<String>,
     /// When the source was last written, in nanoseconds since 1970.
     pub written: i64,
@@ -68,35 +68,35 @@ pub struct Told {
     pub page: SourceUsage,
 }
 
-/// What was done.
+/// The results of a request.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct UsageReport {
     /// Sources that were read.
     pub read: u64,
-    /// Sources that the index knew.
+    /// Sources whose pages the index had.
     pub known: u64,
-    /// Sources that are gone, and kept.
-    pub kept: u64,
-    /// Files whose session was forgotten on purpose; they are not counted.
+    /// Sources that are gone and came from the archive.
+    pub from_archive: u64,
+    /// Files of forgotten sessions; they are not counted.
     pub forgotten: u64,
-    /// Sources that are of no format that is read.
-    pub strangers: Strangers,
-    /// What could not be read.
+    /// Files without a known format.
+    pub unrecognized: UnrecognizedFiles,
+    /// Files that could not be read.
     pub warnings: Vec<Warning>,
-    /// Whether somebody ended it early.
+    /// Whether the observer stopped the run.
     pub stopped: bool,
 }
 
-/// Files that are of no format that is read.
+/// Files without a known format.
 #[derive(Debug, Default)]
-pub struct Strangers {
+pub struct UnrecognizedFiles {
     /// How many.
     pub count: u64,
-    /// The first of them by their paths.
+    /// The first ones, by path.
     pub examples: Vec<PathBuf>,
 }
 
-impl Strangers {
+impl UnrecognizedFiles {
     fn add(&mut self, path: &Path) {
         self.count += 1;
         let at = self.examples.partition_point(|known| known.as_path() <= path);
@@ -107,145 +107,156 @@ impl Strangers {
     }
 }
 
-/// How many files are given as examples.
+/// The maximum number of examples.
 const EXAMPLES_MAX: usize = 5;
 
-/// The journal of a recording that fills a folder: it tells of the calls whose sum the document beside it states.
+/// The journal of a recording that fills a folder: it has the single calls whose sum the document beside it states.
 const JOURNAL: &str = "journal.steno";
 
-/// How often whoever watches is told.
-const BEAT: Duration = Duration::from_millis(50);
+/// How often the observer receives the progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Gives the pages of all sources, in any order; those of one source follow each other.
-pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
-    let mut report = Report::default();
-    let catalogue = match asked.index {
-        UseIndex::Yes => asked.store.catalogue().ok(),
+/// Passes the pages of all sources to `each`, in any order; those of one source are consecutive.
+pub fn pages(
+    request: &UsageRequest<'_>,
+    observer: &mut dyn RunObserver,
+    each: &mut dyn FnMut(SourcePage),
+) -> Result<UsageReport, Error> {
+    let mut report = UsageReport::default();
+    let catalogue = match request.index {
+        UseIndex::Yes => request.store.catalogue().ok(),
         UseIndex::No => None,
     };
-    let Surveyed { mut jobs, known, pages, archive } = survey(asked, catalogue.as_ref(), &mut report)?;
-    let paths = jobs.iter().map(Job::path).chain(known.iter().map(Known::path));
+    let Surveyed { mut jobs, known, pages, archive } = survey(request, catalogue.as_ref(), &mut report)?;
+    let paths = jobs.iter().map(UsageJob::path).chain(known.iter().map(IndexedSource::path));
     let journals: HashSet<PathBuf> = paths.filter(|path| path.ends_with(JOURNAL)).map(Path::to_owned).collect();
-    let mut give = |told: Told| {
+    let mut give = |told: SourcePage| {
         let has_journal = !told.path.ends_with(JOURNAL) && journals.contains(&told.path.with_file_name(JOURNAL));
-        each(if has_journal { Told { page: told.page.without_runs(), ..told } } else { told });
+        each(if has_journal { SourcePage { page: told.page.without_runs(), ..told } } else { told });
     };
-    recall_all(known, &pages, &mut give, &mut jobs, &mut report);
+    deliver_indexed(known, &pages, &mut give, &mut jobs, &mut report);
     drop(pages);
-    // The largest first, so that nobody waits for one at the end.
+    // The largest first, so that no thread ends long after the others.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
-    read_all(asked, &jobs, archive.as_ref(), watch, &mut give, &mut report);
+    read_all(request, &jobs, archive.as_ref(), observer, &mut give, &mut report);
     Ok(report)
 }
 
 struct Surveyed {
-    jobs: Vec<Job>,
-    known: Vec<Known>,
-    pages: Pages,
-    /// The archive, where it is needed.
+    jobs: Vec<UsageJob>,
+    known: Vec<IndexedSource>,
+    pages: LedgerPages,
+    /// The archive, if it is needed.
     archive: Option<Archive>,
 }
 
-/// The files that may be sources, and what could not be looked into.
-fn walked(places: Option<&Places>) -> (Vec<Found>, Vec<Warning>) {
+/// The files that may be sources, and warnings about inaccessible folders.
+fn discover_files(places: Option<&Places>) -> (Vec<FoundFile>, Vec<Warning>) {
     let mut found = Vec::new();
-    let warnings = places.map(|places| discover(places, &mut |file: Found| found.push(file)));
+    let warnings = places.map(|places| discover(places, &mut |file: FoundFile| found.push(file)));
     (found, warnings.unwrap_or_default())
 }
 
-/// What has to be read, and what the index knows.
-fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report) -> Result<Surveyed, Error> {
-    // Neither needs the other, and both take their time.
-    let ((found, warnings), recalled) = std::thread::scope(|scope| {
-        let walking = scope.spawn(|| walked(asked.places));
-        let recalled = catalogue.map(Recalled::of).transpose();
-        (walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), recalled)
+/// Decides what must be read and what the index has.
+fn survey(
+    request: &UsageRequest<'_>,
+    catalogue: Option<&Catalogue>,
+    report: &mut UsageReport,
+) -> Result<Surveyed, Error> {
+    // The two are independent, and both take time.
+    let ((found, warnings), snapshot) = std::thread::scope(|scope| {
+        let walking = scope.spawn(|| discover_files(request.places));
+        let snapshot = catalogue.map(IndexSnapshot::of).transpose();
+        (walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), snapshot)
     });
-    let Recalled { mut known, strangers, paged, pages } = recalled?.unwrap_or_default();
+    let IndexSnapshot { mut known, unrecognized, paged, pages } = snapshot?.unwrap_or_default();
     report.warnings.extend(warnings);
     let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
-    for path in asked.files {
+    for path in request.files {
         let (size, changed) = Stat::of(path).map_or((0, 0), |stat| (stat.size, stat.modified_ns));
-        jobs.push(Job::File { path: path.clone(), size, changed, named: Named::default(), grown: None });
+        jobs.push(UsageJob::File { path: path.clone(), size, changed, hints: PathHints::default(), grown: None });
     }
-    if asked.places.is_none() {
+    if request.places.is_none() {
         return Ok(Surveyed { jobs, known: found_known, pages, archive: None });
     }
-    for Found { path, stat, named } in found {
-        let stamp = Stamp::from(stat);
-        let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
+    for FoundFile { path, stat, hints } in found {
+        let stamp = FileStamp::from(stat);
+        let is_known = |known: &KnownFile| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         let (size, changed) = (stamp.size, stamp.changed);
         match known.remove(&path) {
             Some(known) if is_known(&known) => {
                 let source = paged.get(&path).cloned();
-                let job = Job::File { path, size, changed, named, grown: None };
+                let job = UsageJob::File { path, size, changed, hints, grown: None };
                 match source {
-                    Some(source) if !source.is_outgrown => found_known.push(Known::There { job, source }),
+                    Some(source) if !source.is_outgrown => found_known.push(IndexedSource::There { job, source }),
                     Some(_) | None => jobs.push(job),
                 }
             }
-            None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => report.strangers.add(&path),
+            None if unrecognized.get(&path) == Some(&(stamp.size, stamp.changed)) => report.unrecognized.add(&path),
             before => {
                 let source = || paged.get(&path).filter(|source| !source.is_outgrown);
                 let there = before.filter(|known| known.gone == Gone::There).zip(catalogue).zip(source());
-                let large = there.map_or(Large::Unknown, |((known, catalogue), source)| {
-                    Large::of(catalogue, &known, &path, &stamp, source, &pages)
+                let large = there.map_or(LargeFile::Unknown, |((known, catalogue), source)| {
+                    LargeFile::of(catalogue, &known, &path, &stamp, source, &pages)
                 });
-                let job = |grown| Job::File { path: path.clone(), size, changed, named, grown };
+                let job = |grown| UsageJob::File { path: path.clone(), size, changed, hints, grown };
                 match (large, source()) {
-                    (Large::Same, Some(source)) => {
+                    (LargeFile::Same, Some(source)) => {
                         let source = source.clone();
-                        found_known.push(Known::There { job: job(None), source });
+                        found_known.push(IndexedSource::There { job: job(None), source });
                     }
-                    (Large::Grown(grown), _) => jobs.push(job(Some(grown))),
-                    (Large::Same | Large::Unknown, _) => jobs.push(job(None)),
+                    (LargeFile::Grown(grown), _) => jobs.push(job(Some(grown))),
+                    (LargeFile::Same | LargeFile::Unknown, _) => jobs.push(job(None)),
                 }
             }
         }
     }
-    let is_below = |path: &Path| asked.below.is_empty() || asked.below.iter().any(|below| path.starts_with(below));
+    let is_below = |path: &Path| request.below.is_empty() || request.below.iter().any(|below| path.starts_with(below));
     let is_meant = |path: &Path| is_below(path) && is_missing(path);
     let mut is_paged = true;
     for (path, known) in known.into_iter().filter(|(path, _)| is_meant(path)) {
         match paged.get(&path).cloned() {
             Some(source) if !source.is_outgrown => {
-                found_known.push(Known::Gone { path, changed: known.stamp.changed, source });
+                found_known.push(IndexedSource::Gone { path, changed: known.stamp.changed, source });
             }
             // It is read from the archive.
             Some(_) | None => is_paged = false,
         }
     }
-    // An index that is complete knows all that the archive has, and what was forgotten on purpose.
+    // A complete index includes everything in the archive, and excludes forgotten sessions.
     let is_complete = catalogue.map(Catalogue::is_complete).transpose()?.unwrap_or(false) && is_paged;
-    let archive = match asked.store.archive() {
+    let archive = match request.store.archive() {
         folder if folder.exists() && !(is_complete && jobs.is_empty()) => Some(Archive::open(Arc::new(Disk), &folder)?),
         _ => None,
     };
-    let is_told = |paged: &Paged| !paged.is_outgrown;
-    let is_gone = |copy: &CopyInfo| !paged.get(&copy.path).is_some_and(is_told) && is_meant(&copy.path);
-    jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(Job::Kept));
+    let is_covered = |paged: &SourcePages| !paged.is_outgrown;
+    let is_gone = |copy: &CopyInfo| !paged.get(&copy.path).is_some_and(is_covered) && is_meant(&copy.path);
+    jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(UsageJob::Archived));
     Ok(Surveyed { jobs, known: found_known, pages, archive })
 }
 
 /// Reads files on several threads.
 fn read_all(
-    asked: &Asked<'_>,
-    jobs: &[Job],
+    request: &UsageRequest<'_>,
+    jobs: &[UsageJob],
     archive: Option<&Archive>,
-    watch: &mut dyn Watch,
-    give: &mut dyn FnMut(Told),
-    report: &mut Report,
+    observer: &mut dyn RunObserver,
+    give: &mut dyn FnMut(SourcePage),
+    report: &mut UsageReport,
 ) {
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
-    let mut progress =
-        Progress { files: jobs.len() as u64, bytes: jobs.iter().map(Job::size).sum(), ..Progress::default() };
-    let work = |sender: SyncSender<(usize, Result<Outcome, Error>)>| {
-        let mut hand = Hand::default();
+    let mut progress = IndexProgress {
+        files: jobs.len() as u64,
+        bytes: jobs.iter().map(UsageJob::size).sum(),
+        ..IndexProgress::default()
+    };
+    let work = |sender: SyncSender<(usize, Result<JobOutcome, Error>)>| {
+        let mut hand = ThreadState::default();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(at) else { break };
-            // Nobody listens any more when the other side has gone, and then nothing is left to do.
-            if sender.send((at, job.read(asked.calls, archive, &mut hand, &done))).is_err() {
+            // If the receiver is gone, nothing is left to do.
+            if sender.send((at, job.read(request.calls, archive, &mut hand, &done))).is_err() {
                 break;
             }
         }
@@ -253,16 +264,16 @@ fn read_all(
     std::thread::scope(|scope| {
         let (sender, read) = sync_channel(QUEUE);
         let work = &work;
-        for _ in 0..asked.threads.clamp(1, jobs.len().max(1)) {
+        for _ in 0..request.threads.clamp(1, jobs.len().max(1)) {
             let sender = sender.clone();
             scope.spawn(move || work(sender));
         }
         drop(sender);
         loop {
-            match read.recv_timeout(BEAT) {
+            match read.recv_timeout(PROGRESS_INTERVAL) {
                 Ok((at, counted)) => {
                     if let Some(job) = jobs.get(at) {
-                        job.hand_in(counted, give, report);
+                        job.deliver(counted, give, report);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -270,8 +281,8 @@ fn read_all(
             }
             progress.bytes_done = done.load(Ordering::Relaxed);
             progress.files_done = (next.load(Ordering::Relaxed) as u64).min(progress.files);
-            watch.progress(&progress);
-            if watch.is_stopped() {
+            observer.progress(&progress);
+            if observer.is_stopped() {
                 next.store(jobs.len(), Ordering::Relaxed);
                 report.stopped = true;
             }
@@ -279,5 +290,5 @@ fn read_all(
     });
 }
 
-/// How many sources that were read wait to be taken in.
+/// How many finished sources may wait to be delivered.
 const QUEUE: usize = 64;

@@ -1,5 +1,5 @@
-//! Waiting until a source may have changed. The system's word wakes; it may be late, missing or about nothing, so that a look at
-//! everything follows now and then whatever it says.
+//! Waits until a source may have changed. The operating system's reports wake the thread; they may be late, missing or
+//! spurious, so a sweep over all files follows regularly in any case.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,51 +10,51 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::discover::Places;
 
-/// Why somebody was woken.
+/// Why a wait ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Woken {
     /// These files changed.
     Files(Vec<PathBuf>),
-    /// It is time to look at everything.
+    /// It is time to check all files.
     Sweep,
-    /// Nobody wants to wait any longer.
+    /// The caller asked to stop.
     Stopped,
 }
 
-/// Watches places.
+/// Watches the places of sources for changes.
 #[derive(Debug)]
 pub struct Watcher {
-    /// Must live as long as somebody waits.
+    /// Must live as long as the receiver.
     _system: Option<RecommendedWatcher>,
     changes: Receiver<notify::Result<Event>>,
     sweep: Duration,
     next: Instant,
-    /// Why the system does not tell of every change.
+    /// Why the system does not report every change.
     trouble: Option<String>,
 }
 
-/// How often the caller is asked whether to go on.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How often to ask the caller whether to stop.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Changes that come this close together are told together.
-const GATHER: Duration = Duration::from_millis(5);
+/// Changes that arrive this close together are reported together.
+const COLLECT_TIME: Duration = Duration::from_millis(5);
 
-/// More changes than this are a reason to look at everything.
+/// More changes than this cause a sweep instead.
 const FILES_MAX: usize = 256;
 
-/// How often everything is looked at where the system does not tell of every change.
+/// The sweep interval if the system does not report every change.
 const POLL: Duration = Duration::from_secs(2);
 
-/// A sweep is followed by a pause of so many times as long as it took, so that looking does not become all that is done.
-const REST_TIMES: u32 = 10;
+/// The pause after a sweep, as a multiple of its duration, so that sweeps do not take all the time.
+const PAUSE_FACTOR: u32 = 10;
 
 impl Watcher {
-    /// Watches the places where sources are found. Everything is looked at every `sweep`, and more often where the system does not
-    /// tell of every change; [`Watcher::trouble`] says so.
+    /// Watches the places of sources. A sweep happens every `sweep`, and more often if the system does not report every change;
+    /// [`Watcher::trouble`] tells why.
     pub fn new(places: &Places, sweep: Duration) -> Watcher {
         let (sender, changes) = channel();
         let made = notify::recommended_watcher(move |change| {
-            // Who does not wait any longer does not want to know.
+            // If the receiver is gone, the report is not needed.
             let _ = sender.send(change);
         });
         Watcher::over(made, changes, &folders(places), sweep)
@@ -81,27 +81,27 @@ impl Watcher {
         Watcher { _system: system, changes, sweep, next: Instant::now() + sweep, trouble }
     }
 
-    /// Why the system does not tell of every change, if it does not. Then everything is looked at every [`Watcher::interval`].
+    /// Why the system does not report every change, if it does not. Then a sweep happens every [`Watcher::interval`].
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// How often everything is looked at.
+    /// The time between sweeps.
     pub fn interval(&self) -> Duration {
         self.sweep
     }
 
-    /// Says how long the last look at everything took: the next one comes later when it took long.
-    pub fn took(&mut self, time: Duration) {
-        self.next = self.next.max(Instant::now() + time * REST_TIMES);
+    /// Records how long the last sweep took: the next one comes later after a long one.
+    pub fn sweep_took(&mut self, time: Duration) {
+        self.next = self.next.max(Instant::now() + time * PAUSE_FACTOR);
     }
 
-    /// Has everything looked at before long.
+    /// Schedules a sweep within this time.
     pub fn sweep_within(&mut self, time: Duration) {
         self.next = self.next.min(Instant::now() + time);
     }
 
-    /// Waits until something may have changed, or `is_stopped`.
+    /// Waits until a source may have changed, or `is_stopped`.
     pub fn wait(&mut self, is_stopped: &dyn Fn() -> bool) -> Woken {
         let mut files = BTreeSet::new();
         let mut until = self.next;
@@ -117,10 +117,10 @@ impl Watcher {
                 }
                 return Woken::Files(files.into_iter().collect());
             }
-            match self.changes.recv_timeout((until - now).min(PATIENCE)) {
-                Ok(Ok(change)) if matters(&change.kind) => {
+            match self.changes.recv_timeout((until - now).min(STOP_CHECK_INTERVAL)) {
+                Ok(Ok(change)) if may_change_content(&change.kind) => {
                     if files.is_empty() {
-                        until = until.min(Instant::now() + GATHER);
+                        until = until.min(Instant::now() + COLLECT_TIME);
                     }
                     files.extend(change.paths);
                     if change.attrs.flag() == Some(notify::event::Flag::Rescan) || files.len() > FILES_MAX {
@@ -129,13 +129,14 @@ impl Watcher {
                     }
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => std::thread::sleep((until - now).min(PATIENCE)),
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep((until - now).min(STOP_CHECK_INTERVAL)),
             }
         }
     }
 }
 
-/// The folders to watch: where homes begin to be patterns, and what is walked whole. What is not there yet is found by a sweep.
+/// The folders to watch: the fixed prefixes of homes, and the folders that are walked whole. A sweep finds folders that appear
+/// later.
 fn folders(places: &Places) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = places.folders.clone();
     for home in stenograph::formats::FORMATS.iter().flat_map(|format| format.info().homes) {
@@ -149,7 +150,7 @@ fn folders(places: &Places) -> Vec<PathBuf> {
     }
     found.retain(|folder| folder.is_dir());
     found.sort();
-    // A folder is watched with all below it.
+    // Watching a folder includes everything below it.
     found.dedup_by(|folder, above| folder.starts_with(above));
     found
 }
@@ -170,8 +171,8 @@ fn reason(error: &notify::Error) -> String {
     }
 }
 
-/// Whether a change may be one of content. That somebody reads a file is none.
-fn matters(kind: &EventKind) -> bool {
+/// Whether an event may change content. Read access does not.
+fn may_change_content(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(_) | EventKind::Modify(notify::event::ModifyKind::Metadata(_)) => false,
         EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => true,
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_system_that_watches_everything_is_looked_at_often_and_said_so() {
+    fn without_system_reports_sweeps_are_frequent_and_the_reason_is_stated() {
         let folder = tempfile::tempdir().unwrap();
         let (_sender, changes) = channel();
         let none = Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));

@@ -1,9 +1,9 @@
-//! Which process has a file open for writing. Agents take no lock on what they write, so this is the only way to know that one is
-//! at work. Only Linux tells; elsewhere nobody is found, and an edit relies on the file having stayed as it was.
+//! Finds a process that has a file open for writing. Agents take no lock on their files, so this is the only way to notice an
+//! active one. Only Linux provides this; elsewhere no process is found, and an edit relies on the file being unchanged.
 
 use crate::identity::Identity;
 
-/// A process other than this one that has a file open for writing, also one that has lost its name.
+/// A process other than this one that has a file open for writing, even if the file has lost its name.
 #[cfg(target_os = "linux")]
 pub(crate) fn writer_of(file: &Identity) -> Option<u32> {
     use std::fs;
@@ -11,7 +11,7 @@ pub(crate) fn writer_of(file: &Identity) -> Option<u32> {
     let own = std::process::id();
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let Some(number) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // The files of other users' processes cannot be seen.
+        // Other users' processes do not show their files.
         let Ok(open) = fs::read_dir(process.path().join("fd")) else { continue };
         for entry in open.flatten().filter(|_| number != own) {
             let is_it =
@@ -24,7 +24,7 @@ pub(crate) fn writer_of(file: &Identity) -> Option<u32> {
     None
 }
 
-/// Whether a file is open for writing, by what the system says about it: `flags:` and an octal number.
+/// Whether a file is open for writing, according to the system: `flags:` and an octal number.
 #[cfg(target_os = "linux")]
 fn is_for_writing(about: &std::path::Path) -> bool {
     const ACCESS: u32 = 0o3;

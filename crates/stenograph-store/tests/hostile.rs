@@ -1,5 +1,5 @@
-//! Journals that somebody made to have files written elsewhere. Whatever a layout makes of them, nothing outside of the folder that
-//! recovery was pointed at changes.
+//! Journals that were crafted to write files elsewhere. Whatever a layout does with them, nothing outside the folder of the
+//! recovery changes.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
@@ -18,7 +18,7 @@ use stenograph_store::journal::{Header, Settings};
 use stenograph_store::layouts::{Environment, LAYOUTS};
 use stenograph_store::recover::recover;
 
-/// A folder to be recovered, and beside it what must not change.
+/// A folder to recover, and files beside it that must not change.
 struct Trap {
     place: tempfile::TempDir,
 }
@@ -41,7 +41,7 @@ impl Trap {
         self.place.path().join(name)
     }
 
-    /// Everything outside of the folder, with what it holds.
+    /// Everything outside the folder, with its content.
     fn outside(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         let (mut found, mut open) = (BTreeMap::new(), vec![self.place.path().to_owned()]);
         while let Some(folder) = open.pop() {
@@ -73,14 +73,14 @@ impl Trap {
         fs::write(path, lines).unwrap();
     }
 
-    /// Recovers, by the folder and by the journal itself: whatever comes of it, nothing outside changes.
+    /// Recovers by the folder and by the journal itself: whatever the result, nothing outside changes.
     #[track_caller]
     fn holds(&self, journal: &str) {
         let before = self.outside();
-        let site = Environment { home: Some(self.path("elsewhere")), ..Environment::default() };
+        let environment = Environment { home: Some(self.path("elsewhere")), ..Environment::default() };
         let journal = self.path("given").join(journal);
         for path in [self.path("given"), journal.parent().unwrap().to_owned(), journal] {
-            let done = recover(&path, &site);
+            let done = recover(&path, &environment);
             assert_eq!(self.outside(), before, "{}: {done:?}", path.display());
         }
     }
@@ -92,7 +92,7 @@ impl Trap {
     }
 }
 
-/// What the header of a journal says of an agent of GoodVibes.
+/// The settings of a GoodVibes agent in a journal's header.
 fn agent() -> Settings {
     let settings =
         [("agent", "a"), ("type", "t"), ("session", "s"), ("project", "/project"), ("started_ms", "1772442845000")];
@@ -100,7 +100,7 @@ fn agent() -> Settings {
 }
 
 #[test]
-fn a_header_names_files_elsewhere_in_vain() {
+fn a_header_that_names_files_elsewhere_has_no_effect() {
     let layouts = LAYOUTS.iter().map(|layout| layout.info().name);
     for layout in layouts {
         for (up, absolute) in [("../../home/.profile", false), ("home/.profile", true), ("../../home/new", false)] {

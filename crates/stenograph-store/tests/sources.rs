@@ -1,4 +1,5 @@
-//! What a file is, with real files: its format as it grows, how much of it is read again, and which files are one session.
+//! Files and their formats, with real files: the format as a file grows, how much of it is read again, and which files are one
+//! session.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::{Session, SourceRow};
-use stenograph_store::index::{Keep, Nobody, Plan, Report, Scope, Store, run};
+use stenograph_store::index::{Archiving, IndexPlan, IndexReport, IndexScope, NoObserver, Store, run};
 use stenograph_store::source_file::Access;
 
 struct Ground {
@@ -33,16 +34,16 @@ impl Ground {
         path
     }
 
-    fn index(&self) -> Report {
-        self.index_scope(Scope::All)
+    fn index(&self) -> IndexReport {
+        self.index_scope(IndexScope::All)
     }
 
-    fn index_scope(&self, scope: Scope) -> Report {
+    fn index_scope(&self, scope: IndexScope) -> IndexReport {
         let places = Places::below(self.home.clone());
         // Far in the future, so that no file was changed just now.
         let now = 4_000_000_000_000_000_000;
-        let plan = Plan { places: &places, scope, keep: Keep::Yes, memory: 256 << 20, threads: 1, now };
-        run(&self.store, &plan, &mut Nobody).unwrap()
+        let plan = IndexPlan { places: &places, scope, archiving: Archiving::Yes, memory: 256 << 20, threads: 1, now };
+        run(&self.store, &plan, &mut NoObserver).unwrap()
     }
 
     fn source(&self, path: &Path) -> SourceRow {
@@ -65,7 +66,7 @@ fn said(number: u32) -> String {
 }
 
 #[test]
-fn what_is_appended_to_a_codex_file_is_read_alone_and_its_records_by_their_position() {
+fn records_appended_to_a_codex_file_are_read_alone_and_by_position() {
     let ground = Ground::new();
     let name = ".codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-0198f2c4-0000-7000-8000-000000000001.jsonl";
     let path = ground.append(name, &(META.to_owned() + &(0..2000).map(said).collect::<String>()));
@@ -75,14 +76,14 @@ fn what_is_appended_to_a_codex_file_is_read_alone_and_its_records_by_their_posit
     ground.append(name, &more);
     let report = ground.index();
     assert_eq!((report.grown, report.rewritten, report.bytes), (1, 0, more.len() as u64));
-    assert_eq!(ground.source(&path).lot_events + ground.source(&path).tail_events, 2002);
+    assert_eq!(ground.source(&path).doc_group_events + ground.source(&path).tail_events, 2002);
 }
 
 const ROLE: &str = "{\"role\":\"user\",\"content\":\"find the walrus\"}\n";
 const EVENT: &str = "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Bash\",\"input\":{\"command\":\"ls\"}}\n";
 
 #[test]
-fn what_turns_out_to_be_another_format_is_read_again() {
+fn a_file_that_turns_out_to_have_another_format_is_read_again() {
     for scoped in [false, true] {
         let ground = Ground::new();
         let path = ground.append("logs/agent.jsonl", ROLE);
@@ -90,7 +91,7 @@ fn what_turns_out_to_be_another_format_is_read_again() {
         assert_eq!(ground.source(&path).format, "openai-chat");
         ground.append("logs/agent.jsonl", EVENT);
         let report = match scoped {
-            true => ground.index_scope(Scope::Files(vec![path.clone()])),
+            true => ground.index_scope(IndexScope::Files(vec![path.clone()])),
             false => ground.index(),
         };
         assert_eq!((report.grown, report.rewritten, report.unknown.len()), (0, 1, 0), "{report:?}");
@@ -104,7 +105,7 @@ fn what_turns_out_to_be_another_format_is_read_again() {
 }
 
 #[test]
-fn the_place_tells_what_the_first_line_leaves_open() {
+fn the_path_decides_what_the_first_line_leaves_open() {
     let ground = Ground::new();
     let path = ground.append("app/.goodvibes/transcripts/s1/a1.jsonl", ROLE);
     ground.index();

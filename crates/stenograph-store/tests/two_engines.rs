@@ -1,5 +1,5 @@
-//! The law of two engines: a query over the index and over the events themselves gives the same answer. Held over a small tree of our
-//! own, and over the shared corpus where it is at hand.
+//! The law of two engines: a query over the index and over the events themselves gives the same answer. Checked over a small
+//! tree, and over the shared corpus if it is available.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
 
@@ -13,11 +13,11 @@ use stenograph::query::{EntryBuilder, Query, Same, SessionFacts, Today, collapse
 use stenograph::read::Sink;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Session;
-use stenograph_store::index::search::{Hit, Order, Request};
-use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
+use stenograph_store::index::search::{Hit, Order, SearchRequest};
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
 use stenograph_store::{Passes, Source};
 
-/// What a source says, ready to be asked.
+/// A source to scan.
 struct Scanned {
     id: i64,
     session: i64,
@@ -33,7 +33,7 @@ struct Matching<'q> {
     trail: EntryBuilder,
     source: i64,
     event: u64,
-    /// For each query: what was found.
+    /// The matches of each query.
     found: &'q mut [Vec<Found>],
 }
 
@@ -57,7 +57,7 @@ impl Sink for Matching<'_> {
         self.trail.entries(event, &mut |event, entry| {
             for (query, found) in queries.iter().zip(all.iter_mut()) {
                 if query.matches(entry, &facts) {
-                    // The index keeps all but two bits of a twin.
+                    // The index stores all but two bits of a twin.
                     let twin = |twin: u64| twin & !3;
                     let same = Same { session, key: entry.key, twin: twin(entry.twin), restates: entry.restates };
                     let pieces = entry.piece_twins.iter().copied().map(twin).collect();
@@ -79,7 +79,7 @@ fn facts(session: &Session) -> (String, Vec<String>, Vec<String>) {
     (session.agent.clone(), project.chain(session.cwd.clone()).collect(), vec![session.name.clone()])
 }
 
-/// What is shown of the scan's hits, the newest first: source, event and how many copies there are.
+/// The shown hits of the scan, the newest first: source, event and the number of copies.
 fn shown(found: &[Found]) -> Vec<(i64, u64, usize)> {
     let mut found = found.to_vec();
     found.sort_by_key(|found| (Reverse(found.time), found.source, Reverse(found.event), found.part, found.same.key));
@@ -95,8 +95,8 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
     let store = Store::new(folder.path().join("store"));
     let places = Places::below(home.to_owned());
     let (memory, now) = (256 << 20, 4_000_000_000_000_000_000);
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory, threads: 2, now };
-    let report = run(&store, &plan, &mut Nobody).unwrap();
+    let plan = IndexPlan { places: &places, scope: IndexScope::All, archiving: Archiving::No, memory, threads: 2, now };
+    let report = run(&store, &plan, &mut NoObserver).unwrap();
     assert!(report.events > 0);
 
     let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
@@ -130,7 +130,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
     }
     let mut hits = 0;
     for ((text, query), found) in queries.iter().zip(&parsed).zip(&found) {
-        let request = Request { query, order: Order::Newest, offset: 0, limit: usize::MAX / 4, within: None };
+        let request = SearchRequest { query, order: Order::Newest, offset: 0, limit: usize::MAX / 4, within: None };
         let answer = searcher.find(&request).unwrap();
         assert!(answer.is_exact);
         let indexed: Vec<_> = answer.hits.iter().map(|hit| (hit.source, hit.event, hit.copies)).collect();
@@ -138,10 +138,10 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
         let first = indexed.iter().zip(&scanned).find(|(one, other)| one != other);
         assert_eq!((indexed.len(), first), (scanned.len(), None), "{text}");
         hits += indexed.len();
-        // In another order another copy may be shown, but it is the same that is said.
+        // Another order may show another copy, but with the same content.
         let keys =
             |hits: &[Hit]| -> BTreeSet<u64> { hits.iter().filter(|hit| !hit.restates).map(|hit| hit.key).collect() };
-        let best = searcher.find(&Request { order: Order::Best, ..request }).unwrap();
+        let best = searcher.find(&SearchRequest { order: Order::Best, ..request }).unwrap();
         assert_eq!(keys(&best.hits), keys(&answer.hits), "{text}");
     }
     hits
@@ -191,7 +191,7 @@ const QUERIES: &[&str] = &[
 ];
 
 #[test]
-fn the_corpus_answers_alike() {
+fn the_corpus_gives_the_same_answers() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     let Ok(corpus) = fs::canonicalize(&beside) else {
         eprintln!("{}: not at hand, so nothing was compared", beside.display());
@@ -201,7 +201,7 @@ fn the_corpus_answers_alike() {
 }
 
 #[test]
-fn copies_restatements_and_half_lines_answer_alike() {
+fn copies_restatements_and_half_lines_give_the_same_answer() {
     let folder = tempfile::tempdir().unwrap();
     let home = fs::canonicalize(folder.path()).unwrap();
     let line = |session: &str, number: u32, role: &str, text: &str| {

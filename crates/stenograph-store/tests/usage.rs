@@ -1,5 +1,5 @@
-//! The law of two ways: what model calls took is the same whether it is read from the files or known from the index. Held over the
-//! sources of the golden ledgers, over files that grow, change, move and vanish, and over the shared corpus where it is at hand.
+//! The law of two ways: usage is the same whether it is read from the files or from the index. Checked over the sources of the
+//! golden ledgers, over files that grow, change, move and disappear, and over the shared corpus if it is available.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use stenograph::ledger::{self, By, Calls, Ledger, LedgerBuilder, Prices, Question};
 use stenograph_store::discover::Places;
-use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
-use stenograph_store::usage::{Asked, Report, UseIndex, pages};
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
+use stenograph_store::usage::{UsageReport, UsageRequest, UseIndex, pages};
 
 struct Ground {
     _folder: tempfile::TempDir,
@@ -57,15 +57,15 @@ impl Ground {
         fs::File::options().create(true).append(true).open(self.path(name)).unwrap().write_all(bytes).unwrap();
     }
 
-    fn index(&self, keep: Keep) {
-        index(&self.store, &Places::below(self.home.clone()), keep);
+    fn index(&self, archiving: Archiving) {
+        index(&self.store, &Places::below(self.home.clone()), archiving);
     }
 
-    fn usage(&self, index: UseIndex, calls: Calls) -> (Report, Ledger) {
+    fn usage(&self, index: UseIndex, calls: Calls) -> (UsageReport, Ledger) {
         usage(&self.store, &self.home, index, calls)
     }
 
-    /// Both ways give the same; it is given back.
+    /// Checks that both ways agree, and returns the result.
     #[track_caller]
     fn agree(&self, what: &str) -> String {
         agree(&self.store, &self.home, what)
@@ -85,7 +85,7 @@ fn goldens() -> Vec<(String, String, Vec<u8>)> {
     }
     assert!(found.len() > 20);
     found.sort();
-    // Every case stands for itself: no two share a session.
+    // Every case is separate: no two share a session.
     for (number, (_, _, bytes)) in found
         .chunk_by_mut(|one, other| one.0 == other.0)
         .enumerate()
@@ -98,7 +98,7 @@ fn goldens() -> Vec<(String, String, Vec<u8>)> {
     found
 }
 
-/// The bytes, of which some need not be text, with one piece for another of the same length.
+/// Replaces one piece of bytes, which need not be text, with another of the same length.
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for at in 0..bytes.len().saturating_sub(from.len()) {
@@ -109,26 +109,26 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn index(store: &Store, places: &Places, keep: Keep) {
+fn index(store: &Store, places: &Places, archiving: Archiving) {
     // Far in the future, so that no file was changed just now.
     let now = 4_000_000_000_000_000_000;
-    let plan = Plan { places, scope: Scope::All, keep, memory: 256 << 20, threads: 1, now };
-    run(store, &plan, &mut Nobody).unwrap();
+    let plan = IndexPlan { places, scope: IndexScope::All, archiving, memory: 256 << 20, threads: 1, now };
+    run(store, &plan, &mut NoObserver).unwrap();
 }
 
-fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (Report, Ledger) {
+fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (UsageReport, Ledger) {
     let places = Places::below(home.to_owned());
     let below = [home.to_owned()];
-    let asked = Asked { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };
+    let request = UsageRequest { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };
     let mut book = LedgerBuilder::default();
-    let report = pages(&asked, &mut Nobody, &mut |told| {
+    let report = pages(&request, &mut NoObserver, &mut |told| {
         book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
     })
     .unwrap();
     (report, book.close())
 }
 
-/// Every row with all that is known of it, and every sum.
+/// Every row with all its fields, and every sum.
 fn tell(ledger: &Ledger, calls: Calls) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
@@ -183,7 +183,7 @@ fn the_sources_of_the_golden_ledgers_count_alike() {
     let (report, before) = ground.usage(UseIndex::Yes, Calls::Numbers);
     assert_eq!(report.known, 0);
     assert!(before.entries.len() > 50);
-    ground.index(Keep::No);
+    ground.index(Archiving::No);
     ground.agree("indexed at once");
     let (report, after) = ground.usage(UseIndex::Yes, Calls::Numbers);
     assert_eq!((report.read, report.warnings.len()), (0, 0));
@@ -202,15 +202,15 @@ fn files_that_grow_line_by_line_count_alike_whether_or_not_they_were_indexed_sin
                 ground.append(&format!("{case}/{name}"), line);
             }
         }
-        // Every other time the index is behind.
+        // Every other time the index is out of date.
         if step % 2 == 0 {
-            ground.index(Keep::No);
+            ground.index(Archiving::No);
         }
         ground.agree(&format!("after {} lines", step + 1));
     }
 }
 
-/// Large files are counted from where the index ended; a file that only looks grown is read whole.
+/// Large files are counted from where the index ended; a file that only seems to have grown is read whole.
 #[test]
 fn a_large_file_that_grew_or_was_rewritten_counts_alike() {
     let ground = Ground::new();
@@ -227,10 +227,10 @@ fn a_large_file_that_grew_or_was_rewritten_counts_alike() {
     assert!(all.len() > 33 << 20);
     let name = ".claude/projects/-w/large.jsonl";
     ground.write(name, all.as_bytes());
-    ground.index(Keep::No);
+    ground.index(Archiving::No);
     let indexed = ground.agree("indexed");
     ground.append(name, record(9_001, 5).as_bytes());
-    // A record that the index settled is told again: it counts once.
+    // A final record occurs again: it counts once.
     ground.append(name, record(17, 7).as_bytes());
     let line = record(9_002, 11);
     ground.append(name, &line.as_bytes()[..line.len() / 2]);
@@ -254,7 +254,7 @@ fn files_that_were_cut_inside_a_line_count_alike() {
                 let (from, to) = (bytes.len() * part / parts, bytes.len() * (part + 1) / parts);
                 ground.append(&format!("{case}/{name}"), &bytes[from..to]);
             }
-            ground.index(Keep::No);
+            ground.index(Archiving::No);
             ground.agree(&format!("part {part} of {parts}"));
         }
     }
@@ -263,22 +263,22 @@ fn files_that_were_cut_inside_a_line_count_alike() {
 #[test]
 fn files_that_are_rewritten_moved_copied_and_deleted_count_alike() {
     let ground = Ground::with_goldens();
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     let all = ground.agree("as they were");
-    // Copied: nothing is counted twice, whoever is asked.
+    // Copied: nothing is counted twice.
     let first = "claude-code-streamed/a.jsonl";
     let bytes = fs::read(ground.path(first)).unwrap();
     ground.write("zz-copies/b.jsonl", &bytes);
     let rows = |text: &str| text.lines().filter(|line| line.starts_with('[')).count();
     assert_eq!(rows(&ground.agree("copied, the index behind")), rows(&all));
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     assert_eq!(rows(&ground.agree("copied")), rows(&all));
     // Moved.
     fs::rename(ground.path(first), ground.path("zz-moved/c.jsonl")).unwrap();
     ground.agree("moved, the index behind");
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     ground.agree("moved");
-    // Rewritten, to something longer and to something shorter.
+    // Rewritten, to a longer and to a shorter file.
     for (text, with) in
         [("\"output_tokens\":118", "\"output_tokens\":99118"), ("\"output_tokens\":99118", "\"output_tokens\":1")]
     {
@@ -286,29 +286,29 @@ fn files_that_are_rewritten_moved_copied_and_deleted_count_alike() {
         let rewritten = fs::read_to_string(&path).unwrap().replace(text, with);
         fs::write(&path, rewritten).unwrap();
         ground.agree("rewritten, the index behind");
-        ground.index(Keep::Yes);
+        ground.index(Archiving::Yes);
         ground.agree("rewritten");
     }
 }
 
 #[test]
-fn costs_survive_the_deletion_of_what_was_kept() {
+fn costs_survive_the_deletion_of_archived_files() {
     let ground = Ground::with_goldens();
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     let whole = ground.agree("all there");
     for case in fs::read_dir(&ground.home).unwrap().flatten() {
         fs::remove_dir_all(case.path()).unwrap();
     }
     assert!(ground.agree("all gone, the index behind") == whole);
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     assert!(ground.agree("all gone") == whole);
     let (report, _) = ground.usage(UseIndex::Yes, Calls::Numbers);
     assert_eq!((report.read, report.known), (0, 0));
-    assert!(report.kept > 20);
-    // Without an index the archive still knows, and with a new one too.
+    assert!(report.from_archive > 20);
+    // Without an index the archive still has it, and so does a new index.
     fs::remove_dir_all(ground.store.folder().join("index")).unwrap();
     assert!(ground.agree("all gone, the index too") == whole);
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     assert!(ground.agree("all gone, the index made anew") == whole);
 }
 
@@ -325,7 +325,7 @@ fn packed_sources_count_as_what_is_in_them() {
     }
     let sums = |ground: &Ground| {
         let told = ground.agree("packed");
-        ground.index(Keep::No);
+        ground.index(Archiving::No);
         assert_eq!(told, ground.agree("packed and indexed"));
         let sums = told.lines().filter(|line| line.starts_with("Agent") || line.starts_with("Model"));
         sums.map(str::to_owned).collect::<Vec<_>>()
@@ -345,7 +345,7 @@ fn the_corpus_counts_alike() {
     };
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path().join("store"));
-    index(&store, &Places::below(corpus.clone()), Keep::No);
+    index(&store, &Places::below(corpus.clone()), Archiving::No);
     assert!(agree(&store, &corpus, "the corpus").lines().count() > 5000);
     let (report, _) = usage(&store, &corpus, UseIndex::Yes, Calls::Numbers);
     assert_eq!(report.read, 0, "{:?}", report.warnings);

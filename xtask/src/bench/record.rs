@@ -11,7 +11,7 @@ use clap::Args;
 use stenograph::model::{Body, Content, Event, Role};
 use stenograph::wire;
 use stenograph_store::Recorder;
-use stenograph_store::journal::End;
+use stenograph_store::journal::RecordingEnd;
 use stenograph_store::layouts::{Environment, Target, layout_named};
 use stenograph_store::log::Durability;
 
@@ -135,7 +135,7 @@ fn one_round(way: Way, path: &Path, options: &Options, measured: &mut Measured) 
             let waits = appended(&recorder, &event, appenders, count)?;
             measured.rates.push(waits.len() as f64 / start.elapsed().as_secs_f64());
             measured.waits.extend(waits);
-            recorder.finish(&End::Completed)?;
+            recorder.finish(&RecordingEnd::Completed)?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use std::path::Path;
 use clap::builder::PossibleValuesParser;
 use stenograph::audit::{Part, Parts};
 use stenograph::json::Draft;
-use stenograph_store::index::search::{Order, Request};
+use stenograph_store::index::search::{Order, SearchRequest};
 
 use crate::commands::find;
 use crate::error::{CommandError, Status};
@@ -189,7 +189,8 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandEr
     let store = options.place.store()?;
     let mut searcher = store.searcher()?;
     let root = options.place.root();
-    let request = Request { query: &query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: root.as_deref() };
+    let request =
+        SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: root.as_deref() };
     let answer = searcher.find(&request)?;
     let mut sessions = Vec::new();
     for hit in &answer.hits {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use stenograph::edit::trim::{Account, Limits, Moment};
 use stenograph::text::quote;
-use stenograph_store::discover::Named;
+use stenograph_store::discover::PathHints;
 use stenograph_store::files::{Disk, Files};
 use stenograph_store::layouts::cycod::{chat_format, is_chat};
 use stenograph_store::source_file::Confidence;
@@ -131,7 +131,7 @@ impl Options {
 
 /// Refuses a transcript of another system: its lines are no messages that a model takes.
 fn check_format(source: &Source) -> Result<(), CommandError> {
-    let recognized = source.recognize(&Named::default());
+    let recognized = source.recognize(&PathHints::default());
     match recognized.filter(|recognized| recognized.confidence != Confidence::Tied) {
         Some(recognized) if !is_chat(recognized.format) => {
             let (place, name) = (source.place(), recognized.format.info().name);

@@ -10,7 +10,7 @@ use stenograph::calls::Calls;
 use stenograph::compare::{Change, Comparison, Side, Turn, Vocabulary, compare, shown};
 use stenograph::evidence::nested_events;
 use stenograph::model::{Event, LeftOut, Outline};
-use stenograph_store::recall::{Mark, Recall};
+use stenograph_store::event_cache::{EventCache, EventRef};
 
 use crate::conversation::Conversation;
 use crate::error::{CommandError, Status};
@@ -58,9 +58,9 @@ struct One {
     format: &'static str,
     outline: Outline,
     turns: Vec<Turn>,
-    recall: Recall,
+    cache: EventCache,
     /// Where each turn is found again, in the order of their numbers.
-    marks: Vec<(u64, Mark)>,
+    marks: Vec<(u64, EventRef)>,
 }
 
 /// Runs it.
@@ -165,7 +165,7 @@ impl One {
         if let Some(damage) = overview.damage.take() {
             return Err(damage);
         }
-        let mut recall = conversation.recall();
+        let mut cache = conversation.event_cache();
         let (mut turns, mut marks, mut failed) = (Vec::new(), Vec::new(), None);
         let (mut number, mut calls) = (0, Calls::default());
         conversation.again(&mut |event| {
@@ -182,7 +182,7 @@ impl One {
             if found.is_empty() {
                 return Go::On;
             }
-            match recall.mark(event) {
+            match cache.event_ref(event) {
                 Ok(mark) => marks.push((number, mark)),
                 Err(error) => {
                     failed = Some(error);
@@ -196,14 +196,14 @@ impl One {
             return Err(error.into());
         }
         let format = conversation.format().map_or("", |format| format.info().name);
-        Ok(One { name: conversation.name, format, outline: overview.outline, turns, recall, marks })
+        Ok(One { name: conversation.name, format, outline: overview.outline, turns, cache, marks })
     }
 
     /// A turn with what it says.
     fn text<'t>(&mut self, turn: &'t Turn) -> Result<view::Said<'t>, CommandError> {
         let mark = self.marks.binary_search_by_key(&turn.number, |(number, _)| *number).ok();
         let event = match mark.and_then(|at| self.marks.get(at)) {
-            Some((_, mark)) => self.recall.event(*mark)?,
+            Some((_, mark)) => self.cache.event(*mark)?,
             None => None,
         };
         // The turn of a nested record has the number of the record around it.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use stenograph::query::{Mistake, Query, Snippet, Today};
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
-use stenograph_store::index::search::{Depth, Hit, Order, Request};
+use stenograph_store::index::search::{EntryDetail, Hit, Order, SearchRequest};
 
 use crate::clock;
 use crate::error::{CommandError, Status};
@@ -150,11 +150,11 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
     let offset = offset(options.cursor.as_deref())?;
     let order = if options.newest { Order::Newest } else { Order::Best };
     let root = options.place.root();
-    let request = Request { query, order, offset, limit: options.limit, within: root.as_deref() };
+    let request = SearchRequest { query, order, offset, limit: options.limit, within: root.as_deref() };
     let answer = searcher.find(&request)?;
     let counts = searcher.counts(query)?;
     let mut read: Vec<Option<Result<Seen, &'static str>>> = answer.hits.iter().map(|_| None).collect();
-    searcher.read_each(&answer.hits, Depth::Texts, &mut |at, found| {
+    searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, found| {
         if let Some(slot) = read.get_mut(at) {
             *slot = Some(match found {
                 Ok((_, entry)) => Ok(Seen::of(entry, query, Some(&counts))),

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use stenograph::text::quote;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Unknown;
-use stenograph_store::index::{Keep, Made, PassedOver, Plan, Report, Scope, Store, run as bring_up_to_date};
+use stenograph_store::index::{
+    Archiving, IndexCreation, IndexPlan, IndexReport, IndexScope, PassedOver, Store, run as bring_up_to_date,
+};
 use stenograph_store::watch::{Watcher, Woken};
 use stenograph_store::{Error, Problem};
 
@@ -66,8 +68,8 @@ pub struct Options {
 }
 
 impl Options {
-    fn keep(&self) -> Keep {
-        if self.no_keep { Keep::No } else { Keep::Yes }
+    fn archiving(&self) -> Archiving {
+        if self.no_keep { Archiving::No } else { Archiving::Yes }
     }
 }
 
@@ -91,7 +93,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     store::on_interrupt(&stop);
     let mut places = options.place.places(&store)?;
     places.folders.extend(options.folders.iter().map(|folder| std::path::absolute(folder).unwrap_or(folder.clone())));
-    let full = match once(&store, &places, Scope::All, options.keep(), options, &stop, output) {
+    let full = match once(&store, &places, IndexScope::All, options.archiving(), options, &stop, output) {
         Ok(report) => {
             tell(&report, options, output)?;
             if !options.json {
@@ -112,17 +114,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 fn once(
     store: &Store,
     places: &Places,
-    scope: Scope,
-    keep: Keep,
+    scope: IndexScope,
+    archiving: Archiving,
     options: &Options,
     stop: &Arc<AtomicBool>,
     output: &mut Output<'_>,
-) -> Result<Report, Error> {
+) -> Result<IndexReport, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let plan = Plan {
+    let plan = IndexPlan {
         places,
         scope,
-        keep,
+        archiving,
         memory: usize::try_from(options.memory).unwrap_or(usize::MAX),
         threads: options.threads.map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
         now: clock::nanoseconds(),
@@ -130,7 +132,7 @@ fn once(
     let mut bar = Bar::new("indexing", stop);
     let report = bring_up_to_date(store, &plan, &mut bar)?;
     drop(bar);
-    if let Some(Made::Again(reason)) = &report.made {
+    if let Some(IndexCreation::Rebuilt(reason)) = &report.made {
         output.say(&format!("note: the index is rebuilt: {reason}"));
     }
     Ok(report)
@@ -167,20 +169,20 @@ fn follow(
     }
     while !stop.load(Ordering::Relaxed) {
         // What is said is searchable at once; it is kept a moment later, for each time costs the archive a line in its log.
-        let (scope, keep) = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
-            Woken::Files(paths) if kept.elapsed() >= pause => (Scope::Files(paths), options.keep()),
+        let (scope, archiving) = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
+            Woken::Files(paths) if kept.elapsed() >= pause => (IndexScope::Files(paths), options.archiving()),
             Woken::Files(paths) => {
                 watcher.sweep_within(pause);
-                (Scope::Files(paths), Keep::No)
+                (IndexScope::Files(paths), Archiving::No)
             }
-            Woken::Sweep => (Scope::All, options.keep()),
+            Woken::Sweep => (IndexScope::All, options.archiving()),
             Woken::Stopped => break,
         };
-        if keep == Keep::Yes {
+        if archiving == Archiving::Yes {
             kept = Instant::now();
         }
-        let (is_sweep, began) = (matches!(scope, Scope::All), Instant::now());
-        let report = match once(store, places, scope, keep, options, stop, output) {
+        let (is_sweep, began) = (matches!(scope, IndexScope::All), Instant::now());
+        let report = match once(store, places, scope, archiving, options, stop, output) {
             Ok(report) => {
                 if failing.ends() {
                     output.say("indexing again");
@@ -196,7 +198,7 @@ fn follow(
             }
         };
         if is_sweep {
-            watcher.took(began.elapsed());
+            watcher.sweep_took(began.elapsed());
         }
         if report.events > 0 || report.gone + report.moved + report.copies > 0 || !report.unknown.is_empty() {
             tell(&report, options, output)?;
@@ -289,7 +291,7 @@ fn passed_over_json(passed_over: &PassedOver) -> String {
     format!("{{\"count\":{},\"groups\":[{}]}}", passed_over.count(), groups.join(","))
 }
 
-fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
+fn tell(report: &IndexReport, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
     if options.json {
         return output.line(&harmless_json(&json(report)));
     }
@@ -317,7 +319,7 @@ fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(
         0 => String::new(),
         bytes => format!("; {} read, {}", store::bytes(bytes), counted(report.events, "event")),
     };
-    let kept = match report.kept {
+    let kept = match report.archived_bytes {
         0 => String::new(),
         kept => format!(", {} kept", store::bytes(kept)),
     };
@@ -373,11 +375,11 @@ fn drift(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<St
     Ok(if unknown.is_empty() && unrecognised.is_empty() { Status::Done } else { Status::No })
 }
 
-fn json(report: &Report) -> String {
+fn json(report: &IndexReport) -> String {
     let made = match &report.made {
         None => "null".to_owned(),
-        Some(Made::First) => "\"first\"".to_owned(),
-        Some(Made::Again(reason)) => quote(reason),
+        Some(IndexCreation::First) => "\"first\"".to_owned(),
+        Some(IndexCreation::Rebuilt(reason)) => quote(reason),
     };
     let warnings: Vec<String> = report
         .warnings
@@ -395,12 +397,12 @@ fn json(report: &Report) -> String {
         report.copies,
         report.gone,
         report.unchanged,
-        report.strangers,
+        report.non_transcripts,
         report.forgotten,
         strings_json(&report.continued),
         report.bytes,
         report.events,
-        report.kept,
+        report.archived_bytes,
         report.stopped,
         drift_json(&report.unknown, &report.unrecognised),
         passed_over_json(&report.passed_over),

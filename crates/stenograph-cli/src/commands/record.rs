@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stenograph_store::Passes;
-use stenograph_store::journal::End;
+use stenograph_store::journal::RecordingEnd;
 use stenograph_store::layouts::LAYOUTS;
 use stenograph_store::log::Durability;
 
@@ -117,7 +117,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         }
         Err(error) => {
             // What was recorded until then is completed all the same; the error is what is told.
-            let _ = desk.finish(&End::Failed(error.message().to_owned()));
+            let _ = desk.finish(&RecordingEnd::Failed(error.message().to_owned()));
             Err(error)
         }
     }
@@ -137,7 +137,7 @@ fn attend(options: &Options, desk: &mut Recorders, output: &mut Output<'_>) -> R
 
 /// How it came to an end, and what to say to whoever waits for this process.
 struct Ended {
-    end: End,
+    end: RecordingEnd,
     code: u8,
 }
 
@@ -163,9 +163,9 @@ fn listen(
                 intake.end()?;
                 desk.take(intake.arrived(), output)?;
                 return Ok(match exit {
-                    feed::Exit::Done => Ended { end: End::Completed, code: 0 },
-                    feed::Exit::Failed { code, said } => Ended { end: End::Failed(said), code },
-                    feed::Exit::Canceled { code } => Ended { end: End::Canceled, code },
+                    feed::Exit::Done => Ended { end: RecordingEnd::Completed, code: 0 },
+                    feed::Exit::Failed { code, said } => Ended { end: RecordingEnd::Failed(said), code },
+                    feed::Exit::Canceled { code } => Ended { end: RecordingEnd::Canceled, code },
                 });
             }
             Arrival::Failed(error) => {

@@ -81,7 +81,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let (source, template) = resumable(&session, source, &catalogue)?;
     if !source.path.exists() {
         let gone = CommandError::nothing(format!("{short}: its file is gone: {}", source.path.display()));
-        return Err(match source.kept.is_some() || source.copy_of.is_some() {
+        return Err(match source.archive_copy.is_some() || source.copy_of.is_some() {
             true => gone.hint(format!("steno archive restore {short} gives it back; then it can go on")),
             false => gone.hint("it was never kept; what the index knows of it is found with steno find"),
         });

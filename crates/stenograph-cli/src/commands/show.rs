@@ -15,7 +15,7 @@ use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph::wire;
 use stenograph_store::files::Disk;
-use stenograph_store::index::search::Start;
+use stenograph_store::index::search::ReadStart;
 use stenograph_store::{Passes, folder};
 
 use crate::context::{Named, missing};
@@ -100,11 +100,11 @@ const AROUND_USUAL: u64 = 2;
 /// What is read.
 enum From {
     /// Several files that are one conversation.
-    Parts(folder::Parts),
+    Parts(folder::RecordingParts),
     /// One source.
     Input(Box<Input>),
     /// One source, from a record on.
-    At(Box<Input>, Start),
+    At(Box<Input>, ReadStart),
 }
 
 /// What is named on the command line.

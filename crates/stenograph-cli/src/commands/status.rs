@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
-use stenograph_store::discover::Found;
+use stenograph_store::discover::FoundFile;
 use stenograph_store::follow::ChangeSignal;
 use stenograph_store::index::FilesAtRest;
 
@@ -224,7 +224,7 @@ impl Options {
         let mut agents: HashMap<AgentKey, Run> = HashMap::new();
         // The newest comes first, and a file that was not written lately has no new records.
         let found = live::files(self.place.home())?.into_iter();
-        let found: Vec<Found> = found.take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms).collect();
+        let found: Vec<FoundFile> = found.take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms).collect();
         let at_rest = match self.place.store() {
             // A few are looked at faster than the index is opened.
             Ok(store) if found.len() > FILES_MAX => store.files_at_rest(since_ms),

@@ -7,7 +7,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph::wire;
-use stenograph_store::follow::{ChangeSignal, Follow, Last, LastLine, Listener, SWEEP, Turn};
+use stenograph_store::follow::{ChangeSignal, FileChange, Follow, Last, LastLine, Listener, SWEEP};
 use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
 
@@ -78,9 +78,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let mut follow = open(&path, recognized)?;
     // The signal exists before the first look, so that no change is missed in between.
     let signal = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
-    let last_line = if options.follow { LastLine::Held } else { LastLine::Given };
+    let last_line = if options.follow { LastLine::HoldBack } else { LastLine::Include };
     let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| manner.shown(event))?;
-    for text in &last.kept {
+    for text in &last.events {
         write!(output.data(), "{text}")?;
     }
     warning(&last, &name, output);
@@ -110,7 +110,7 @@ fn warning<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
         ));
     }
     if let Some(length) = last.gave_up {
-        let (found, length) = (counted(last.kept.len() as u64, "event"), counted(length, "byte"));
+        let (found, length) = (counted(last.events.len() as u64, "event"), counted(length, "byte"));
         output.say(&format!("{name}: {found} in the last {length}; what stands before was not looked at"));
     }
 }
@@ -177,15 +177,17 @@ impl Sink for Showing<'_, '_> {
 }
 
 impl Listener for Showing<'_, '_> {
-    fn turn(&mut self, turn: Turn) {
+    fn file_change(&mut self, change: FileChange) {
         self.give_held();
         self.queue = RepeatQueue::default();
-        let what = match turn {
-            Turn::Rotated => "another file has this name now; it is shown from its beginning",
-            Turn::Truncated => "became shorter; it is shown from its beginning",
-            Turn::Rewritten => "was written anew; it is shown from its beginning",
-            Turn::Recognized => "has another format than its first records showed; it is shown from its beginning",
-            Turn::Gone => "is gone; waiting for another of this name",
+        let what = match change {
+            FileChange::Rotated => "another file has this name now; it is shown from its beginning",
+            FileChange::Truncated => "became shorter; it is shown from its beginning",
+            FileChange::Rewritten => "was written anew; it is shown from its beginning",
+            FileChange::Recognized => {
+                "has another format than its first records showed; it is shown from its beginning"
+            }
+            FileChange::Gone => "is gone; waiting for another of this name",
         };
         self.output.say(&format!("{}: {what}", self.name));
     }

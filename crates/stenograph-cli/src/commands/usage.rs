@@ -17,7 +17,7 @@ use stenograph::query::{SPELLINGS, Today, has_in_name, moment};
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::project::Project;
 use stenograph_store::tail::Warning;
-use stenograph_store::usage::{Asked, Strangers, UseIndex, pages};
+use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
 
 use crate::clock;
 use crate::error::{CommandError, Status};
@@ -165,7 +165,7 @@ struct Left {
     /// Files whose session was forgotten on purpose.
     forgotten: u64,
     /// Files that are of no format that is read.
-    strangers: Strangers,
+    strangers: UnrecognizedFiles,
     /// What could not be read.
     unread: Vec<Warning>,
 }
@@ -320,7 +320,7 @@ impl Options {
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let is_looked_into = self.no_index || self.explain;
-        let asked = Asked {
+        let asked = UsageRequest {
             places: places.as_ref(),
             files: &files,
             below: &below,
@@ -343,7 +343,7 @@ impl Options {
         }
         Ok(Some((
             book.close(),
-            Left { forgotten: report.forgotten, strangers: report.strangers, unread: report.warnings },
+            Left { forgotten: report.forgotten, strangers: report.unrecognized, unread: report.warnings },
         )))
     }
 

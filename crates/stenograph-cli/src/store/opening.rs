@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
-use stenograph_store::folder::{self, EventNumbers, Parts};
+use stenograph_store::folder::{self, EventNumbers, RecordingParts};
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
 use stenograph_store::session_files;
 
@@ -78,7 +78,7 @@ impl Openings {
 }
 
 /// The numbers of events in what several files tell; nothing when they cannot be read.
-fn numbers(parts: &Parts) -> Option<EventNumbers> {
+fn numbers(parts: &RecordingParts) -> Option<EventNumbers> {
     folder::read_numbered(parts, &mut Nobody).ok()
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use stenograph_store::Problem;
-use stenograph_store::folder::Parts;
+use stenograph_store::folder::RecordingParts;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
 use stenograph_store::session_files;
@@ -47,12 +47,12 @@ impl Chosen {
     }
 
     /// The files that tell it together, where they are several: who names one file means that one.
-    pub fn parts(&self) -> Option<Parts> {
+    pub fn parts(&self) -> Option<RecordingParts> {
         (self.by != NamedBy::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
     }
 
     /// The files that tell one of its other agents together, where they are several.
-    pub fn parts_of_thread(&self, thread: &SourceRow) -> Option<Parts> {
+    pub fn parts_of_thread(&self, thread: &SourceRow) -> Option<RecordingParts> {
         session_files::parts_of(thread, &self.sources)
     }
 
@@ -60,7 +60,7 @@ impl Chosen {
     pub fn threads(&self) -> impl Iterator<Item = &SourceRow> {
         let is_one_meant = self.by != NamedBy::Session && self.source.thread.is_some();
         let is_thread = move |row: &&SourceRow| {
-            let counts = row.copy_of.is_none() && row.told_by.is_none();
+            let counts = row.copy_of.is_none() && row.covered_by.is_none();
             !is_one_meant && row.thread.is_some() && row.id != self.source.id && counts
         };
         self.sources.iter().filter(is_thread)

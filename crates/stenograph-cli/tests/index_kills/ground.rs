@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use stenograph::query::{Query, Today};
-use stenograph_store::archive::{Archive, CopyId, Which};
+use stenograph_store::archive::{Archive, CopyId, WhichVersion};
 use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
-use stenograph_store::index::search::{Depth, Order, Request};
+use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
 use tempfile::TempDir;
 
 use crate::tree::{COMMON, Tree};
@@ -29,7 +29,7 @@ pub struct Ground {
 pub fn count(store: &Path) -> Result<u64, stenograph_store::Error> {
     let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
     let query = Query::parse(COMMON, &today).unwrap();
-    let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
+    let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
     let hits = Store::new(store).searcher()?.find(&request)?.hits;
     Ok(hits.iter().filter(|hit| hit.version.is_none()).count() as u64)
 }
@@ -113,13 +113,13 @@ impl Ground {
         let mut searcher = Store::new(self.store()).searcher().map_err(failed)?;
         let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
         let query = Query::parse(COMMON, &today).unwrap();
-        let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
+        let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
         let mut answer = searcher.find(&request).map_err(failed)?;
         // What files said before they were rewritten is found, too, and marked.
         answer.hits.retain(|hit| hit.version.is_none());
         let mut found = vec![String::new(); answer.hits.len()];
         searcher
-            .read_each(&answer.hits, Depth::Texts, &mut |at, read| {
+            .read_each(&answer.hits, EntryDetail::Texts, &mut |at, read| {
                 found[at] = match read {
                     Ok((_, entry)) => entry.pieces().join(" "),
                     Err(absent) => absent.reason().to_owned(),
@@ -171,11 +171,11 @@ impl Ground {
         let there = self.tree.paths().map(|path| (path, fs::read(path).unwrap()));
         for (path, bytes) in there.chain(self.tree.gone().map(|(path, bytes)| (path, bytes.to_vec()))) {
             let row = catalogue.source_at(path).map_err(failed)?.ok_or_else(|| format!("{path:?} is not known"))?;
-            let Some(copy) = row.kept.as_deref().and_then(|kept| kept.parse().ok()) else {
+            let Some(copy) = row.archive_copy.as_deref().and_then(|kept| kept.parse().ok()) else {
                 return Err(format!("{path:?} is not kept"));
             };
             let mut kept = Vec::new();
-            let mut reader = archive.read(CopyId(copy), Which::Last, 0).map_err(failed)?;
+            let mut reader = archive.read(CopyId(copy), WhichVersion::Last, 0).map_err(failed)?;
             reader.read_to_end(&mut kept).map_err(|error| format!("{path:?}: {error}"))?;
             if kept != bytes {
                 return Err(format!("{path:?} is kept as {} bytes, not as {}", kept.len(), bytes.len()));

@@ -1,60 +1,60 @@
-//! A block of a pack: one piece of a source, or one commit of the log, compressed, with its hash and checksums in front, so that a
-//! pack can be read without the log. Nothing here knows which source a piece belongs to.
+//! A block of a pack: one piece of a source or one commit of the log, compressed, preceded by its hash and checksums, so that a
+//! pack can be read without the log. This file does not know which source a piece belongs to.
 
 use std::io::{self, Read};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The name of a block: the BLAKE3 of its raw bytes.
+/// The name of a block: the BLAKE3 hash of its raw bytes.
 pub(super) type Hash = [u8; 32];
 
-/// A source is cut at multiples of this offset: measured in `docs/design/012-the-archive.md`.
+/// A source is cut at multiples of this offset; `docs/design/012-the-archive.md` has the measurements.
 pub(super) const PIECE_SIZE: usize = 2 << 20;
 
-/// A commit of the log is never larger.
+/// The maximum size of a commit of the log.
 pub(super) const COMMIT_SIZE_MAX: usize = 256 << 20;
 
-/// How much effort compression takes: measured in `docs/design/012-the-archive.md`.
+/// The compression level; `docs/design/012-the-archive.md` has the measurements.
 const LEVEL: i32 = 6;
 
 pub(super) const MAGIC: &[u8; 8] = b"STNBLOK2";
 
-/// How long the header of a block is.
+/// The length of a block's header.
 pub(super) const HEADER_SIZE: usize = 72;
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     Piece,
     Commit,
 }
 
-/// The fields in front of a block's compressed bytes.
+/// The fields before a block's compressed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub kind: Kind,
+pub(super) struct BlockHeader {
+    pub kind: BlockKind,
     pub hash: Hash,
     pub raw_size: u32,
     body_size: u32,
     body_sum: u64,
 }
 
-/// What is wrong with a block.
+/// The kind of damage of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// It ends in the middle.
+    /// It is truncated.
     Torn,
     /// Its header is damaged.
     Header,
     /// Its compressed bytes are damaged.
     Body,
-    /// Its bytes do not have the hash that names it.
+    /// Its bytes do not match the hash that names it.
     Piece,
     /// Its pack is missing or cannot be read.
     Unreadable,
 }
 
-/// Compresses blocks; it reuses the tables of the compressor.
+/// Compresses blocks and reuses the compressor's tables.
 pub(super) struct Encoder(zstd::bulk::Compressor<'static>);
 
 impl std::fmt::Debug for Encoder {
@@ -69,12 +69,12 @@ impl Encoder {
     }
 
     /// The block with these raw bytes.
-    pub fn encode(&mut self, kind: Kind, hash: &Hash, raw: &[u8]) -> io::Result<Vec<u8>> {
+    pub fn encode(&mut self, kind: BlockKind, hash: &Hash, raw: &[u8]) -> io::Result<Vec<u8>> {
         let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
         let body = self.0.compress(raw)?;
         let mut block = Vec::with_capacity(HEADER_SIZE + body.len());
         block.extend_from_slice(MAGIC);
-        block.extend_from_slice(&u32::from(kind == Kind::Commit).to_le_bytes());
+        block.extend_from_slice(&u32::from(kind == BlockKind::Commit).to_le_bytes());
         for size in [raw.len(), body.len()] {
             block.extend_from_slice(&u32::try_from(size).map_err(too_large)?.to_le_bytes());
         }
@@ -88,40 +88,40 @@ impl Encoder {
     }
 }
 
-impl Header {
+impl BlockHeader {
     /// Reads the header of a block.
-    pub fn read(input: &mut dyn Read) -> io::Result<Result<Header, Damage>> {
+    pub fn read(input: &mut dyn Read) -> io::Result<Result<BlockHeader, Damage>> {
         let mut bytes = [0; HEADER_SIZE];
         if !fill(input, &mut bytes)? {
             return Ok(Err(Damage::Torn));
         }
-        Ok(Header::parse(&bytes).ok_or(Damage::Header))
+        Ok(BlockHeader::parse(&bytes).ok_or(Damage::Header))
     }
 
-    fn parse(bytes: &[u8; HEADER_SIZE]) -> Option<Header> {
+    fn parse(bytes: &[u8; HEADER_SIZE]) -> Option<BlockHeader> {
         let (described, sum) = bytes.split_at(HEADER_SIZE - 8);
         if !described.starts_with(MAGIC) || number::<8>(sum, 0)? != xxh3_64(described).to_le_bytes() {
             return None;
         }
         let size = |at| number::<4>(described, at).map(u32::from_le_bytes);
         let kind = match size(8)? {
-            0 => Kind::Piece,
-            1 => Kind::Commit,
+            0 => BlockKind::Piece,
+            1 => BlockKind::Commit,
             _ => return None,
         };
         let (raw_size, body_size) = (size(12)?, size(16)?);
-        let size_max = if kind == Kind::Piece { 2 * PIECE_SIZE } else { 2 * COMMIT_SIZE_MAX };
+        let size_max = if kind == BlockKind::Piece { 2 * PIECE_SIZE } else { 2 * COMMIT_SIZE_MAX };
         let body_sum = u64::from_le_bytes(number::<8>(described, 56)?);
-        let header = Header { kind, hash: number::<32>(described, 24)?, raw_size, body_size, body_sum };
+        let header = BlockHeader { kind, hash: number::<32>(described, 24)?, raw_size, body_size, body_sum };
         (raw_size.max(body_size) as usize <= size_max).then_some(header)
     }
 
-    /// How long the block is.
+    /// The length of the block.
     pub fn size(&self) -> u64 {
         HEADER_SIZE as u64 + u64::from(self.body_size)
     }
 
-    /// Reads the compressed bytes that follow the header.
+    /// Reads the compressed bytes after the header.
     pub fn body(&self, input: &mut dyn Read) -> io::Result<Result<Vec<u8>, Damage>> {
         let mut body = Vec::new();
         input.take(u64::from(self.body_size)).read_to_end(&mut body)?;
@@ -142,7 +142,7 @@ fn number<const SIZE: usize>(bytes: &[u8], at: usize) -> Option<[u8; SIZE]> {
     bytes.get(at..)?.first_chunk::<SIZE>().copied()
 }
 
-/// Whether there was enough to fill the room.
+/// Fills the buffer. Returns `false` if the input ends too early.
 fn fill(input: &mut dyn Read, room: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(room) {
         Ok(()) => Ok(true),
@@ -156,21 +156,21 @@ mod tests {
     use super::*;
 
     fn block(raw: &[u8]) -> Vec<u8> {
-        Encoder::new().unwrap().encode(Kind::Piece, blake3::hash(raw).as_bytes(), raw).unwrap()
+        Encoder::new().unwrap().encode(BlockKind::Piece, blake3::hash(raw).as_bytes(), raw).unwrap()
     }
 
-    fn read(mut block: &[u8]) -> Result<(Header, Vec<u8>), Damage> {
-        let header = Header::read(&mut block).unwrap()?;
+    fn read(mut block: &[u8]) -> Result<(BlockHeader, Vec<u8>), Damage> {
+        let header = BlockHeader::read(&mut block).unwrap()?;
         let body = header.body(&mut block).unwrap()?;
         Ok((header, header.decode(&body)?))
     }
 
     #[test]
-    fn a_block_reads_back_as_it_was() {
+    fn a_block_reads_back_unchanged() {
         for raw in [&b""[..], b"one", &[7; 100_000]] {
             let block = block(raw);
             let (header, back) = read(&block).unwrap();
-            assert_eq!((header.kind, back.as_slice()), (Kind::Piece, raw));
+            assert_eq!((header.kind, back.as_slice()), (BlockKind::Piece, raw));
             assert_eq!(header.size(), block.len() as u64);
         }
     }

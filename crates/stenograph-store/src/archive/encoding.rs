@@ -1,4 +1,4 @@
-//! How hashes, sums and paths are written in the log.
+//! How the log encodes hashes, sums and paths.
 
 /// A checksum of 64 bits as 16 hexadecimal digits.
 pub(super) mod sum_hex {
@@ -29,7 +29,7 @@ pub(super) mod hash_hex {
     }
 }
 
-/// A path as text where it is text, else as `{"hex": ...}` with its bytes.
+/// A path as text if it is UTF-8, otherwise its bytes as `{"hex": ...}`.
 pub(super) mod path_text {
     use std::path::{Path, PathBuf};
 

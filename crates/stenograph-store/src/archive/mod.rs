@@ -1,9 +1,9 @@
-//! The archive: copies of sources, which stay when an agent deletes its own history.
+//! The archive: copies of sources, which remain when an agent deletes its own history.
 //!
-//! `log.jsonl` holds the changes, `packs/` the bytes. A source is cut at fixed offsets; each piece is compressed by itself, so that
-//! damage is bounded to it, and a piece that is there already is not stored again. Packs hold a second copy of every commit of the
-//! log. [`Archive`] reads and needs no lock: it sees what was committed. [`ArchiveWriter`] writes, one at a time. Nothing here knows
-//! what the bytes mean.
+//! `log.jsonl` holds the changes, `packs/` the bytes. A source is cut at fixed offsets; each piece is compressed by itself,
+//! which limits damage to that piece, and a piece that the archive already has is not stored again. Packs hold a second copy of
+//! every commit of the log. [`Archive`] reads committed data and needs no lock. [`ArchiveWriter`] writes, one at a time. This
+//! folder does not interpret the bytes.
 
 mod block;
 mod encoding;
@@ -34,20 +34,20 @@ use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::output::{Existing, NewFile};
 use crate::tail::Warning;
-use history::History;
+use history::ArchiveHistory;
 use packs::{Packs, present};
-use state::{Held, State};
+use state::{ArchiveState, CopyState};
 
 pub use block::Damage;
-pub use forgotten::Memory;
+pub use forgotten::ForgottenState;
 pub use read::CopyReader;
 pub use reclaim::Reclaimed;
 pub use repair::Repaired;
-pub use source_check::Standing;
-pub use verify::{Damaged, Progress, Verified};
-pub use writer::{AddOutcome, AddedCopy, ArchiveWriter, Change};
+pub use source_check::SourceCheck;
+pub use verify::{DamagedVersion, Verified, VerifyProgress};
+pub use writer::{AddOutcome, AddedCopy, ArchiveWriter, CopyChange};
 
-/// Which copy. The number of a copy is never given to another one.
+/// The number of a copy. It is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyId(pub u32);
 
@@ -57,177 +57,177 @@ impl fmt::Display for CopyId {
     }
 }
 
-/// What is known of a source beside its bytes.
+/// Metadata of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
-    /// The name of its format; empty where it is not known.
+    /// The name of its format; empty if unknown.
     pub format: String,
-    /// The session it is of, where that is known.
+    /// Its session, if known.
     pub session: Option<String>,
 }
 
-/// A kept copy.
+/// A copy of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyInfo {
-    /// Which one.
+    /// Its number.
     pub id: CopyId,
-    /// Where the source is, or was.
+    /// The source's path, or its last path if it is gone.
     pub path: PathBuf,
-    /// What is known of it.
+    /// The source's format and session.
     pub label: Label,
-    /// How long the last version is.
+    /// The length of the last version.
     pub length: u64,
-    /// When the source was last changed, as its file system said; nanoseconds since 1970.
+    /// The source's modification time; nanoseconds since 1970.
     pub modified_ns: i64,
-    /// When it was kept for the first time.
+    /// When it was first archived.
     pub first_ms: i64,
-    /// When more of it was kept for the last time.
+    /// When more of it was last archived.
     pub last_ms: i64,
-    /// What it was over time, oldest first. A source that grows has one version.
+    /// Its versions over time, oldest first. A source that only grows has one version.
     pub versions: Vec<VersionInfo>,
 }
 
-/// What a source was at some time, before it was written anew or cut off.
+/// The content of a source until it was rewritten or truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionInfo {
-    /// Which one.
+    /// Its number.
     pub number: u32,
-    /// How long it is.
+    /// Its length.
     pub length: u64,
-    /// When it was kept for the first time.
+    /// When it was first archived.
     pub first_ms: i64,
-    /// When more of it was kept for the last time.
+    /// When more of it was last archived.
     pub last_ms: i64,
 }
 
 /// Which version of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// What the source was when it was last seen.
+pub enum WhichVersion {
+    /// The version that was archived last.
     Last,
-    /// The one of that number.
+    /// The version with this number.
     Number(u32),
 }
 
-/// What becomes of a file that is in the place of one to be written.
+/// What happens if the target file of a restore exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Present {
-    /// It stays, and that is an error.
-    Stays,
-    /// It is replaced.
-    Replaced,
+pub enum IfExists {
+    /// The file stays, and the restore fails.
+    Fail,
+    /// The file is replaced.
+    Replace,
 }
 
-/// How much there is.
+/// The size of an archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// What the last versions of all copies are together.
+    /// The total length of the last versions of all copies.
     pub sources: u64,
-    /// What the packs and the log take up.
+    /// The total size of the packs and the log.
     pub stored: u64,
 }
 
-/// An archive, to be read.
+/// An archive, open for reading.
 #[derive(Debug)]
 pub struct Archive {
     files: Arc<dyn Files>,
     folder: PathBuf,
-    state: State,
+    state: ArchiveState,
     log_length: u64,
     warnings: Vec<Warning>,
     packs: Packs,
 }
 
 impl Archive {
-    /// Opens the archive in a folder. Where there is none yet it is empty.
+    /// Opens the archive in a folder. A missing archive is empty.
     pub fn open(files: Arc<dyn Files>, folder: &Path) -> Result<Archive, Error> {
-        let History { state, good, warnings, .. } = History::load(files.as_ref(), folder)?;
+        let ArchiveHistory { state, complete_end, warnings, .. } = ArchiveHistory::load(files.as_ref(), folder)?;
         let packs = Packs::new(Arc::clone(&files), folder);
-        Ok(Archive { files, folder: folder.to_owned(), state, log_length: good, warnings, packs })
+        Ok(Archive { files, folder: folder.to_owned(), state, log_length: complete_end, warnings, packs })
     }
 
-    /// Sees what was committed since.
+    /// Reads the commits since the archive was opened.
     pub fn refresh(&mut self) -> Result<(), Error> {
         *self = Archive::open(Arc::clone(&self.files), &self.folder)?;
         Ok(())
     }
 
-    /// What is odd about the log.
+    /// Problems with the log.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// All copies, in the order they were first kept in.
+    /// All copies, in the order in which they were first archived.
     pub fn copies(&self) -> impl Iterator<Item = CopyInfo> {
-        self.state.infos()
+        self.state.copy_infos()
     }
 
-    /// One copy.
+    /// The copy with this number.
     pub fn copy(&self, copy: CopyId) -> Option<CopyInfo> {
-        self.state.copies.get(&copy.0).map(|held| held.info(copy))
+        self.state.copies.get(&copy.0).map(|copy_state| copy_state.info(copy))
     }
 
-    /// The copy of a source.
+    /// The copy of the source at this path.
     pub fn copy_at(&self, path: &Path) -> Option<CopyInfo> {
-        self.state.copy_at(path).map(|(copy, held)| held.info(CopyId(copy)))
+        self.state.copy_at(path).map(|(copy, copy_state)| copy_state.info(CopyId(copy)))
     }
 
-    /// The folders that were added, in that order.
+    /// The folders that the user added, in that order.
     pub fn folders(&self) -> &[PathBuf] {
         &self.state.folders
     }
 
-    /// What the archive remembers of the source at a path.
-    pub fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
-        let recalled = self.state.memory(label, path);
-        recalled.map_err(|error| Error::at(path, Problem::Unreadable, error))
+    /// Whether the source at a path was forgotten.
+    pub fn forgotten_state(&self, label: &Label, path: &Path) -> Result<ForgottenState, Error> {
+        let state = self.state.forgotten_state(label, path);
+        state.map_err(|error| Error::at(path, Problem::Unreadable, error))
     }
 
-    /// Whether the session of this label was forgotten; its name must be unique in the world.
+    /// Whether the session of this label was forgotten. Its name must be globally unique.
     pub fn is_session_forgotten(&self, label: &Label) -> bool {
         self.state.forgotten.has_session(label)
     }
 
-    /// The copies whose last version can be read, as far as is known without reading it.
+    /// The copies whose last version is readable, as far as that is known without reading it.
     pub fn intact(&self) -> Result<HashSet<CopyId>, Error> {
         let lost = lost_pieces(&self.state, self.files.as_ref(), &self.folder)?;
-        let is_intact = |held: &Held| {
-            let last = held.versions.last();
+        let is_intact = |copy_state: &CopyState| {
+            let last = copy_state.versions.last();
             last.is_some_and(|last| !last.pieces.iter().any(|piece| lost.contains(piece)))
         };
-        let intact = self.state.copies.iter().filter(|(_, held)| is_intact(held));
+        let intact = self.state.copies.iter().filter(|(_, copy_state)| is_intact(copy_state));
         Ok(intact.map(|(copy, _)| CopyId(*copy)).collect())
     }
 
-    /// The sessions that were forgotten, in no order.
+    /// The forgotten sessions, unordered.
     pub fn forgotten(&self) -> impl Iterator<Item = Label> {
         self.state.forgotten.labels()
     }
 
-    /// How much there is.
+    /// The size of the archive.
     pub fn size(&self) -> Size {
         Size {
-            sources: self.state.copies.values().map(Held::length).sum(),
+            sources: self.state.copies.values().map(CopyState::length).sum(),
             stored: self.state.packs.values().sum::<u64>() + self.log_length,
         }
     }
 
-    /// The original bytes of a copy, from an offset on.
-    pub fn read(&self, copy: CopyId, which: Which, from: u64) -> Result<CopyReader<'_>, Error> {
+    /// The original bytes of a copy from an offset on.
+    pub fn read(&self, copy: CopyId, which: WhichVersion, from: u64) -> Result<CopyReader<'_>, Error> {
         let missing = || Error::about(&self.folder, Problem::NotKept);
-        let held = self.state.copies.get(&copy.0).ok_or_else(missing)?;
+        let copy_state = self.state.copies.get(&copy.0).ok_or_else(missing)?;
         let version = match which {
-            Which::Last => held.versions.last(),
-            Which::Number(number) => held.versions.iter().find(|version| version.number == number),
+            WhichVersion::Last => copy_state.versions.last(),
+            WhichVersion::Number(number) => copy_state.versions.iter().find(|version| version.number == number),
         };
         Ok(CopyReader::new(&self.state, &self.packs, version.ok_or_else(missing)?, from))
     }
 
-    /// Writes the original bytes of a copy to a file, whole or not at all.
-    pub fn restore(&self, copy: CopyId, which: Which, to: &Path, present: Present) -> Result<u64, Error> {
+    /// Writes the original bytes of a copy to a file, all or nothing.
+    pub fn restore(&self, copy: CopyId, which: WhichVersion, to: &Path, present: IfExists) -> Result<u64, Error> {
         let existing = match present {
-            Present::Stays => Existing::Refused,
-            Present::Replaced => Existing::Replaced,
+            IfExists::Fail => Existing::Refused,
+            IfExists::Replace => Existing::Replaced,
         };
         let mut reader = self.read(copy, which, 0)?;
         let mut file = NewFile::options().existing(existing).guarded().create(to, [])?;
@@ -236,9 +236,9 @@ impl Archive {
             _ => Error::at(to, Problem::Unwritable, error),
         })?;
         file.commit()?;
-        let held = self.state.copies.get(&copy.0).filter(|_| which == Which::Last);
-        if let Some(modified_ns) = held.and_then(|held| u64::try_from(held.modified_ns).ok()) {
-            // Agents go by the time of a file; that it could not be set takes nothing from what is in it.
+        let copy_state = self.state.copies.get(&copy.0).filter(|_| which == WhichVersion::Last);
+        if let Some(modified_ns) = copy_state.and_then(|copy_state| u64::try_from(copy_state.modified_ns).ok()) {
+            // Agents sort files by time, so it is restored; the content is complete even if that fails.
             let moment = UNIX_EPOCH + Duration::from_nanos(modified_ns);
             let _ = File::options().write(true).open(to).and_then(|file| file.set_modified(moment));
         }
@@ -247,7 +247,7 @@ impl Archive {
 }
 
 /// The pieces that are damaged, or whose pack is missing or too short.
-fn lost_pieces(state: &State, files: &dyn Files, folder: &Path) -> Result<HashSet<u32>, Error> {
+fn lost_pieces(state: &ArchiveState, files: &dyn Files, folder: &Path) -> Result<HashSet<u32>, Error> {
     let lengths: std::collections::HashMap<u32, u64> = present(files, folder)?.into_iter().collect();
     let is_there =
         |piece: &state::Piece| lengths.get(&piece.pack).is_some_and(|length| piece.at + piece.size <= *length);
@@ -256,13 +256,13 @@ fn lost_pieces(state: &State, files: &dyn Files, folder: &Path) -> Result<HashSe
     Ok(lost.map(|(number, _)| number).collect())
 }
 
-impl State {
-    fn infos(&self) -> impl Iterator<Item = CopyInfo> {
-        self.copies.iter().map(|(copy, held)| held.info(CopyId(*copy)))
+impl ArchiveState {
+    fn copy_infos(&self) -> impl Iterator<Item = CopyInfo> {
+        self.copies.iter().map(|(copy, copy_state)| copy_state.info(CopyId(*copy)))
     }
 }
 
-impl Held {
+impl CopyState {
     fn info(&self, id: CopyId) -> CopyInfo {
         let versions = self.versions.iter().map(|version| VersionInfo {
             number: version.number,

@@ -1,23 +1,23 @@
-//! Opens an archive to write to it. An incomplete commit that a crash left at the end of the log is moved aside, commits that only
-//! packs hold are added to the log, and pieces of packs that are missing or too short are known to be lost.
+//! Opens an archive for writing. Moves an incomplete commit that a crash left at the end of the log aside, adds commits that
+//! only packs hold to the log, and finds pieces whose packs are missing or too short.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::history::History;
+use super::history::ArchiveHistory;
 use super::pack_writer::PACK_MAX;
 use super::packs::{log_path, pack_path, packs_folder, present};
 use super::writer::ArchiveWriter;
 use crate::error::{Error, Problem};
-use crate::files::{Files, make_folder, write_again};
+use crate::files::{Files, create_folder_durably, rewrite_from};
 use crate::lock::Lock;
 use crate::log::{Durability, Log};
 use crate::tail::{Tail, Warning, move_aside};
 
 impl ArchiveWriter {
-    /// Opens the archive in a folder to write to it, and makes it where there is none.
+    /// Opens the archive in a folder for writing, and creates it if it is missing.
     pub fn open(files: Arc<dyn Files>, folder: &Path) -> Result<ArchiveWriter, Error> {
         let lock = take_lock(files.as_ref(), folder)?;
         ArchiveWriter::locked(files, folder, lock)
@@ -25,40 +25,40 @@ impl ArchiveWriter {
 
     pub(super) fn locked(files: Arc<dyn Files>, folder: &Path, lock: Lock) -> Result<ArchiveWriter, Error> {
         let path = log_path(folder);
-        let mut history = History::load(files.as_ref(), folder)?;
-        let aside = cut_incomplete(files.as_ref(), &path, &history)?;
-        let tail = Tail { length: history.good, ..Tail::default() };
+        let mut history = ArchiveHistory::load(files.as_ref(), folder)?;
+        let aside = move_incomplete_aside(files.as_ref(), &path, &history)?;
+        let tail = Tail { length: history.complete_end, ..Tail::default() };
         let log = Log::open(Arc::clone(&files), &path, &tail, Durability::Always)?;
-        let (ahead, logged) = (std::mem::take(&mut history.ahead), std::mem::take(&mut history.logged));
-        if !ahead.is_empty() {
-            // It is not known whether these blocks ever came to disk: a sync may have failed.
+        let (only_in_packs, logged) = (std::mem::take(&mut history.only_in_packs), std::mem::take(&mut history.logged));
+        if !only_in_packs.is_empty() {
+            // A sync may have failed, so these blocks may not be on disk.
             for (pack, length) in present(files.as_ref(), folder)? {
                 let known = logged.get(&pack).copied().unwrap_or(0);
                 if length > known && !history.state.dropped.contains(&pack) {
                     let path = pack_path(folder, pack);
-                    let written = write_again(files.as_ref(), &path, known)
+                    let written = rewrite_from(files.as_ref(), &path, known)
                         .and_then(|()| files.sync_folder(&packs_folder(folder)));
                     written.map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
                 }
             }
-            for commit in &ahead {
+            for commit in &only_in_packs {
                 log.append(&commit.bytes, (), &|_| {})?;
             }
         }
         let mut writer = ArchiveWriter::new(files, folder, history, log, lock)?;
         writer.warnings.extend(aside);
-        writer.look_at_packs()?;
+        writer.check_packs()?;
         Ok(writer)
     }
 
     /// Removes packs that are no longer needed, finds lost pieces, and decides where to write.
-    fn look_at_packs(&mut self) -> Result<(), Error> {
+    fn check_packs(&mut self) -> Result<(), Error> {
         let present = present(self.files.as_ref(), &self.folder)?;
         let last_known = self.state.packs.keys().chain(&self.state.dropped).max().copied();
         let last = present.last().map(|(pack, _)| *pack).max(last_known).unwrap_or(0);
         self.packs.next_pack = last + 1;
         for (pack, _) in present.iter().filter(|(pack, _)| self.state.dropped.contains(pack)) {
-            // Its replacement is durable; a process was stopped before it could remove it.
+            // Its replacement is durable; the process ended before it could remove the pack.
             self.remove_pack(*pack)?;
         }
         self.find_lost()?;
@@ -73,9 +73,9 @@ impl ArchiveWriter {
             self.warnings.push(Warning::new(&pack_path(&self.folder, *pack), text));
         }
         match present.last() {
-            // Blocks of a process that was killed may follow what is known; then a new pack begins.
+            // Blocks of a killed process may follow the known end; then a new pack begins.
             Some((pack, length)) if self.state.packs.get(pack) == Some(length) && *length < PACK_MAX / 2 => {
-                self.packs.go_on_in(*pack, *length)
+                self.packs.continue_pack(*pack, *length)
             }
             _ => Ok(()),
         }
@@ -98,21 +98,21 @@ impl ArchiveWriter {
     }
 }
 
-/// Makes the folder of an archive and takes the right to write to it.
+/// Creates the archive's folder and takes the write lock.
 pub(super) fn take_lock(files: &dyn Files, folder: &Path) -> Result<Lock, Error> {
-    let made = make_folder(files, &packs_folder(folder));
+    let made = create_folder_durably(files, &packs_folder(folder));
     made.map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
     Lock::on(&log_path(folder))
 }
 
-/// Moves an incomplete commit at the end of the log aside: it was never acknowledged.
-fn cut_incomplete(files: &dyn Files, path: &Path, history: &History) -> Result<Option<Warning>, Error> {
-    if history.length <= history.good {
+/// Moves an incomplete, never acknowledged commit at the end of the log aside.
+fn move_incomplete_aside(files: &dyn Files, path: &Path, history: &ArchiveHistory) -> Result<Option<Warning>, Error> {
+    if history.length <= history.complete_end {
         return Ok(None);
     }
-    let rest = files.read(path, history.good).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    let rest = files.read(path, history.complete_end).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     let moved = move_aside(files, path, &rest).and_then(|aside| {
-        files.open(path)?.truncate(history.good)?;
+        files.open(path)?.truncate(history.complete_end)?;
         Ok(aside)
     });
     let aside = moved.map_err(|error| Error::at(path, Problem::Unwritable, error))?;

@@ -1,4 +1,4 @@
-//! How a source changed since it was copied, and from where on it has to be stored. Nothing here writes.
+//! Detects how a source changed since it was copied, and which part of it must be stored. This file writes nothing.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use super::block::PIECE_SIZE;
-use super::state::{State, Version};
+use super::state::{ArchiveState, Version};
 use crate::error::{Error, Problem};
 use crate::fingerprint::WHOLE_SIZE_MAX;
 
-/// A source as it is now. Its length is taken when it is opened: what is written to it meanwhile is for the next time.
+/// A source at the time of opening. Its length is fixed then; bytes written later belong to the next run.
 #[derive(Debug)]
 pub(super) struct OpenSource {
     file: File,
@@ -20,22 +20,22 @@ pub(super) struct OpenSource {
 
 /// How a source changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compared {
-    /// It did not.
+pub(super) enum SourceComparison {
+    /// Not at all.
     Same,
     /// Bytes were appended.
     Grown,
-    /// It has other bytes.
+    /// Its content differs.
     Other,
 }
 
-/// This much of the end of the copy must still be in the source.
+/// How many bytes of the copy's end the source must still have.
 const TAIL_SIZE: u64 = 4096;
 
 impl OpenSource {
     pub fn open(path: &Path) -> Result<OpenSource, Error> {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        // Opening a pipe would wait for somebody who writes to it.
+        // Opening a pipe would block until another process writes to it.
         let metadata = fs::metadata(path).map_err(unreadable)?;
         if metadata.is_dir() {
             return Err(Error::about(path, Problem::Folder));
@@ -50,7 +50,7 @@ impl OpenSource {
         Ok(OpenSource { file, length: metadata.len(), modified_ns })
     }
 
-    /// Reads some bytes into a buffer, fewer where it ends.
+    /// Reads a range into a buffer; less if the source ends earlier.
     pub fn read(&mut self, offset: u64, size: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
         buffer.clear();
         self.file.seek(SeekFrom::Start(offset))?;
@@ -58,46 +58,46 @@ impl OpenSource {
         self.file.by_ref().take(size).read_to_end(buffer).map(drop)
     }
 
-    /// Compares it with what was copied of it.
-    pub fn compare(&mut self, last: &Version, state: &State) -> io::Result<Compared> {
+    /// Compares the source with its last copied version.
+    pub fn compare(&mut self, last: &Version, state: &ArchiveState) -> io::Result<SourceComparison> {
         if self.length < last.length {
-            return Ok(Compared::Other);
+            return Ok(SourceComparison::Other);
         }
         let grows = self.length > last.length;
         let (mut at, mut buffer) = (0, Vec::new());
         for number in &last.pieces {
-            let Some(piece) = state.pieces.get(*number as usize) else { return Ok(Compared::Other) };
+            let Some(piece) = state.pieces.get(*number as usize) else { return Ok(SourceComparison::Other) };
             let end = at + u64::from(piece.raw);
-            // A large source that grew is known by its first and last bytes; any other may differ anywhere.
+            // A large source that grew is compared by its first and last bytes; any other source may differ anywhere.
             if !grows || last.length <= WHOLE_SIZE_MAX || at == 0 || end + TAIL_SIZE >= last.length {
                 self.read(at, u64::from(piece.raw), &mut buffer)?;
                 if *blake3::hash(&buffer).as_bytes() != piece.hash {
-                    return Ok(Compared::Other);
+                    return Ok(SourceComparison::Other);
                 }
             }
             at = end;
         }
         Ok(match at == last.length {
-            false => Compared::Other,
-            true if grows => Compared::Grown,
-            true => Compared::Same,
+            false => SourceComparison::Other,
+            true if grows => SourceComparison::Grown,
+            true => SourceComparison::Same,
         })
     }
 }
 
-/// From which piece on a source that grew is stored again; all before it stay.
-pub(super) fn stored_from(state: &State, last: &Version, added: u64) -> usize {
+/// The first piece of a grown source that is stored again; the pieces before it are reused.
+pub(super) fn stored_from(state: &ArchiveState, last: &Version, added: u64) -> usize {
     let sizes: Vec<u64> = last.pieces.iter().map(|number| state.size_of(*number)).collect();
     let whole = sizes.iter().take_while(|size| **size == PIECE_SIZE as u64).count();
     whole + merged_from(sizes.get(whole..).unwrap_or_default(), added)
 }
 
-/// This many small pieces of about one size are stored before they are merged.
+/// How many small pieces of about one size are stored before they are merged.
 const SMALL_MAX: usize = 15;
 
-/// From which of the small pieces at its end on a source is stored again: `sizes` are theirs, `added` is what is new. Most of the
-/// time it is none of them. Small pieces are merged into ones about sixteen times as large, so that a byte is stored a few times
-/// until it is in a whole piece.
+/// The first of the small pieces at the end of a source that is stored again, usually none. `sizes` are the pieces' sizes,
+/// `added` is the number of new bytes. Small pieces are merged into pieces about sixteen times as large, so that each byte is
+/// stored only a few times until it is in a full piece.
 fn merged_from(sizes: &[u64], added: u64) -> usize {
     if sizes.iter().sum::<u64>() + added >= PIECE_SIZE as u64 {
         return 0;

@@ -1,12 +1,11 @@
-//! The files that blocks are in: their names, reading a piece from them, and walking through them without the log. Nothing here
-//! writes.
+//! The pack files: their names, reading a piece, and scanning them without the log. This file writes nothing.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::block::{Damage, HEADER_SIZE, Header, MAGIC};
-use super::state::{Piece, State};
+use super::block::{BlockHeader, Damage, HEADER_SIZE, MAGIC};
+use super::state::{ArchiveState, Piece};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 
@@ -18,7 +17,7 @@ const CACHED_MAX: usize = 3;
 pub(super) struct Packs {
     files: Arc<dyn Files>,
     folder: PathBuf,
-    /// The last used one last.
+    /// The most recently used one is last.
     cached: Mutex<Vec<(u32, Arc<Vec<u8>>)>>,
 }
 
@@ -28,7 +27,7 @@ impl Packs {
     }
 
     /// The bytes of a piece, checked against its hash.
-    pub fn piece(&self, state: &State, number: u32) -> Result<Arc<Vec<u8>>, Damage> {
+    pub fn piece(&self, state: &ArchiveState, number: u32) -> Result<Arc<Vec<u8>>, Damage> {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let found = cached.iter().position(|(other, _)| *other == number).map(|at| cached.remove(at));
         let raw = match found {
@@ -46,10 +45,10 @@ impl Packs {
     }
 
     /// The header and the compressed bytes of a piece.
-    fn block(&self, piece: &Piece) -> Result<(Header, Vec<u8>), Damage> {
+    fn block(&self, piece: &Piece) -> Result<(BlockHeader, Vec<u8>), Damage> {
         let path = pack_path(&self.folder, piece.pack);
         let mut input = self.files.reader(&path, piece.at).map_err(|_| Damage::Unreadable)?;
-        let header = Header::read(input.as_mut()).map_err(|_| Damage::Unreadable)??;
+        let header = BlockHeader::read(input.as_mut()).map_err(|_| Damage::Unreadable)??;
         if header.hash != piece.hash || header.size() != piece.size {
             return Err(Damage::Header);
         }
@@ -58,71 +57,71 @@ impl Packs {
     }
 }
 
-/// Walks through the blocks of a pack from an offset on. Where a header is damaged it goes on at the next one.
-pub(super) struct Walk<'w> {
+/// Scans the blocks of a pack from an offset on. After a damaged header it continues at the next intact one.
+pub(super) struct PackScan<'w> {
     files: &'w dyn Files,
     path: PathBuf,
     input: BufReader<Box<dyn Read>>,
     at: u64,
 }
 
-/// What a walk found.
+/// One block of a scan.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct ScannedBlock {
     pub at: u64,
     /// How many bytes it covers.
     pub size: u64,
-    pub found: Result<(Header, Vec<u8>), Damage>,
+    pub found: Result<(BlockHeader, Vec<u8>), Damage>,
 }
 
-impl<'w> Walk<'w> {
-    pub fn new(files: &'w dyn Files, folder: &Path, pack: u32, from: u64) -> Result<Walk<'w>, Error> {
+impl<'w> PackScan<'w> {
+    pub fn new(files: &'w dyn Files, folder: &Path, pack: u32, from: u64) -> Result<PackScan<'w>, Error> {
         let path = pack_path(folder, pack);
         let input = files.reader(&path, from).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
-        Ok(Walk { files, path, input: BufReader::with_capacity(256 << 10, input), at: from })
+        Ok(PackScan { files, path, input: BufReader::with_capacity(256 << 10, input), at: from })
     }
 
     /// The next block; `None` at the end of the pack.
-    pub fn next(&mut self) -> Result<Option<Step>, Error> {
+    pub fn next(&mut self) -> Result<Option<ScannedBlock>, Error> {
         let step = self.step().map_err(|error| Error::at(&self.path, Problem::Unreadable, error))?;
         self.at += step.as_ref().map_or(0, |step| step.size);
         Ok(step)
     }
 
-    fn step(&mut self) -> io::Result<Option<Step>> {
+    fn step(&mut self) -> io::Result<Option<ScannedBlock>> {
         let at = self.at;
-        match Header::read(&mut self.input)? {
+        match BlockHeader::read(&mut self.input)? {
             Ok(header) => match header.body(&mut self.input)? {
-                Ok(body) => Ok(Some(Step { at, size: header.size(), found: Ok((header, body)) })),
-                Err(Damage::Torn) => Ok(Some(Step { at, size: self.rest()?, found: Err(Damage::Torn) })),
-                Err(damage) => Ok(Some(Step { at, size: header.size(), found: Err(damage) })),
+                Ok(body) => Ok(Some(ScannedBlock { at, size: header.size(), found: Ok((header, body)) })),
+                Err(Damage::Torn) => Ok(Some(ScannedBlock { at, size: self.rest()?, found: Err(Damage::Torn) })),
+                Err(damage) => Ok(Some(ScannedBlock { at, size: header.size(), found: Err(damage) })),
             },
             Err(Damage::Torn) => {
                 let size = self.rest()?;
-                Ok((size > 0).then_some(Step { at, size, found: Err(Damage::Torn) }))
+                Ok((size > 0).then_some(ScannedBlock { at, size, found: Err(Damage::Torn) }))
             }
             Err(damage) => {
                 let size = self.next_magic(at + 1)? - at;
                 self.input = BufReader::with_capacity(256 << 10, self.files.reader(&self.path, at + size)?);
-                Ok(Some(Step { at, size, found: Err(damage) }))
+                Ok(Some(ScannedBlock { at, size, found: Err(damage) }))
             }
         }
     }
 
-    /// How many bytes there are from here to the end.
+    /// The number of bytes from here to the end.
     fn rest(&self) -> io::Result<u64> {
         Ok(self.files.length(&self.path)?.unwrap_or(0).saturating_sub(self.at))
     }
 
-    /// Where the next sound header begins, or the pack ends.
+    /// The offset of the next intact header, or the end of the pack.
     fn next_magic(&self, from: u64) -> io::Result<u64> {
         let mut input = self.files.reader(&self.path, from)?;
         let (mut window, mut start) = (Vec::new(), from);
         loop {
             let read = input.by_ref().take(1 << 20).read_to_end(&mut window)?;
             for found in memchr::memmem::find_iter(&window, MAGIC) {
-                let header = window.get(found..found + HEADER_SIZE).map(|mut bytes| Header::read(&mut bytes));
-                // One that the window cuts is looked at again in the next one.
+                let header = window.get(found..found + HEADER_SIZE).map(|mut bytes| BlockHeader::read(&mut bytes));
+                // A header that the window cuts off is found in the next window.
                 if matches!(header, Some(Ok(Ok(_)))) {
                     return Ok(start + found as u64);
                 }
@@ -137,7 +136,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// The packs that are there, by number, and how long they are.
+/// The existing packs by number, with their lengths.
 pub(super) fn present(files: &dyn Files, folder: &Path) -> Result<Vec<(u32, u64)>, Error> {
     let packs = packs_folder(folder);
     let paths = files.list(&packs).map_err(|error| Error::at(&packs, Problem::Unreadable, error))?;
@@ -157,12 +156,12 @@ pub(super) fn packs_folder(folder: &Path) -> PathBuf {
     folder.join("packs")
 }
 
-/// The file of a pack.
+/// The path of a pack.
 pub(super) fn pack_path(folder: &Path, pack: u32) -> PathBuf {
     packs_folder(folder).join(format!("{pack:06}.pack"))
 }
 
-/// The number of the pack in a file of that name.
+/// The pack number in a file name.
 fn pack_number(path: &Path) -> Option<u32> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".pack")?;
     stem.bytes().all(|byte| byte.is_ascii_digit()).then(|| stem.parse().ok())?

@@ -1,29 +1,29 @@
-//! Reads a copy: the original bytes, from any offset on, checked piece by piece. Nothing here writes.
+//! Reads the original bytes of a copy from any offset, checked piece by piece. This file writes nothing.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 use super::block::Damage;
 use super::packs::Packs;
-use super::state::{State, Version};
+use super::state::{ArchiveState, Version};
 
-/// The bytes of a copy.
+/// A reader of a copy's bytes.
 #[derive(Debug)]
 pub struct CopyReader<'a> {
-    state: &'a State,
+    state: &'a ArchiveState,
     packs: &'a Packs,
     pieces: &'a [u32],
-    /// The next piece.
+    /// The index of the next piece.
     next: usize,
     piece: Arc<Vec<u8>>,
-    /// How much of the piece was given out.
+    /// How much of the current piece was read.
     position: usize,
-    /// How many bytes are still to come.
+    /// How many bytes remain.
     rest: u64,
 }
 
 impl<'a> CopyReader<'a> {
-    pub(super) fn new(state: &'a State, packs: &'a Packs, version: &'a Version, from: u64) -> CopyReader<'a> {
+    pub(super) fn new(state: &'a ArchiveState, packs: &'a Packs, version: &'a Version, from: u64) -> CopyReader<'a> {
         let pieces = version.pieces.as_slice();
         let (mut next, mut position) = (0, from);
         while let Some(size) = pieces.get(next).map(|number| state.size_of(*number)).filter(|size| position >= *size) {
@@ -34,7 +34,7 @@ impl<'a> CopyReader<'a> {
     }
 }
 
-/// The error that a damaged copy is read with.
+/// The error for reading a damaged copy.
 pub(super) fn damaged(damage: Damage) -> io::Error {
     let text = match damage {
         Damage::Torn => "a piece of it ends in the middle",
@@ -48,7 +48,7 @@ pub(super) fn damaged(damage: Damage) -> io::Error {
 impl BufRead for CopyReader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.piece.len() <= self.position && self.rest > 0 {
-            // Where pieces end before the copy does, commits were lost.
+            // If the pieces end before the copy does, commits were lost.
             let number = self.pieces.get(self.next).ok_or_else(|| damaged(Damage::Unreadable))?;
             self.position -= self.piece.len();
             self.piece = self.packs.piece(self.state, *number).map_err(damaged)?;

@@ -1,41 +1,41 @@
-//! Frees space: a pack of which an eighth is not needed is rewritten. Nothing is removed before its replacement is durable and the
-//! log says so.
+//! Frees space: rewrites each pack of which more than an eighth is unused. Nothing is removed before its replacement is durable
+//! and recorded in the log.
 
-use super::block::{Header, Kind};
+use super::block::{BlockHeader, BlockKind};
 use super::history::commits_in;
-use super::line::{Line, PieceLine};
-use super::pack_writer::Written;
-use super::packs::{Walk, pack_path};
+use super::line::{LogLine, PieceLine};
+use super::pack_writer::BlockLocation;
+use super::packs::{PackScan, pack_path};
 use super::writer::{ArchiveWriter, fail};
 use crate::error::{Error, Problem};
 use crate::tail::Warning;
 
-/// What was freed.
+/// The result of reclaiming space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// How many packs were rewritten.
+    /// The number of packs rewritten.
     pub packs: u64,
-    /// How many bytes these took up.
+    /// Their size before.
     pub before: u64,
-    /// What could not be done, and stays as it is.
+    /// Packs that could not be rewritten and stay as they are.
     pub warnings: Vec<Warning>,
 }
 
 impl ArchiveWriter {
-    /// Rewrites every pack of which an eighth is not needed. Pending changes are committed first.
+    /// Rewrites every pack of which more than an eighth is unused. Pending changes are committed first.
     pub fn reclaim(&mut self, now_ms: i64) -> Result<Reclaimed, Error> {
         self.commit(now_ms)?;
         let mut reclaimed = Reclaimed::default();
-        let wasteful = self.wasteful();
-        if self.packs.current_pack().is_some_and(|pack| wasteful.iter().any(|(other, _)| *other == pack)) {
-            self.packs.leave_pack();
+        let wasteful_packs = self.wasteful_packs();
+        if self.packs.current_pack().is_some_and(|pack| wasteful_packs.iter().any(|(other, _)| *other == pack)) {
+            self.packs.start_new_pack();
         }
-        for (pack, length) in wasteful {
-            if let Some(warning) = self.move_out(pack)? {
+        for (pack, length) in wasteful_packs {
+            if let Some(warning) = self.move_used_blocks(pack)? {
                 reclaimed.warnings.push(warning);
                 continue;
             }
-            self.write(Line::Drop { pack })?;
+            self.write(LogLine::Drop { pack })?;
             self.commit(now_ms)?;
             self.find_lost()?;
             self.remove_pack(pack)?;
@@ -45,8 +45,8 @@ impl ArchiveWriter {
         Ok(reclaimed)
     }
 
-    /// The packs of which an eighth is not needed, and their lengths.
-    fn wasteful(&self) -> Vec<(u32, u64)> {
+    /// The packs of which more than an eighth is unused, with their lengths.
+    fn wasteful_packs(&self) -> Vec<(u32, u64)> {
         let used = self.state.used();
         let mut waste = self.state.packs.clone();
         for (piece, _) in self.state.pieces.iter().zip(used).filter(|(_, used)| *used) {
@@ -59,15 +59,15 @@ impl ArchiveWriter {
         lengths.map(|(pack, length)| (*pack, *length)).collect()
     }
 
-    /// Stores what is needed of a pack elsewhere: pieces, and commits of the log. A pack that is damaged stays as it is.
-    fn move_out(&mut self, pack: u32) -> Result<Option<Warning>, Error> {
+    /// Stores the used pieces and the commits of a pack elsewhere. A damaged pack stays as it is.
+    fn move_used_blocks(&mut self, pack: u32) -> Result<Option<Warning>, Error> {
         let used = self.state.used();
         let needed: std::collections::HashMap<u64, u32> = (0..)
             .zip(&self.state.pieces)
             .filter(|(number, piece)| piece.pack == pack && used.get(*number as usize) == Some(&true))
             .map(|(number, piece)| (piece.at, number))
             .collect();
-        // All of it is read before anything is moved.
+        // Everything is read before anything is moved.
         let mut found = 0;
         let mut is_sound = true;
         self.walk(pack, |_, at, header, body| {
@@ -88,28 +88,28 @@ impl ArchiveWriter {
             logged.for_each(|commit| commits.extend(commit.bytes));
             let Some(number) = needed.get(&at).copied() else { return Ok(()) };
             let Ok(raw) = header.decode(body) else { return Ok(()) };
-            let written = writer.packs.write(Kind::Piece, &header.hash, &raw);
-            let Written { pack, at, size } = written.map_err(|error| fail(&mut writer.failed, error))?;
+            let written = writer.packs.write(BlockKind::Piece, &header.hash, &raw);
+            let BlockLocation { pack, at, size } = written.map_err(|error| fail(&mut writer.failed, error))?;
             let (raw, hash) = (header.raw_size, header.hash);
             moved += 1;
-            writer.write(Line::Piece(PieceLine { number, pack, at, size, raw, hash }))
+            writer.write(LogLine::Piece(PieceLine { number, pack, at, size, raw, hash }))
         })?;
         if moved < needed.len() {
             let error = Error::about(&pack_path(&self.folder, pack), Problem::Damaged);
             return Err(fail(&mut self.failed, error));
         }
         if !commits.is_empty() {
-            let written = self.packs.write(Kind::Commit, blake3::hash(&commits).as_bytes(), &commits);
+            let written = self.packs.write(BlockKind::Commit, blake3::hash(&commits).as_bytes(), &commits);
             written.map_err(|error| fail(&mut self.failed, error))?;
         }
         Ok(None)
     }
 
-    /// Hands every sound block of a pack over.
+    /// Passes every intact block of a pack to `take`.
     fn walk(
         &mut self,
         pack: u32,
-        mut take: impl FnMut(&mut ArchiveWriter, u64, &Header, &[u8]) -> Result<(), Error>,
+        mut take: impl FnMut(&mut ArchiveWriter, u64, &BlockHeader, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let files = std::sync::Arc::clone(&self.files);
         let path = pack_path(&self.folder, pack);
@@ -117,7 +117,7 @@ impl ArchiveWriter {
         if length.is_none() {
             return Ok(());
         }
-        let mut walk = Walk::new(files.as_ref(), &self.folder, pack, 0)?;
+        let mut walk = PackScan::new(files.as_ref(), &self.folder, pack, 0)?;
         while let Some(step) = walk.next()? {
             if let Ok((header, body)) = &step.found {
                 take(self, step.at, header, body)?;

@@ -1,34 +1,34 @@
-//! Rebuilds a damaged log from its sound commits and from the second copies in the packs, and gives commits a second copy that have
-//! none. What was forgotten stays forgotten: tombstones are lines of commits like all others.
+//! Rebuilds a damaged log from its intact commits and from the second copies in the packs, and restores missing second copies.
+//! Forgotten sessions stay forgotten: tombstones are lines of commits like all others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::block::Kind;
-use super::history::{History, commits_in};
-use super::line::{Commit, Head, Line};
+use super::block::BlockKind;
+use super::history::{ArchiveHistory, commits_in};
+use super::line::{Commit, CommitHeader, LogLine};
 use super::open::take_lock;
-use super::packs::{Walk, log_path, present};
-use super::state::State;
+use super::packs::{PackScan, log_path, present};
+use super::state::ArchiveState;
 use super::writer::ArchiveWriter;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, write_all};
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// How many commits the log has now.
+    /// The number of commits in the log now.
     pub commits: u64,
     /// How many of them only the packs had.
     pub from_packs: u64,
-    /// Commits that are damaged in both places: the first and the last number of each run.
+    /// Commits that are damaged in both places: the first and the last number of each gap.
     pub lost: Vec<(u64, u64)>,
-    /// How many lines refer to something in a lost commit.
+    /// How many lines refer to a lost commit.
     pub lines_lost: u64,
-    /// Where the damaged log was moved, if it was damaged.
+    /// The new path of the damaged log, if it was damaged.
     pub moved_to: Option<PathBuf>,
-    /// How many commits were written into the packs again.
+    /// How many commits got a new second copy in the packs.
     pub to_packs: u64,
 }
 
@@ -38,8 +38,8 @@ impl ArchiveWriter {
         let lock = take_lock(files.as_ref(), folder)?;
         let in_packs = commits_in_packs(files.as_ref(), folder)?;
         let mut repaired = Repaired::default();
-        match History::load(files.as_ref(), folder) {
-            Ok(history) => repaired.from_packs = history.ahead.len() as u64,
+        match ArchiveHistory::load(files.as_ref(), folder) {
+            Ok(history) => repaired.from_packs = history.only_in_packs.len() as u64,
             Err(error) if matches!(error.problem, Problem::LogDamaged { .. }) => {
                 let in_log = commits_in_log(files.as_ref(), &log_path(folder))?;
                 rebuild(files.as_ref(), folder, &in_log, &in_packs, &mut repaired)?;
@@ -52,13 +52,13 @@ impl ArchiveWriter {
         Ok(repaired)
     }
 
-    /// Gives every commit a second copy that has none.
+    /// Gives every commit without a second copy a new one.
     fn copy_commits(&mut self, in_packs: &[Commit]) -> Result<u64, Error> {
         let chains: Vec<u64> = in_packs.iter().map(Commit::chain).collect();
         let log = commits_in_log(self.files.as_ref(), &log_path(&self.folder))?;
         let mut count = 0;
         for commit in log.iter().filter(|commit| !chains.contains(&commit.chain())) {
-            self.packs.write(Kind::Commit, blake3::hash(&commit.bytes).as_bytes(), &commit.bytes)?;
+            self.packs.write(BlockKind::Commit, blake3::hash(&commit.bytes).as_bytes(), &commit.bytes)?;
             count += 1;
         }
         self.packs.sync()?;
@@ -66,7 +66,7 @@ impl ArchiveWriter {
     }
 }
 
-/// Writes a log of all commits that are left.
+/// Writes a log of all remaining commits.
 fn rebuild(
     files: &dyn Files,
     folder: &Path,
@@ -81,13 +81,13 @@ fn rebuild(
         }
     }
     let unwritable = |error| Error::at(&log_path(folder), Problem::Unwritable, error);
-    let (mut state, mut bytes) = (State::default(), Vec::new());
+    let (mut state, mut bytes) = (ArchiveState::default(), Vec::new());
     for (commit, from_packs) in chain(&by_number) {
         let first = state.commits + 1;
         if commit.head.commit > first {
             let (lost, sum) = (commit.head.commit - first, commit.head.after);
-            let line = Line::Lost { commits: lost, sum }.encode().map_err(unwritable)?;
-            let head = Head { commit: first, after: state.chain, pack: 0, at: 0, ..commit.head };
+            let line = LogLine::Lost { commits: lost, sum }.encode().map_err(unwritable)?;
+            let head = CommitHeader { commit: first, after: state.chain, pack: 0, at: 0, ..commit.head };
             let marker = Commit::new(head, &line).map_err(unwritable)?;
             state.commit(&marker);
             bytes.extend_from_slice(&marker.bytes);
@@ -100,10 +100,10 @@ fn rebuild(
     replace_log(files, folder, &bytes, repaired)
 }
 
-/// The commits that lead to the last one, the first one first. Each names the one before it; where that one is lost, the path goes on
+/// The commits that lead to the last one, oldest first. Each names its predecessor; if that one is lost, the chain continues
 /// with the next smaller number.
 fn chain<'c>(by_number: &BTreeMap<u64, Vec<(&'c Commit, u64)>>) -> Vec<(&'c Commit, u64)> {
-    // One from the log comes last; of those in the packs the later one was written after the earlier one failed.
+    // The one from the log comes last; of those in the packs, the later one was written after the earlier one failed.
     let last_of = |candidates: &Vec<(&'c Commit, u64)>| candidates.last().copied();
     let mut path = Vec::new();
     let mut next = by_number.last_key_value().and_then(|(_, candidates)| last_of(candidates));
@@ -136,7 +136,7 @@ fn replace_log(files: &dyn Files, folder: &Path, bytes: &[u8], repaired: &mut Re
     files.rename(&new, &path).and_then(|()| files.sync_folder(folder_of(&path))).map_err(unwritable)
 }
 
-/// Every sound commit in the log, wherever it is damaged.
+/// Every intact commit in the log, even between damaged ones.
 fn commits_in_log(files: &dyn Files, path: &Path) -> Result<Vec<Commit>, Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
     if files.length(path).map_err(unreadable)?.is_none() {
@@ -145,11 +145,11 @@ fn commits_in_log(files: &dyn Files, path: &Path) -> Result<Vec<Commit>, Error> 
     Ok(Commit::all_in(&files.read(path, 0).map_err(unreadable)?))
 }
 
-/// Every sound commit in the packs, in the order they were written in.
+/// Every intact commit in the packs, in the order of writing.
 fn commits_in_packs(files: &dyn Files, folder: &Path) -> Result<Vec<Commit>, Error> {
     let mut commits = Vec::new();
     for (pack, _) in present(files, folder)? {
-        let mut walk = Walk::new(files, folder, pack, 0)?;
+        let mut walk = PackScan::new(files, folder, pack, 0)?;
         while let Some(step) = walk.next()? {
             commits.extend(commits_in(&step.found));
         }

@@ -1,5 +1,5 @@
-//! The result of the log: where pieces are, which copies consist of them, which sessions are forgotten and which folders are known.
-//! Every change is a line of the log, so that memory and log agree. No file is opened here.
+//! The state that the log leads to: where pieces are, which copies consist of them, which sessions are forgotten and which
+//! folders are searched. Every change is a line of the log, so that memory and log agree. This file opens no file.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,32 +9,32 @@ use std::path::{Path, PathBuf};
 
 use super::Label;
 use super::block::Hash;
-use super::forgotten::{Forgotten, Memory};
-use super::line::{Commit, CopyLine, Known, Line, PieceLine};
+use super::forgotten::{Forgotten, ForgottenState};
+use super::line::{Commit, CopyLine, FolderChange, LogLine, PieceLine};
 
-/// Everything that is known.
+/// The state of an archive.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(super) struct ArchiveState {
     /// By number.
     pub pieces: Vec<Piece>,
-    /// How far each pack is known.
+    /// The known end of each pack.
     pub packs: BTreeMap<u32, u64>,
     /// Packs that are no longer needed.
     pub dropped: BTreeSet<u32>,
-    pub copies: BTreeMap<u32, Held>,
-    /// By the text of the path: paths compare and hash slowly.
+    pub copies: BTreeMap<u32, CopyState>,
+    /// By the text of the path, because paths compare and hash slowly.
     by_path: HashMap<OsString, u32>,
     pub folders: Vec<PathBuf>,
     pub forgotten: Forgotten,
     /// Pieces that a verification found damaged.
     pub damaged: BTreeSet<u32>,
-    /// How many commits there were.
+    /// The number of commits.
     pub commits: u64,
-    /// What the next commit follows.
+    /// The chain sum that the next commit must name.
     pub chain: u64,
-    /// The chain values of all commits, by which their second copies are known.
+    /// The chain sums of all commits, which identify their second copies.
     pub chains: HashMap<u64, u64>,
-    /// Whether commits are lost, so that lines may speak of what is not known.
+    /// Whether commits are lost, so that lines may refer to unknown items.
     pub is_lossy: bool,
     /// The number of the next copy.
     pub next_copy: u32,
@@ -45,7 +45,7 @@ pub(super) struct State {
 pub(super) struct Piece {
     pub hash: Hash,
     pub raw: u32,
-    /// The pack it is in; 0 where it is in none.
+    /// Its pack; 0 if it is in none.
     pub pack: u32,
     pub at: u64,
     pub size: u64,
@@ -58,18 +58,18 @@ pub(super) const UNSTAMPED_MS: i64 = i64::MIN;
 
 /// A copy of a source.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct CopyState {
     pub path: PathBuf,
     pub format: String,
     pub session: Option<String>,
     pub modified_ns: i64,
     pub first_ms: i64,
     pub last_ms: i64,
-    /// Oldest first; the last one is what the source was when it was last seen. Never empty.
+    /// Oldest first; the last one was archived last. Never empty.
     pub versions: Vec<Version>,
 }
 
-/// What a source was at some time.
+/// The content of a source at some time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Version {
     pub number: u32,
@@ -79,11 +79,11 @@ pub(super) struct Version {
     pub last_ms: i64,
 }
 
-/// A damaged number must not fill the memory.
+/// The largest accepted gap in piece numbers: a damaged number must not exhaust memory.
 const HOLE_MAX: usize = 1 << 20;
 
-impl State {
-    /// Applies a commit; how many of its lines make no sense.
+impl ArchiveState {
+    /// Applies a commit. Returns how many of its lines are invalid.
     pub fn commit(&mut self, commit: &Commit) -> usize {
         self.commits = commit.head.commit;
         self.chain = commit.chain();
@@ -91,53 +91,53 @@ impl State {
         let known = self.packs.entry(commit.head.pack).or_default();
         *known = (*known).max(commit.head.at);
         let time_ms = commit.head.time;
-        commit.lines().filter(|line| Line::parse(line).and_then(|line| self.apply(line, time_ms)).is_none()).count()
+        commit.lines().filter(|line| LogLine::parse(line).and_then(|line| self.apply(line, time_ms)).is_none()).count()
     }
 
-    /// What is remembered of the source at a path.
-    pub fn memory(&self, label: &Label, path: &Path) -> io::Result<Memory> {
-        let is_kept = |held: &Held| held.format == label.format && held.session == label.session;
-        self.forgotten.recall(label, path, || self.copies.values().any(is_kept))
+    /// Whether the source at a path was forgotten.
+    pub fn forgotten_state(&self, label: &Label, path: &Path) -> io::Result<ForgottenState> {
+        let is_kept = |copy_state: &CopyState| copy_state.format == label.format && copy_state.session == label.session;
+        self.forgotten.state_of(label, path, || self.copies.values().any(is_kept))
     }
 
-    /// Whether this is one of the commits that were applied.
+    /// Whether this commit was applied.
     pub(crate) fn has_commit(&self, commit: &Commit) -> bool {
         self.chains.get(&commit.head.commit) == Some(&commit.chain())
     }
 
-    /// Applies a line; `None` where it makes no sense here.
-    pub fn apply(&mut self, line: Line, time_ms: i64) -> Option<()> {
+    /// Applies a line; `None` if it is invalid here.
+    pub fn apply(&mut self, line: LogLine, time_ms: i64) -> Option<()> {
         match line {
-            Line::Piece(piece) => return self.piece(&piece),
-            Line::Copy(copy) => return self.copy(copy, time_ms),
-            Line::Thin { copy, versions } => {
-                let held = self.copies.get_mut(&copy)?;
-                let last = held.versions.last()?.number;
-                held.versions.retain(|version| version.number == last || !versions.contains(&version.number));
+            LogLine::Piece(piece) => return self.piece(&piece),
+            LogLine::Copy(copy) => return self.copy(copy, time_ms),
+            LogLine::Thin { copy, versions } => {
+                let copy_state = self.copies.get_mut(&copy)?;
+                let last = copy_state.versions.last()?.number;
+                copy_state.versions.retain(|version| version.number == last || !versions.contains(&version.number));
             }
-            Line::Forget { copies, tombstones, .. } => {
+            LogLine::Forget { copies, tombstones, .. } => {
                 for copy in copies {
-                    if let Some(held) = self.copies.remove(&copy) {
-                        self.by_path.remove(held.path.as_os_str());
+                    if let Some(copy_state) = self.copies.remove(&copy) {
+                        self.by_path.remove(copy_state.path.as_os_str());
                     }
                 }
                 tombstones.into_iter().for_each(|tombstone| self.forgotten.add(tombstone));
             }
-            Line::Unforget { format, session } => self.forgotten.remove(&format, session.as_deref()),
-            Line::Folder { path, known } => {
+            LogLine::Unforget { format, session } => self.forgotten.remove(&format, session.as_deref()),
+            LogLine::Folder { path, known } => {
                 self.folders.retain(|folder| *folder != path);
-                if known == Known::Added {
+                if known == FolderChange::Added {
                     self.folders.push(path);
                 }
             }
-            Line::Drop { pack } => {
+            LogLine::Drop { pack } => {
                 let lost = self.pieces.iter_mut().filter(|piece| piece.pack == pack);
                 lost.for_each(|piece| piece.pack = 0);
                 self.packs.remove(&pack);
                 self.dropped.insert(pack);
             }
-            Line::Damaged { pieces } => self.damaged = pieces.into_iter().collect(),
-            Line::Lost { commits, sum } => {
+            LogLine::Damaged { pieces } => self.damaged = pieces.into_iter().collect(),
+            LogLine::Lost { commits, sum } => {
                 (self.commits, self.chain, self.is_lossy) = (self.commits + commits - 1, sum, true);
             }
         }
@@ -162,37 +162,39 @@ impl State {
 
     fn copy(&mut self, line: CopyLine, time_ms: i64) -> Option<()> {
         self.next_copy = self.next_copy.max(line.copy.checked_add(1)?);
-        let held = match self.copies.entry(line.copy) {
+        let copy_state = match self.copies.entry(line.copy) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let path = line.path.clone()?;
                 self.by_path.insert(path.clone().into_os_string(), line.copy);
-                entry.insert(Held::new(path, time_ms))
+                entry.insert(CopyState::new(path, time_ms))
             }
         };
-        held.last_ms = time_ms;
-        held.modified_ns = line.modified;
-        if let Some(path) = line.path.as_ref().filter(|path| path.as_os_str() != held.path.as_os_str()) {
-            self.by_path.remove(held.path.as_os_str());
+        copy_state.last_ms = time_ms;
+        copy_state.modified_ns = line.modified;
+        if let Some(path) = line.path.as_ref().filter(|path| path.as_os_str() != copy_state.path.as_os_str()) {
+            self.by_path.remove(copy_state.path.as_os_str());
             self.by_path.insert(path.clone().into_os_string(), line.copy);
-            held.path.clone_from(path);
+            copy_state.path.clone_from(path);
         }
-        held.grow(line, time_ms);
+        copy_state.grow(line, time_ms);
         Some(())
     }
 
     /// Sets the time at which the changes of a copy were committed.
     pub fn stamp(&mut self, copy: u32, time_ms: i64) {
-        let Some(held) = self.copies.get_mut(&copy) else { return };
-        let versions = held.versions.iter_mut().flat_map(|version| [&mut version.first_ms, &mut version.last_ms]);
-        let times = versions.chain([&mut held.first_ms, &mut held.last_ms]);
+        let Some(copy_state) = self.copies.get_mut(&copy) else { return };
+        let versions = copy_state.versions.iter_mut().flat_map(|version| [&mut version.first_ms, &mut version.last_ms]);
+        let times = versions.chain([&mut copy_state.first_ms, &mut copy_state.last_ms]);
         times.filter(|time| **time == UNSTAMPED_MS).for_each(|time| *time = time_ms);
     }
 
-    /// For every piece whether a copy needs it.
+    /// Whether each piece is used by a copy.
     pub fn used(&self) -> Vec<bool> {
         let mut used = vec![false; self.pieces.len()];
-        for number in self.copies.values().flat_map(|held| &held.versions).flat_map(|version| &version.pieces) {
+        for number in
+            self.copies.values().flat_map(|copy_state| &copy_state.versions).flat_map(|version| &version.pieces)
+        {
             if let Some(used) = used.get_mut(*number as usize) {
                 *used = true;
             }
@@ -204,17 +206,17 @@ impl State {
         self.pieces.get(piece as usize).map_or(0, |piece| u64::from(piece.raw))
     }
 
-    /// The copy of a source.
-    pub fn copy_at(&self, path: &Path) -> Option<(u32, &Held)> {
+    /// The copy of the source at a path.
+    pub fn copy_at(&self, path: &Path) -> Option<(u32, &CopyState)> {
         let copy = *self.by_path.get(path.as_os_str())?;
         Some((copy, self.copies.get(&copy)?))
     }
 }
 
-impl Held {
-    fn new(path: PathBuf, time_ms: i64) -> Held {
+impl CopyState {
+    fn new(path: PathBuf, time_ms: i64) -> CopyState {
         let (format, session, versions) = (String::new(), None, Vec::new());
-        Held { path, format, session, modified_ns: 0, first_ms: time_ms, last_ms: time_ms, versions }
+        CopyState { path, format, session, modified_ns: 0, first_ms: time_ms, last_ms: time_ms, versions }
     }
 
     pub fn length(&self) -> u64 {

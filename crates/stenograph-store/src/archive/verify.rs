@@ -1,69 +1,69 @@
-//! Reads every pack from end to end and compares what it holds with the log. It does not stop at damage, and changes nothing.
+//! Reads every pack from end to end and compares its blocks with the log. It does not stop at damage, and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::block::{Damage, Kind};
+use super::block::{BlockKind, Damage};
 use super::history::commits_in;
-use super::packs::{Walk, present};
+use super::packs::{PackScan, present};
 use super::writer::ArchiveWriter;
 use super::{Archive, CopyId};
 use crate::error::Error;
 
-/// How far a verification is.
+/// The progress of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Stored bytes that were read.
+pub struct VerifyProgress {
+    /// The stored bytes read so far.
     pub done: u64,
-    /// All of them.
+    /// All stored bytes.
     pub total: u64,
 }
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// How many copies there are.
+    /// The number of copies.
     pub copies: u64,
-    /// How many needed pieces are sound.
+    /// The number of used pieces that are intact.
     pub pieces: u64,
-    /// How long these are together.
+    /// Their total size.
     pub bytes: u64,
-    /// Versions of copies that cannot be read whole.
-    pub damaged: Vec<Damaged>,
-    /// How many blocks there are that no commit mentions.
+    /// Versions of copies that cannot be read completely.
+    pub damaged: Vec<DamagedVersion>,
+    /// The number of blocks that no commit mentions.
     pub unmentioned: u64,
-    /// How many bytes of the packs these take up, damaged ones among them.
+    /// The size of those blocks and of damaged ranges in the packs.
     pub unmentioned_bytes: u64,
-    /// How many commits of the log have no sound second copy in the packs.
+    /// The number of commits without an intact second copy in the packs.
     pub single_commits: u64,
     bad_pieces: BTreeSet<u32>,
-    is_remembered: bool,
+    is_recorded: bool,
 }
 
-/// A version of a copy that cannot be read whole.
+/// A version of a copy that cannot be read completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damaged {
+pub struct DamagedVersion {
     /// The copy.
     pub copy: CopyId,
     /// Its version.
     pub version: u32,
-    /// Where the first damage begins.
+    /// The offset of the first damage.
     pub offset: u64,
     /// How many of its bytes cannot be read.
     pub bytes: u64,
-    /// What is wrong there.
+    /// The kind of the first damage.
     pub damage: Damage,
 }
 
 impl Verified {
-    /// Whether the archive does not know yet which pieces are damaged.
-    pub fn is_news(&self) -> bool {
-        !self.is_remembered
+    /// Whether the archive has not recorded these damaged pieces yet.
+    pub fn is_unrecorded(&self) -> bool {
+        !self.is_recorded
     }
 }
 
 impl Archive {
-    /// Reads and hashes everything. `progress` hears how far it is, and returns `false` to stop.
-    pub fn verify(&self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Verified, Error> {
+    /// Reads and hashes everything. `progress` receives the progress and returns `false` to stop.
+    pub fn verify(&self, progress: &mut dyn FnMut(VerifyProgress) -> bool) -> Result<Verified, Error> {
         let state = &self.state;
         let used = state.used();
         let mut verified = Verified { copies: state.copies.len() as u64, ..Verified::default() };
@@ -76,10 +76,10 @@ impl Archive {
         bad.extend(needed.map(|number| (number, Damage::Unreadable)));
         let mut commits = BTreeSet::new();
         let packs = present(self.files.as_ref(), &self.folder)?;
-        let mut at = Progress { done: 0, total: packs.iter().map(|(_, length)| length).sum() };
+        let mut at = VerifyProgress { done: 0, total: packs.iter().map(|(_, length)| length).sum() };
         let mut is_stopped = false;
         'packs: for (pack, _) in packs.into_iter().filter(|(pack, _)| !state.dropped.contains(pack)) {
-            let mut walk = Walk::new(self.files.as_ref(), &self.folder, pack, 0)?;
+            let mut walk = PackScan::new(self.files.as_ref(), &self.folder, pack, 0)?;
             while let Some(step) = walk.next()? {
                 at.done += step.size;
                 if !progress(at) {
@@ -93,7 +93,7 @@ impl Archive {
                     continue;
                 }
                 let known = expected.get(&(pack, step.at));
-                let is_block = !matches!(&step.found, Ok((header, _)) if header.kind == Kind::Commit);
+                let is_block = !matches!(&step.found, Ok((header, _)) if header.kind == BlockKind::Commit);
                 if known.is_none() {
                     verified.unmentioned += u64::from(is_block);
                     verified.unmentioned_bytes += step.size;
@@ -119,22 +119,22 @@ impl Archive {
         } else {
             verified.single_commits = state.chains.keys().filter(|commit| !commits.contains(commit)).count() as u64;
         }
-        verified.damaged = self.concerned(&bad);
+        verified.damaged = self.damaged_versions(&bad);
         verified.bad_pieces = bad.into_keys().collect();
-        verified.is_remembered = is_stopped || verified.bad_pieces == state.damaged;
+        verified.is_recorded = is_stopped || verified.bad_pieces == state.damaged;
         Ok(verified)
     }
 
     /// The versions that have bad pieces.
-    fn concerned(&self, bad: &BTreeMap<u32, Damage>) -> Vec<Damaged> {
-        let mut concerned = Vec::new();
-        for (copy, held) in &self.state.copies {
-            for version in &held.versions {
-                let mut damaged: Option<Damaged> = None;
+    fn damaged_versions(&self, bad: &BTreeMap<u32, Damage>) -> Vec<DamagedVersion> {
+        let mut damaged_versions = Vec::new();
+        for (copy, copy_state) in &self.state.copies {
+            for version in &copy_state.versions {
+                let mut damaged: Option<DamagedVersion> = None;
                 let mut at = 0;
                 let mut add = |offset, bytes, damage| {
                     let (copy, version) = (CopyId(*copy), version.number);
-                    damaged.get_or_insert(Damaged { copy, version, offset, bytes: 0, damage }).bytes += bytes;
+                    damaged.get_or_insert(DamagedVersion { copy, version, offset, bytes: 0, damage }).bytes += bytes;
                 };
                 for number in &version.pieces {
                     let size = self.state.size_of(*number);
@@ -146,18 +146,18 @@ impl Archive {
                 if at != version.length {
                     add(at, version.length.abs_diff(at), Damage::Unreadable);
                 }
-                concerned.extend(damaged);
+                damaged_versions.extend(damaged);
             }
         }
-        concerned
+        damaged_versions
     }
 }
 
 impl ArchiveWriter {
-    /// Remembers which pieces a verification found damaged, so that their sources are archived again.
-    pub fn remember(&mut self, verified: &Verified) -> Result<(), Error> {
+    /// Records which pieces a verification found damaged, so that their sources are archived again.
+    pub fn record_damage(&mut self, verified: &Verified) -> Result<(), Error> {
         self.ready()?;
-        self.write(super::line::Line::Damaged { pieces: verified.bad_pieces.iter().copied().collect() })?;
+        self.write(super::line::LogLine::Damaged { pieces: verified.bad_pieces.iter().copied().collect() })?;
         self.find_lost()
     }
 }

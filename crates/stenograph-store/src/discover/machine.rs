@@ -1,29 +1,29 @@
-//! Where things are on a machine: a place such as `{CODEX_HOME|~/.codex}/sessions` as folders. This is the only place that knows
-//! the syntax; it asks nobody for the environment, which comes in as a function, and looks at no file.
+//! Resolves a place such as `{CODEX_HOME|~/.codex}/sessions` to folders. Only this file knows the syntax. The environment is
+//! passed in as a function; no file is accessed.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a variable of the environment says.
+/// Looks up an environment variable.
 pub type Variables = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
-/// Whose folders are meant.
+/// The home folder and environment in which places are resolved.
 #[derive(Clone)]
 pub struct Machine {
-    /// The home folder, where it is known.
+    /// The home folder, if known.
     pub home: Option<PathBuf>,
     /// The environment.
     pub variables: Variables,
-    /// The kind of system, which has its own names for some folders.
+    /// The kind of system, which determines some folders.
     pub platform: Platform,
 }
 
 /// A kind of system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
-    /// Linux and everything else that keeps to the XDG folders.
+    /// Linux and other systems with XDG folders.
     Unix,
     /// macOS.
     Mac,
@@ -32,7 +32,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The one this was built for.
+    /// The platform of this build.
     pub const HERE: Platform = if cfg!(windows) {
         Platform::Windows
     } else if cfg!(target_os = "macos") {
@@ -41,7 +41,7 @@ impl Platform {
         Platform::Unix
     };
 
-    /// The folder that programs keep their data in, spelled as a place.
+    /// The place of the folder for application data.
     fn data(self) -> &'static str {
         match self {
             Platform::Unix => "{XDG_DATA_HOME|~/.local/share}",
@@ -58,40 +58,40 @@ impl fmt::Debug for Machine {
     }
 }
 
-/// A place, taken apart.
+/// The beginning of a parsed place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start<'p> {
-    /// `{NAME|place}`: what the variable says, else the place.
+pub(super) enum PlaceStart<'p> {
+    /// `{NAME|place}`: the variable's value, or the place if it is not set.
     Variable {
         /// The variable.
         name: &'p str,
-        /// The place where it says nothing.
+        /// The place if the variable is not set.
         otherwise: &'p str,
     },
-    /// `{data}`: the folder that programs keep their data in.
+    /// `{data}`: the folder for application data.
     Data,
     /// `~`: the home folder.
     Home,
-    /// Nothing of all that: it is taken as it is, below wherever one stands.
+    /// Anything else: a path as it is, relative to any folder.
     Relative,
 }
 
-/// Where a place starts, and the way from there.
-pub(super) fn start(place: &str) -> (Start<'_>, &str) {
+/// Splits a place into its beginning and the rest of the path.
+pub(super) fn start(place: &str) -> (PlaceStart<'_>, &str) {
     if let Some((inside, rest)) = place.strip_prefix('{').and_then(closed) {
         return match inside.split_once('|') {
-            Some((name, otherwise)) => (Start::Variable { name, otherwise }, rest),
-            None if inside == "data" => (Start::Data, rest),
-            None => (Start::Relative, place),
+            Some((name, otherwise)) => (PlaceStart::Variable { name, otherwise }, rest),
+            None if inside == "data" => (PlaceStart::Data, rest),
+            None => (PlaceStart::Relative, place),
         };
     }
     match place.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => (Start::Home, rest),
-        _ => (Start::Relative, place),
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => (PlaceStart::Home, rest),
+        _ => (PlaceStart::Relative, place),
     }
 }
 
-/// What stands before the brace that closes the one before it, and after.
+/// The text before the matching closing brace, and the text after it.
 fn closed(text: &str) -> Option<(&str, &str)> {
     let mut open = 1;
     for (at, char) in text.char_indices() {
@@ -108,31 +108,33 @@ fn closed(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Machine {
-    /// A folder that stands in for the home folder. Whoever names one wants to see what is there, and not what a shell happens to
-    /// be set up for: no variable counts.
+    /// A machine with this folder as its home folder and without environment variables: a user who names a folder wants its
+    /// content, not what the shell is set up for.
     pub fn rooted(root: PathBuf) -> Machine {
         Machine { home: Some(root), variables: Arc::new(|_| None), platform: Platform::HERE }
     }
 
-    /// The folder or file that a place means: `~` is the home folder, `{NAME|place}` what the variable says, else that place,
-    /// `{data}` the folder that programs keep their data in; what begins otherwise is taken as it is. `None` when it takes a
-    /// home folder and none is known.
+    /// The folder or file of a place: `~` is the home folder, `{NAME|place}` the variable's value or that place, `{data}` the
+    /// folder for application data; anything else is a path as it is. `None` if the place needs a home folder and none is
+    /// known.
     pub fn resolve(&self, place: &str) -> Option<PathBuf> {
         self.resolve_all(place).into_iter().next()
     }
 
-    /// All that a place may mean. A variable may name several folders with commas between them; a comma may also be part of a
-    /// name, so the whole comes first.
+    /// All folders that a place may mean. A variable may list several folders separated by commas; a comma may also be part of
+    /// a name, so the unsplit value comes first.
     pub(crate) fn resolve_all(&self, place: &str) -> Vec<PathBuf> {
         let (start, rest) = start(place);
         let bases = match start {
-            Start::Variable { name, otherwise } => match (self.variables)(name).filter(|value| !value.is_empty()) {
-                Some(value) => self.listed(&value),
-                None => self.resolve_all(otherwise),
-            },
-            Start::Data => self.resolve_all(self.platform.data()),
-            Start::Home => self.home.iter().filter(|home| !home.as_os_str().is_empty()).cloned().collect(),
-            Start::Relative => return vec![PathBuf::from(place)],
+            PlaceStart::Variable { name, otherwise } => {
+                match (self.variables)(name).filter(|value| !value.is_empty()) {
+                    Some(value) => self.listed(&value),
+                    None => self.resolve_all(otherwise),
+                }
+            }
+            PlaceStart::Data => self.resolve_all(self.platform.data()),
+            PlaceStart::Home => self.home.iter().filter(|home| !home.as_os_str().is_empty()).cloned().collect(),
+            PlaceStart::Relative => return vec![PathBuf::from(place)],
         };
         bases.into_iter().map(|base| below(base, rest)).collect()
     }
@@ -140,7 +142,7 @@ impl Machine {
     fn listed(&self, value: &OsString) -> Vec<PathBuf> {
         let mut folders = vec![PathBuf::from(value)];
         if let Some(text) = value.to_str().filter(|text| text.contains(',')) {
-            // A shell makes a home folder of the first `~` at most.
+            // A shell expands only the first `~`.
             let pieces = text.split(',').map(str::trim).filter(|piece| !piece.is_empty() && !piece.starts_with('{'));
             folders.extend(pieces.filter_map(|piece| self.resolve(piece)));
         }
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_with_nothing_special_is_taken_as_it_is() {
+    fn a_place_without_a_special_beginning_is_used_as_it_is() {
         let machine = machine(Some("/home/alice"), &[]);
         for place in [".agent/runs", "~other/x", "/srv/x", "{unknown}/x", "{half"] {
             assert_eq!(machine.resolve_all(place), [PathBuf::from(place)]);

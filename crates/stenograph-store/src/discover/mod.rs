@@ -1,5 +1,5 @@
-//! Which sources there are: a walk over the places where agents keep them, and a look at each file's size and time. It opens no
-//! file and knows no format but by its `homes`, whose language is described at [`stenograph::format::FormatInfo::homes`].
+//! Finds sources: walks the places where agents keep them and takes each file's size and time. It opens no file and knows
+//! formats only by their `homes`, whose syntax is described at [`stenograph::format::FormatInfo::homes`].
 
 mod machine;
 mod pattern;
@@ -17,26 +17,26 @@ use crate::tail::Warning;
 pub use machine::{Machine, Platform, Variables};
 pub(crate) use pattern::Pattern;
 
-/// Where to look.
+/// Where to look for sources.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Whose home folder and environment the homes of formats mean.
+    /// The home folder and environment for the formats' homes.
     pub machine: Machine,
-    /// Folders of projects: homes that begin neither with `~` nor with a variable are found in them.
+    /// Project folders: homes that begin neither with `~` nor with a variable are relative to them.
     pub projects: Vec<PathBuf>,
-    /// Folders that are walked whole. In them any folder may stand in for a home folder or a project.
+    /// Folders that are walked whole. Any folder in them may serve as a home folder or a project.
     pub folders: Vec<PathBuf>,
-    /// Folders that hold copies of what stands elsewhere, and are not walked: the store's own.
-    pub passed_over: Vec<PathBuf>,
+    /// Folders with copies of other files, which are not walked: the store's own.
+    pub excluded: Vec<PathBuf>,
 }
 
 impl Places {
     /// The homes of agents on this machine.
     pub fn of(machine: Machine) -> Places {
-        Places { machine, projects: Vec::new(), folders: Vec::new(), passed_over: Vec::new() }
+        Places { machine, projects: Vec::new(), folders: Vec::new(), excluded: Vec::new() }
     }
 
-    /// A folder that stands in for the home folder and is walked whole.
+    /// A folder that serves as the home folder and is walked whole.
     pub fn below(root: PathBuf) -> Places {
         Places { folders: vec![root.clone()], ..Places::of(Machine::rooted(root)) }
     }
@@ -44,47 +44,47 @@ impl Places {
 
 /// A file that may be a source.
 #[derive(Clone, Debug)]
-pub struct Found {
-    /// Where it is, from the root of the file system.
+pub struct FoundFile {
+    /// Its absolute path.
     pub path: PathBuf,
-    /// What the system says of it.
+    /// Its stat.
     pub stat: Stat,
-    /// What its place says of it.
-    pub named: Named,
+    /// What its path suggests.
+    pub hints: PathHints,
 }
 
-/// What the place of a file says of it. What the file itself says counts more.
+/// What the path of a file suggests. The content has precedence.
 #[derive(Clone, Debug, Default)]
-pub struct Named {
-    /// Its format, where the place belongs to one. A file without is to be looked into.
+pub struct PathHints {
+    /// Its format, if the place belongs to one. Otherwise the content must decide.
     pub format: Option<&'static dyn Format>,
-    /// The format whose sources are laid out like this, where the place alone does not prove it: the names below are worth
-    /// something when the file turns out to be of this format.
+    /// The format with this layout of files, if the path alone does not prove it: the names below count if the content turns
+    /// out to have this format.
     pub like: Option<&'static dyn Format>,
     /// The session's name.
     pub session: Option<String>,
     /// The sub-agent's name.
     pub thread: Option<String>,
-    /// What the agent calls the project, which need not be the way to it.
+    /// The agent's name for the project, which need not be its path.
     pub project: Option<String>,
-    /// The folder in which the session's name means one session: another home may have another of the same name.
+    /// The folder within which the session's name is unique.
     pub within: Option<Arc<Path>>,
-    /// The folder of the project, where the file was found below it.
+    /// The project's folder, if the file was found below it.
     pub folder: Option<Arc<Path>>,
 }
 
-/// What the system says of a file without opening it.
+/// The metadata of a file, taken without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// What makes it the file it is.
+    /// Its identity.
     pub id: FileId,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
-    /// When it was written last, in nanoseconds since 1970.
+    /// When it was last written, in nanoseconds since 1970.
     pub modified_ns: i64,
 }
 
-/// What makes a file the one it is, under whatever name: device and inode where the system has them, else a hash of the path.
+/// The identity of a file under any name: device and inode if the system has them, otherwise a hash of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
     /// The device, or 0.
@@ -94,7 +94,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// What makes the file at this path the one it is.
+    /// The identity of the file at this path.
     pub fn of(path: &Path, metadata: &fs::Metadata) -> FileId {
         #[cfg(unix)]
         {
@@ -111,7 +111,7 @@ impl FileId {
 }
 
 impl Stat {
-    /// What the system says of the file of that name, through links.
+    /// The stat of the file at this path, through links.
     pub fn of(path: &Path) -> io::Result<Stat> {
         Ok(Stat::of_metadata(path, &fs::metadata(path)?))
     }
@@ -125,25 +125,26 @@ impl Stat {
     }
 }
 
-/// Gives every file that may be a source, once, under whatever names it has. What could not be looked into is remarked.
+/// Passes every file that may be a source to `each`, once, even if it has several names. Returns warnings about what could not
+/// be accessed.
 ///
-/// Homes come first, so that a file is found by the place that says most of it; the same places always give the same order.
-pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Warning> {
+/// Homes come first, so that a file is found by its most specific place; the same places always give the same order.
+pub fn discover(places: &Places, each: &mut dyn FnMut(FoundFile)) -> Vec<Warning> {
     walk::walk(places, &mut |_| {}, each)
 }
 
-/// The same, and gives every file that no source is called like, in folders that are walked whole.
+/// Like [`discover()`], and also passes files whose names no source has, in folders that are walked whole, to `ignored`.
 pub(crate) fn discover_all(
     places: &Places,
     ignored: &mut dyn FnMut(&Path),
-    each: &mut dyn FnMut(Found),
+    each: &mut dyn FnMut(FoundFile),
 ) -> Vec<Warning> {
     walk::walk(places, ignored, each)
 }
 
-/// What the place of one file says of it, without a look at the file or at what lies around it.
-pub fn place_of(path: &Path) -> Named {
-    walk::place_of(path)
+/// What the path of one file suggests, without accessing the file or its surroundings.
+pub fn path_hints(path: &Path) -> PathHints {
+    walk::path_hints(path)
 }
 
 #[cfg(test)]

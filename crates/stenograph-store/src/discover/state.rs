@@ -1,36 +1,36 @@
-//! Where a walk stands in a home, and what the way there was called. It looks at no file.
+//! The position of a walk in a home, and the names found on the way. It accesses no file.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Named;
+use super::PathHints;
 use super::pattern::Names;
-use super::trie::{At, Leaf, Standing};
+use super::trie::{Leaf, PlaceEvidence, TriePosition};
 
-/// Where one stands in a home, and what the way there was called.
+/// The position in a home, and the names found on the way.
 #[derive(Clone)]
-pub(super) struct State {
-    /// Where in the tree.
-    pub at: At,
-    /// The folder in which the way began.
+pub(super) struct WalkState {
+    /// The position in the tree.
+    pub at: TriePosition,
+    /// The folder where the path began.
     start: Arc<Path>,
-    /// The folder in which the first name of the way stands.
+    /// The folder that contains the first named component.
     within: Option<Arc<Path>>,
     session: Option<Arc<str>>,
     thread: Option<Arc<str>>,
     project: Option<Arc<str>>,
 }
 
-impl State {
-    /// At the beginning of a way.
-    pub(super) fn new(at: At, start: &Arc<Path>) -> State {
-        State { at, start: Arc::clone(start), within: None, session: None, thread: None, project: None }
+impl WalkState {
+    /// The state at the beginning of a path.
+    pub(super) fn new(at: TriePosition, start: &Arc<Path>) -> WalkState {
+        WalkState { at, start: Arc::clone(start), within: None, session: None, thread: None, project: None }
     }
 
-    /// One step on, by a name in this folder.
-    pub(super) fn step(&self, to: At, within: Option<&Arc<Path>>, names: Names<'_>) -> State {
+    /// The state one component further, by a name in this folder.
+    pub(super) fn step(&self, to: TriePosition, within: Option<&Arc<Path>>, names: Names<'_>) -> WalkState {
         let given = |known: &Option<Arc<str>>, name: Option<&str>| name.map(Arc::from).or_else(|| known.clone());
-        State {
+        WalkState {
             at: to,
             start: Arc::clone(&self.start),
             within: self.within.as_ref().or(within).cloned(),
@@ -40,16 +40,16 @@ impl State {
         }
     }
 
-    /// What a file is at the end of the way.
-    pub(super) fn named(&self, leaf: Leaf, within: Option<&Arc<Path>>, names: Names<'_>) -> Named {
+    /// What a file at the end of the path is.
+    pub(super) fn named(&self, leaf: Leaf, within: Option<&Arc<Path>>, names: Names<'_>) -> PathHints {
         let given = |known: &Option<Arc<str>>, name: Option<&str>| name.or(known.as_deref()).map(str::to_owned);
-        let (is_proof, is_project) = match leaf.standing {
-            Standing::Home => (true, false),
-            Standing::Project => (true, true),
-            Standing::Name => (false, true),
-            Standing::Like => (false, false),
+        let (is_proof, is_project) = match leaf.evidence {
+            PlaceEvidence::Home => (true, false),
+            PlaceEvidence::Project => (true, true),
+            PlaceEvidence::Name => (false, true),
+            PlaceEvidence::Like => (false, false),
         };
-        Named {
+        PathHints {
             format: is_proof.then_some(leaf.format),
             like: Some(leaf.format),
             session: given(&self.session, names.session),

@@ -1,5 +1,5 @@
-//! All homes of all formats as one tree of steps, so that a folder is listed once for all of them. It knows patterns and formats,
-//! and no file system.
+//! All homes of all formats as one trie of path components, so that each folder is listed once for all of them. It knows
+//! patterns and formats, not the file system.
 
 use std::path::{Path, PathBuf};
 
@@ -7,65 +7,64 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 
 use super::Places;
-use super::machine::{self, Machine, Start};
+use super::machine::{self, Machine, PlaceStart};
 use super::pattern::Pattern;
 
-/// The tree.
 #[derive(Debug, Default)]
 pub(super) struct Trie {
     nodes: Vec<Node>,
 }
 
-/// Where one stands in the tree.
+/// A position in the trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct At(usize);
+pub(super) struct TriePosition(usize);
 
 #[derive(Debug, Default)]
 struct Node {
-    steps: Vec<(Pattern, At)>,
+    steps: Vec<(Pattern, TriePosition)>,
     leaf: Option<Leaf>,
 }
 
-/// The end of a home: a file that fits it is one of these.
+/// The end of a home: a file that matches it has this format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     /// The format.
     pub format: &'static dyn Format,
-    /// How sure that is.
-    pub standing: Standing,
-    /// Of two that fit the first in the format's own list counts.
+    /// How much the place proves.
+    pub evidence: PlaceEvidence,
+    /// If two match, the first in the format's own list wins.
     order: usize,
 }
 
-/// What a place proves.
+/// How much a place proves. Better evidence comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
-    /// It belongs to an agent, and is kept in a project.
+pub(super) enum PlaceEvidence {
+    /// It belongs to an agent and lies in a project.
     Project,
     /// It is the home of an agent.
     Home,
-    /// It is a name in the folder of a project, which anything may have.
+    /// It is a name in a project's folder, which any file may have.
     Name,
     /// It looks like the inside of a home that a variable may have moved anywhere.
     Like,
 }
 
 impl Leaf {
-    /// What is to be preferred comes first.
-    pub(super) fn rank(&self) -> (Standing, usize) {
-        (self.standing, self.order)
+    /// The sort key; the preferred one comes first.
+    pub(super) fn rank(&self) -> (PlaceEvidence, usize) {
+        (self.evidence, self.order)
     }
 }
 
 impl Trie {
-    /// A new root.
-    pub(super) fn root(&mut self) -> At {
+    /// Adds a root.
+    pub(super) fn root(&mut self) -> TriePosition {
         self.nodes.push(Node::default());
-        At(self.nodes.len() - 1)
+        TriePosition(self.nodes.len() - 1)
     }
 
     /// Adds a home below a root.
-    fn add(&mut self, root: At, way: &str, leaf: Leaf) {
+    fn add(&mut self, root: TriePosition, way: &str, leaf: Leaf) {
         let mut at = root;
         for step in way.split('/').filter(|step| !step.is_empty()) {
             let pattern = Pattern::of(step);
@@ -79,90 +78,90 @@ impl Trie {
             });
         }
         if let Some(node) = self.nodes.get_mut(at.0) {
-            // The same place may be spelled twice; what was said first counts.
+            // The same place may occur twice; the first one wins.
             node.leaf = node.leaf.filter(|known| known.rank() <= leaf.rank()).or(Some(leaf));
         }
     }
 
-    /// The steps that lead on from here.
-    pub(super) fn steps(&self, at: At) -> &[(Pattern, At)] {
+    /// The components that follow this position.
+    pub(super) fn steps(&self, at: TriePosition) -> &[(Pattern, TriePosition)] {
         self.nodes.get(at.0).map_or(&[], |node| &node.steps)
     }
 
-    /// Whether a file may stand here.
-    pub(super) fn leaf(&self, at: At) -> Option<Leaf> {
+    /// The format of a file at this position, if a home ends here.
+    pub(super) fn leaf(&self, at: TriePosition) -> Option<Leaf> {
         self.nodes.get(at.0).and_then(|node| node.leaf)
     }
 
-    /// Whether a folder of that name leads on from here.
-    pub(super) fn leads_on(&self, at: At, name: &str) -> bool {
-        self.steps(at).iter().any(|(pattern, to)| pattern.fits(name).is_some() && !self.steps(*to).is_empty())
+    /// Whether a folder of that name continues a home.
+    pub(super) fn continues(&self, at: TriePosition, name: &str) -> bool {
+        self.steps(at).iter().any(|(pattern, to)| pattern.matches(name).is_some() && !self.steps(*to).is_empty())
     }
 
-    /// Whether every way on from here leads into a folder whose name is known: then nobody has to look what is there.
-    pub(super) fn is_known(&self, at: At) -> bool {
+    /// Whether all following components are literal names, so that the folder need not be listed.
+    pub(super) fn is_literal(&self, at: TriePosition) -> bool {
         self.steps(at).iter().all(|(pattern, to)| pattern.literal().is_some() && self.leaf(*to).is_none())
     }
 }
 
-/// The tree of the places, and where to begin in it.
+/// The trie of the places, and where to start in it.
 #[derive(Debug)]
-pub(super) struct Map {
-    /// The tree.
+pub(super) struct HomeTrie {
+    /// The trie.
     pub trie: Trie,
-    /// Folders of this machine, and what is found in each.
-    pub bases: Vec<(PathBuf, At)>,
-    /// What is found in the folder of a project.
-    pub project: At,
-    /// What may be found in any folder that is walked whole.
-    pub anywhere: At,
+    /// Folders of this machine, and the position for each.
+    pub bases: Vec<(PathBuf, TriePosition)>,
+    /// The position for a project's folder.
+    pub project: TriePosition,
+    /// The position for any folder that is walked whole.
+    pub anywhere: TriePosition,
 }
 
-impl Map {
-    /// The tree of these places.
-    pub(super) fn of(places: &Places) -> Map {
+impl HomeTrie {
+    /// The trie of these places.
+    pub(super) fn of(places: &Places) -> HomeTrie {
         let mut trie = Trie::default();
         let (project, anywhere) = (trie.root(), trie.root());
-        let mut map = Map { trie, bases: Vec::new(), project, anywhere };
+        let mut map = HomeTrie { trie, bases: Vec::new(), project, anywhere };
         let homes = FORMATS.iter().flat_map(|format| format.info().homes.iter().map(|home| (*format, *home)));
         for (order, (format, home)) in homes.enumerate() {
-            map.add(places, home, &|standing| Leaf { format, standing, order });
+            map.add(places, home, &|evidence| Leaf { format, evidence, order });
         }
         map
     }
 
-    fn add(&mut self, places: &Places, home: &str, leaf: &dyn Fn(Standing) -> Leaf) {
+    fn add(&mut self, places: &Places, home: &str, leaf: &dyn Fn(PlaceEvidence) -> Leaf) {
         let (start, way) = machine::start(home);
         let base = match start {
-            Start::Relative => {
-                let standing = if way.contains('/') { Standing::Project } else { Standing::Name };
-                self.trie.add(self.project, way, leaf(standing));
-                self.trie.add(self.anywhere, way, leaf(standing));
+            PlaceStart::Relative => {
+                let evidence = if way.contains('/') { PlaceEvidence::Project } else { PlaceEvidence::Name };
+                self.trie.add(self.project, way, leaf(evidence));
+                self.trie.add(self.anywhere, way, leaf(evidence));
                 return;
             }
-            Start::Home => {
-                self.trie.add(self.anywhere, way, leaf(Standing::Home));
+            PlaceStart::Home => {
+                self.trie.add(self.anywhere, way, leaf(PlaceEvidence::Home));
                 "~"
             }
-            Start::Variable { otherwise, .. } => {
-                if let (Start::Home, above) = machine::start(otherwise) {
-                    self.trie.add(self.anywhere, &format!("{above}{way}"), leaf(Standing::Home));
+            PlaceStart::Variable { otherwise, .. } => {
+                if let (PlaceStart::Home, above) = machine::start(otherwise) {
+                    self.trie.add(self.anywhere, &format!("{above}{way}"), leaf(PlaceEvidence::Home));
                 }
-                self.trie.add(self.anywhere, way, leaf(Standing::Like));
+                self.trie.add(self.anywhere, way, leaf(PlaceEvidence::Like));
                 home.get(..home.len() - way.len()).unwrap_or_default()
             }
-            Start::Data => "{data}",
+            PlaceStart::Data => "{data}",
         };
-        // A home folder that is walked whole needs no walk of its own, unless a variable says something else.
+        // A home folder that is walked whole needs no separate walk, unless a variable points elsewhere.
         let home = places.machine.home.as_ref().filter(|home| places.folders.contains(home));
         let walked = home.and_then(|home| Machine::rooted(home.clone()).resolve(base));
         for folder in places.machine.resolve_all(base).into_iter().filter(|folder| Some(folder) != walked.as_ref()) {
             let at = self.base(absolute(&folder));
-            self.trie.add(at, way, leaf(Standing::Home));
+            self.trie.add(at, way, leaf(PlaceEvidence::Home));
         }
     }
 
-    fn base(&mut self, folder: PathBuf) -> At {
+    fn base(&mut self, folder: PathBuf) -> TriePosition {
         if let Some((_, at)) = self.bases.iter().find(|(known, _)| *known == folder) {
             return *at;
         }
@@ -172,9 +171,9 @@ impl Map {
     }
 }
 
-/// A path from the root of the file system, so that it means the same to everybody.
+/// An absolute path.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // A step on the spot says nothing.
+    // A `.` component has no meaning.
     path.components().collect()
 }

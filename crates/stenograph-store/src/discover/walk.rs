@@ -1,4 +1,4 @@
-//! The walk: folders are listed once, files are looked at once, links are followed and never round in circles. It opens no file.
+//! The walk: lists each folder once, takes each file's stat once, follows links and never loops. It opens no file.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -8,19 +8,19 @@ use std::{fs, io};
 use stenograph::formats::FORMATS;
 
 use super::pattern::{Names, Pattern};
-use super::state::State;
-use super::trie::{At, Leaf, Map, absolute};
-use super::{FileId, Found, Machine, Named, Places, Stat};
+use super::state::WalkState;
+use super::trie::{HomeTrie, Leaf, TriePosition, absolute};
+use super::{FileId, FoundFile, Machine, PathHints, Places, Stat};
 use crate::recover;
 use crate::tail::Warning;
 
-/// How deep a folder is walked that is walked whole. Nobody keeps a transcript deeper, and a mount may lead in circles.
+/// The depth limit for folders that are walked whole. No transcript lies deeper, and a mount may loop.
 const DEPTH_MAX: usize = 48;
 
-/// How many warnings there are at most: one disk that fails must not fill the memory.
-const REMARKS_MAX: usize = 100;
+/// The maximum number of warnings: a failing disk must not exhaust memory.
+const WARNINGS_MAX: usize = 100;
 
-/// Folders that hold what others made and can make again: versions, packages, what was built, caches.
+/// Folders with derived content: version control, packages, build output, caches.
 const DERIVED: [&str; 20] = [
     ".git",
     ".hg",
@@ -44,30 +44,30 @@ const DERIVED: [&str; 20] = [
     ".Trash",
 ];
 
-/// A folder with a file of this name is a cache, by its own word.
+/// A folder with a file of this name declares itself a cache.
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 
-/// What the system makes up as one looks: there is no end to it.
+/// Virtual file systems, which have no end.
 #[cfg(unix)]
-const MADE_UP: [&str; 3] = ["/proc", "/sys", "/dev"];
+const VIRTUAL: [&str; 3] = ["/proc", "/sys", "/dev"];
 #[cfg(not(unix))]
-const MADE_UP: [&str; 0] = [];
+const VIRTUAL: [&str; 0] = [];
 
-/// The endings of compressed files, which stand after the one that says what is in them.
+/// The extensions of compressed files, which follow the extension of the content.
 const CONTAINERS: [&str; 2] = [".gz", ".zst"];
 
 /// Walks all places.
-pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Warning> {
-    let map = Map::of(places);
-    let mut walk = Walk {
+pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(FoundFile)) -> Vec<Warning> {
+    let map = HomeTrie::of(places);
+    let mut walk = Walker {
         map: &map,
         home: places.machine.home.as_deref().map(absolute),
         endings: endings(),
-        passed_over: places.passed_over.iter().filter_map(|path| folder_id(path)).collect(),
+        excluded: places.excluded.iter().filter_map(|path| folder_id(path)).collect(),
         files: HashSet::new(),
         folders: HashSet::new(),
         warnings: Vec::new(),
-        unsaid: 0,
+        suppressed: 0,
         ignored,
         each,
     };
@@ -83,37 +83,38 @@ pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut d
     walk.end()
 }
 
-/// What the place of one file says of it, wherever the homes of agents are: any folder may stand in for a home folder or a project.
-pub(super) fn place_of(path: &Path) -> Named {
-    static ANYWHERE: OnceLock<Map> = OnceLock::new();
-    let map = ANYWHERE.get_or_init(|| Map::of(&Places::of(Machine::rooted(PathBuf::new()))));
+/// What the path of one file suggests, wherever agents keep their homes: any folder may serve as a home folder or a project.
+pub(super) fn path_hints(path: &Path) -> PathHints {
+    static ANYWHERE: OnceLock<HomeTrie> = OnceLock::new();
+    let map = ANYWHERE.get_or_init(|| HomeTrie::of(&Places::of(Machine::rooted(PathBuf::new()))));
     let path = absolute(path);
     let (mut states, mut folder) = (Vec::new(), PathBuf::new());
-    let Some(name) = path.file_name() else { return Named::default() };
+    let Some(name) = path.file_name() else { return PathHints::default() };
     for step in path.parent().into_iter().flat_map(Path::components) {
         let within: Arc<Path> = Arc::from(folder.as_path());
         if let Component::Normal(step) = step {
             states = next(map, &within, &step.to_string_lossy(), &states);
         }
         folder.push(step);
-        states.push(State::new(map.anywhere, &Arc::from(folder.as_path())));
+        states.push(WalkState::new(map.anywhere, &Arc::from(folder.as_path())));
     }
-    fitting(map, &Arc::from(folder.as_path()), bare(&name.to_string_lossy()), &states).unwrap_or_default()
+    best_hints(map, &Arc::from(folder.as_path()), without_compression(&name.to_string_lossy()), &states)
+        .unwrap_or_default()
 }
 
-/// The name of a file without the ending that says how it is compressed.
-fn bare(name: &str) -> &str {
+/// A file name without the extension of its compression.
+fn without_compression(name: &str) -> &str {
     CONTAINERS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
-/// What the best home says that a file of this name in this folder fits.
-fn fitting(map: &Map, folder: &Arc<Path>, name: &str, states: &[State]) -> Option<Named> {
-    let mut best: Option<(Leaf, &State, &Pattern, Names<'_>)> = None;
+/// What the best home suggests that a file of this name in this folder matches.
+fn best_hints(map: &HomeTrie, folder: &Arc<Path>, name: &str, states: &[WalkState]) -> Option<PathHints> {
+    let mut best: Option<(Leaf, &WalkState, &Pattern, Names<'_>)> = None;
     for state in states {
         for (pattern, to) in map.trie.steps(state.at) {
             let Some(leaf) = map.trie.leaf(*to) else { continue };
             let better = best.as_ref().is_none_or(|(known, ..)| leaf.rank() < known.rank());
-            if better && let Some(names) = pattern.fits(name) {
+            if better && let Some(names) = pattern.matches(name) {
                 best = Some((leaf, state, pattern, names));
             }
         }
@@ -122,12 +123,12 @@ fn fitting(map: &Map, folder: &Arc<Path>, name: &str, states: &[State]) -> Optio
     Some(state.named(leaf, pattern.literal().is_none().then_some(folder), names))
 }
 
-/// Where a name leads from here.
-fn next(map: &Map, folder: &Arc<Path>, name: &str, states: &[State]) -> Vec<State> {
+/// The positions that a name leads to.
+fn next(map: &HomeTrie, folder: &Arc<Path>, name: &str, states: &[WalkState]) -> Vec<WalkState> {
     let mut next = Vec::new();
     for state in states {
         for (pattern, to) in map.trie.steps(state.at) {
-            if let Some(names) = pattern.fits(name) {
+            if let Some(names) = pattern.matches(name) {
                 let within = pattern.literal().is_none().then_some(folder);
                 next.push(state.step(*to, within, names));
             }
@@ -136,124 +137,124 @@ fn next(map: &Map, folder: &Arc<Path>, name: &str, states: &[State]) -> Vec<Stat
     next
 }
 
-/// The endings that a source may have.
+/// The extensions that a source may have.
 fn endings() -> Vec<String> {
     let last = |ending: &str| ending.rsplit('.').next().unwrap_or_default().to_owned();
     let mut endings: Vec<String> = FORMATS.iter().map(|format| last(format.info().extension)).collect();
-    endings.push(recover::ENDING.to_owned());
+    endings.push(recover::JOURNAL_EXTENSION.to_owned());
     endings.sort();
     endings.dedup();
     endings
 }
 
-struct Walk<'w> {
-    map: &'w Map,
+struct Walker<'w> {
+    map: &'w HomeTrie,
     home: Option<PathBuf>,
     endings: Vec<String>,
-    passed_over: Vec<FileId>,
+    excluded: Vec<FileId>,
     files: HashSet<FileId>,
     folders: HashSet<FileId>,
     warnings: Vec<Warning>,
-    unsaid: usize,
+    suppressed: usize,
     ignored: &'w mut dyn FnMut(&Path),
-    each: &'w mut dyn FnMut(Found),
+    each: &'w mut dyn FnMut(FoundFile),
 }
 
-/// How much of a folder is of interest.
+/// How much of a folder to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// What fits a home.
+enum WalkReach {
+    /// What matches a home.
     Homes,
-    /// Everything, so many folders deep.
+    /// Everything, this many folders deep.
     Whole(usize),
 }
 
-/// A folder that is looked into.
+/// A folder being listed.
 struct Folder {
     path: Arc<Path>,
-    /// Which one it is, where somebody asked.
+    /// Its identity, if it was needed.
     id: Option<FileId>,
 }
 
 /// An entry of a folder.
-struct Entry {
+struct FolderEntry {
     name: String,
-    kind: Kind,
+    kind: EntryKind,
     listed: fs::DirEntry,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     Folder,
     File,
     Link,
 }
 
-impl Walk<'_> {
-    /// Walks what fits the homes at a place.
-    fn homes(&mut self, folder: &Path, at: At) {
+impl Walker<'_> {
+    /// Walks what matches the homes at a position.
+    fn homes(&mut self, folder: &Path, at: TriePosition) {
         let start: Arc<Path> = Arc::from(folder);
-        self.folder(folder, &[State::new(at, &start)], Reach::Homes);
+        self.folder(folder, &[WalkState::new(at, &start)], WalkReach::Homes);
     }
 
     /// Walks a folder whole.
     fn whole(&mut self, folder: &Path) {
         match fs::metadata(folder) {
-            Ok(metadata) if metadata.is_file() => self.file(folder, &metadata, Named::default()),
-            Ok(_) => self.folder(folder, &[], Reach::Whole(0)),
-            // A place that somebody named is expected to be there.
+            Ok(metadata) if metadata.is_file() => self.file(folder, &metadata, PathHints::default()),
+            Ok(_) => self.folder(folder, &[], WalkReach::Whole(0)),
+            // A place that the user named should exist.
             Err(error) => self.warning(folder, &unreadable(&error)),
         }
     }
 
-    fn folder(&mut self, path: &Path, states: &[State], reach: Reach) {
+    fn folder(&mut self, path: &Path, states: &[WalkState], reach: WalkReach) {
         let (id, mut reach) = self.within_bounds(path, reach);
-        if reach == Reach::Homes && states.iter().all(|state| self.map.trie.is_known(state.at)) {
-            self.step_on(path, states);
+        if reach == WalkReach::Homes && states.iter().all(|state| self.map.trie.is_literal(state.at)) {
+            self.walk_literal(path, states);
             return;
         }
         let entries = match list(path) {
             Ok(entries) => entries,
             Err(error) => {
-                self.vanished(path, &error);
+                self.warn_unless_missing(path, &error);
                 return;
             }
         };
         if entries.iter().any(|entry| entry.name == CACHE_TAG) {
-            reach = Reach::Homes;
+            reach = WalkReach::Homes;
         }
         let folder = Folder { path: Arc::from(path), id };
         let mut states = states.to_vec();
-        if matches!(reach, Reach::Whole(_)) {
-            states.push(State::new(self.map.anywhere, &folder.path));
+        if matches!(reach, WalkReach::Whole(_)) {
+            states.push(WalkState::new(self.map.anywhere, &folder.path));
         }
-        // Homes come first: what is found there by another name, too, is found by the one that says more.
-        let is_home = |entry: &&Entry| {
-            reach != Reach::Homes
-                && entry.kind != Kind::File
-                && states.iter().any(|state| self.map.trie.leads_on(state.at, &entry.name))
+        // Homes come first: a file with several names is found by the most specific one.
+        let is_home = |entry: &&FolderEntry| {
+            reach != WalkReach::Homes
+                && entry.kind != EntryKind::File
+                && states.iter().any(|state| self.map.trie.continues(state.at, &entry.name))
         };
-        let (homes, others): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(is_home);
+        let (homes, others): (Vec<&FolderEntry>, Vec<&FolderEntry>) = entries.iter().partition(is_home);
         for entry in homes.into_iter().chain(others) {
             self.entry(&folder, entry, &states, reach);
         }
     }
 
-    /// A folder is walked whole once, and not too deep.
-    fn within_bounds(&mut self, path: &Path, reach: Reach) -> (Option<FileId>, Reach) {
-        let Reach::Whole(depth) = reach else { return (None, reach) };
+    /// Ensures that a folder is walked whole only once, and not too deep.
+    fn within_bounds(&mut self, path: &Path, reach: WalkReach) -> (Option<FileId>, WalkReach) {
+        let WalkReach::Whole(depth) = reach else { return (None, reach) };
         if depth > DEPTH_MAX {
             self.warning(path, "lies too deep, and is not looked into");
-            return (None, Reach::Homes);
+            return (None, WalkReach::Homes);
         }
         let Some(id) = folder_id(path) else { return (None, reach) };
-        let skipped = self.passed_over.contains(&id) || MADE_UP.iter().any(|made_up| path == Path::new(made_up));
-        let reach = if skipped || !self.folders.insert(id) { Reach::Homes } else { reach };
+        let skipped = self.excluded.contains(&id) || VIRTUAL.iter().any(|made_up| path == Path::new(made_up));
+        let reach = if skipped || !self.folders.insert(id) { WalkReach::Homes } else { reach };
         (Some(id), reach)
     }
 
-    /// Goes on without looking where all names are known.
-    fn step_on(&mut self, folder: &Path, states: &[State]) {
+    /// Continues without listing the folder if all names are literal.
+    fn walk_literal(&mut self, folder: &Path, states: &[WalkState]) {
         let mut names: Vec<&str> = Vec::new();
         for state in states {
             names.extend(self.map.trie.steps(state.at).iter().filter_map(|(pattern, _)| pattern.literal()));
@@ -263,45 +264,45 @@ impl Walk<'_> {
         let within: Arc<Path> = Arc::from(folder);
         for name in names {
             let next = next(self.map, &within, name, states);
-            self.folder(&folder.join(name), &next, Reach::Homes);
+            self.folder(&folder.join(name), &next, WalkReach::Homes);
         }
     }
 
-    fn entry(&mut self, folder: &Folder, entry: &Entry, states: &[State], reach: Reach) {
+    fn entry(&mut self, folder: &Folder, entry: &FolderEntry, states: &[WalkState], reach: WalkReach) {
         match entry.kind {
-            Kind::Folder => self.subfolder(folder, entry, states, reach),
-            Kind::File => {
+            EntryKind::Folder => self.subfolder(folder, entry, states, reach),
+            EntryKind::File => {
                 if folder.id.is_some_and(|id| self.is_known(id, &entry.listed)) {
                     return;
                 }
-                let Some(named) = self.named(folder, &entry.name, states, reach) else {
-                    if reach != Reach::Homes {
+                let Some(hints) = self.named(folder, &entry.name, states, reach) else {
+                    if reach != WalkReach::Homes {
                         (self.ignored)(&entry.listed.path());
                     }
                     return;
                 };
                 match entry.listed.metadata() {
-                    Ok(metadata) => self.file(&entry.listed.path(), &metadata, named),
-                    Err(error) => self.vanished(&entry.listed.path(), &error),
+                    Ok(metadata) => self.file(&entry.listed.path(), &metadata, hints),
+                    Err(error) => self.warn_unless_missing(&entry.listed.path(), &error),
                 }
             }
-            Kind::Link => {
+            EntryKind::Link => {
                 let path = entry.listed.path();
-                // A link that leads nowhere is nothing.
+                // A dangling link counts as missing.
                 let Ok(metadata) = fs::metadata(&path) else { return };
                 if metadata.is_dir() {
-                    let reach = if is_above(&path) { Reach::Homes } else { reach };
+                    let reach = if is_above(&path) { WalkReach::Homes } else { reach };
                     self.subfolder(folder, entry, states, reach);
                 } else if metadata.is_file()
-                    && let Some(named) = self.named(folder, &entry.name, states, reach)
+                    && let Some(hints) = self.named(folder, &entry.name, states, reach)
                 {
-                    self.file(&path, &metadata, named);
+                    self.file(&path, &metadata, hints);
                 }
             }
         }
     }
 
-    /// Whether a file was found before: the list of a folder names the inode, too, so that nobody has to ask again.
+    /// Whether a file was found before. The folder's listing includes the inode, which saves a stat.
     fn is_known(&self, folder: FileId, listed: &fs::DirEntry) -> bool {
         #[cfg(unix)]
         {
@@ -315,56 +316,56 @@ impl Walk<'_> {
         }
     }
 
-    fn subfolder(&mut self, folder: &Folder, entry: &Entry, states: &[State], reach: Reach) {
+    fn subfolder(&mut self, folder: &Folder, entry: &FolderEntry, states: &[WalkState], reach: WalkReach) {
         let mut next = next(self.map, &folder.path, &entry.name, states);
         next.retain(|state| !self.map.trie.steps(state.at).is_empty());
         let reach = match reach {
-            Reach::Whole(depth) if !DERIVED.contains(&entry.name.as_str()) => Reach::Whole(depth + 1),
-            Reach::Whole(_) | Reach::Homes => Reach::Homes,
+            WalkReach::Whole(depth) if !DERIVED.contains(&entry.name.as_str()) => WalkReach::Whole(depth + 1),
+            WalkReach::Whole(_) | WalkReach::Homes => WalkReach::Homes,
         };
-        if reach != Reach::Homes || !next.is_empty() {
+        if reach != WalkReach::Homes || !next.is_empty() {
             self.folder(&entry.listed.path(), &next, reach);
         }
     }
 
-    /// What a file is by its place, or `None` when it is of no interest.
-    fn named(&self, folder: &Folder, name: &str, states: &[State], reach: Reach) -> Option<Named> {
-        let bare = bare(name);
-        if let Some(mut named) = fitting(self.map, &folder.path, bare, states) {
-            // The home folder is nobody's project.
-            named.folder = named.folder.filter(|folder| Some(folder.as_ref()) != self.home.as_deref());
-            return Some(named);
+    /// What a file is by its path, or `None` if it is irrelevant.
+    fn named(&self, folder: &Folder, name: &str, states: &[WalkState], reach: WalkReach) -> Option<PathHints> {
+        let without_compression = without_compression(name);
+        if let Some(mut hints) = best_hints(self.map, &folder.path, without_compression, states) {
+            // The home folder is not a project.
+            hints.folder = hints.folder.filter(|folder| Some(folder.as_ref()) != self.home.as_deref());
+            return Some(hints);
         }
-        let ending = bare.rsplit_once('.')?.1;
+        let ending = without_compression.rsplit_once('.')?.1;
         let known = self.endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
-        (known && reach != Reach::Homes).then(Named::default)
+        (known && reach != WalkReach::Homes).then(PathHints::default)
     }
 
-    fn file(&mut self, path: &Path, metadata: &fs::Metadata, named: Named) {
+    fn file(&mut self, path: &Path, metadata: &fs::Metadata, hints: PathHints) {
         let stat = Stat::of_metadata(path, metadata);
         if self.files.insert(stat.id) {
-            (self.each)(Found { path: path.to_owned(), stat, named });
+            (self.each)(FoundFile { path: path.to_owned(), stat, hints });
         }
     }
 
-    /// What cannot be looked at is remarked, unless it is not there: nobody has every agent, and files come and go.
-    fn vanished(&mut self, path: &Path, error: &io::Error) {
+    /// Adds a warning about an inaccessible path, unless it is missing: not every agent is installed, and files come and go.
+    fn warn_unless_missing(&mut self, path: &Path, error: &io::Error) {
         if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
             self.warning(path, &unreadable(error));
         }
     }
 
     fn warning(&mut self, path: &Path, text: &str) {
-        if self.warnings.len() < REMARKS_MAX {
+        if self.warnings.len() < WARNINGS_MAX {
             self.warnings.push(Warning::new(path, text));
         } else {
-            self.unsaid += 1;
+            self.suppressed += 1;
         }
     }
 
     fn end(mut self) -> Vec<Warning> {
-        if let (Some(last), 1..) = (self.warnings.last().map(|warning| warning.path.clone()), self.unsaid) {
-            self.warnings.push(Warning::new(&last, format!("and {} more could not be looked into", self.unsaid)));
+        if let (Some(last), 1..) = (self.warnings.last().map(|warning| warning.path.clone()), self.suppressed) {
+            self.warnings.push(Warning::new(&last, format!("and {} more could not be looked into", self.suppressed)));
         }
         self.warnings
     }
@@ -378,23 +379,22 @@ fn unreadable(error: &io::Error) -> String {
     }
 }
 
-/// What is in a folder, by name. The system says without being asked again what is a folder, a file or a link; all else is of
-/// no interest.
-fn list(folder: &Path) -> io::Result<Vec<Entry>> {
-    let mut entries: Vec<Entry> = Vec::new();
+/// The entries of a folder, by name. The listing tells folders, files and links apart; everything else is skipped.
+fn list(folder: &Path) -> io::Result<Vec<FolderEntry>> {
+    let mut entries: Vec<FolderEntry> = Vec::new();
     for listed in fs::read_dir(folder)? {
-        // What fails in the middle of a list ends it; what was listed counts.
+        // An error in the middle ends the listing; the entries so far count.
         let Ok(listed) = listed else { break };
         let Ok(kind) = listed.file_type() else { continue };
         let kind = match (kind.is_dir(), kind.is_file(), kind.is_symlink()) {
-            (true, _, _) => Kind::Folder,
-            (_, true, _) => Kind::File,
-            (_, _, true) => Kind::Link,
+            (true, _, _) => EntryKind::Folder,
+            (_, true, _) => EntryKind::File,
+            (_, _, true) => EntryKind::Link,
             _ => continue,
         };
         let name = listed.file_name();
         let name = name.into_string().unwrap_or_else(|name| name.to_string_lossy().into_owned());
-        entries.push(Entry { name, kind, listed });
+        entries.push(FolderEntry { name, kind, listed });
     }
     entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     Ok(entries)
@@ -405,13 +405,13 @@ fn folder_id(folder: &Path) -> Option<FileId> {
     return fs::metadata(folder).ok().map(|metadata| FileId::of(folder, &metadata));
     #[cfg(not(unix))]
     {
-        // Without inodes only the real path tells one folder from another.
+        // Without inodes only the real path identifies a folder.
         let real = fs::canonicalize(folder).ok()?;
         fs::metadata(&real).ok().map(|metadata| FileId::of(&real, &metadata))
     }
 }
 
-/// Whether a link leads to a folder that it stands in: all of that is walked already, or was not asked for.
+/// Whether a link leads to a folder above it, which is already being walked, or was not asked for.
 fn is_above(link: &Path) -> bool {
     let (real, here) = (fs::canonicalize(link), link.parent().map(fs::canonicalize));
     matches!((real, here), (Ok(real), Some(Ok(here))) if here.starts_with(&real))

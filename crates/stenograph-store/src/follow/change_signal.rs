@@ -1,5 +1,5 @@
-//! Wakes a thread when the system reports that a file may have changed. The report is only a hint that saves waiting: the thread still looks
-//! at its files now and then, because some file systems report nothing and the system limits the number of watchers.
+//! Wakes a thread when the operating system reports that a file may have changed. The report only saves waiting: the thread
+//! still checks its files regularly, because some file systems report nothing and the system limits the number of watchers.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-/// How long to wait at most between two looks.
+/// The longest wait between two looks.
 pub const SWEEP: Duration = Duration::from_millis(500);
 
 /// Wakes a waiting thread when something may have changed.
 pub struct ChangeSignal {
     changes: Receiver<()>,
-    /// Keeps the channel open, so that waiting ends by the clock where no watcher exists.
+    /// Keeps the channel open, so that a wait without a watcher ends by timeout.
     _sender: SyncSender<()>,
     _watcher: Option<RecommendedWatcher>,
 }
 
-/// Why waiting ended.
+/// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// Something may have changed.
@@ -36,19 +36,19 @@ impl std::fmt::Debug for ChangeSignal {
 }
 
 impl ChangeSignal {
-    /// Watches these files. It watches their folders, so that it notices a file that takes another's name.
+    /// Watches these files by watching their folders, so that it notices a file that takes another's name.
     pub fn over(paths: &[PathBuf]) -> ChangeSignal {
         let (sender, changes) = sync_channel(1);
         let names: HashSet<OsString> = paths.iter().filter_map(|path| path.file_name().map(Into::into)).collect();
         let report = sender.clone();
         let heard = move |event: notify::Result<notify::Event>| {
-            // That somebody reads a file changes nothing; most often it is whoever follows it.
+            // Read access changes nothing; most often the follower itself reads.
             let is_ours = event.is_ok_and(|event| {
                 let named = |path: &PathBuf| path.file_name().is_some_and(|name| names.contains(name));
                 !matches!(event.kind, EventKind::Access(_)) && event.paths.iter().any(named)
             });
             if is_ours {
-                // One report is enough: whoever waits looks at all files.
+                // One pending report is enough: the waiting thread checks all files.
                 let _ = report.try_send(());
             }
         };
@@ -62,7 +62,7 @@ impl ChangeSignal {
         ChangeSignal { changes, _sender: sender, _watcher: watcher }
     }
 
-    /// Waits for a change, but no longer than this.
+    /// Waits for a change, at most this long.
     pub fn wait(&self, most: Duration) -> Wake {
         match self.changes.recv_timeout(most) {
             Ok(()) => Wake::Yes,

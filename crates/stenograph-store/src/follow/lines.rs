@@ -1,5 +1,4 @@
-//! A plain file of lines, read from its end and on. Bytes before the lines that are wanted are not read, which is why what stands there
-//! has no line numbers.
+//! A plain file of lines, read from its end. The bytes before the wanted lines are not read, so the lines have no numbers.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,18 +11,18 @@ use stenograph::json;
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 
-use super::{LastLine, Listener, Looked, Rings, Turn, missing};
+use super::{FileChange, LastLine, Listener, LookResult, RingSink, missing};
 use crate::error::{Error, Problem};
 use crate::fingerprint::FingerprintBuilder;
 use crate::identity::Identity;
 
-/// How far back is looked at first: the last dozen records of most files.
+/// The first distance from the end: the last dozen records of most files.
 const WINDOW_SIZE: u64 = 64 << 10;
 
-/// How much further each time there was not enough.
+/// The factor by which the distance grows if that was not enough.
 const WINDOW_GROWTH: u64 = 4;
 
-/// How far back is looked at most, for all events and for each: one line of many gigabytes, or a file with a hole, is not worth more.
+/// The largest distance, in total and per event: a line of many gigabytes, or a sparse file, is not worth more.
 const WINDOW_SIZE_MAX: u64 = 64 << 20;
 const WINDOW_EVENT_SIZE: u64 = 64 << 10;
 
@@ -34,25 +33,25 @@ const HEAD_SIZE: usize = 4 << 10;
 pub(super) struct Lines {
     pub format: &'static dyn Format,
     pub consumed: u64,
-    /// The first bytes: enough to tell lines from a document, and what is compressed from what is not.
+    /// The first bytes: enough to tell lines from a document, and compressed from plain data.
     pub head: Vec<u8>,
     path: PathBuf,
     file: File,
     identity: Option<Identity>,
     reading: Reading,
-    /// The offset after the last byte that was read, and the line that is.
+    /// The offset after the last byte read, and its line number.
     at: Span,
-    /// Whether the line under way began before what was read: then there is nothing to be made of it.
+    /// Whether the current line began before the bytes read; it is then skipped.
     within: bool,
     fingerprint: FingerprintBuilder,
-    /// How the file looked at the last look.
+    /// The file's size and time at the last look.
     seen: Option<(u64, Option<SystemTime>)>,
-    /// Whether the file was found too short at the last look. Some write a file anew under its name at every message: for a moment it
-    /// is short, and then it goes on where it was.
+    /// Whether the file was too short at the last look. Some agents rewrite a file in place with every message: it is short for
+    /// a moment, and then continues where it was.
     short: bool,
     gone: bool,
-    /// Up to where half a last line was looked at and found not to be whole.
-    tried: u64,
+    /// The offset up to which an incomplete last line was checked.
+    checked_to: u64,
 }
 
 impl std::fmt::Debug for Lines {
@@ -87,11 +86,11 @@ impl Lines {
             seen: None,
             short: false,
             gone: false,
-            tried: 0,
+            checked_to: 0,
         })
     }
 
-    /// The file, to be read in another way.
+    /// The file, for another read strategy.
     pub fn into_file(self) -> File {
         self.file
     }
@@ -100,14 +99,14 @@ impl Lines {
         Error::at(&self.path, Problem::Unreadable, error)
     }
 
-    /// Reads everything, and is at its end then.
+    /// Reads everything up to the end.
     pub fn all(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
         self.drain(listener)?;
         Ok(())
     }
 
-    /// The last events there are now: looks further and further back until there are enough.
-    pub fn last(&mut self, ring: &mut dyn Rings, last_line: LastLine) -> Result<(), Error> {
+    /// Collects the last events: goes further and further back until there are enough.
+    pub fn last(&mut self, ring: &mut dyn RingSink, last_line: LastLine) -> Result<(), Error> {
         let length = self.file.metadata().map_err(|error| self.unreadable(error))?.len();
         let most = u64::try_from(ring.most()).unwrap_or(u64::MAX);
         let window_max = WINDOW_SIZE_MAX.saturating_add(most.saturating_mul(WINDOW_EVENT_SIZE));
@@ -129,36 +128,36 @@ impl Lines {
         self.fingerprint =
             FingerprintBuilder::at(&self.file, self.at.offset).map_err(|error| self.unreadable(error))?;
         self.consumed += self.fingerprint.size();
-        if last_line == LastLine::Given {
+        if last_line == LastLine::Include {
             self.end(ring);
         }
         Ok(())
     }
 
-    /// Begins to read here: at the first line that begins after it.
+    /// Starts reading at the first line that begins after this offset.
     fn begin(&mut self, offset: u64) {
         self.within = offset > 0;
         self.at = if offset == 0 { START } else { Span { offset, length: 0, line: Span::LINE_UNKNOWN } };
-        self.reading = self.begun();
+        self.reading = self.new_reading();
     }
 
-    /// A new reading from here on.
-    fn begun(&self) -> Reading {
+    /// A new reading from the current position.
+    fn new_reading(&self) -> Reading {
         match self.at.offset {
-            // The mark of the byte order is none in the middle.
+            // A byte order mark has no meaning in the middle of a file.
             0 => Reading::new(self.format, Want::All),
             _ => Reading::from_line(self.format, Want::All, self.at),
         }
     }
 
-    /// Ends the line under way, whole or not, and goes on after it.
+    /// Ends the current line, complete or not, and continues after it.
     fn end(&mut self, sink: &mut (impl Sink + ?Sized)) {
-        let next = self.begun();
+        let next = self.new_reading();
         let reading = std::mem::replace(&mut self.reading, next);
         reading.end(&mut &mut *sink);
     }
 
-    /// Reads up to this offset, or to the end. Gives how many bytes there were.
+    /// Reads up to this offset or to the end. Returns how many bytes there were.
     fn read_to(&mut self, end: u64, sink: &mut (impl Sink + ?Sized)) -> io::Result<u64> {
         let mut buffer = vec![0; CHUNK_SIZE];
         let from = self.at.offset;
@@ -183,7 +182,7 @@ impl Lines {
             self.within = skipped == chunk.len() && !chunk.ends_with(b"\n");
             self.at.offset += skipped as u64;
             rest = chunk.get(skipped..).unwrap_or_default();
-            self.reading = self.begun();
+            self.reading = self.new_reading();
         }
         self.reading.feed(rest, &mut &mut *sink);
         self.at.offset += rest.len() as u64;
@@ -192,44 +191,44 @@ impl Lines {
         }
     }
 
-    /// Looks once, and gives what came since.
-    pub fn look(&mut self, listener: &mut dyn Listener) -> Result<Looked, Error> {
+    /// Looks once and gives the new events.
+    pub fn look(&mut self, listener: &mut dyn Listener) -> Result<LookResult, Error> {
         let metadata = match fs::metadata(&self.path) {
             Ok(metadata) => metadata,
             Err(error) => {
-                // Whoever took the name away may still write to the file.
+                // The process that renamed the file may still write to it.
                 self.drain(listener)?;
                 missing(&self.path, error, &mut self.gone, listener)?;
-                return Ok(Looked::Same);
+                return Ok(LookResult::Same);
             }
         };
         let identity = Identity::of_metadata(&metadata);
         if self.gone || identity != self.identity {
-            return self.succeed(listener);
+            return self.switch_to_new_file(listener);
         }
         if metadata.len() < self.at.offset {
             return match std::mem::replace(&mut self.short, true) {
-                true => self.anew(Turn::Truncated),
-                false => Ok(Looked::Same),
+                true => self.restart(FileChange::Truncated),
+                false => Ok(LookResult::Same),
             };
         }
         let seen = Some((metadata.len(), metadata.modified().ok()));
         if seen != self.seen && !self.is_same_file()? {
-            return self.anew(if self.short { Turn::Truncated } else { Turn::Rewritten });
+            return self.restart(if self.short { FileChange::Truncated } else { FileChange::Rewritten });
         }
         (self.seen, self.short) = (seen, false);
         if self.drain(listener)? == 0 {
-            self.settle(listener)?;
+            self.give_unterminated_line(listener)?;
         }
-        Ok(Looked::Same)
+        Ok(LookResult::Same)
     }
 
-    /// The same file is read from its beginning again.
-    fn anew(&self, turn: Turn) -> Result<Looked, Error> {
-        Ok(Looked::Anew(turn, Some(self.same_file()?)))
+    /// Restarts with the same file.
+    fn restart(&self, file_change: FileChange) -> Result<LookResult, Error> {
+        Ok(LookResult::Restart(file_change, Some(self.same_file()?)))
     }
 
-    /// The file that is read, whatever has its name now.
+    /// The file being read, even if another one has its name now.
     pub fn same_file(&self) -> Result<File, Error> {
         self.file.try_clone().map_err(|error| self.unreadable(error))
     }
@@ -240,42 +239,42 @@ impl Lines {
         self.fingerprint.build().is_on(&self.file).map_err(|error| self.unreadable(error))
     }
 
-    /// Another file has the name now. When it has all that was read of the old one, somebody wrote it anew and put it in its place.
-    fn succeed(&mut self, listener: &mut dyn Listener) -> Result<Looked, Error> {
+    /// Another file has the name now. If it contains everything that was read of the old one, it is a rewritten version of it.
+    fn switch_to_new_file(&mut self, listener: &mut dyn Listener) -> Result<LookResult, Error> {
         self.drain(listener)?;
         let file = match File::open(&self.path) {
             Ok(file) => file,
-            // It went away again: the next look finds out.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Looked::Same),
+            // It disappeared again: the next look handles it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LookResult::Same),
             Err(error) => return Err(self.unreadable(error)),
         };
         if self.fingerprint.build().is_on(&file).map_err(|error| self.unreadable(error))? && self.at.offset > 0 {
-            // Of the file that was opened: since it was noticed, yet another one may have taken the name.
+            // The identity of the opened file: yet another one may have taken the name meanwhile.
             let metadata = file.metadata().map_err(|error| self.unreadable(error))?;
             (self.identity, self.gone, self.short) = (Identity::of_metadata(&metadata), false, false);
             self.seen = Some((metadata.len(), metadata.modified().ok()));
             self.file = file;
             self.drain(listener)?;
-            return Ok(Looked::Same);
+            return Ok(LookResult::Same);
         }
-        // Nobody writes the rest of its last line any more.
+        // The rest of its last line will never be written.
         self.end(listener);
-        Ok(Looked::Anew(Turn::Rotated, Some(file)))
+        Ok(LookResult::Restart(FileChange::Rotated, Some(file)))
     }
 
-    /// Reads what came since, and gives how much it was.
+    /// Reads the new bytes. Returns how many there were.
     fn drain(&mut self, listener: &mut dyn Listener) -> Result<u64, Error> {
         self.read_to(u64::MAX, listener).map_err(|error| self.unreadable(error))
     }
 
-    /// Gives a last line without a newline that is whole all the same, once nothing follows it: some systems write none at the end.
-    fn settle(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
+    /// Gives a complete last line without a newline once no bytes follow it: some agents write no final newline.
+    fn give_unterminated_line(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
         let settled = self.reading.settled();
         let length = usize::try_from(self.at.offset.saturating_sub(settled)).unwrap_or(usize::MAX);
-        if self.within || length == 0 || length > RECORD_SIZE_MAX || self.tried == self.at.offset {
+        if self.within || length == 0 || length > RECORD_SIZE_MAX || self.checked_to == self.at.offset {
             return Ok(());
         }
-        self.tried = self.at.offset;
+        self.checked_to = self.at.offset;
         let mut rest = vec![0; length];
         let found = read_at(&self.file, settled, &mut rest).map_err(|error| self.unreadable(error))?;
         self.consumed += found as u64;

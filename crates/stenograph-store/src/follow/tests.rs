@@ -1,4 +1,4 @@
-//! Files that grow, shrink, are renamed and written anew while they are followed.
+//! Files that grow, shrink, are renamed and rewritten while they are followed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// What was heard, in a word each.
+/// What the listener received, one word each.
 #[derive(Default)]
 struct Heard(Vec<String>);
 
@@ -26,13 +26,13 @@ impl Sink for Heard {
 }
 
 impl Listener for Heard {
-    fn turn(&mut self, turn: Turn) {
-        self.0.push(format!("{turn:?}"));
+    fn file_change(&mut self, change: FileChange) {
+        self.0.push(format!("{change:?}"));
     }
 }
 
 impl Heard {
-    /// What came since it was asked last.
+    /// The words since the last call.
     fn news(&mut self) -> Vec<String> {
         std::mem::take(&mut self.0)
     }
@@ -75,16 +75,16 @@ impl Place {
         self.path.with_extension("jsonl.1")
     }
 
-    /// Follows it from its last event on.
+    /// Follows it from its last event.
     fn follow(&self) -> Follow {
         let mut follow = Follow::open(&self.path, Some(native())).unwrap();
-        follow.last(1, LastLine::Held, &mut |_| Some(())).unwrap();
+        follow.last(1, LastLine::HoldBack, &mut |_| Some(())).unwrap();
         follow
     }
 }
 
 fn last(follow: &mut Follow, most: usize, last_line: LastLine) -> Vec<String> {
-    follow.last(most, last_line, &mut |event| Some(word(event))).unwrap().kept.into()
+    follow.last(most, last_line, &mut |event| Some(word(event))).unwrap().events.into()
 }
 
 fn look(follow: &mut Follow, heard: &mut Heard) -> Vec<String> {
@@ -98,12 +98,12 @@ fn the_end_of_a_huge_file_costs_what_that_of_a_small_one_costs() {
     let costs = [0_u64, 100 << 30].map(|hole| {
         let place = Place::with(line("first"));
         let mut file = OpenOptions::new().write(true).open(&place.path).unwrap();
-        // A hole takes no room on the disk, and reading through it would take minutes.
+        // A hole takes no disk space, and reading through it would take minutes.
         file.seek(SeekFrom::Start(hole.max(line("first").len() as u64))).unwrap();
         file.write_all(b"\n").unwrap();
         file.write_all(many.concat().as_bytes()).unwrap();
         let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-        assert_eq!(last(&mut follow, 3, LastLine::Held), ["39997", "39998", "39999"]);
+        assert_eq!(last(&mut follow, 3, LastLine::HoldBack), ["39997", "39998", "39999"]);
         follow.consumed()
     });
     assert_eq!(costs[0], costs[1]);
@@ -115,7 +115,7 @@ fn more_events_cost_more_and_a_line_that_never_ends_is_given_up() {
     let many: String = (0..40_000).map(|number| line(&format!("{number}"))).collect();
     let place = Place::with(&many);
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-    let found = last(&mut follow, 5000, LastLine::Held);
+    let found = last(&mut follow, 5000, LastLine::HoldBack);
     assert_eq!((found.len(), found[0].as_str()), (5000, "35000"));
     assert!(follow.consumed() < many.len() as u64 && follow.consumed() > 72 << 10);
 
@@ -123,8 +123,8 @@ fn more_events_cost_more_and_a_line_that_never_ends_is_given_up() {
     let file = OpenOptions::new().write(true).open(&place.path).unwrap();
     file.set_len(1 << 30).unwrap();
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-    let found = follow.last(1, LastLine::Held, &mut |event| Some(word(event))).unwrap();
-    assert!(found.kept.is_empty() && found.gave_up.is_some_and(|length| length < 1 << 27));
+    let found = follow.last(1, LastLine::HoldBack, &mut |event| Some(word(event))).unwrap();
+    assert!(found.events.is_empty() && found.gave_up.is_some_and(|length| length < 1 << 27));
     assert!(follow.consumed() < 3 << 26);
 }
 
@@ -134,7 +134,7 @@ fn lines_have_numbers_only_where_they_were_counted() {
         let place = Place::with(text);
         let mut follow = Follow::open(&place.path, Some(native())).unwrap();
         let keep = &mut |event: &Event<'_>| event.at.map(|at| (at.line, at.offset));
-        follow.last(2, LastLine::Held, keep).unwrap().kept.into()
+        follow.last(2, LastLine::HoldBack, keep).unwrap().events.into()
     };
     let few = lines(&["a", "b", "c"]);
     let length = line("a").len() as u64;
@@ -153,15 +153,15 @@ fn every_window_gives_the_same_events_as_the_whole_file() {
     for most in [0, 1, 7, 100, 599, 600, 1000] {
         let mut follow = Follow::open(&place.path, Some(native())).unwrap();
         let expected = &texts[texts.len().saturating_sub(most)..];
-        assert_eq!(last(&mut follow, most, LastLine::Held), expected, "{most}");
+        assert_eq!(last(&mut follow, most, LastLine::HoldBack), expected, "{most}");
     }
 }
 
 #[test]
-fn what_is_written_is_given_and_half_a_line_when_it_is_whole() {
+fn new_lines_are_given_and_half_a_line_once_it_is_complete() {
     let place = Place::with(lines(&["a", "b"]));
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-    assert_eq!(last(&mut follow, 1, LastLine::Held), ["b"]);
+    assert_eq!(last(&mut follow, 1, LastLine::HoldBack), ["b"]);
     let mut heard = Heard::default();
     assert!(look(&mut follow, &mut heard).is_empty());
     place.append(&line("c"));
@@ -179,10 +179,10 @@ fn what_is_written_is_given_and_half_a_line_when_it_is_whole() {
 fn half_a_line_at_the_end_is_held_or_given_with_a_note() {
     let place = Place::with(format!("{}{}", line("a"), &line("b")[..20]));
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-    assert_eq!(last(&mut follow, 5, LastLine::Held), ["a"]);
+    assert_eq!(last(&mut follow, 5, LastLine::HoldBack), ["a"]);
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-    let found = follow.last(5, LastLine::Given, &mut |event| Some(word(event))).unwrap();
-    assert_eq!(found.kept.len(), 2);
+    let found = follow.last(5, LastLine::Include, &mut |event| Some(word(event))).unwrap();
+    assert_eq!(found.events.len(), 2);
     assert_eq!(found.torn.unwrap().at.offset, line("a").len() as u64);
 }
 
@@ -190,7 +190,7 @@ fn half_a_line_at_the_end_is_held_or_given_with_a_note() {
 fn a_last_line_without_a_newline_is_given_once_nothing_follows() {
     let place = Place::with(lines(&["a", "b"]).trim_end());
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-    assert_eq!(last(&mut follow, 5, LastLine::Held), ["a"]);
+    assert_eq!(last(&mut follow, 5, LastLine::HoldBack), ["a"]);
     let mut heard = Heard::default();
     assert_eq!(look(&mut follow, &mut heard), ["b"]);
     assert!(look(&mut follow, &mut heard).is_empty());
@@ -199,17 +199,17 @@ fn a_last_line_without_a_newline_is_given_once_nothing_follows() {
 }
 
 #[test]
-fn a_file_that_is_written_anew_at_every_message_goes_on() {
+fn a_file_rewritten_at_every_message_is_followed_without_repetition() {
     let place = Place::with(lines(&["a", "b"]).trim_end());
     let mut follow = place.follow();
     let mut heard = Heard::default();
     assert_eq!(look(&mut follow, &mut heard), ["b"]);
-    // Caught in the middle, and then whole again.
+    // Caught in the middle, then complete again.
     File::create(&place.path).unwrap();
     assert!(look(&mut follow, &mut heard).is_empty());
     fs::write(&place.path, lines(&["a", "b", "c"])).unwrap();
     assert_eq!(look(&mut follow, &mut heard), ["c"]);
-    // Put in its place by its name.
+    // Replaced by a rename.
     fs::write(place.beside(), lines(&["a", "b", "c", "d"])).unwrap();
     fs::rename(place.beside(), &place.path).unwrap();
     assert_eq!(look(&mut follow, &mut heard), ["d"]);
@@ -225,7 +225,7 @@ fn a_file_that_became_shorter_is_given_from_its_beginning() {
     assert_eq!(look(&mut follow, &mut heard), ["Truncated", "d"]);
     place.append(&line("e"));
     assert_eq!(look(&mut follow, &mut heard), ["e"]);
-    // As long as before, but something else.
+    // As long as before, with other content.
     fs::write(&place.path, lines(&["x", "y", "z"])).unwrap();
     assert_eq!(look(&mut follow, &mut heard), ["Rewritten", "x", "y", "z"]);
     // Empty for a while.
@@ -255,7 +255,7 @@ fn after_a_rotation_comes_the_rest_of_the_old_file_and_then_the_new_one() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_waited_for_and_read_on_under_its_old_handle() {
+fn a_missing_file_is_waited_for_and_its_old_handle_is_still_read() {
     let place = Place::with(lines(&["a"]));
     let mut follow = place.follow();
     let mut heard = Heard::default();
@@ -265,13 +265,13 @@ fn a_file_that_is_gone_is_waited_for_and_read_on_under_its_old_handle() {
     writer.write_all(line("b").as_bytes()).unwrap();
     assert_eq!(look(&mut follow, &mut heard), ["b"]);
     assert!(look(&mut follow, &mut heard).is_empty());
-    // It comes back, as it was and longer.
+    // It comes back, with the same content and more.
     writer.write_all(line("c").as_bytes()).unwrap();
     fs::rename(place.beside(), &place.path).unwrap();
     assert_eq!(look(&mut follow, &mut heard), ["c"]);
     writer.write_all(line("d").as_bytes()).unwrap();
     assert_eq!(look(&mut follow, &mut heard), ["d"]);
-    // Another one comes.
+    // Another file appears.
     fs::remove_file(&place.path).unwrap();
     assert_eq!(look(&mut follow, &mut heard), ["Gone"]);
     fs::write(&place.path, lines(&["e"])).unwrap();
@@ -283,7 +283,7 @@ fn an_empty_file_is_waited_for() {
     let place = Place::with("");
     let mut follow = Follow::open(&place.path, None).unwrap();
     let mut heard = Heard::default();
-    assert!(last(&mut follow, 3, LastLine::Held).is_empty());
+    assert!(last(&mut follow, 3, LastLine::HoldBack).is_empty());
     assert!(look(&mut follow, &mut heard).is_empty());
     place.append(&line("a")[..4]);
     assert!(look(&mut follow, &mut heard).is_empty());
@@ -293,7 +293,7 @@ fn an_empty_file_is_waited_for() {
 }
 
 #[test]
-fn what_nobody_knows_is_an_error_when_it_shows() {
+fn an_unknown_format_is_an_error_once_it_shows() {
     let place = Place::with("");
     let mut follow = Follow::open(&place.path, None).unwrap();
     place.append("what is this\n");
@@ -305,10 +305,10 @@ fn compressed_files_are_read_from_their_beginning_and_again() {
     let packed = |words: &[&str]| zstd::encode_all(lines(words).as_bytes(), 3).unwrap();
     let place = Place::with(packed(&["a", "b"]));
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
-    assert_eq!(last(&mut follow, 1, LastLine::Held), ["b"]);
+    assert_eq!(last(&mut follow, 1, LastLine::HoldBack), ["b"]);
     let mut heard = Heard::default();
     assert!(look(&mut follow, &mut heard).is_empty());
-    // Half of it is there: nothing to be made of it yet.
+    // Only half of it exists, which cannot be decoded yet.
     let more = packed(&["a", "b", "c", "c"]);
     fs::write(&place.path, &more[..more.len() - 5]).unwrap();
     assert!(look(&mut follow, &mut heard).is_empty());
@@ -337,8 +337,8 @@ fn documents_give_what_is_new_in_them() {
     };
     let place = Place::with(document(&["a", "b"]));
     let mut follow = Follow::open(&place.path, Some(*format)).unwrap();
-    let found = follow.last(1, LastLine::Held, &mut |event| event.id.as_ref().map(ToString::to_string)).unwrap();
-    assert_eq!(found.kept, ["b"]);
+    let found = follow.last(1, LastLine::HoldBack, &mut |event| event.id.as_ref().map(ToString::to_string)).unwrap();
+    assert_eq!(found.events, ["b"]);
     fs::write(&place.path, document(&["a", "b", "c"])).unwrap();
     let mut heard = Heard::default();
     look(&mut follow, &mut heard);
@@ -346,7 +346,7 @@ fn documents_give_what_is_new_in_them() {
 }
 
 #[test]
-fn a_bell_rings_for_its_file_and_not_for_others() {
+fn a_change_signal_wakes_for_its_file_and_not_for_others() {
     use std::time::Duration;
     let place = Place::with(line("a"));
     let signal = ChangeSignal::over(std::slice::from_ref(&place.path));
@@ -354,7 +354,7 @@ fn a_bell_rings_for_its_file_and_not_for_others() {
     fs::read(&place.path).unwrap();
     assert_eq!(signal.wait(Duration::from_millis(50)), Wake::No);
     place.append(&line("b"));
-    // Some systems have no room for listeners, and there a look now and then has to do.
+    // Some systems have no watcher to spare; then regular looks must suffice.
     if signal.wait(Duration::from_secs(5)) == Wake::Yes {
         while signal.wait(Duration::from_millis(50)) == Wake::Yes {}
         fs::rename(place.beside(), &place.path).unwrap();
@@ -363,7 +363,7 @@ fn a_bell_rings_for_its_file_and_not_for_others() {
 }
 
 #[test]
-fn what_turns_out_to_be_another_format_is_given_again() {
+fn a_file_that_turns_out_to_have_another_format_is_given_again() {
     let place = Place::with("{\"role\":\"user\",\"content\":\"look\"}\n");
     let (mut follow, mut heard) = (Follow::open(&place.path, None).unwrap(), Heard::default());
     assert_eq!(look(&mut follow, &mut heard), ["look"]);
@@ -374,7 +374,7 @@ fn what_turns_out_to_be_another_format_is_given_again() {
     assert!(look(&mut follow, &mut heard).is_empty());
 }
 
-/// Rotates a file as fast as it can: the old one gets another name, and for a moment nothing has this one.
+/// Rotates a file as fast as possible: the old one gets another name, and for a moment no file has this one.
 fn rotate(path: &Path, stop: &std::sync::atomic::AtomicBool) {
     let (next, old) = (path.with_extension("next"), path.with_extension("old"));
     let mut number = 0_u64;
@@ -386,19 +386,19 @@ fn rotate(path: &Path, stop: &std::sync::atomic::AtomicBool) {
     }
 }
 
-/// Looks at a file that is rotated all the while, until it was heard to be rotated so often; gives all that was heard.
+/// Looks at a file that is rotated continuously until this number of rotations was reported. Returns everything received.
 fn heard_while_rotated(rotations: usize) -> Vec<String> {
     let place = Place::with(line("begin"));
     let stop = std::sync::atomic::AtomicBool::new(false);
     let mut heard = Heard::default();
-    // A file that has no name in the moment it is opened cannot be followed.
+    // A file without a name at the moment of opening cannot be followed.
     let mut follow = place.follow();
     std::thread::scope(|scope| {
         scope.spawn(|| rotate(&place.path, &stop));
         let (mut rotated, mut seen) = (0, 0);
         let died = (0..1_000_000).find_map(|_| {
             let died = follow.look(&mut heard).err();
-            // Whoever rotates must get to run, too.
+            // Gives the rotating thread time to run.
             std::thread::sleep(std::time::Duration::from_micros(20));
             rotated += heard.0.iter().skip(seen).filter(|word| *word == "Rotated").count();
             seen = heard.0.len();
@@ -411,9 +411,9 @@ fn heard_while_rotated(rotations: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_file_that_is_renamed_away_while_it_is_opened_is_read_all_the_same() {
+fn a_file_that_is_renamed_while_it_is_opened_is_still_read() {
     let heard = heard_while_rotated(200);
-    // Whatever was noticed is read, also if it lost its name in that moment: every file has a line.
+    // A file that was noticed is read even if it lost its name in that moment: every file has a line.
     for pair in heard.windows(2) {
         assert!(pair[0] != "Rotated" || pair[1].parse::<u64>().is_ok(), "{pair:?}");
     }
@@ -445,7 +445,7 @@ fn a_file_that_lost_its_name_before_it_was_opened_is_waited_for() {
 }
 
 #[test]
-fn a_document_that_is_replaced_all_the_while_is_followed() {
+fn a_document_that_is_replaced_continuously_is_followed() {
     let place = Place::with(compressed("begin"));
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -465,20 +465,20 @@ fn a_document_that_is_replaced_all_the_while_is_followed() {
         let is_number = |word: &String| word.parse::<u64>().is_ok();
         let died = (0..1_000_000).find_map(|_| {
             let died = follow.look(&mut heard).err();
-            // Whoever rotates must get to run, too.
+            // Gives the rotating thread time to run.
             std::thread::sleep(std::time::Duration::from_micros(20));
             (died.is_some() || heard.0.iter().filter(|word| is_number(word)).count() >= 20).then_some(died)
         });
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(matches!(died, Some(None)), "{died:?}, {:?}", heard.0);
-        // Whatever was noticed is read, also if it lost its name in that moment.
+        // A file that was noticed is read even if it lost its name in that moment.
         for pair in heard.0.windows(2) {
             assert!(pair[0] != "Rotated" || is_number(&pair[1]), "{pair:?}");
         }
     });
 }
 
-/// A line, compressed, so that the whole file is read every time.
+/// A compressed line, so that the whole file is read every time.
 fn compressed(text: &str) -> Vec<u8> {
     zstd::encode_all(line(text).as_bytes(), 1).unwrap()
 }

@@ -1,5 +1,5 @@
-//! A file that has to be read from its beginning: a document, a text for people, something compressed. It is read again when it has
-//! changed and is quiet, and what was not there before is given. Of an event no more than a fingerprint is remembered.
+//! A file that must be read from its beginning: a document, rendered text or compressed data. It is read again after it has
+//! changed and become quiet, and new events are given. Only a fingerprint of each event is kept.
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -13,36 +13,36 @@ use stenograph::model::{Event, Note, NoteKind};
 use stenograph::read::{Reading, Sink};
 use stenograph::wire;
 
-use super::{Listener, Looked, Rings, Turn, missing};
+use super::{FileChange, Listener, LookResult, RingSink, missing};
 use crate::error::{Error, Problem};
 use crate::source::{Passes, Source};
 
-/// How many events are told apart. What stands further on in a file is known by its number alone.
-const PRINTS_MAX: usize = 1 << 20;
+/// How many events are told apart. Later events are identified by their number alone.
+const FINGERPRINTS_MAX: usize = 1 << 20;
 
-/// At how many looks in a row a file may have changed before it is read all the same.
-const RESTLESS_MAX: u32 = 4;
+/// After how many consecutive looks with changes the file is read even though it is not quiet.
+const CHANGING_LOOKS_MAX: u32 = 4;
 
 #[derive(Debug)]
 pub(super) struct Whole {
     pub format: &'static dyn Format,
     pub consumed: u64,
     path: PathBuf,
-    /// The file that is read next, where it is open already: another one may have its name by then.
+    /// The file to read next, if it is already open: another one may have its name by then.
     opened: Option<File>,
-    prints: Prints,
-    /// How the file looked when it was read last, and at the last look.
-    read: Option<Stamp>,
-    seen: Option<Stamp>,
-    restless: u32,
+    fingerprints: EventFingerprints,
+    /// The file's size and time when it was last read, and at the last look.
+    read: Option<SizeAndTime>,
+    seen: Option<SizeAndTime>,
+    changing_looks: u32,
     gone: bool,
 }
 
-type Stamp = (u64, Option<SystemTime>);
+type SizeAndTime = (u64, Option<SystemTime>);
 
-/// What a file said, by fingerprint.
+/// The fingerprints of a file's events.
 #[derive(Debug, Default)]
-struct Prints {
+struct EventFingerprints {
     counts: HashMap<u64, u32>,
     events: usize,
     torn: bool,
@@ -55,31 +55,31 @@ impl Whole {
             consumed: 0,
             path: path.to_owned(),
             opened: Some(opened),
-            prints: Prints::default(),
+            fingerprints: EventFingerprints::default(),
             read: None,
             seen: None,
-            restless: 0,
+            changing_looks: 0,
             gone: false,
         }
     }
 
-    /// The last events there are now.
-    pub fn last(&mut self, ring: &mut dyn Rings) -> Result<(), Error> {
+    /// Collects the last events.
+    pub fn last(&mut self, ring: &mut dyn RingSink) -> Result<(), Error> {
         self.read = self.stamp();
-        let mut both = Both { prints: Prints::default(), sink: ring };
+        let mut both = FingerprintingSink { fingerprints: EventFingerprints::default(), sink: ring };
         self.consumed += pass(&mut self.open()?, self.format, &mut both)?;
-        self.prints = both.prints;
+        self.fingerprints = both.fingerprints;
         Ok(())
     }
 
-    /// Everything there is.
+    /// Gives all events.
     pub fn all(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
         self.read = self.stamp();
-        self.again(listener)
+        self.reread(listener)
     }
 
-    /// How the file looks that is read next.
-    fn stamp(&self) -> Option<Stamp> {
+    /// The size and time of the file to read next.
+    fn stamp(&self) -> Option<SizeAndTime> {
         self.opened.as_ref().map_or_else(|| fs::metadata(&self.path), File::metadata).ok().as_ref().map(stamp)
     }
 
@@ -90,20 +90,20 @@ impl Whole {
         }
     }
 
-    /// Looks once, and gives what came since.
-    pub fn look(&mut self, listener: &mut dyn Listener) -> Result<Looked, Error> {
+    /// Looks once and gives the new events.
+    pub fn look(&mut self, listener: &mut dyn Listener) -> Result<LookResult, Error> {
         let metadata = match fs::metadata(&self.path) {
             Ok(metadata) => metadata,
             Err(error) => {
                 missing(&self.path, error, &mut self.gone, listener)?;
-                return Ok(Looked::Same);
+                return Ok(LookResult::Same);
             }
         };
         if self.gone {
             return match File::open(&self.path) {
-                Ok(file) => Ok(Looked::Anew(Turn::Rotated, Some(file))),
-                // It went away again: the next look finds out.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Looked::Same),
+                Ok(file) => Ok(LookResult::Restart(FileChange::Rotated, Some(file))),
+                // It disappeared again: the next look handles it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LookResult::Same),
                 Err(error) => Err(Error::at(&self.path, Problem::Unreadable, error)),
             };
         }
@@ -111,51 +111,51 @@ impl Whole {
         let quiet = stamp == self.seen;
         self.seen = stamp;
         if stamp == self.read {
-            return Ok(Looked::Same);
+            return Ok(LookResult::Same);
         }
-        self.restless += 1;
-        if quiet || self.restless >= RESTLESS_MAX {
-            (self.read, self.restless) = (stamp, 0);
-            self.again(listener)?;
+        self.changing_looks += 1;
+        if quiet || self.changing_looks >= CHANGING_LOOKS_MAX {
+            (self.read, self.changing_looks) = (stamp, 0);
+            self.reread(listener)?;
         }
-        Ok(Looked::Same)
+        Ok(LookResult::Same)
     }
 
-    /// Reads it again and gives what was not there before. What is half written is left for later.
-    fn again(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
-        // Both passes read one open file: between them another one may take the name.
+    /// Reads the file again and gives the new events. An incompletely written file is left for later.
+    fn reread(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
+        // Both passes read one open file, because another one may take the name between them.
         let mut source = match self.open() {
             Ok(source) => source,
             Err(error) if error.problem == Problem::Missing => {
-                // Nothing was read: whatever has the name next is news, also if it looks alike.
+                // Nothing was read: the next file with this name is new, even if it looks the same.
                 self.read = None;
                 return Ok(());
             }
             Err(error) if is_half_written(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let mut now = Prints::default();
+        let mut now = EventFingerprints::default();
         match pass(&mut source, self.format, &mut now) {
             Ok(consumed) => self.consumed += consumed,
             Err(error) if is_half_written(&error) => return Ok(()),
             Err(error) => return Err(error),
         }
-        let before = std::mem::take(&mut self.prints);
+        let before = std::mem::take(&mut self.fingerprints);
         if now.torn && before.events > 0 {
-            self.prints = before;
+            self.fingerprints = before;
             return Ok(());
         }
-        if before.events > 0 && before.counts.keys().all(|print| !now.counts.contains_key(print)) {
-            listener.turn(Turn::Rewritten);
+        if before.events > 0 && before.counts.keys().all(|fingerprint| !now.counts.contains_key(fingerprint)) {
+            listener.file_change(FileChange::Rewritten);
         }
-        let mut news = News { left: before, number: 0, listener };
+        let mut news = NewEvents { left: before, number: 0, listener };
         self.consumed += pass(&mut source, self.format, &mut news)?;
-        self.prints = now;
+        self.fingerprints = now;
         Ok(())
     }
 }
 
-fn stamp(metadata: &Metadata) -> Stamp {
+fn stamp(metadata: &Metadata) -> SizeAndTime {
     (metadata.len(), metadata.modified().ok())
 }
 
@@ -163,13 +163,13 @@ fn is_half_written(error: &Error) -> bool {
     matches!(error.problem, Problem::Truncated(_) | Problem::Corrupt(_))
 }
 
-/// Reads a file from its beginning, and says how many bytes that took.
+/// Reads a file from its beginning. Returns how many bytes that took.
 fn pass(source: &mut Source, format: &dyn Format, sink: &mut dyn Sink) -> Result<u64, Error> {
     let (consumed, place) = (source.consumed(), source.place().clone());
     let before = consumed();
     let mut reading = Reading::new(format, Want::All);
     let read = reading.feed_all(&mut source.pass()?, sink);
-    // What stands before the damage is worth having.
+    // The part before the damage is still useful.
     reading.end(sink);
     read.map_err(|error| match Error::inside(&error) {
         Some(inside) => inside.again(),
@@ -178,17 +178,17 @@ fn pass(source: &mut Source, format: &dyn Format, sink: &mut dyn Sink) -> Result
     Ok(consumed() - before)
 }
 
-fn print(event: &Event<'_>) -> u64 {
+fn fingerprint_of(event: &Event<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     wire::event(event).hash(&mut hasher);
     hasher.finish()
 }
 
-impl Sink for Prints {
+impl Sink for EventFingerprints {
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
-        if self.events <= PRINTS_MAX {
-            *self.counts.entry(print(event)).or_default() += 1;
+        if self.events <= FINGERPRINTS_MAX {
+            *self.counts.entry(fingerprint_of(event)).or_default() += 1;
         }
     }
 
@@ -197,15 +197,15 @@ impl Sink for Prints {
     }
 }
 
-/// Remembers and passes on.
-struct Both<'s> {
-    prints: Prints,
-    sink: &'s mut dyn Rings,
+/// Records fingerprints and passes events on.
+struct FingerprintingSink<'s> {
+    fingerprints: EventFingerprints,
+    sink: &'s mut dyn RingSink,
 }
 
-impl Sink for Both<'_> {
+impl Sink for FingerprintingSink<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        self.prints.event(event);
+        self.fingerprints.event(event);
         self.sink.event(event);
     }
 
@@ -214,28 +214,28 @@ impl Sink for Both<'_> {
     }
 }
 
-/// Passes on what was not there before.
-struct News<'s> {
-    left: Prints,
+/// Passes on events that the previous reading did not have.
+struct NewEvents<'s> {
+    left: EventFingerprints,
     number: usize,
     listener: &'s mut dyn Listener,
 }
 
-impl Sink for News<'_> {
+impl Sink for NewEvents<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.number += 1;
-        let known = match self.left.counts.get_mut(&print(event)).filter(|count| **count > 0) {
+        let known = match self.left.counts.get_mut(&fingerprint_of(event)).filter(|count| **count > 0) {
             Some(count) => {
                 *count -= 1;
                 true
             }
-            None => self.number > PRINTS_MAX && self.number <= self.left.events,
+            None => self.number > FINGERPRINTS_MAX && self.number <= self.left.events,
         };
         if !known {
             self.listener.event(event);
         }
     }
 
-    /// Notes are about the whole file, and were given when it was read first.
+    /// Notes concern the whole file and were given when it was first read.
     fn note(&mut self, _note: Note) {}
 }

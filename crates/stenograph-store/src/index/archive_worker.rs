@@ -1,5 +1,5 @@
-//! Copies sources into the archive while they are indexed, on a thread of its own, compares the catalogue with the archive, and reads
-//! copies of sources that are gone.
+//! Copies sources into the archive on its own thread while they are indexed, reconciles the catalogue with the archive, and
+//! reads copies of sources that are gone.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -11,24 +11,24 @@ use std::thread::JoinHandle;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Store;
-use super::catalogue::{Catalogue, KeptRow, SourceId, SourceRow};
-use super::run::{Keep, Plan, is_missing};
-use crate::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, Label, Memory, Which};
+use super::catalogue::{ArchivedRow, Catalogue, SourceId, SourceRow};
+use super::run::{Archiving, IndexPlan, is_missing};
+use crate::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, ForgottenState, Label, WhichVersion};
 use crate::files::Disk;
 use crate::tail::Warning;
 use crate::{Error, Problem};
 
-/// How many sources wait to be kept.
+/// How many sources may wait for the worker.
 const QUEUE: usize = 64;
 
 /// Archives sources while the index reads them.
 pub(super) struct ArchiveWorker {
     folder: PathBuf,
-    keep: Keep,
+    archiving: Archiving,
     now: i64,
     worker: Option<Worker>,
     added: u64,
-    /// What could not be kept.
+    /// Sources that could not be archived.
     pub warnings: Vec<Warning>,
 }
 
@@ -39,54 +39,54 @@ struct Worker {
 }
 
 enum Work {
-    Keep { id: SourceId, path: PathBuf, label: Label },
+    Archiving { id: SourceId, path: PathBuf, label: Label },
     Move { copy: CopyId, to: PathBuf },
     Commit,
 }
 
-/// What became of everything since the last commit.
+/// The outcome of all work since the last commit.
 #[derive(Default)]
 struct Done {
-    kept: Vec<KeptSource>,
+    archived: Vec<ArchivedSource>,
     warnings: Vec<Warning>,
     added: u64,
     failed: Option<Error>,
 }
 
-/// A source that is safe: which, its name in the archive, and how much of it.
-pub(super) type KeptSource = (SourceId, String, u64);
+/// A source that is safely archived: its number, its copy, and the copy's length.
+pub(super) type ArchivedSource = (SourceId, String, u64);
 
 impl ArchiveWorker {
-    pub(super) fn new(store: &Store, plan: &Plan<'_>) -> ArchiveWorker {
-        let (folder, keep) = (store.archive(), plan.keep);
-        ArchiveWorker { folder, keep, now: plan.now / 1_000_000, worker: None, added: 0, warnings: Vec::new() }
+    pub(super) fn new(store: &Store, plan: &IndexPlan<'_>) -> ArchiveWorker {
+        let (folder, archiving) = (store.archive(), plan.archiving);
+        ArchiveWorker { folder, archiving, now: plan.now / 1_000_000, worker: None, added: 0, warnings: Vec::new() }
     }
 
-    /// Has a source kept.
-    pub(super) fn keep(&mut self, row: &SourceRow, session: Option<String>) {
-        if self.keep == Keep::No {
+    /// Queues a source for archiving.
+    pub(super) fn enqueue(&mut self, row: &SourceRow, session: Option<String>) {
+        if self.archiving == Archiving::No {
             return;
         }
         let worker = self.worker.get_or_insert_with(|| Worker::start(self.folder.clone(), self.now));
         let label = Label { format: row.format.clone(), session };
-        // A worker that is gone has left a word about it, which the commit reads.
-        let _ = worker.work.send(Work::Keep { id: row.id, path: row.path.clone(), label });
+        // If the worker has ended, its error is in the channel, and the commit reports it.
+        let _ = worker.work.send(Work::Archiving { id: row.id, path: row.path.clone(), label });
     }
 
-    /// Says where a source that was kept stands now.
+    /// Queues the new path of an archived source.
     pub(super) fn moved(&mut self, row: &SourceRow) {
-        let Some(copy) = copy_of(row).filter(|_| self.keep == Keep::Yes) else { return };
+        let Some(copy) = copy_of(row).filter(|_| self.archiving == Archiving::Yes) else { return };
         let worker = self.worker.get_or_insert_with(|| Worker::start(self.folder.clone(), self.now));
         let _ = worker.work.send(Work::Move { copy, to: row.path.clone() });
     }
 
-    /// How many bytes had to be stored so far.
+    /// How many bytes the archive stored so far.
     pub(super) fn added(&self) -> u64 {
         self.added
     }
 
-    /// Waits until everything that was asked for is safe.
-    pub(super) fn commit(&mut self) -> Result<Vec<KeptSource>, Error> {
+    /// Waits until all queued work is durable.
+    pub(super) fn commit(&mut self) -> Result<Vec<ArchivedSource>, Error> {
         let Some(worker) = &self.worker else { return Ok(Vec::new()) };
         let _ = worker.work.send(Work::Commit);
         let lost = || Error::about(&self.folder, Problem::Unwritable);
@@ -95,7 +95,7 @@ impl ArchiveWorker {
         self.warnings.extend(done.warnings);
         match done.failed {
             Some(failed) => Err(failed),
-            None => Ok(done.kept),
+            None => Ok(done.archived),
         }
     }
 }
@@ -113,32 +113,32 @@ impl Worker {
     fn start(folder: PathBuf, now: i64) -> Worker {
         let (work, queue) = sync_channel(QUEUE);
         let (sender, done) = channel();
-        let thread = std::thread::spawn(move || keep_all(&folder, now, &queue, &sender));
+        let thread = std::thread::spawn(move || archive_all(&folder, now, &queue, &sender));
         Worker { work, done, thread }
     }
 }
 
-fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Done>) {
+fn archive_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Done>) {
     let mut writer = ArchiveWriter::open(Arc::new(Disk), folder);
     let mut done = Done::default();
     done.warnings.extend(writer.iter().flat_map(|writer| writer.warnings().to_vec()));
     while let Ok(work) = queue.recv() {
         match (work, &mut writer) {
-            (Work::Keep { id, path, label }, Ok(writer)) => match writer.add(&path, &label) {
+            (Work::Archiving { id, path, label }, Ok(writer)) => match writer.add(&path, &label) {
                 Ok(AddOutcome::Archived(added)) => {
                     done.added += added.added;
-                    done.kept.push((id, added.copy.to_string(), added.length));
+                    done.archived.push((id, added.copy.to_string(), added.length));
                 }
-                // The run looked before, and says so.
+                // The run checked this before and has reported it.
                 Ok(AddOutcome::Forgotten | AddOutcome::Continued { .. }) => {}
-                // One bad file does not stop the rest; a disk that fails is told by the commit.
+                // One bad file does not stop the rest; the commit reports a failing disk.
                 Err(error) => done.warnings.push(Warning::new(&path, format!("not kept: {error}"))),
             },
             (Work::Move { copy, to }, Ok(writer)) => {
                 let moved = writer.moved(copy, &to);
                 done.warnings.extend(moved.err().map(|error| Warning::new(&to, format!("not kept: {error}"))));
             }
-            (Work::Keep { .. } | Work::Move { .. }, Err(_)) => {}
+            (Work::Archiving { .. } | Work::Move { .. }, Err(_)) => {}
             (Work::Commit, writer) => {
                 done.failed = match writer {
                     Ok(writer) => writer.commit(now).err(),
@@ -152,107 +152,109 @@ fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Don
     }
 }
 
-/// What a source is in the archive.
+/// The archive's copy of a source.
 pub(super) fn copy_of(row: &SourceRow) -> Option<CopyId> {
-    row.kept.as_deref()?.parse().ok().map(CopyId)
+    row.archive_copy.as_deref()?.parse().ok().map(CopyId)
 }
 
-/// The archive, to read from.
+/// The archive, open for reading.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct ArchiveReader {
     archive: Archive,
-    /// Copies that the archive is about to have at another path.
+    /// Copies that are about to get another path.
     moved: HashMap<CopyId, PathBuf>,
 }
 
-impl Kept {
-    /// Opens it; one that is not there is empty.
-    pub(super) fn open(store: &Store) -> Result<Kept, Error> {
+impl ArchiveReader {
+    /// Opens the archive. A missing one is empty.
+    pub(super) fn open(store: &Store) -> Result<ArchiveReader, Error> {
         let archive = Archive::open(Arc::new(Disk), &store.archive())?;
-        Ok(Kept { archive, moved: HashMap::new() })
+        Ok(ArchiveReader { archive, moved: HashMap::new() })
     }
 
-    /// What the archive remembers of a source.
-    pub(super) fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
-        self.archive.memory(label, path)
+    /// What the archive remembers of a forgotten source.
+    pub(super) fn forgotten_state(&self, label: &Label, path: &Path) -> Result<ForgottenState, Error> {
+        self.archive.forgotten_state(label, path)
     }
 
-    /// Compares the catalogue with the archive: only the archive knows what it holds. Sources whose copies are missing or damaged are
-    /// archived again where they still exist; the others are lost, and named. Copies that the catalogue does not know are read later.
+    /// Reconciles the catalogue with the archive, which is the authority on its copies. Sources whose copies are missing or
+    /// damaged are archived again if they still exist; the others are lost, and a warning names them. Copies that the catalogue
+    /// does not know are indexed later.
     pub(super) fn reconcile(&self, catalogue: &Catalogue, warnings: &mut Vec<Warning>) -> Result<(), Error> {
         let intact = self.archive.intact()?;
-        let held = |kept: &KeptRow| {
-            let copy = kept.kept.parse().ok().map(CopyId).filter(|copy| intact.contains(copy));
+        let sound_copy = |row: &ArchivedRow| {
+            let copy = row.archive_copy.parse().ok().map(CopyId).filter(|copy| intact.contains(copy));
             let copy = copy.and_then(|copy| self.archive.copy(copy));
-            copy.filter(|copy| copy.path == kept.path && copy.length >= kept.kept_length)
+            copy.filter(|copy| copy.path == row.path && copy.length >= row.archived_length)
         };
         let (mut missing, mut longer) = (Vec::new(), Vec::new());
-        for row in catalogue.kept_rows()? {
-            match held(&row) {
-                Some(copy) if copy.length == row.kept_length => continue,
-                // A run was killed after it told the archive that a source had grown, and before it told the catalogue. The source may
-                // have been cut off since, and then the archive has to be asked again.
+        for row in catalogue.archived_rows()? {
+            match sound_copy(&row) {
+                Some(copy) if copy.length == row.archived_length => continue,
+                // A run was killed after the archive recorded a source's growth and before the catalogue did. The source may
+                // have been truncated since, so the archive must be asked again.
                 Some(copy) => {
-                    longer.push((row.id, row.kept, copy.length));
+                    longer.push((row.id, row.archive_copy, copy.length));
                     continue;
                 }
                 None => {}
             }
             match self.moved_copy(catalogue, &row)?.filter(|copy| intact.contains(&copy.id)) {
-                // A run was killed after it told the archive of a move, and before it told the catalogue.
+                // A run was killed after the archive recorded a move and before the catalogue did.
                 Some(copy) => catalogue.set_path(row.id, &copy.path)?,
                 None => missing.push(row),
             }
         }
         if !longer.is_empty() {
-            catalogue.correct_kept(&longer)?;
+            catalogue.raise_archived(&longer)?;
         }
         if !missing.is_empty() {
-            catalogue.set_unkept(&missing.iter().map(|row| row.id).collect::<Vec<_>>())?;
+            catalogue.clear_archived(&missing.iter().map(|row| row.id).collect::<Vec<_>>())?;
         }
         for row in missing.iter().filter(|row| is_missing(&row.path)) {
             warnings
                 .push(Warning::new(&row.path, "is lost: the file is gone, and the archive has no sound copy of it"));
         }
-        let mut strange = self.archive.copies().filter(|copy| {
+        let mut gone_copies = self.archive.copies().filter(|copy| {
             is_missing(&copy.path) && stenograph::Registry::built_in().named(&copy.label.format).is_some()
         });
-        if let Some(copy) = strange.find(|copy| !matches!(catalogue.source_at(&copy.path), Ok(Some(_)))) {
+        if let Some(copy) = gone_copies.find(|copy| !matches!(catalogue.source_at(&copy.path), Ok(Some(_)))) {
             drop(copy);
             catalogue.set_incomplete()?;
         }
         Ok(())
     }
 
-    /// The copy of a source that the archive knows at a place of which the catalogue does not know: the same number, and the same bytes.
-    fn moved_copy(&self, catalogue: &Catalogue, kept: &KeptRow) -> Result<Option<CopyInfo>, Error> {
-        let copy = kept.kept.parse().ok().and_then(|copy| self.archive.copy(CopyId(copy)));
-        let Some(copy) = copy.filter(|copy| copy.path != kept.path && copy.length >= kept.kept_length) else {
+    /// The archive's copy of a source under a path that the catalogue does not know: the same number and the same bytes.
+    fn moved_copy(&self, catalogue: &Catalogue, archived: &ArchivedRow) -> Result<Option<CopyInfo>, Error> {
+        let copy = archived.archive_copy.parse().ok().and_then(|copy| self.archive.copy(CopyId(copy)));
+        let Some(copy) = copy.filter(|copy| copy.path != archived.path && copy.length >= archived.archived_length)
+        else {
             return Ok(None);
         };
-        let Some(row) = catalogue.source(kept.id)? else { return Ok(None) };
-        if !is_missing(&kept.path)
-            || self.archive.copy_at(&kept.path).is_some()
+        let Some(row) = catalogue.source(archived.id)? else { return Ok(None) };
+        if !is_missing(&archived.path)
+            || self.archive.copy_at(&archived.path).is_some()
             || catalogue.source_at(&copy.path)?.is_some()
         {
             return Ok(None);
         }
         let mut begin = Vec::new();
-        let read = self.archive.read(copy.id, Which::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
+        let read = self.archive.read(copy.id, WhichVersion::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
         Ok((read.is_ok() && xxh3_64(&begin) == row.head).then_some(copy))
     }
 
-    /// The folders that the user added.
+    /// The folders that the user added to the archive.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         self.archive.folders().to_vec()
     }
 
-    /// Everything that is kept.
+    /// All copies.
     pub(super) fn copies(&self) -> Vec<CopyInfo> {
         self.archive.copies().collect()
     }
 
-    /// One kept copy.
+    /// The copy with this number.
     pub(super) fn copy(&self, copy: CopyId) -> Option<CopyInfo> {
         self.archive.copy(copy)
     }
@@ -262,12 +264,12 @@ impl Kept {
         self.archive.copy_at(path).is_some()
     }
 
-    /// Whether the archive has the copy that the catalogue names, under the path of the source.
+    /// Whether the archive has the copy that the catalogue names, under the source's path.
     pub(super) fn has_own(&self, row: &SourceRow) -> bool {
         copy_of(row).and_then(|copy| self.archive.copy(copy)).is_some_and(|copy| copy.path == row.path)
     }
 
-    /// Takes notice that the copy of a source gets the path of the source.
+    /// Remembers that a source's copy is about to get the source's path.
     pub(super) fn will_move(&mut self, row: &SourceRow) {
         self.moved.extend(copy_of(row).map(|copy| (copy, row.path.clone())));
     }
@@ -276,30 +278,30 @@ impl Kept {
         copy.path == path || self.moved.get(&copy.id).is_some_and(|moved| moved == path)
     }
 
-    /// The bytes of a version of a copy, from an offset on, where it is kept.
+    /// The bytes of a version of a copy from an offset on, if it is archived.
     pub(super) fn read_version(
         &self,
         copy: CopyId,
         version: u32,
         from: u64,
     ) -> Result<Option<Box<dyn Read + '_>>, Error> {
-        match self.archive.read(copy, Which::Number(version), from) {
+        match self.archive.read(copy, WhichVersion::Number(version), from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             Err(Error { problem: Problem::NotKept, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The bytes of a source, from an offset on, where they were kept.
+    /// The archived bytes of a source from an offset on.
     pub(super) fn read(&self, row: &SourceRow, from: u64) -> Result<Option<Box<dyn Read + '_>>, Error> {
-        // A number says little: another archive may be in the place of the one that gave it.
-        let numbered = copy_of(row)
-            .and_then(|copy| self.archive.copy(copy))
-            .filter(|copy| copy.length >= row.kept_length && (self.is_at(copy, &row.path) || row.copy_of.is_some()));
+        // The number alone proves little: another archive may have replaced the one that assigned it.
+        let numbered = copy_of(row).and_then(|copy| self.archive.copy(copy)).filter(|copy| {
+            copy.length >= row.archived_length && (self.is_at(copy, &row.path) || row.copy_of.is_some())
+        });
         let Some(copy) = numbered.or_else(|| self.archive.copy_at(&row.path)).map(|copy| copy.id) else {
             return Ok(None);
         };
-        match self.archive.read(copy, Which::Last, from) {
+        match self.archive.read(copy, WhichVersion::Last, from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             // It may have been forgotten since.
             Err(Error { problem: Problem::NotKept, .. }) => Ok(None),

@@ -1,55 +1,55 @@
-//! What happened to a file since it was last read, by its stat and its fingerprint.
+//! Detects how a file changed since it was last read, by its stat and its fingerprint.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::catalogue::{SourceRow, Stamp};
+use super::catalogue::{FileStamp, SourceRow};
 use crate::fingerprint::WHOLE_SIZE_MAX;
 
-/// A stat may be too coarse to see what was written in the moment of reading.
+/// A file system's clock may be too coarse to reveal a write in the moment of reading.
 const RACY_NS: i64 = 2_000_000_000;
 
-/// What happened to a file.
+/// How a file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// Nothing.
+pub(crate) enum SourceChange {
+    /// Not at all.
     None,
-    /// There is more after what was read.
+    /// Bytes were appended.
     Grown,
-    /// It says something else.
+    /// Its content differs.
     Rewritten,
 }
 
-/// Whether a stat proves that nothing happened.
-pub(crate) fn is_unchanged(known: &Stamp, seen: i64, now: &Stamp) -> bool {
+/// Whether the stat proves that the file is unchanged.
+pub(crate) fn is_unchanged(known: &FileStamp, seen: i64, now: &FileStamp) -> bool {
     known == now && seen.saturating_sub(known.changed) > RACY_NS
 }
 
-/// What happened to the file of a known source.
-pub(crate) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Change> {
+/// Detects how the file of a known source changed.
+pub(crate) fn of(row: &SourceRow, file: &mut File, now: &FileStamp) -> io::Result<SourceChange> {
     let fingerprint = row.fingerprint();
     if now.size < fingerprint.end || now.size < fingerprint.head_length {
-        return Ok(Change::Rewritten);
+        return Ok(SourceChange::Rewritten);
     }
     let same = fingerprint.is_on(file)?;
     Ok(match (same, now.size == row.stamp.size) {
-        (false, _) => Change::Rewritten,
-        // The same moment proves nothing either way, and the same ends then have to do.
-        (true, true) if now.changed == row.stamp.changed => Change::None,
-        // Only its time is another: it was touched, or copied over by itself.
-        (true, true) if sum(file, 0, 0..now.size)? == row.content.whole => Change::None,
-        (true, true) => Change::Rewritten,
+        (false, _) => SourceChange::Rewritten,
+        // The same time of change proves nothing either way; equal ends must suffice.
+        (true, true) if now.changed == row.stamp.changed => SourceChange::None,
+        // Only the time differs: the file was touched, or replaced with the same content.
+        (true, true) if sum(file, 0, 0..now.size)? == row.content.whole => SourceChange::None,
+        (true, true) => SourceChange::Rewritten,
         (true, false) if row.settled > 0 => {
             let is_read = row.settled <= WHOLE_SIZE_MAX;
             let is_same = !is_read || sum(file, 0, 0..row.settled)? == row.content.settled;
-            if is_same { Change::Grown } else { Change::Rewritten }
+            if is_same { SourceChange::Grown } else { SourceChange::Rewritten }
         }
-        (true, false) => Change::Rewritten,
+        (true, false) => SourceChange::Rewritten,
     })
 }
 
-/// The checksum of a file's bytes in a range, going on from the checksum of those before it.
+/// The checksum of a file's bytes in a range, continuing the checksum of the bytes before it.
 pub(super) fn sum(file: &mut File, before: u32, range: std::ops::Range<u64>) -> io::Result<u32> {
     let mut hasher = crc32fast::Hasher::new_with_initial(before);
     file.seek(SeekFrom::Start(range.start))?;
@@ -63,7 +63,7 @@ pub(super) fn sum(file: &mut File, before: u32, range: std::ops::Range<u64>) -> 
     }
 }
 
-/// Whether two files hold the same bytes.
+/// Whether two files have the same bytes.
 pub(super) fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
     let (one, other) = (File::open(one)?, File::open(other)?);
     if one.metadata()?.len() != other.metadata()?.len() {
@@ -72,7 +72,7 @@ pub(super) fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
     is_same(one, other)
 }
 
-/// Whether two streams give the same bytes.
+/// Whether two streams have the same bytes.
 pub(super) fn is_same(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
     let (mut here, mut there) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     loop {

@@ -1,15 +1,16 @@
-//! The index: what was said where, derived from sources and archive, and deletable at any time. [`catalogue`] is the authority,
-//! [`text`] finds words; [`run`] brings both up to date and [`search`] asks them. `docs/design/011` says how the two commit as one.
+//! The index: makes sources searchable. It is derived from the sources and the archive, and may be deleted at any time.
+//! [`catalogue`] is the authority and [`text`] finds words; [`run`] updates both and [`search`] queries them. `docs/design/011`
+//! explains how the two commit as one.
 
 mod archive_worker;
-mod at_rest;
+mod assign_session;
 pub mod catalogue;
 pub(crate) mod change;
-mod earlier;
-mod held;
-mod intake;
-mod passed;
-mod place;
+mod earlier_versions;
+mod event_indexer;
+mod files_at_rest;
+mod open;
+mod passed_over;
 mod private;
 mod reading;
 mod run;
@@ -21,13 +22,13 @@ mod text;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use at_rest::FilesAtRest;
-use catalogue::{Catalogue, Opened};
+use catalogue::{Catalogue, OpenedCatalogue};
 pub(crate) use change::is_unchanged;
-pub use held::Held;
-pub use passed::{PassedOver, PassedOverReason};
+pub use files_at_rest::FilesAtRest;
+pub use open::SourceLocation;
+pub use passed_over::{PassedOver, PassedOverReason};
 pub(crate) use run::is_missing;
-pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
+pub use run::{Archiving, IndexPlan, IndexProgress, IndexReport, IndexScope, NoObserver, RunObserver, remove, run};
 
 use crate::archive::{Archive, CopyId};
 use crate::files::{Disk, Files as _};
@@ -35,29 +36,29 @@ use crate::lock::Lock;
 use crate::{Error, Place, Problem};
 use seal::{Compare, Part, Seal};
 
-/// The folder in which everything is kept.
+/// The folder that holds the archive and the index.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
 impl Store {
-    /// The store in this folder, which need not be there yet.
+    /// The store in this folder, which may not exist yet.
     pub fn new(folder: impl Into<PathBuf>) -> Store {
         Store { folder: folder.into() }
     }
 
-    /// The folder.
+    /// The store's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where the archive stands.
+    /// The archive's folder.
     pub fn archive(&self) -> PathBuf {
         self.folder.join("archive")
     }
 
-    /// Where the index stands.
+    /// The index's folder.
     pub fn index(&self) -> PathBuf {
         self.folder.join("index")
     }
@@ -70,14 +71,16 @@ impl Store {
         self.folder.join("index.lock")
     }
 
-    /// The catalogue, to ask.
+    /// Opens the catalogue for queries.
     pub fn catalogue(&self) -> Result<Catalogue, Error> {
         let seal = Seal::read(&self.index());
         let catalogue = match Catalogue::open(&self.database())? {
-            Opened::Current(catalogue) => catalogue,
-            Opened::Missing if seal.is_none() => return Err(Error::about(&self.folder, Problem::IndexMissing)),
-            Opened::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
-            Opened::Missing | Opened::Unusable(_) | Opened::Later(_) => {
+            OpenedCatalogue::Current(catalogue) => catalogue,
+            OpenedCatalogue::Missing if seal.is_none() => {
+                return Err(Error::about(&self.folder, Problem::IndexMissing));
+            }
+            OpenedCatalogue::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
+            OpenedCatalogue::Missing | OpenedCatalogue::Unusable(_) | OpenedCatalogue::Later(_) => {
                 return Err(Error::about(&self.database(), Problem::IndexDamaged));
             }
         };
@@ -85,14 +88,14 @@ impl Store {
         Ok(catalogue)
     }
 
-    /// Whether the files of a part of the index are what the last run left, as far as that is known. `commits` is what the catalogue
-    /// says of itself: the seal of another commit proves nothing.
+    /// Checks that the files of one part of the index are as the last run left them. `commits` is the catalogue's own commit
+    /// count: a seal of another commit proves nothing.
     fn check_seal(&self, commits: u64, part: Part) -> Result<(), Error> {
         let index = self.index();
         let seal = Seal::read(&index);
         let Some(sealed) = seal.as_ref().filter(|seal| seal.commit == commits) else { return Ok(()) };
-        match sealed.broken(&index, part, Compare::Stat) {
-            // Whoever writes at the moment, or did so in between, is not damage.
+        match sealed.first_changed(&index, part, Compare::Stat) {
+            // A process that writes now, or wrote in between, explains the difference: that is not damage.
             Some(path) if !Lock::is_held(&self.lock_path()) && Seal::read(&index) == seal => {
                 Err(Error::about(&path, Problem::IndexDamaged))
             }
@@ -100,21 +103,21 @@ impl Store {
         }
     }
 
-    /// Whether a run was killed before it sealed the index: nothing tells then whether the files are what it wrote but their own checksums.
+    /// Whether a run was killed before it sealed the index. Then only the files' own checksums can prove that they are intact.
     fn is_unsealed(&self, commits: u64) -> bool {
         let is_sealed = Seal::read(&self.index()).is_some_and(|seal| seal.commit == commits);
         !is_sealed && !Lock::is_held(&self.lock_path())
     }
 
-    /// Sources of which the index knows a copy that the archive does not have: the only witness of a loss where the end of the log and the
-    /// end of a pack are lost together. Without an index nobody knows of any.
+    /// Sources whose copy the index lists but the archive lacks. If the end of the log and the end of a pack are lost together,
+    /// only the index can reveal it. Empty if there is no index.
     pub fn missing_copies(&self, archive: &Archive) -> Result<Vec<PathBuf>, Error> {
         let Ok(catalogue) = self.catalogue() else { return Ok(Vec::new()) };
-        let is_held = |row: &catalogue::KeptRow| {
-            let copy = row.kept.parse().ok().and_then(|copy| archive.copy(CopyId(copy)));
-            copy.is_some_and(|copy| copy.length >= row.kept_length)
+        let is_held = |row: &catalogue::ArchivedRow| {
+            let copy = row.archive_copy.parse().ok().and_then(|copy| archive.copy(CopyId(copy)));
+            copy.is_some_and(|copy| copy.length >= row.archived_length)
         };
-        let rows = catalogue.kept_rows()?.into_iter().filter(|row| !is_held(row));
+        let rows = catalogue.archived_rows()?.into_iter().filter(|row| !is_held(row));
         Ok(rows.map(|row| row.path).collect())
     }
 
@@ -122,13 +125,13 @@ impl Store {
         Error::about(&self.index(), Problem::IndexNewer { found, known: catalogue::VERSION })
     }
 
-    /// The folders that the user added.
+    /// The folders that the user added to the archive.
     pub fn added_folders(&self) -> Result<Vec<PathBuf>, Error> {
-        Ok(archive_worker::Kept::open(self)?.folders())
+        Ok(archive_worker::ArchiveReader::open(self)?.folders())
     }
 
-    /// Takes the right to write the index. Waits as long as another process has it, unless `watch` wants to stop: then there is none.
-    fn lock(&self, watch: &mut dyn Watch) -> Result<Option<Lock>, Error> {
+    /// Takes the index's write lock. Waits while another process holds it; `None` if `observer` stops the wait.
+    fn lock(&self, observer: &mut dyn RunObserver) -> Result<Option<Lock>, Error> {
         let made = private::folder(&self.index());
         made.map_err(|error| Error::at(&self.index(), Problem::Unwritable, error))?;
         let mut steps = 0_u32;
@@ -136,9 +139,9 @@ impl Store {
             match Lock::take(&self.lock_path()) {
                 Err(Error { problem: Problem::Locked { holder }, .. }) => {
                     if steps == LOCK_QUIET_STEPS {
-                        watch.waits_for(holder);
+                        observer.waiting_for_lock(holder);
                     }
-                    if watch.is_stopped() {
+                    if observer.is_stopped() {
                         return Ok(None);
                     }
                     steps = steps.saturating_add(1);
@@ -149,42 +152,42 @@ impl Store {
         }
     }
 
-    /// Both halves of the index, in step; or why they have to be rebuilt. The lock must be held.
-    fn open(&self, check: Check) -> Result<Result<Pair, Made>, Error> {
+    /// Opens both halves of the index, in step, or says why they must be rebuilt. The caller must hold the lock.
+    fn open(&self, check: Check) -> Result<Result<OpenIndex, IndexCreation>, Error> {
         let seal = Seal::read(&self.index());
         let text = text::TextIndex::open(&text::folder(&self.index()));
         let is_text_empty = text.as_ref().and_then(text::TextIndex::batch_number).unwrap_or(0) == 0;
         let catalogue = match Catalogue::open(&self.database())? {
-            Opened::Current(catalogue) => catalogue,
-            // Nothing ever counted here: a first run was killed before it committed.
-            Opened::Missing if seal.is_none() && is_text_empty => return Ok(Err(Made::First)),
-            Opened::Missing => return Ok(Err(Made::Again("the catalogue is missing".to_owned()))),
-            Opened::Unusable(reason) => return Ok(Err(Made::Again(reason))),
-            Opened::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
-            Opened::Later(_) => return Ok(Err(Made::Again("the catalogue is damaged".to_owned()))),
+            OpenedCatalogue::Current(catalogue) => catalogue,
+            // The first run was killed before it committed: nothing is lost.
+            OpenedCatalogue::Missing if seal.is_none() && is_text_empty => return Ok(Err(IndexCreation::First)),
+            OpenedCatalogue::Missing => return Ok(Err(IndexCreation::Rebuilt("the catalogue is missing".to_owned()))),
+            OpenedCatalogue::Unusable(reason) => return Ok(Err(IndexCreation::Rebuilt(reason))),
+            OpenedCatalogue::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
+            OpenedCatalogue::Later(_) => return Ok(Err(IndexCreation::Rebuilt("the catalogue is damaged".to_owned()))),
         };
         let Some(text) = text else {
             let is_empty = seal.is_none() && catalogue.batch_number()? == 0;
-            let again = || Made::Again("the text index is missing or damaged".to_owned());
-            return Ok(Err(if is_empty { Made::First } else { again() }));
+            let rebuilt = || IndexCreation::Rebuilt("the text index is missing or damaged".to_owned());
+            return Ok(Err(if is_empty { IndexCreation::First } else { rebuilt() }));
         };
         if let Some(reason) = self.damage(&catalogue, &text, seal.as_ref(), check)? {
-            return Ok(Err(Made::Again(reason)));
+            return Ok(Err(IndexCreation::Rebuilt(reason)));
         }
-        // A folder from which files are missing opens; whoever searches would hear of it.
+        // A folder with missing files opens without error, but a search in it fails.
         if text.reader().is_err() {
-            return Ok(Err(Made::Again("the text index is damaged".to_owned())));
+            return Ok(Err(IndexCreation::Rebuilt("the text index is damaged".to_owned())));
         }
         let batch = catalogue.batch_number()?;
         Ok(match text.batch_number() {
-            Some(number) if number == batch => Ok(Pair { catalogue, text, behind: Behind::No, made: None }),
-            // The text was committed and the catalogue was not: what the text has more never came to count.
-            Some(number) if number > batch => Ok(Pair { catalogue, text, behind: Behind::Yes, made: None }),
-            _ => Err(Made::Again("the text index is older than the catalogue".to_owned())),
+            Some(number) if number == batch => Ok(OpenIndex { catalogue, text, text_ahead: TextAhead::No, made: None }),
+            // The text was committed and the catalogue was not: the extra documents do not count.
+            Some(number) if number > batch => Ok(OpenIndex { catalogue, text, text_ahead: TextAhead::Yes, made: None }),
+            _ => Err(IndexCreation::Rebuilt("the text index is older than the catalogue".to_owned())),
         })
     }
 
-    /// What is damaged, for people.
+    /// Describes the damage, if there is any, for people.
     fn damage(
         &self,
         catalogue: &Catalogue,
@@ -201,11 +204,12 @@ impl Store {
         };
         Ok(match seal {
             Some(seal) if seal.commit == commits => {
-                let broken = [Part::Catalogue, Part::Text].iter().find_map(|part| seal.broken(&index, *part, compare));
-                broken.map(|path| format!("{} is damaged", path.display()))
+                let first_changed =
+                    [Part::Catalogue, Part::Text].iter().find_map(|part| seal.first_changed(&index, *part, compare));
+                first_changed.map(|path| format!("{} is damaged", path.display()))
             }
             Some(seal) if seal.commit > commits => Some("the catalogue lost its last commits".to_owned()),
-            // The last run was killed. What it committed is checked by the engines, as far as they can.
+            // The last run was killed. The engines check what it committed, as far as they can.
             Some(_) | None if check == Check::Quick => None,
             Some(_) | None if !catalogue.is_whole() => Some("the catalogue is damaged".to_owned()),
             Some(_) | None if !text.is_whole() => Some("the text index is damaged".to_owned()),
@@ -213,8 +217,8 @@ impl Store {
         })
     }
 
-    /// An empty index in the place of the one that is there. The lock must be held.
-    fn rebuild(&self, reason: Made) -> Result<Pair, Error> {
+    /// Replaces the index with an empty one. The caller must hold the lock.
+    fn rebuild(&self, reason: IndexCreation) -> Result<OpenIndex, Error> {
         let index = self.index();
         let removed = match fs::remove_dir_all(&index) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -223,38 +227,37 @@ impl Store {
         let unwritable = |error| Error::at(&index, Problem::Unwritable, error);
         let emptied = removed.and_then(|()| private::folder(&index)).and_then(|()| private::file(&self.database()));
         emptied.map_err(unwritable)?;
-        // The catalogue comes first and is durable before there is a text: a text without a catalogue has lost it.
-        let Opened::Current(catalogue) = Catalogue::make(&self.database())? else {
+        // The catalogue is durable before the text exists: a text without a catalogue means that the catalogue was lost.
+        let OpenedCatalogue::Current(catalogue) = Catalogue::create(&self.database())? else {
             return Err(Error::about(&self.database(), Problem::IndexDamaged));
         };
         let emptied = Disk.sync_folder(&index).and_then(|()| private::folder(&text::folder(&index)));
         emptied.map_err(unwritable)?;
-        let text = text::TextIndex::make(&text::folder(&index))?;
+        let text = text::TextIndex::create(&text::folder(&index))?;
         Disk.sync_folder(&index).map_err(unwritable)?;
-        Ok(Pair { catalogue, text, behind: Behind::No, made: Some(reason) })
+        Ok(OpenIndex { catalogue, text, text_ahead: TextAhead::No, made: Some(reason) })
     }
 
-    /// Whether an error of a run proves that the index is damaged, so that rebuilding it helps.
+    /// Whether this error proves that the index is damaged, so that a rebuild helps.
     fn is_damage(&self, error: &Error) -> bool {
         let is_inside = matches!(&error.place, Place::Path(path) if path.starts_with(self.index()));
         match error.problem {
             Problem::IndexDamaged => true,
-            // Both engines have errors that may mean anything; then the files decide.
+            // These errors of the engines have many causes; the files decide.
             Problem::Unwritable | Problem::Unreadable => is_inside && !self.is_whole(),
             _ => false,
         }
     }
 
     fn is_whole(&self) -> bool {
-        let catalogue =
-            matches!(Catalogue::open(&self.database()), Ok(Opened::Current(catalogue)) if catalogue.is_whole());
+        let catalogue = matches!(Catalogue::open(&self.database()), Ok(OpenedCatalogue::Current(catalogue)) if catalogue.is_whole());
         catalogue && text::TextIndex::open(&text::folder(&self.index())).is_some_and(|text| text.is_whole())
     }
 
-    /// Seals what a run left, once it has closed both halves. Where that fails, the engines' own checks have to do.
+    /// Seals the index after a run has closed both halves. If that fails, the next run relies on the engines' own checks.
     fn seal(&self, before: Option<&Seal>, commits: u64, now_s: i64, check: Check) {
         let index = self.index();
-        // Somebody who reads keeps the database from writing its log back: the file does not say yet what it should.
+        // While another process reads, the database cannot merge its write-ahead log, so the file is not final yet.
         let log = fs::metadata(index.join(format!("{}-wal", seal::CATALOGUE)));
         if log.is_ok_and(|log| log.len() > 0) {
             return;
@@ -266,47 +269,47 @@ impl Store {
     }
 }
 
-/// Whether a seal says that the index is not of a later version, whatever the catalogue says.
+/// Whether the seal proves that the index is not of a later version, whatever the catalogue claims.
 fn is_contradicted(seal: Option<&Seal>) -> bool {
     seal.is_some_and(|seal| seal.version <= catalogue::VERSION)
 }
 
-/// How long somebody who writes is waited for without a word.
+/// How many steps to wait for another writer before reporting it.
 const LOCK_QUIET_STEPS: u32 = 10;
 const LOCK_STEP: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// How closely the files of an index are looked at before a run relies on them.
+/// How thoroughly a run checks the index files before it relies on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
-    /// Against the seal only: this run is one of many.
+    /// Compare with the seal only. For one run among many.
     Quick,
-    /// By the engines where no seal helps, and against the content of every file now and then.
+    /// Let the engines check files that no seal covers, and now and then compare the content of every file with the seal.
     Full {
-        /// The moment, in seconds since 1970.
+        /// The current time, in seconds since 1970.
         now_s: i64,
     },
 }
 
-/// Both halves of the index.
-struct Pair {
+/// Both halves of the index, open.
+struct OpenIndex {
     catalogue: Catalogue,
     text: text::TextIndex,
-    behind: Behind,
-    made: Option<Made>,
+    text_ahead: TextAhead,
+    made: Option<IndexCreation>,
 }
 
 /// Whether the text has documents of a batch that the catalogue does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behind {
+enum TextAhead {
     No,
     Yes,
 }
 
-/// Why an index was made.
+/// Why an index was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made {
-    /// There was none.
+pub enum IndexCreation {
+    /// There was no index.
     First,
-    /// There was one that could not be used, and why.
-    Again(String),
+    /// The existing index was unusable, for this reason.
+    Rebuilt(String),
 }

@@ -1,11 +1,11 @@
-//! Files and folders of the index that only their owner may read: they hold what people said. Where the system has no such modes,
-//! they are as any other.
+//! Files and folders of the index that only their owner may read, because they hold transcripts. On systems without file modes
+//! they are ordinary files.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Makes a folder and those above it that are missing, for the owner only. One that is there and open to others is closed.
+/// Creates a folder and its missing parents, accessible to the owner only. Restricts an existing folder that is open to others.
 pub(super) fn folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -18,7 +18,7 @@ pub(super) fn folder(path: &Path) -> io::Result<()> {
     hide(path)
 }
 
-/// Makes an empty file for the owner only, unless there is one.
+/// Creates an empty file for the owner only, unless it exists.
 pub(super) fn file(path: &Path) -> io::Result<()> {
     let mut options = fs::File::options();
     options.create(true).append(true);
@@ -31,7 +31,7 @@ pub(super) fn file(path: &Path) -> io::Result<()> {
     hide(path)
 }
 
-/// Takes away what anybody but the owner may do with a file or a folder.
+/// Removes all access except the owner's from a file or a folder.
 pub(super) fn hide(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -1,172 +1,170 @@
-//! One run: find what changed, read it, commit in batches. It may be killed at any instant; the next one goes on from the last
-//! batch that counts. What a single source needs is in `source.rs`.
+//! One indexing run: find changed files, read them, commit in batches. It may be killed at any time; the next run continues
+//! after the last committed batch. `source.rs` handles a single source.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::archive_worker::{ArchiveWorker, Kept};
-use super::catalogue::{Catalogue, Gone, SessionId, SourceId, SourceRow, Stamp, Stamped, Unknown};
+use super::archive_worker::{ArchiveReader, ArchiveWorker};
+use super::catalogue::{Catalogue, FileStamp, Gone, KnownFile, SessionId, SourceId, SourceRow, Unknown};
 use super::change;
-use super::passed::{PassedOver, PassedOverReason};
+use super::passed_over::{PassedOver, PassedOverReason};
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
-use super::{Behind, Check, Made, Pair, Store};
-use crate::discover::{Found, Named, Places, Stat, discover_all, place_of};
+use super::{Check, IndexCreation, OpenIndex, Store, TextAhead};
+use crate::discover::{FoundFile, PathHints, Places, Stat, discover_all, path_hints};
 use crate::tail::Warning;
 use crate::{Error, Problem};
 
-/// What is to be indexed, and how.
+/// What to index, and how.
 #[derive(Debug)]
-pub struct Plan<'p> {
-    /// Where to look.
+pub struct IndexPlan<'p> {
+    /// Where to look for files.
     pub places: &'p Places,
-    /// How much of it.
-    pub scope: Scope,
-    /// Whether sources are copied into the archive.
-    pub keep: Keep,
-    /// How many bytes of memory may be used.
+    /// Which files to look at.
+    pub scope: IndexScope,
+    /// Whether to copy sources into the archive.
+    pub archiving: Archiving,
+    /// How many bytes of memory the run may use.
     pub memory: usize,
-    /// How many threads may work.
+    /// How many threads the run may use.
     pub threads: usize,
-    /// The moment, in nanoseconds since 1970.
+    /// The current time, in nanoseconds since 1970.
     pub now: i64,
 }
 
-/// How much is looked at.
+/// Which files a run looks at.
 #[derive(Clone, Debug)]
-pub enum Scope {
-    /// Everything.
+pub enum IndexScope {
+    /// All files.
     All,
-    /// These known files; if one of them is not known, everything.
+    /// These known files; if one of them is unknown, all files.
     Files(Vec<PathBuf>),
 }
 
-/// Whether sources are copied into the archive.
+/// Whether a run copies sources into the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// They are.
+pub enum Archiving {
+    /// Copy them.
     Yes,
-    /// They are not.
+    /// Do not copy them.
     No,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// Files that have to be read.
+pub struct IndexProgress {
+    /// The number of files to read.
     pub files: u64,
-    /// Files that were read.
+    /// The number of files read.
     pub files_done: u64,
-    /// Bytes that have to be read.
+    /// The number of bytes to read.
     pub bytes: u64,
-    /// Bytes that were read.
+    /// The number of bytes read.
     pub bytes_done: u64,
-    /// The file at hand.
+    /// The current file.
     pub path: PathBuf,
 }
 
-/// Who wants to know how far a run is, and may end it.
-pub trait Watch {
-    /// Takes notice.
-    fn progress(&mut self, progress: &Progress);
-    /// Whether to stop as soon as what is done is safe.
+/// Observes the progress of a run and can stop it.
+pub trait RunObserver {
+    /// Receives the progress.
+    fn progress(&mut self, progress: &IndexProgress);
+    /// Whether the run should stop as soon as its work so far is durable.
     fn is_stopped(&self) -> bool;
-    /// Another process writes to the index, and the run waits until it has ended.
-    fn waits_for(&mut self, _holder: Option<u32>) {}
+    /// Called when another process holds the index's lock and the run waits for it.
+    fn waiting_for_lock(&mut self, _holder: Option<u32>) {}
 }
 
-/// Nobody watches.
+/// Observes nothing and never stops the run.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Watch for Nobody {
-    fn progress(&mut self, _progress: &Progress) {}
+impl RunObserver for NoObserver {
+    fn progress(&mut self, _progress: &IndexProgress) {}
 
     fn is_stopped(&self) -> bool {
         false
     }
 }
 
-/// What a run did.
+/// The results of a run.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct IndexReport {
     /// Files that may be sources.
     pub found: u64,
-    /// Sources as they were.
+    /// Unchanged sources.
     pub unchanged: u64,
     /// New sources.
     pub added: u64,
-    /// Sources with something new at their end.
+    /// Sources that grew.
     pub grown: u64,
-    /// Sources that were read anew.
+    /// Sources that were read again from their beginning.
     pub rewritten: u64,
-    /// Sources that stand somewhere else now.
+    /// Sources with a new path.
     pub moved: u64,
     /// Copies of other sources.
     pub copies: u64,
-    /// Sources that are not there any more, since the last run.
+    /// Sources that disappeared since the last run.
     pub gone: u64,
-    /// Files that are no transcripts.
-    pub strangers: u64,
-    /// Files whose session was forgotten on purpose.
+    /// Files that are not transcripts.
+    pub non_transcripts: u64,
+    /// Files of forgotten sessions.
     pub forgotten: u64,
-    /// Forgotten sessions that have grown since, or their files where they have no name.
+    /// Forgotten sessions that have grown since, or their files if they have no name.
     pub continued: Vec<String>,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
-    /// Events that were indexed.
+    /// Events indexed.
     pub events: u64,
-    /// Bytes that were copied into the archive.
-    pub kept: u64,
-    /// Types of records that nobody understands and that were not seen before.
+    /// Bytes copied into the archive.
+    pub archived_bytes: u64,
+    /// Types of unknown records that appeared for the first time.
     pub unknown: Vec<Unknown>,
-    /// Files that stand where sources of a format are found and are not of any known format.
+    /// Files in a place where a format keeps its sources, but of no known format.
     pub unrecognised: Vec<(PathBuf, String)>,
-    /// Files that were passed over: no transcripts by their names, or by what they say.
+    /// Files that the run skipped, because of their name or their content.
     pub passed_over: PassedOver,
-    /// What could not be read, and anything else worth a word.
+    /// Files that could not be read, and other warnings.
     pub warnings: Vec<Warning>,
-    /// Why the index was made, where it was.
-    pub made: Option<Made>,
-    /// Whether somebody ended the run before everything was read.
+    /// Why the index was created, if it was.
+    pub made: Option<IndexCreation>,
+    /// Whether the run was stopped before it read everything.
     pub stopped: bool,
 }
 
-/// A file to be read.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct IndexJob {
     pub path: PathBuf,
-    pub stamp: Stamp,
-    pub named: Named,
+    pub stamp: FileStamp,
+    pub hints: PathHints,
     pub known: Option<SourceId>,
 }
 
-/// How many bytes are read between two commits: little enough that a killed run has not lost much, and enough that commits cost
-/// nothing.
+/// How many bytes are read between two commits: few enough that a killed run loses little, enough that commits cost nothing.
 const BATCH_SIZE: u64 = 1 << 30;
 
-/// How many files are taken in between two commits: what is held until a commit must not grow with their number.
+/// How many files are indexed between two commits, which bounds the memory held until a commit.
 const BATCH_FILES: u64 = 8 << 10;
 
-/// Brings the index up to date. One that turns out to be damaged, before or during the run, is rebuilt once.
-pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Report, Error> {
-    let Some(_lock) = store.lock(watch)? else { return Ok(Report { stopped: true, ..Report::default() }) };
+/// Updates the index. One that turns out to be damaged, before or during the run, is rebuilt once.
+pub fn run(store: &Store, plan: &IndexPlan<'_>, observer: &mut dyn RunObserver) -> Result<IndexReport, Error> {
+    let Some(_lock) = store.lock(observer)? else { return Ok(IndexReport { stopped: true, ..IndexReport::default() }) };
     let now_s = plan.now / 1_000_000_000;
     let check = match plan.scope {
-        Scope::All => Check::Full { now_s },
-        Scope::Files(_) => Check::Quick,
+        IndexScope::All => Check::Full { now_s },
+        IndexScope::Files(_) => Check::Quick,
     };
     let mut before = Seal::read(&store.index());
     let mut done = match store.open(check) {
-        Ok(Ok(pair)) => attempt(store, plan, watch, pair),
-        Ok(Err(reason)) => attempt(store, plan, watch, store.rebuild(reason)?),
+        Ok(Ok(pair)) => attempt(store, plan, observer, pair),
+        Ok(Err(reason)) => attempt(store, plan, observer, store.rebuild(reason)?),
         Err(error) => Err(error),
     };
     if let Err(error) = &done
         && store.is_damage(error)
     {
-        let pair = store.rebuild(Made::Again(error.to_string()))?;
-        done = attempt(store, plan, watch, pair);
+        let pair = store.rebuild(IndexCreation::Rebuilt(error.to_string()))?;
+        done = attempt(store, plan, observer, pair);
     }
     let (report, commits) = done?;
     before.take_if(|_| report.made.is_some());
@@ -174,27 +172,32 @@ pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Repo
     Ok(report)
 }
 
-/// One try on an index that is open. Gives what was done, and how many commits the catalogue has.
-fn attempt(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch, pair: Pair) -> Result<(Report, u64), Error> {
-    let Pair { catalogue, text, behind, made } = pair;
-    let mut report = Report { made, ..Report::default() };
+/// One attempt on an open index. Returns the report and the catalogue's commit count.
+fn attempt(
+    store: &Store,
+    plan: &IndexPlan<'_>,
+    observer: &mut dyn RunObserver,
+    pair: OpenIndex,
+) -> Result<(IndexReport, u64), Error> {
+    let OpenIndex { catalogue, text, text_ahead, made } = pair;
+    let mut report = IndexReport { made, ..IndexReport::default() };
     let before = catalogue.batch_number()?;
-    // A damaged archive is told before anything that it should have been asked about.
-    let archive = Kept::open(store)?;
-    if plan.keep == Keep::Yes {
+    // Reports a damaged archive before anything asks it.
+    let archive = ArchiveReader::open(store)?;
+    if plan.archiving == Archiving::Yes {
         archive.reconcile(&catalogue, &mut report.warnings)?;
     }
     let (mut jobs, gone) = survey(&catalogue, plan, &mut report)?;
-    // What is new is wanted first, should somebody end the run early.
+    // New files first, in case the run is stopped early.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.stamp.changed));
-    let mut run = Run::new(store, plan, &catalogue, &text, behind)?;
+    let mut run = IndexRun::new(store, plan, &catalogue, &text, text_ahead)?;
     run.archive = Some(archive);
-    if behind == Behind::Yes {
+    if text_ahead == TextAhead::Yes {
         run.open_writer()?;
     }
-    let work = run.work(&jobs, &gone, &mut report, watch);
+    let work = run.work(&jobs, &gone, &mut report, observer);
     if work.is_err() {
-        // What was not committed is read again next time.
+        // The next run reads again what was not committed.
         let _ = catalogue.roll_back();
     }
     work?;
@@ -207,31 +210,35 @@ fn attempt(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch, pair: Pair) ->
     Ok((report, catalogue.commits()?))
 }
 
-/// What has to be read, and which sources are not there any more.
-fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result<(Vec<Job>, Vec<SourceId>), Error> {
+/// Finds the files to read and the sources that are gone.
+fn survey(
+    catalogue: &Catalogue,
+    plan: &IndexPlan<'_>,
+    report: &mut IndexReport,
+) -> Result<(Vec<IndexJob>, Vec<SourceId>), Error> {
     let mut known = catalogue.stamps()?;
-    if let Scope::Files(paths) = &plan.scope
+    if let IndexScope::Files(paths) = &plan.scope
         && paths.iter().all(|path| known.contains_key(path))
     {
         return Ok(survey_files(paths, &known, plan, report));
     }
-    let strangers = catalogue.strangers()?;
+    let non_transcripts = catalogue.non_transcripts()?;
     let mut jobs = Vec::new();
     let mut ignored = PassedOver::default();
     let warnings =
-        discover_all(plan.places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: Found| {
+        discover_all(plan.places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: FoundFile| {
             report.found += 1;
-            let stamp = Stamp::from(found.stat);
+            let stamp = FileStamp::from(found.stat);
             match known.remove(&found.path) {
-                Some(known) if is_settled(&known, &stamp, plan.keep) => report.unchanged += 1,
-                Some(Stamped { id, .. }) => {
-                    jobs.push(Job { path: found.path, stamp, named: found.named, known: Some(id) });
+                Some(known) if can_skip(&known, &stamp, plan.archiving) => report.unchanged += 1,
+                Some(KnownFile { id, .. }) => {
+                    jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: Some(id) });
                 }
-                None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
-                    report.strangers += 1;
+                None if non_transcripts.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
+                    report.non_transcripts += 1;
                     report.passed_over.add(&found.path, PassedOverReason::Format);
                 }
-                None => jobs.push(Job { path: found.path, stamp, named: found.named, known: None }),
+                None => jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: None }),
             }
         });
     report.warnings.extend(warnings);
@@ -241,36 +248,39 @@ fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result
     Ok((jobs, gone))
 }
 
-/// Whether a known file needs no look.
-fn is_settled(known: &Stamped, stamp: &Stamp, keep: Keep) -> bool {
+/// Whether a known file can be skipped.
+fn can_skip(known: &KnownFile, stamp: &FileStamp, archiving: Archiving) -> bool {
     known.gone == Gone::There
         && change::is_unchanged(&known.stamp, known.seen, stamp)
-        && (known.is_kept || keep == Keep::No)
+        && (known.is_archived || archiving == Archiving::No)
 }
 
 fn survey_files(
     paths: &[PathBuf],
-    known: &HashMap<PathBuf, Stamped>,
-    plan: &Plan<'_>,
-    report: &mut Report,
-) -> (Vec<Job>, Vec<SourceId>) {
+    known: &HashMap<PathBuf, KnownFile>,
+    plan: &IndexPlan<'_>,
+    report: &mut IndexReport,
+) -> (Vec<IndexJob>, Vec<SourceId>) {
     let (mut jobs, mut gone) = (Vec::new(), Vec::new());
     for path in paths {
         let Some(known) = known.get(path) else { continue };
         report.found += 1;
-        // What is neither a file nor missing may be a pipe, and reading that may never end.
-        match Stat::of(path).map(Stamp::from) {
+        // A path that is neither a file nor missing may be a pipe, and reading that may never end.
+        match Stat::of(path).map(FileStamp::from) {
             Ok(_) if !path.is_dir() && !path.is_file() => {}
             _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
-            Ok(stamp) if is_settled(known, &stamp, plan.keep) => report.unchanged += 1,
-            Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: place_of(path), known: Some(known.id) }),
+            Ok(stamp) if can_skip(known, &stamp, plan.archiving) => report.unchanged += 1,
+            Ok(stamp) => {
+                jobs.push(IndexJob { path: path.clone(), stamp, hints: path_hints(path), known: Some(known.id) })
+            }
             Err(_) => {}
         }
     }
     (jobs, gone)
 }
 
-/// Whether a file is not there. A folder that may not be looked into is no proof; one that has taken its place is.
+/// Whether there is no file at this path. A folder without permission to look into it proves nothing; a folder at the path
+/// itself proves it.
 pub(crate) fn is_missing(path: &Path) -> bool {
     use std::io::ErrorKind;
     match path.symlink_metadata() {
@@ -279,92 +289,94 @@ pub(crate) fn is_missing(path: &Path) -> bool {
     }
 }
 
-impl From<Stat> for Stamp {
-    fn from(stat: Stat) -> Stamp {
-        Stamp { device: stat.id.device, inode: stat.id.inode, size: stat.size, changed: stat.modified_ns }
+impl From<Stat> for FileStamp {
+    fn from(stat: Stat) -> FileStamp {
+        FileStamp { device: stat.id.device, inode: stat.id.inode, size: stat.size, changed: stat.modified_ns }
     }
 }
 
-/// A run at work.
-pub(super) struct Run<'r> {
+/// The state of a run.
+pub(super) struct IndexRun<'r> {
     pub catalogue: &'r Catalogue,
     text: &'r TextIndex,
-    pub plan: &'r Plan<'r>,
+    pub plan: &'r IndexPlan<'r>,
     writer: Option<TextWriter>,
-    pub keeper: ArchiveWorker,
-    /// The number of the batch at hand.
+    pub archive_worker: ArchiveWorker,
+    /// The number of the current batch.
     pub batch: u64,
     /// Bytes read since the last commit.
     pub read: u64,
-    /// Lots whose documents this batch deletes: those that were dead before it began, so that who still sees them finds them.
-    dead: Vec<u64>,
-    behind: Behind,
-    /// The source that is read, if it is a known one.
+    /// Groups whose documents this batch deletes. They were retired before it began, so that a concurrent search still finds
+    /// their documents.
+    retired: Vec<u64>,
+    text_ahead: TextAhead,
+    /// The source being read, if it is a known one.
     pub reading: Option<SourceId>,
-    /// Copies of what was read anew, which have to be read now.
-    pub parted: Vec<Job>,
-    /// Sessions whose sources have changed, so that it has to be decided again which of them is read.
+    /// Copies of rewritten sources, which must be read now.
+    pub diverged: Vec<IndexJob>,
+    /// Sessions whose sources have changed, so that the run must decide again which one is read.
     pub unresolved: HashSet<SessionId>,
-    /// The first keys of sources that were placed, so that it has to be decided which of the sessions that begin so is the original.
+    /// First keys of the sources assigned in this run. The run must decide which of the sessions with such a key is the
+    /// original.
     pub unordered: HashSet<u64>,
-    /// Copies of what was read anew that only the archive has.
-    pub parted_gone: Vec<SourceId>,
-    /// The checksum of all bytes up to the last one that was read of the source at hand, where it was read to its end.
+    /// Copies of rewritten sources that only the archive has.
+    pub diverged_gone: Vec<SourceId>,
+    /// The checksum of all bytes of the current source, if it was read to its end.
     pub content_read: Option<u32>,
     /// Sources that changed while they were read, and are read once more in this run.
     pub read_again: HashSet<SourceId>,
-    /// The keys of what the source at hand says, where it replaces an earlier version of itself.
-    pub said: Option<HashSet<u64>>,
-    /// The archive as it was, opened when it is first asked.
-    pub archive: Option<Kept>,
-    /// Which project a working folder is.
+    /// The keys of the current source's events, if it replaces an earlier version of itself.
+    pub seen_keys: Option<HashSet<u64>>,
+    /// The archive as it was when the run first needed it.
+    pub archive: Option<ArchiveReader>,
+    /// The projects of working folders.
     pub projects: HashMap<String, i64>,
     store: &'r Store,
 }
 
-impl<'r> Run<'r> {
+impl<'r> IndexRun<'r> {
     fn new(
         store: &'r Store,
-        plan: &'r Plan<'r>,
+        plan: &'r IndexPlan<'r>,
         catalogue: &'r Catalogue,
         text: &'r TextIndex,
-        behind: Behind,
-    ) -> Result<Run<'r>, Error> {
-        Ok(Run {
+        text_ahead: TextAhead,
+    ) -> Result<IndexRun<'r>, Error> {
+        Ok(IndexRun {
             catalogue,
             text,
             plan,
             writer: None,
-            keeper: ArchiveWorker::new(store, plan),
+            archive_worker: ArchiveWorker::new(store, plan),
             batch: catalogue.batch_number()? + 1,
             read: 0,
-            dead: catalogue.dead_lots()?,
-            behind,
+            retired: catalogue.retired_groups()?,
+            text_ahead,
             reading: None,
-            parted: Vec::new(),
+            diverged: Vec::new(),
             unresolved: HashSet::new(),
             unordered: HashSet::new(),
-            parted_gone: Vec::new(),
+            diverged_gone: Vec::new(),
             content_read: None,
             read_again: HashSet::new(),
-            said: None,
+            seen_keys: None,
             archive: None,
             projects: HashMap::new(),
             store,
         })
     }
 
-    /// The writer of the text, opened when it is first needed. Whoever takes it gives it back.
+    /// Takes the text writer, opened on first use. The caller must give it back.
     pub(super) fn take_writer(&mut self) -> Result<TextWriter, Error> {
         match self.writer.take() {
             Some(writer) => Ok(writer),
             None => {
                 let unsealed = Seal::remove(&self.store.index());
                 unsealed.map_err(|error| Error::at(&self.store.index(), Problem::Unwritable, error))?;
-                // What is left is for reading, packing and the database.
+                // The rest is for reading, compressing and the database.
                 let writer = self.text.writer(self.plan.memory * 7 / 20, self.plan.threads)?;
-                self.dead.iter().for_each(|lot| writer.delete_lot(*lot));
-                if self.behind == Behind::Yes {
+                self.retired.iter().for_each(|doc_group| writer.delete_group(*doc_group));
+                if self.text_ahead == TextAhead::Yes {
                     writer.delete_after(self.batch - 1)?;
                 }
                 Ok(writer)
@@ -372,126 +384,127 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Has the writer ready.
+    /// Opens the text writer.
     fn open_writer(&mut self) -> Result<(), Error> {
         let writer = self.take_writer()?;
         self.give_writer(writer);
         Ok(())
     }
 
-    /// Gives the writer back.
+    /// Gives the text writer back.
     pub(super) fn give_writer(&mut self, writer: TextWriter) {
         self.writer = Some(writer);
     }
 
     /// The archive as it was when the run began.
-    pub(super) fn archive(&mut self) -> Result<&Kept, Error> {
+    pub(super) fn archive(&mut self) -> Result<&ArchiveReader, Error> {
         match &mut self.archive {
             Some(archive) => Ok(archive),
-            empty => Ok(empty.insert(Kept::open(self.store)?)),
+            empty => Ok(empty.insert(ArchiveReader::open(self.store)?)),
         }
     }
 
     fn work(
         &mut self,
-        jobs: &[Job],
+        jobs: &[IndexJob],
         gone: &[SourceId],
-        report: &mut Report,
-        watch: &mut dyn Watch,
+        report: &mut IndexReport,
+        observer: &mut dyn RunObserver,
     ) -> Result<(), Error> {
         let bytes = jobs.iter().map(|job| job.stamp.size).sum();
-        let mut progress = Progress { files: jobs.len() as u64, bytes, ..Progress::default() };
+        let mut progress = IndexProgress { files: jobs.len() as u64, bytes, ..IndexProgress::default() };
         self.catalogue.begin()?;
         for id in gone {
             if let Some(row) = self.catalogue.source(*id)? {
                 self.catalogue.put(&SourceRow { gone: Gone::Gone, ..row })?;
                 report.gone += 1;
-                self.look_at_copies(*id)?;
+                self.check_copies(*id)?;
             }
         }
-        // A copy takes the place of its original only after every new file was asked whether it is the original, moved.
-        let parted: HashSet<SourceId> = self.parted.iter().filter_map(|job| job.known).collect();
-        for job in jobs.iter().filter(|job| !job.known.is_some_and(|known| parted.contains(&known))) {
+        // A copy replaces its original only after every new file was checked: one of them may be the moved original.
+        let diverged: HashSet<SourceId> = self.diverged.iter().filter_map(|job| job.known).collect();
+        for job in jobs.iter().filter(|job| !job.known.is_some_and(|known| diverged.contains(&known))) {
             progress.path.clone_from(&job.path);
-            watch.progress(&progress);
-            if watch.is_stopped() {
+            observer.progress(&progress);
+            if observer.is_stopped() {
                 report.stopped = true;
                 break;
             }
-            self.take_in(job, report, &mut progress, watch)?;
+            self.index_file(job, report, &mut progress, observer)?;
             progress.files_done += 1;
             if self.read >= BATCH_SIZE || progress.files_done.is_multiple_of(BATCH_FILES) {
                 self.commit()?;
                 self.catalogue.begin()?;
             }
         }
-        watch.progress(&progress);
+        observer.progress(&progress);
         while !report.stopped
-            && let Some(job) = self.parted.pop()
+            && let Some(job) = self.diverged.pop()
         {
-            self.take_in(&job, report, &mut progress, watch)?;
+            self.index_file(&job, report, &mut progress, observer)?;
         }
         while !report.stopped
-            && let Some(id) = self.parted_gone.pop()
+            && let Some(id) = self.diverged_gone.pop()
         {
-            self.take_in_parted(id, report)?;
+            self.index_diverged(id, report)?;
         }
         if !report.stopped && !self.catalogue.is_complete()? {
-            self.take_in_kept(report)?;
-            self.take_in_versions(report)?;
+            self.index_archived(report)?;
+            self.index_versions(report)?;
             self.catalogue.set_complete()?;
         }
         self.commit()?;
-        report.kept = self.keeper.added();
-        report.warnings.append(&mut self.keeper.warnings);
+        report.archived_bytes = self.archive_worker.added();
+        report.warnings.append(&mut self.archive_worker.warnings);
         Ok(())
     }
 
-    /// Has the copies of a source looked at that is gone: one of them stands in its place now.
-    fn look_at_copies(&mut self, original: SourceId) -> Result<(), Error> {
+    /// Queues the copies of a source that is gone: one of them takes its place.
+    fn check_copies(&mut self, original: SourceId) -> Result<(), Error> {
         for copy in self.catalogue.copies_of(original)? {
             if let Ok(stat) = Stat::of(&copy.path) {
-                let (stamp, named) = (Stamp::from(stat), place_of(&copy.path));
-                self.parted.push(Job { path: copy.path, stamp, named, known: Some(copy.id) });
+                let (stamp, hints) = (FileStamp::from(stat), path_hints(&copy.path));
+                self.diverged.push(IndexJob { path: copy.path, stamp, hints, known: Some(copy.id) });
             }
         }
         Ok(())
     }
 
-    /// Makes everything so far count: first what is kept, then the text, then what says so.
+    /// Commits everything so far: first the archive, then the text, then the catalogue.
     pub(super) fn commit(&mut self) -> Result<(), Error> {
         self.resolve_sessions()?;
         for key in std::mem::take(&mut self.unordered) {
-            self.catalogue.put_below_oldest(key)?;
+            self.catalogue.link_to_oldest(key)?;
         }
-        for (id, name, length) in self.keeper.commit()? {
-            self.catalogue.set_kept(id, &name, length)?;
+        for (id, name, length) in self.archive_worker.commit()? {
+            self.catalogue.set_archived(id, &name, length)?;
         }
-        // What is deleted by the next number must be dead in everything of this one, so a catalogue that buries needs a new number.
-        if self.writer.is_none() && !self.catalogue.dead_lots()?.is_empty() {
+        // The next batch deletes only groups that are retired in every state of this number, so a catalogue that retires groups
+        // needs a new number.
+        if self.writer.is_none() && !self.catalogue.retired_groups()?.is_empty() {
             self.open_writer()?;
         }
         let Some(writer) = &mut self.writer else {
-            // The text has nothing to say, so the number stays.
+            // The text has no changes, so the number stays.
             return self.catalogue.commit(self.batch - 1);
         };
         writer.commit(self.batch)?;
-        self.behind = Behind::No;
-        self.catalogue.buried(&self.dead)?;
+        self.text_ahead = TextAhead::No;
+        self.catalogue.purged(&self.retired)?;
         self.catalogue.commit(self.batch)?;
         self.batch += 1;
         self.read = 0;
-        // A merge maps what it takes: the more memory, the larger it may be.
+        // A merge maps its input, so more memory allows larger merges.
         let documents_max = u32::try_from(self.plan.memory / (4 << 10)).unwrap_or(u32::MAX);
         writer.tidy(documents_max)?;
-        self.dead = self.catalogue.dead_lots()?;
-        self.dead.iter().for_each(|lot| writer.delete_lot(*lot));
+        self.retired = self.catalogue.retired_groups()?;
+        self.retired.iter().for_each(|doc_group| writer.delete_group(*doc_group));
         Ok(())
     }
 
-    /// Deletes what the last batch put aside, so that nothing waits for a next one.
+    /// Deletes the documents that the last batch retired, instead of waiting for the next batch.
     fn purge(&mut self) -> Result<(), Error> {
-        if self.dead.is_empty() || self.writer.is_none() {
+        if self.retired.is_empty() || self.writer.is_none() {
             return Ok(());
         }
         self.catalogue.begin()?;
@@ -499,9 +512,9 @@ impl<'r> Run<'r> {
     }
 }
 
-/// Takes sources out of the index, with all that is known of them. What the archive has is not touched.
-pub fn remove(store: &Store, sources: &[SourceId], plan: &Plan<'_>) -> Result<(), Error> {
-    let Some(_lock) = store.lock(&mut Nobody)? else { return Ok(()) };
+/// Removes sources and everything about them from the index. The archive is not touched.
+pub fn remove(store: &Store, sources: &[SourceId], plan: &IndexPlan<'_>) -> Result<(), Error> {
+    let Some(_lock) = store.lock(&mut NoObserver)? else { return Ok(()) };
     let before = Seal::read(&store.index());
     let Ok(pair) = store.open(Check::Quick)? else {
         return Err(Error::about(&store.index(), Problem::IndexDamaged));
@@ -512,9 +525,9 @@ pub fn remove(store: &Store, sources: &[SourceId], plan: &Plan<'_>) -> Result<()
     Ok(())
 }
 
-fn remove_from(store: &Store, sources: &[SourceId], plan: &Plan<'_>, pair: &Pair) -> Result<u64, Error> {
-    let Pair { catalogue, text, behind, .. } = pair;
-    let mut run = Run::new(store, plan, catalogue, text, *behind)?;
+fn remove_from(store: &Store, sources: &[SourceId], plan: &IndexPlan<'_>, pair: &OpenIndex) -> Result<u64, Error> {
+    let OpenIndex { catalogue, text, text_ahead, .. } = pair;
+    let mut run = IndexRun::new(store, plan, catalogue, text, *text_ahead)?;
     run.open_writer()?;
     catalogue.begin()?;
     for id in sources {

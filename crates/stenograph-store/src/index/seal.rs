@@ -1,9 +1,9 @@
-//! The seal of the index: what each of its files looked like when the last run ended. Neither engine notices a flipped bit by itself:
-//! the catalogue has no checksums, and the text index checks its own only when asked. A file that is not what the seal says is damage.
-//! It repairs nothing.
+//! The seal of the index: the stat and hash of each of its files at the end of the last run. Neither engine notices a flipped
+//! bit by itself: the catalogue has no checksums, and the text index checks its own only on request. A file that differs from
+//! the seal is damaged. This file repairs nothing.
 //!
-//! The seal names the commit of the catalogue that it describes, and is taken away before the text changes. A run that is killed leaves
-//! none, or one of an earlier commit, which says nothing about the files; then the engines' own checks have to do.
+//! The seal names the catalogue commit that it describes, and is removed before the text changes. A killed run leaves no seal,
+//! or one of an earlier commit, which proves nothing about the files; then the engines' own checks must suffice.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -14,27 +14,27 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::{private, text};
 use crate::files::{Disk, Files as _, replace};
 
-/// The name of the seal in the folder of the index.
+/// The seal's file name in the index's folder.
 const NAME: &str = "seal";
 
-/// The name of the catalogue there.
+/// The catalogue's file name there.
 pub(super) const CATALOGUE: &str = "catalogue.db";
 
 /// The first word of a seal.
 const MAGIC: &str = "steno-index";
 
-/// How often `index` reads all files of the index, whatever their stat says: a disk can change bytes without saying so.
+/// How often `index` reads all index files, whatever their stat says: a disk can change bytes silently.
 const CONTENT_EVERY_S: i64 = 24 * 60 * 60;
 
-/// Longer than the clock takes from one time that a file system gives to the next.
+/// Longer than one tick of a file system's clock.
 const CLOCK_STEP: std::time::Duration = std::time::Duration::from_millis(12);
 
-/// What the files of an index looked like.
+/// The files of an index as they were sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seal {
     /// The version of the index.
     pub version: i64,
-    /// The commit of the catalogue that this describes.
+    /// The catalogue commit that this seal describes.
     pub commit: u64,
     /// When the content of all files was last compared, in seconds since 1970.
     pub compared: i64,
@@ -43,21 +43,21 @@ pub(super) struct Seal {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SealedFile {
-    /// The path from the folder of the index, with `/`.
+    /// The path relative to the index's folder, with `/`.
     name: String,
-    look: Look,
+    look: SealedStat,
     hash: u64,
 }
 
-/// What a stat says of a file. The time is that of the last change of anything about it, which no tool can set.
+/// The stat of a file. The time is that of the last change of content or metadata, which no tool can set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Look {
+struct SealedStat {
     size: u64,
     changed: i64,
     inode: u64,
 }
 
-/// Which files are compared.
+/// Which part of the index to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The catalogue.
@@ -66,17 +66,17 @@ pub(super) enum Part {
     Text,
 }
 
-/// How files are compared.
+/// How to compare files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compare {
-    /// By their stat; by their content only where that differs.
+    /// By stat; by content only if the stat differs.
     Stat,
     /// By their content.
     Content,
 }
 
 impl Seal {
-    /// The seal of an index; `None` where there is none that can be trusted.
+    /// Reads the seal of an index. `None` if there is none or it is damaged.
     pub fn read(index: &Path) -> Option<Seal> {
         let text = fs::read_to_string(index.join(NAME)).ok()?;
         let (body, sum) = text.trim_end().rsplit_once('\n')?;
@@ -94,7 +94,7 @@ impl Seal {
         Some(Seal { version, commit, compared, files })
     }
 
-    /// Seals an index that nobody writes to. `before` is its last seal: files that never change under their names are not read again.
+    /// Seals an index that no process writes to. `before` is the previous seal: immutable files are not hashed again.
     pub fn write(index: &Path, version: i64, commit: u64, before: Option<&Seal>, compared: i64) -> io::Result<()> {
         let mut files = Vec::new();
         for name in names(index)? {
@@ -102,22 +102,22 @@ impl Seal {
             let known = before.and_then(|seal| seal.files.iter().find(|file| file.name == name));
             files.push(match known {
                 Some(known) if is_immutable(&name) => known.clone(),
-                _ => SealedFile { look: Look::of(&path)?, hash: hash(&path)?, name },
+                _ => SealedFile { look: SealedStat::of(&path)?, hash: hash(&path)?, name },
             });
         }
         let mut body = format!("{MAGIC} {version} {commit} {compared}");
-        for SealedFile { name, look: Look { size, changed, inode }, hash } in &files {
+        for SealedFile { name, look: SealedStat { size, changed, inode }, hash } in &files {
             body.push_str(&format!("\n{hash:016x} {size} {changed} {inode} {name}"));
         }
         let sum = xxh3_64(body.as_bytes());
         private::file(&index.join(format!(".{NAME}.new")))?;
         replace(&Disk, &index.join(NAME), format!("{body}\nsum {sum:016x}\n").as_bytes())?;
-        // Whatever is written from here on has another time: the clock of the file system is a coarse one.
+        // Ensures that later writes get another time, because the file system's clock is coarse.
         std::thread::sleep(CLOCK_STEP);
         Ok(())
     }
 
-    /// Takes the seal away, durably: from here on the files change, and a run that is killed must not leave a seal that they break.
+    /// Removes the seal durably. From here on the files change, and a killed run must not leave a seal that they break.
     pub fn remove(index: &Path) -> io::Result<()> {
         match fs::remove_file(index.join(NAME)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -125,23 +125,23 @@ impl Seal {
         }
     }
 
-    /// The first file that is not what it was, if there is one. Whoever asks knows that nobody wrote to the index since.
-    pub fn broken(&self, index: &Path, part: Part, compare: Compare) -> Option<PathBuf> {
+    /// The first file that differs from the seal. The caller knows that no process wrote to the index since.
+    pub fn first_changed(&self, index: &Path, part: Part, compare: Compare) -> Option<PathBuf> {
         let is_part = |file: &&SealedFile| (file.name == CATALOGUE) == (part == Part::Catalogue);
-        let broken = self.files.iter().filter(is_part).find(|file| {
+        let first_changed = self.files.iter().filter(is_part).find(|file| {
             let path = index.join(&file.name);
-            let is_same = |look: Look| match compare {
+            let is_same = |look: SealedStat| match compare {
                 Compare::Stat if look == file.look => true,
                 Compare::Stat | Compare::Content => {
                     look.size == file.look.size && hash(&path).is_ok_and(|hash| hash == file.hash)
                 }
             };
-            !Look::of(&path).is_ok_and(is_same)
+            !SealedStat::of(&path).is_ok_and(is_same)
         });
-        broken.map(|file| index.join(&file.name))
+        first_changed.map(|file| index.join(&file.name))
     }
 
-    /// Whether it is time to read all files again.
+    /// Whether it is time to compare the content of all files.
     pub fn is_content_due(&self, now_s: i64) -> bool {
         now_s.saturating_sub(self.compared) > CONTENT_EVERY_S
     }
@@ -153,29 +153,29 @@ impl SealedFile {
         let hash = u64::from_str_radix(words.next()?, 16).ok()?;
         let (size, changed, inode) =
             (words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(SealedFile { name: words.next()?.to_owned(), look: Look { size, changed, inode }, hash })
+        Some(SealedFile { name: words.next()?.to_owned(), look: SealedStat { size, changed, inode }, hash })
     }
 }
 
-impl Look {
-    fn of(path: &Path) -> io::Result<Look> {
+impl SealedStat {
+    fn of(path: &Path) -> io::Result<SealedStat> {
         let metadata = fs::metadata(path)?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt as _;
             let changed = metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec());
-            Ok(Look { size: metadata.len(), changed, inode: metadata.ino() })
+            Ok(SealedStat { size: metadata.len(), changed, inode: metadata.ino() })
         }
         #[cfg(not(unix))]
         {
             let since = metadata.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             let changed = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
-            Ok(Look { size: metadata.len(), changed, inode: 0 })
+            Ok(SealedStat { size: metadata.len(), changed, inode: 0 })
         }
     }
 }
 
-/// The files that answers rest on. The text engine's list of its own files is none of them: it is written without a sync.
+/// The files that answers depend on. The text engine's list of its own files is excluded: it is written without a sync.
 fn names(index: &Path) -> io::Result<Vec<String>> {
     let mut names = vec![CATALOGUE.to_owned()];
     let folder = text::folder(index);
@@ -188,7 +188,7 @@ fn names(index: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether a file of that name never changes once it is there: the text engine names its segments by random ids.
+/// Whether a file of that name never changes: the text engine names its segments by random ids.
 fn is_immutable(name: &str) -> bool {
     name != CATALOGUE && !name.ends_with(".json")
 }
@@ -223,21 +223,21 @@ mod tests {
     #[test]
     fn a_changed_truncated_or_missing_file_breaks_the_seal() {
         let (folder, seal) = sealed();
-        let broken = |part| seal.broken(folder.path(), part, Compare::Stat);
+        let first_changed = |part| seal.first_changed(folder.path(), part, Compare::Stat);
         assert_eq!((seal.commit, seal.version), (3, 9));
-        assert_eq!((broken(Part::Catalogue), broken(Part::Text)), (None, None));
-        // Written again as it was: only the stat differs.
+        assert_eq!((first_changed(Part::Catalogue), first_changed(Part::Text)), (None, None));
+        // Rewritten with the same content: only the stat differs.
         fs::write(folder.path().join(CATALOGUE), "the catalogue").unwrap();
-        assert_eq!(broken(Part::Catalogue), None);
+        assert_eq!(first_changed(Part::Catalogue), None);
         fs::write(folder.path().join(CATALOGUE), "the katalogue").unwrap();
-        assert!(broken(Part::Catalogue).is_some());
-        assert_eq!(broken(Part::Text), None);
+        assert!(first_changed(Part::Catalogue).is_some());
+        assert_eq!(first_changed(Part::Text), None);
         fs::remove_file(folder.path().join("text/0123.pos")).unwrap();
-        assert!(broken(Part::Text).unwrap().ends_with("text/0123.pos"));
+        assert!(first_changed(Part::Text).unwrap().ends_with("text/0123.pos"));
     }
 
     #[test]
-    fn a_damaged_seal_is_none() {
+    fn a_damaged_seal_is_ignored() {
         let (folder, seal) = sealed();
         let path = folder.path().join(NAME);
         let whole = fs::read(&path).unwrap();

@@ -1,5 +1,5 @@
-//! Asking the index: a query in, hits out, each with the place where it stands. The catalogue says what counts; what a hit says is
-//! read from its source, or from the archive when that is gone.
+//! Searching the index: a query in, hits out, each with its position. The catalogue decides which documents are live; the
+//! content of a hit is read from its source, or from the archive if that is gone.
 
 mod check;
 mod counts;
@@ -18,18 +18,18 @@ use stenograph::query::{Query, Same, Shown, collapse_pieces};
 use tantivy::Searcher as Engine;
 use tantivy::collector::Count;
 
-use check::Verdicts;
-pub use load::{Absent, Depth, Each};
-pub use position::Start;
+use check::CheckedHits;
+pub use load::{EntryDetail, HitReader, Unavailable};
+pub use position::ReadStart;
 use ranked::Columns;
 
-use super::catalogue::{Catalogue, Lots, Session, SessionId, SourceId, SourceRow};
+use super::catalogue::{Catalogue, DocGroups, Session, SessionId, SourceId, SourceRow};
 use super::seal::Part;
-use super::text::{self, Fields, TextIndex, of_engine};
+use super::text::{self, Fields, TextIndex, engine_error};
 use super::{Store, archive_worker};
 use crate::{Error, Place, Problem};
 
-/// In which order hits come.
+/// The order of hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// The best first.
@@ -39,98 +39,98 @@ pub enum Order {
     Newest,
 }
 
-/// What is asked.
+/// A search request.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'q> {
-    /// For what.
+pub struct SearchRequest<'q> {
+    /// What to search for.
     pub query: &'q Query,
-    /// In which order.
+    /// The order of the hits.
     pub order: Order,
-    /// The rank of the first hit that is wanted: [`Hit::rank`] of the last one that is known, and one more.
+    /// The rank of the first wanted hit: one more than [`Hit::rank`] of the last known one.
     pub offset: usize,
-    /// How many hits are wanted.
+    /// The maximum number of hits.
     pub limit: usize,
-    /// Only sources below this folder.
+    /// Search only sources below this folder.
     pub within: Option<&'q Path>,
 }
 
-/// One event that was found.
+/// One event that matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// Its place among all that match, in the order that was asked for. Asked again, the same index gives the same.
+    /// Its rank among all matches in the requested order. The same index gives the same ranks again.
     pub rank: usize,
-    /// How well it answers; comparable within one answer only.
+    /// How well it matches; comparable within one search only.
     pub score: f32,
-    /// The source it stands in.
+    /// The source that contains it.
     pub source: SourceId,
     /// The session of that source.
     pub session: SessionId,
-    /// The version of the source in the archive that it stands in, where the source itself does not say it any more.
+    /// The archived version that contains it, if the source itself no longer does.
     pub version: Option<u32>,
     /// The number of the event in the source, or in that version of it, from 0.
     pub event: u64,
-    /// Where its record stands in the source, decoded.
+    /// The position of its record in the decoded source.
     pub at: Span,
-    /// Which part of the record it is.
+    /// The number of its part within the record.
     pub part: u32,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// What copies of it have in common.
+    /// The key that it shares with its copies.
     pub key: u64,
-    /// What it and its restatements have in common.
+    /// The key that it shares with its restatements.
     pub twin: u64,
-    /// Whether it says again what another says.
+    /// Whether it restates another event.
     pub restates: bool,
-    /// Whether another source of its session tells the same and more.
-    pub is_told: bool,
-    /// The same as `twin` for each of its texts, where it has several.
+    /// Whether another source of its session covers its source.
+    pub is_covered: bool,
+    /// A `twin` for each of its texts, if it has several.
     pub pieces: Vec<u64>,
-    /// The tool that was called, or that answered. A result may not name it, and its record alone does not tell.
+    /// The tool that was called or that returned a result. A result may not name it, and its record alone does not tell.
     pub tool: Option<String>,
-    /// Whether a call or the run failed by it, which other records may decide.
+    /// Whether it failed a call or the run, which other records may decide.
     pub has_failed: bool,
-    /// How many copies of it stand elsewhere.
+    /// How many other places have a copy of it.
     pub copies: usize,
 }
 
 impl Hit {
-    /// What hits are sorted by to come newest first, with and without an index. Of one moment, the later event comes first; what stands
-    /// inside one record goes by its parts.
+    /// The sort key for newest first, with and without an index. Of one moment, the later event comes first; events of one
+    /// record are ordered by part.
     pub fn newest_first(&self) -> impl Ord + use<> {
         (Reverse(self.time), self.version, self.source, Reverse(self.event), self.part, self.key)
     }
 
-    /// Compares hits that come best first. Equally good ones come newest first.
+    /// Compares hits for best first. Equally good ones come newest first.
     fn best_first(&self, other: &Hit) -> Ordering {
         let place = |hit: &Hit| (Reverse(hit.time), hit.version, hit.source, hit.event, hit.part, hit.key);
         other.score.total_cmp(&self.score).then_with(|| place(self).cmp(&place(other)))
     }
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
-    /// The hits that were asked for.
+pub struct SearchResults {
+    /// The requested hits.
     pub hits: Vec<Hit>,
-    /// How many there are altogether.
+    /// The number of all hits.
     pub total: u64,
-    /// Whether that is exact: with very many hits, copies among them are not told apart, and not all are read that would have to be.
+    /// Whether `total` is exact. With very many hits, copies are not merged and not every candidate is checked.
     pub is_exact: bool,
-    /// Whether there are more after these.
+    /// Whether more hits follow.
     pub has_more: bool,
 }
 
-/// An index that is open for questions.
+/// An index that is open for searches.
 pub struct Searcher {
     store: Store,
     catalogue: Catalogue,
     engine: Engine,
     fields: Fields,
     place: Place,
-    lots: Arc<Lots>,
+    doc_groups: Arc<DocGroups>,
     sessions: HashMap<SessionId, Session>,
     sources: HashMap<SourceId, SourceRow>,
-    archive: Option<archive_worker::Kept>,
+    archive: Option<archive_worker::ArchiveReader>,
 }
 
 impl std::fmt::Debug for Searcher {
@@ -139,17 +139,17 @@ impl std::fmt::Debug for Searcher {
     }
 }
 
-/// How many hits are looked at to find copies among them, beyond those that are wanted.
+/// How many hits are examined for copies beyond the wanted ones.
 const MARGIN: usize = 64;
 
-/// How often the index is opened anew while somebody writes to it.
+/// How often to reopen the index while another process writes to it.
 const TRIES: usize = 100;
 
-/// So many hits are always looked at as a whole, so that their number is exact.
+/// Up to this number all hits are examined, so that their count is exact.
 const WHOLE_MAX: usize = 4_096;
 
 impl Store {
-    /// Opens the index for questions.
+    /// Opens the index for searches.
     pub fn searcher(&self) -> Result<Searcher, Error> {
         for _ in 1..TRIES {
             if let Some(searcher) = self.try_searcher()? {
@@ -159,12 +159,13 @@ impl Store {
         self.try_searcher()?.ok_or_else(|| Error::about(&self.index(), Problem::Locked { holder: None }))
     }
 
-    /// The same, unless two batches were committed in between: the second may have deleted what the catalogue still speaks of.
+    /// Opens the index once. `None` if two batches were committed meanwhile: the second may have deleted documents that the
+    /// catalogue snapshot still lists.
     fn try_searcher(&self) -> Result<Option<Searcher>, Error> {
         let catalogue = self.catalogue()?;
-        // First what counts, then the text: what the text has more is passed over.
-        catalogue.hold()?;
-        let lots = catalogue.lots()?;
+        // The catalogue first, then the text: extra documents of the text are ignored.
+        catalogue.snapshot()?;
+        let doc_groups = catalogue.doc_groups()?;
         let folder = text::folder(&self.index());
         let damaged = || Error::about(&folder, Problem::IndexDamaged);
         self.check_seal(catalogue.commits()?, Part::Text)?;
@@ -186,7 +187,7 @@ impl Store {
             engine,
             fields: text.fields,
             place: Place::Path(folder),
-            lots: Arc::new(lots),
+            doc_groups: Arc::new(doc_groups),
             sessions: HashMap::new(),
             sources: HashMap::new(),
             archive: None,
@@ -195,12 +196,12 @@ impl Store {
 }
 
 impl Searcher {
-    /// The catalogue, as it was when this was opened.
+    /// The catalogue as it was when the index was opened.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
 
-    /// The session of this number.
+    /// The session with this number.
     pub fn session(&mut self, id: SessionId) -> Result<Option<&Session>, Error> {
         if !self.sessions.contains_key(&id)
             && let Some(session) = self.catalogue.session(id)?
@@ -210,7 +211,7 @@ impl Searcher {
         Ok(self.sessions.get(&id))
     }
 
-    /// The source of this number.
+    /// The source with this number.
     pub fn source(&mut self, id: SourceId) -> Result<Option<&SourceRow>, Error> {
         if !self.sources.contains_key(&id)
             && let Some(source) = self.catalogue.source(id)?
@@ -220,17 +221,18 @@ impl Searcher {
         Ok(self.sources.get(&id))
     }
 
-    /// Answers a query.
-    pub fn find(&mut self, request: &Request<'_>) -> Result<Answer, Error> {
+    /// Runs a search.
+    pub fn find(&mut self, request: &SearchRequest<'_>) -> Result<SearchResults, Error> {
         let translated = self.translate(request)?;
         let wanted = request.offset.saturating_add(request.limit);
-        let matching = self.engine.search(&translated.query, &Count).map_err(|error| of_engine(&self.place, error))?;
+        let matching =
+            self.engine.search(&translated.query, &Count).map_err(|error| engine_error(&self.place, error))?;
         let mut fetch = wanted.saturating_mul(2).saturating_add(MARGIN);
-        // What has to be read to be checked is not read for the sake of a number.
+        // Candidates are not read only to count them exactly.
         if matching <= WHOLE_MAX && !translated.must_check() {
             fetch = fetch.max(matching);
         }
-        let mut verdicts = Verdicts::default();
+        let mut verdicts = CheckedHits::default();
         loop {
             let all = fetch >= matching;
             let fetched = self.fetch(&translated.query, request.order, fetch.min(matching).max(1))?;
@@ -238,10 +240,10 @@ impl Searcher {
                 true => self.checked(fetched, request.query, translated.depth, &mut verdicts)?,
                 false => fetched,
             };
-            let fetched = still_said_first(fetched);
-            // What a document says in other words than its journal is said again; what both say in the same words is a copy.
-            let stated_keys: HashSet<u64> = fetched.iter().filter(|hit| !hit.is_told).map(|hit| hit.key).collect();
-            let restates = |hit: &Hit| hit.restates || hit.is_told && !stated_keys.contains(&hit.key);
+            let fetched = without_superseded(fetched);
+            // A document that differs in words from its journal is a restatement; one with the same words is a copy.
+            let stated_keys: HashSet<u64> = fetched.iter().filter(|hit| !hit.is_covered).map(|hit| hit.key).collect();
+            let restates = |hit: &Hit| hit.restates || hit.is_covered && !stated_keys.contains(&hit.key);
             let same: Vec<Same<SessionId>> = fetched
                 .iter()
                 .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: restates(hit) })
@@ -261,14 +263,14 @@ impl Searcher {
                 fetched.get(shown.hit).map(|hit| Hit { copies: shown.copies.len(), ..hit.clone() })
             });
             let hits: Vec<Hit> = hits.collect();
-            return Ok(Answer { hits, total: total as u64, is_exact: all, has_more });
+            return Ok(SearchResults { hits, total: total as u64, is_exact: all, has_more });
         }
     }
 
-    /// The first matches in order, those that count.
+    /// The first live matches, in order.
     fn fetch(&self, query: &dyn tantivy::query::Query, order: Order, limit: usize) -> Result<Vec<Hit>, Error> {
-        let failed = |error| of_engine(&self.place, error);
-        let found = ranked::first(&self.engine, query, order, limit, &self.lots).map_err(failed)?;
+        let failed = |error| engine_error(&self.place, error);
+        let found = ranked::first(&self.engine, query, order, limit, &self.doc_groups).map_err(failed)?;
         let mut columns = HashMap::new();
         let mut hits = Vec::with_capacity(found.len());
         for (score, address) in found {
@@ -278,7 +280,7 @@ impl Searcher {
                     entry.insert(Columns::of(self.engine.segment_reader(address.segment_ord)).map_err(failed)?)
                 }
             };
-            hits.extend(columns.hit(address.doc_id, score, &self.lots));
+            hits.extend(columns.hit(address.doc_id, score, &self.doc_groups));
         }
         match order {
             Order::Best => hits.sort_by(Hit::best_first),
@@ -289,11 +291,11 @@ impl Searcher {
     }
 }
 
-/// The hits without those of earlier versions that another source still says.
-fn still_said_first(mut hits: Vec<Hit>) -> Vec<Hit> {
+/// Removes hits of earlier versions if another hit is a copy that still exists.
+fn without_superseded(mut hits: Vec<Hit>) -> Vec<Hit> {
     if hits.iter().any(|hit| hit.version.is_some()) {
-        let said: HashSet<u64> = hits.iter().filter(|hit| hit.version.is_none()).map(|hit| hit.key).collect();
-        hits.retain(|hit| hit.version.is_none() || !said.contains(&hit.key));
+        let current: HashSet<u64> = hits.iter().filter(|hit| hit.version.is_none()).map(|hit| hit.key).collect();
+        hits.retain(|hit| hit.version.is_none() || !current.contains(&hit.key));
     }
     hits
 }

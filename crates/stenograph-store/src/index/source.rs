@@ -1,5 +1,4 @@
-//! One source of a run: what happened to it, which format it is, and whether it is kept. How its events are taken in is in
-//! `reading.rs`.
+//! Indexes one source of a run: detects how it changed and its format, and has it archived. `reading.rs` reads its events.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,59 +6,59 @@ use std::path::Path;
 use stenograph::Registry;
 use stenograph::format::{Format, Head};
 
-use super::catalogue::{Gone, PartedCopy, SourceRow, Stamp};
-use super::change::{self, Change};
-use super::passed::PassedOverReason;
-use super::run::{Job, Progress, Report, Run, Watch, is_missing};
-use crate::archive::{Label, Memory};
-use crate::discover::{Named, Stat, place_of};
+use super::catalogue::{DivergedCopy, FileStamp, Gone, SourceRow};
+use super::change::{self, SourceChange};
+use super::passed_over::PassedOverReason;
+use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
+use crate::archive::{ForgottenState, Label};
+use crate::discover::{PathHints, Stat, path_hints};
 use crate::fingerprint::{FINGERPRINT_SIZE, Fingerprint, head_of, tail_of};
 use crate::identity::session_of;
 use crate::source_file::Access;
 use crate::tail::Warning;
 use crate::{Error, Passes, Place, Problem, Source};
 
-/// Where reading begins.
+/// Where reading starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start {
-    Anew,
-    GoOn,
+pub(super) enum StartAt {
+    Beginning,
+    Resume,
 }
 
-/// Whether all of a source was read.
+/// Whether a source was read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum ReadExtent {
     End,
     Part,
 }
 
-impl Run<'_> {
-    /// Brings one source up to date. What is wrong with a file is a warning; an error is the store's own.
-    pub(super) fn take_in(
+impl IndexRun<'_> {
+    /// Updates one source. A problem with the file becomes a warning; an error concerns the store itself.
+    pub(super) fn index_file(
         &mut self,
-        job: &Job,
-        report: &mut Report,
-        progress: &mut Progress,
-        watch: &mut dyn Watch,
+        job: &IndexJob,
+        report: &mut IndexReport,
+        progress: &mut IndexProgress,
+        observer: &mut dyn RunObserver,
     ) -> Result<(), Error> {
-        self.catalogue.mark()?;
+        self.catalogue.savepoint()?;
         self.reading = None;
-        match self.try_take_in(job, report, progress, watch) {
-            Ok(()) => self.catalogue.unmark(),
+        match self.try_index_file(job, report, progress, observer) {
+            Ok(()) => self.catalogue.release_savepoint(),
             Err(error) if error.place == Place::Path(job.path.clone()) => {
                 report.warnings.push(Warning::new(&job.path, error.to_string()));
-                self.catalogue.take_back(self.reading)
+                self.catalogue.rollback_to(self.reading)
             }
             Err(error) => Err(error),
         }
     }
 
-    fn try_take_in(
+    fn try_index_file(
         &mut self,
-        job: &Job,
-        report: &mut Report,
-        progress: &mut Progress,
-        watch: &mut dyn Watch,
+        job: &IndexJob,
+        report: &mut IndexReport,
+        progress: &mut IndexProgress,
+        observer: &mut dyn RunObserver,
     ) -> Result<(), Error> {
         let before = progress.bytes_done;
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
@@ -71,7 +70,7 @@ impl Run<'_> {
             }
         };
         let known = match job.known {
-            // A copy that took the place of its original has the number of that one now.
+            // A copy that replaced its original has that one's number now.
             Some(id) => match self.catalogue.source(id)? {
                 Some(row) => Some(row),
                 None => match self.catalogue.source_at(&job.path)? {
@@ -82,120 +81,125 @@ impl Run<'_> {
             None => None,
         };
         let (row, start) = match known {
-            Some(row) if row.copy_of.is_some() => match self.look_at_copy(row, job, &mut file, report)? {
+            Some(row) if row.copy_of.is_some() => match self.check_copy(row, job, &mut file, report)? {
                 Some(read) => read,
                 None => return Ok(()),
             },
             Some(row) => match change::of(&row, &mut file, &job.stamp).map_err(unreadable)? {
-                Change::None => {
+                SourceChange::None => {
                     report.unchanged += 1;
                     return self.same(row, job);
                 }
-                Change::Grown => {
+                SourceChange::Grown => {
                     report.grown += 1;
-                    (row, Start::GoOn)
+                    (row, StartAt::Resume)
                 }
-                Change::Rewritten => {
+                SourceChange::Rewritten => {
                     report.rewritten += 1;
-                    (row, Start::Anew)
+                    (row, StartAt::Beginning)
                 }
             },
-            None => match self.recognise(job, &mut file)? {
-                Recognised::Moved(row) if row.stamp.size == job.stamp.size => {
+            None => match self.find_known_content(job, &mut file)? {
+                KnownContent::Moved(row) if row.stamp.size == job.stamp.size => {
                     report.moved += 1;
-                    self.keeper.moved(&row);
+                    self.archive_worker.moved(&row);
                     return self.same(row, job);
                 }
-                Recognised::Moved(row) => {
+                KnownContent::Moved(row) => {
                     report.moved += 1;
-                    self.keeper.moved(&row);
-                    (row, Start::GoOn)
+                    self.archive_worker.moved(&row);
+                    (row, StartAt::Resume)
                 }
-                Recognised::MovedCopy(row) => {
+                KnownContent::MovedCopy(row) => {
                     report.moved += 1;
-                    self.keeper.moved(&row);
-                    (row, Start::Anew)
+                    self.archive_worker.moved(&row);
+                    (row, StartAt::Beginning)
                 }
-                Recognised::Copy(mut row) => {
+                KnownContent::Copy(mut row) => {
                     report.copies += 1;
                     row.id = self.catalogue.put(&row)?;
-                    return self.keep(&row);
+                    return self.archive_source(&row);
                 }
-                Recognised::New => {
+                KnownContent::New => {
                     report.added += 1;
-                    (SourceRow::new(&job.path), Start::Anew)
+                    (SourceRow::new(&job.path), StartAt::Beginning)
                 }
             },
         };
-        let read = self.read_source(job, file, row, start, report, progress, watch);
+        let read = self.read_source(job, file, row, start, report, progress, observer);
         progress.bytes_done = before + job.stamp.size;
         read
     }
 
-    /// What became of a copy. As long as it says what its original says, it has no documents of its own; once the original is gone, the
-    /// copy stands in its place. Gives what has to be read.
-    fn look_at_copy(
+    /// Checks a copy. While its content equals its original's, it has no documents of its own; once the original is gone, the
+    /// copy takes its place. Returns what must be read.
+    fn check_copy(
         &mut self,
         copy: SourceRow,
-        job: &Job,
+        job: &IndexJob,
         file: &mut File,
-        report: &mut Report,
-    ) -> Result<Option<(SourceRow, Start)>, Error> {
+        report: &mut IndexReport,
+    ) -> Result<Option<(SourceRow, StartAt)>, Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
         let apart = SourceRow { id: copy.id, ..SourceRow::new(&job.path) };
         let Some(original) = copy.copy_of.map(|id| self.catalogue.source(id)).transpose()?.flatten() else {
-            return Ok(Some((apart, Start::Anew)));
+            return Ok(Some((apart, StartAt::Beginning)));
         };
         let is_gone = is_missing(&original.path);
         match change::of(&original, file, &job.stamp).map_err(unreadable)? {
-            Change::None if !is_gone => {
+            SourceChange::None if !is_gone => {
                 report.unchanged += 1;
                 self.same(copy, job).map(|()| None)
             }
-            same @ (Change::None | Change::Grown) if is_gone => {
+            same @ (SourceChange::None | SourceChange::Grown) if is_gone => {
                 let row = self.swap(&copy, original, job)?;
-                if same == Change::Grown {
+                if same == SourceChange::Grown {
                     report.grown += 1;
-                    return Ok(Some((row, Start::GoOn)));
+                    return Ok(Some((row, StartAt::Resume)));
                 }
                 report.unchanged += 1;
                 self.same(row, job).map(|()| None)
             }
-            // It goes its own way: a source like any other.
-            Change::None | Change::Grown | Change::Rewritten => Ok(Some((apart, Start::Anew))),
+            // Its content now differs: it becomes an ordinary source.
+            SourceChange::None | SourceChange::Grown | SourceChange::Rewritten => Ok(Some((apart, StartAt::Beginning))),
         }
     }
 
-    /// Puts a copy in the place of its original, which is gone, and the original in that of the copy. Gives the row that has the documents.
-    fn swap(&mut self, copy: &SourceRow, original: SourceRow, job: &Job) -> Result<SourceRow, Error> {
+    /// Swaps a copy with its original, which is gone. Returns the row that has the documents.
+    fn swap(&mut self, copy: &SourceRow, original: SourceRow, job: &IndexJob) -> Result<SourceRow, Error> {
         self.catalogue.drop_copy(copy.id)?;
-        let row =
-            SourceRow { path: job.path.clone(), gone: Gone::There, kept: None, kept_length: 0, ..original.clone() };
+        let row = SourceRow {
+            path: job.path.clone(),
+            gone: Gone::There,
+            archive_copy: None,
+            archived_length: 0,
+            ..original.clone()
+        };
         self.catalogue.put(&row)?;
-        // What nobody kept of a file that is gone is nothing that could be asked for.
-        if original.kept.is_some() {
+        // A source that is gone and was never archived cannot be asked for.
+        if original.archive_copy.is_some() {
             let copy_of = Some(original.id);
-            self.catalogue.put(&SourceRow { id: 0, lot: 0, tail: 0, copy_of, gone: Gone::Gone, ..original })?;
+            self.catalogue.put(&SourceRow { id: 0, doc_group: 0, tail: 0, copy_of, gone: Gone::Gone, ..original })?;
         }
         Ok(row)
     }
 
-    /// Nothing new but where or when it was seen.
-    fn same(&mut self, row: SourceRow, job: &Job) -> Result<(), Error> {
+    /// Records that a source is unchanged except for its path or the time it was seen.
+    fn same(&mut self, row: SourceRow, job: &IndexJob) -> Result<(), Error> {
         let row = SourceRow { path: job.path.clone(), stamp: job.stamp, seen: self.plan.now, gone: Gone::There, ..row };
         self.catalogue.put(&row)?;
-        self.keep(&row)
+        self.archive_source(&row)
     }
 
-    /// Whether a file that is not known by its name is known by what it says.
-    fn recognise(&mut self, job: &Job, file: &mut File) -> Result<Recognised, Error> {
+    /// Whether a file with an unknown path has the content of a known source.
+    fn find_known_content(&mut self, job: &IndexJob, file: &mut File) -> Result<KnownContent, Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
         let length = job.stamp.size.min(FINGERPRINT_SIZE);
         if length == 0 {
-            return Ok(Recognised::New);
+            return Ok(KnownContent::New);
         }
         let head = head_of(file, length).map_err(unreadable)?;
-        // A file that the archive has under this name did not move here: a run that was killed has seen it.
+        // A file that the archive has under this path did not move here: a killed run has seen it before.
         let may_have_moved = !self.archive()?.has_copy_at(&job.path);
         let mut copy = None;
         for row in self.catalogue.sources_with_head(head)? {
@@ -206,9 +210,9 @@ impl Run<'_> {
             }
             let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
             if may_have_moved && is_missing(&row.path) && grows {
-                return Ok(Recognised::moved(row, &job.path));
+                return Ok(KnownContent::moved(row, &job.path));
             }
-            // Another one that says the same may be the one that moved.
+            // Another source with the same content may be the one that moved.
             let same_size = copy.is_none() && row.stamp.size == job.stamp.size;
             if same_size && change::is_copy(&row.path, &job.path).unwrap_or(false) {
                 copy = Some(row);
@@ -220,21 +224,21 @@ impl Run<'_> {
             let may_be = grows && end <= job.stamp.size && row.head_length == length && is_missing(&row.path);
             let may_be = may_be && may_have_moved && self.archive()?.has_own(&row);
             if may_be && tail_of(file, end).map_err(unreadable)? == row.tail_hash {
-                return Ok(Recognised::moved(row, &job.path));
+                return Ok(KnownContent::moved(row, &job.path));
             }
         }
         if let Some(row) = copy {
-            return Ok(Recognised::Copy(SourceRow {
+            return Ok(KnownContent::Copy(SourceRow {
                 id: 0,
                 path: job.path.clone(),
                 stamp: job.stamp,
                 seen: self.plan.now,
-                lot: 0,
+                doc_group: 0,
                 tail: 0,
                 copy_of: Some(row.id),
                 gone: Gone::There,
-                kept: None,
-                kept_length: 0,
+                archive_copy: None,
+                archived_length: 0,
                 ..row
             }));
         }
@@ -247,34 +251,34 @@ impl Run<'_> {
                 && is_missing(&row.path)
                 && (row.copy_of.is_none() || self.archive()?.has_own(&row))
             {
-                return Ok(Recognised::moved(row, &job.path));
+                return Ok(KnownContent::moved(row, &job.path));
             }
         }
-        Ok(Recognised::New)
+        Ok(KnownContent::New)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a source is, where it stands, and who wants to know")]
     fn read_source(
         &mut self,
-        job: &Job,
+        job: &IndexJob,
         file: File,
         mut row: SourceRow,
-        mut start: Start,
-        report: &mut Report,
-        progress: &mut Progress,
-        watch: &mut dyn Watch,
+        mut start: StartAt,
+        report: &mut IndexReport,
+        progress: &mut IndexProgress,
+        observer: &mut dyn RunObserver,
     ) -> Result<(), Error> {
         let Some((format, access)) = self.format_of(job, &row, start, report)? else { return Ok(()) };
         let mut left = None;
-        if start == Start::GoOn && format.info().name != row.format {
-            // It turned out to be something else: what was made of it goes, and its session is found again.
+        if start == StartAt::Resume && format.info().name != row.format {
+            // The format turned out to be another one: its documents are retired, and its session is determined again.
             (report.grown, report.rewritten) = (report.grown.saturating_sub(1), report.rewritten + 1);
             left = Some(row.session);
-            (row.session, row.thread, start) = (0, None, Start::Anew);
+            (row.session, row.thread, start) = (0, None, StartAt::Beginning);
         }
-        let mut displaced = (start == Start::Anew && row.id != 0 && row.session != 0).then(|| row.clone());
+        let mut displaced = (start == StartAt::Beginning && row.id != 0 && row.session != 0).then(|| row.clone());
         if displaced.is_some() {
-            // What was rewritten may tell another session.
+            // A rewritten file may record another session.
             (row.session, row.thread) = (0, None);
         }
         (row.format, row.access) = (format.info().name.to_owned(), access);
@@ -287,7 +291,7 @@ impl Run<'_> {
             let writer = self.take_writer()?;
             let read = match access {
                 Access::ByRecord => {
-                    self.read_on(&writer, job, &mut file, format, &mut row, start, report, progress, watch)
+                    self.read_on(&writer, job, &mut file, format, &mut row, start, report, progress, observer)
                 }
                 Access::Whole => self.read_whole(&writer, job, format, &mut row, report, progress),
             };
@@ -297,44 +301,44 @@ impl Run<'_> {
                 self.catalogue.drop_session_without_sources(session)?;
             }
             if let Some(old) = displaced.take()
-                && self.displace(&old, &mut row, report)?
+                && self.split_off_previous_session(&old, &mut row, report)?
             {
-                (before, self.said) = (None, None);
+                (before, self.seen_keys) = (None, None);
             }
-            self.print(job, &mut file, &mut row, reach, start, from)?;
-            if reach == Reach::End && self.has_changed(job, &row) {
+            self.record_fingerprint(job, &mut file, &mut row, reach, start, from)?;
+            if reach == ReadExtent::End && self.has_changed(job, &row) {
                 self.read_again(job, &mut row)?;
             }
-            self.keep(&row)?;
-            if reach == Reach::End {
-                return match (before, self.said.take()) {
-                    (Some((copy, version)), Some(mut said)) => {
-                        self.take_in_version(&row, copy, version, &mut said, report)
+            self.archive_source(&row)?;
+            if reach == ReadExtent::End {
+                return match (before, self.seen_keys.take()) {
+                    (Some((copy, version)), Some(mut seen_keys)) => {
+                        self.index_version(&row, copy, version, &mut seen_keys, report)
                     }
                     _ => Ok(()),
                 };
             }
-            // So much of one source is worth a commit of its own.
+            // A piece of this size gets its own commit.
             self.commit()?;
             self.catalogue.begin()?;
-            self.catalogue.mark()?;
-            if watch.is_stopped() {
+            self.catalogue.savepoint()?;
+            if observer.is_stopped() {
                 report.stopped = true;
                 return Ok(());
             }
-            start = Start::GoOn;
+            start = StartAt::Resume;
         }
     }
 
-    /// Which format a file is. A source that goes on is asked again for as long as more of it can change the answer.
+    /// Detects the format of a file. A growing source is checked again as long as more bytes can change the answer.
     fn format_of(
         &mut self,
-        job: &Job,
+        job: &IndexJob,
         row: &SourceRow,
-        start: Start,
-        report: &mut Report,
+        start: StartAt,
+        report: &mut IndexReport,
     ) -> Result<Option<(&'static dyn Format, Access)>, Error> {
-        let before = Registry::built_in().named(&row.format).filter(|_| start == Start::GoOn);
+        let before = Registry::built_in().named(&row.format).filter(|_| start == StartAt::Resume);
         if let Some(format) = before
             && row.stamp.size >= Head::SIZE_MAX as u64
         {
@@ -347,17 +351,17 @@ impl Run<'_> {
                 return Ok(None);
             }
         };
-        let expected = job.named.format;
-        let place = Named { like: job.named.like.or(before), ..job.named.clone() };
+        let expected = job.hints.format;
+        let place = PathHints { like: job.hints.like.or(before), ..job.hints.clone() };
         let format = source.recognize(&place).map(|recognized| recognized.format).or(before);
         if row.id == 0 {
-            match self.memory(job, format, source.head())? {
-                Memory::Unknown => {}
-                Memory::Forgotten => {
+            match self.forgotten_state(job, format, source.head())? {
+                ForgottenState::Unknown => {}
+                ForgottenState::Forgotten => {
                     (report.added, report.forgotten) = (report.added.saturating_sub(1), report.forgotten + 1);
                     return Ok(None);
                 }
-                Memory::Continued { session } => {
+                ForgottenState::Continued { session } => {
                     report.added = report.added.saturating_sub(1);
                     report.continued.push(session.unwrap_or_else(|| job.path.display().to_string()));
                     return Ok(None);
@@ -366,10 +370,10 @@ impl Run<'_> {
         }
         if format.is_none() {
             if row.id != 0 {
-                self.part_copies(row)?;
+                self.recheck_copies(row)?;
             }
-            match row.kept {
-                // What it was stays, in the archive.
+            match row.archive_copy {
+                // The archive keeps the previous content.
                 Some(_) => {
                     let row = SourceRow { stamp: job.stamp, seen: self.plan.now, gone: Gone::Gone, ..row.clone() };
                     self.catalogue.put(&row)?;
@@ -378,110 +382,119 @@ impl Run<'_> {
                 None => {}
             }
             report.added = report.added.saturating_sub(u64::from(row.id == 0));
-            report.strangers += 1;
+            report.non_transcripts += 1;
             report.passed_over.add(&job.path, PassedOverReason::Format);
-            self.catalogue.stranger(&job.path, job.stamp, expected.map(|format| format.info().name))?;
+            self.catalogue.put_non_transcript(&job.path, job.stamp, expected.map(|format| format.info().name))?;
         }
         Ok(format.map(|format| (format, source.access(format))))
     }
 
-    /// What the archive remembers of a file that was forgotten.
-    fn memory(&mut self, job: &Job, format: Option<&'static dyn Format>, head: &[u8]) -> Result<Memory, Error> {
-        let session = session_of(job.named.session.as_deref(), format, head);
+    /// What the archive remembers of a forgotten file.
+    fn forgotten_state(
+        &mut self,
+        job: &IndexJob,
+        format: Option<&'static dyn Format>,
+        head: &[u8],
+    ) -> Result<ForgottenState, Error> {
+        let session = session_of(job.hints.session.as_deref(), format, head);
         let format = format.map(|format| format.info().name.to_owned()).unwrap_or_default();
-        self.archive()?.memory(&Label { format, session }, &job.path)
+        self.archive()?.forgotten_state(&Label { format, session }, &job.path)
     }
 
-    /// Copies have no documents of their own: when what they are copies of is not what it was, they are read.
-    pub(super) fn part_copies(&mut self, row: &SourceRow) -> Result<(), Error> {
-        for PartedCopy { id, path } in self.catalogue.part_copies(row.id)? {
+    /// Queues the copies of a changed source for reading, because they have no documents of their own.
+    pub(super) fn recheck_copies(&mut self, row: &SourceRow) -> Result<(), Error> {
+        for DivergedCopy { id, path } in self.catalogue.recheck_copies(row.id)? {
             match Stat::of(&path) {
                 Ok(stat) => {
-                    let named = place_of(&path);
-                    self.parted.push(Job { path, stamp: Stamp::from(stat), named, known: Some(id) });
+                    let hints = path_hints(&path);
+                    self.diverged.push(IndexJob { path, stamp: FileStamp::from(stat), hints, known: Some(id) });
                 }
-                Err(_) => self.parted_gone.push(id),
+                Err(_) => self.diverged_gone.push(id),
             }
         }
         Ok(())
     }
 
-    /// Remembers what the file looked like, so that the next run sees what happened to it.
-    fn print(
+    /// Records the file's fingerprint, so that the next run can detect changes.
+    fn record_fingerprint(
         &mut self,
-        job: &Job,
+        job: &IndexJob,
         file: &mut File,
         row: &mut SourceRow,
-        reach: Reach,
-        start: Start,
+        reach: ReadExtent,
+        start: StartAt,
         from: u64,
     ) -> Result<(), Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
         row.seen = self.plan.now;
         row.stamp = match reach {
-            Reach::End => job.stamp,
-            Reach::Part => Stamp { size: row.settled, changed: 0, ..job.stamp },
+            ReadExtent::End => job.stamp,
+            ReadExtent::Part => FileStamp { size: row.settled, changed: 0, ..job.stamp },
         };
         let end = if row.settled > 0 { row.settled } else { job.stamp.size };
         let head_length = job.stamp.size.min(FINGERPRINT_SIZE);
         row.set_fingerprint(Fingerprint::of(file, head_length, end).map_err(unreadable)?);
-        let goes_on = start == Start::GoOn && from <= row.settled;
+        let goes_on = start == StartAt::Resume && from <= row.settled;
         let (summed, before) = if goes_on { (from, row.content.settled) } else { (0, 0) };
         row.content.settled = change::sum(file, before, summed..row.settled).map_err(unreadable)?;
         row.content.whole = change::sum(file, row.content.settled, row.settled..row.stamp.size).map_err(unreadable)?;
         self.catalogue.put(row).map(drop)
     }
 
-    /// Whether a file says something else than what was read of it a moment ago.
-    fn has_changed(&self, job: &Job, row: &SourceRow) -> bool {
+    /// Whether the file differs from what was just read of it.
+    fn has_changed(&self, job: &IndexJob, row: &SourceRow) -> bool {
         match (self.content_read, row.access) {
             (Some(read), Access::ByRecord) => read != row.content.whole,
             (_, Access::ByRecord | Access::Whole) => {
-                Stat::of(&job.path).map_or(true, |stat| Stamp::from(stat) != job.stamp)
+                Stat::of(&job.path).map_or(true, |stat| FileStamp::from(stat) != job.stamp)
             }
         }
     }
 
-    /// Has a file read anew that changed while it was read: once more in this run, and else in the next one. What was remembered of it is
-    /// not what was read.
-    fn read_again(&mut self, job: &Job, row: &mut SourceRow) -> Result<(), Error> {
+    /// Has a file that changed while it was read, read again: once more in this run, and otherwise in the next one. Its
+    /// recorded fingerprint is not that of the bytes read.
+    fn read_again(&mut self, job: &IndexJob, row: &mut SourceRow) -> Result<(), Error> {
         row.head = !row.head;
         row.id = self.catalogue.put(row)?;
         if self.read_again.insert(row.id)
             && let Ok(stat) = Stat::of(&job.path)
         {
-            let (path, stamp, named) = (job.path.clone(), Stamp::from(stat), job.named.clone());
-            self.parted.push(Job { path, stamp, named, known: Some(row.id) });
+            let (path, stamp, hints) = (job.path.clone(), FileStamp::from(stat), job.hints.clone());
+            self.diverged.push(IndexJob { path, stamp, hints, known: Some(row.id) });
         }
         Ok(())
     }
 
-    /// Has a source archived. The archive itself knows whether it has these bytes.
-    fn keep(&mut self, row: &SourceRow) -> Result<(), Error> {
+    /// Has a source archived. The archive detects whether it already has these bytes.
+    fn archive_source(&mut self, row: &SourceRow) -> Result<(), Error> {
         let session = self.catalogue.session_name(row.session)?;
-        self.keeper.keep(row, session);
+        self.archive_worker.enqueue(row, session);
         Ok(())
     }
 }
 
-/// What a file that is not known by its name turned out to be.
-enum Recognised {
-    /// A source that stood somewhere else.
+/// The result of looking for a known source with the same content.
+enum KnownContent {
+    /// A known source that moved here.
     Moved(SourceRow),
-    /// A source that stood somewhere else, and whose copy took its place: it is read like a new one.
+    /// A known source that moved here, but a copy has taken its place: it is read like a new one.
     MovedCopy(SourceRow),
-    /// A copy of one that is still there.
+    /// A copy of a source that still exists.
     Copy(SourceRow),
-    /// Nobody knows it.
+    /// No known source has this content.
     New,
 }
 
-impl Recognised {
-    /// A source that stands at this path now.
-    fn moved(row: SourceRow, path: &Path) -> Recognised {
+impl KnownContent {
+    /// The row of a source that is at this path now.
+    fn moved(row: SourceRow, path: &Path) -> KnownContent {
         match row.copy_of {
-            Some(_) => Recognised::MovedCopy(SourceRow { id: row.id, kept: row.kept, ..SourceRow::new(path) }),
-            None => Recognised::Moved(SourceRow { path: path.to_owned(), gone: Gone::There, ..row }),
+            Some(_) => KnownContent::MovedCopy(SourceRow {
+                id: row.id,
+                archive_copy: row.archive_copy,
+                ..SourceRow::new(path)
+            }),
+            None => KnownContent::Moved(SourceRow { path: path.to_owned(), gone: Gone::There, ..row }),
         }
     }
 }

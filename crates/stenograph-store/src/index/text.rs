@@ -1,9 +1,9 @@
-//! The text index: which words stand in which events. It stores no text, only words and where they stand, and believes nothing by
-//! itself: which documents count is for the catalogue to say. This folder is the only place that knows the engine's writer.
+//! The text index: which words occur in which events. It stores no text, only words and positions, and decides nothing by
+//! itself: the catalogue decides which documents are live. This folder is the only one that knows the engine's writer.
 
-mod feed;
+mod document;
 mod private;
-mod split;
+mod tokenizer;
 pub mod twin;
 
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use tantivy::query::{InvertedIndexRangeQuery, Query};
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
-pub use feed::Document;
-use feed::Load;
+pub use document::Document;
+use document::InFlightLimit;
 use private::PrivateDirectory;
 
 use crate::files::{Disk, Files as _};
@@ -23,13 +23,13 @@ use crate::{Error, Place, Problem};
 /// The fields of a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields {
-    /// What is said.
+    /// The words of the event.
     pub text: Field,
-    /// The tool.
+    /// The words of the tool's name.
     pub tool: Field,
-    /// Its name, to be shown.
+    /// The tool's name, for display.
     pub tool_name: Field,
-    /// 1 where a call or the run failed.
+    /// 1 if a call or the run failed.
     pub failed: Field,
     /// The files touched.
     pub file: Field,
@@ -37,27 +37,27 @@ pub struct Fields {
     pub model: Field,
     /// The branch.
     pub branch: Field,
-    /// Whole words about the event, such as its role.
+    /// Single terms about the event, such as its role.
     pub tag: Field,
-    /// Which run of events of which source it belongs to.
-    pub lot: Field,
-    /// The batch that put it in.
+    /// The document group.
+    pub doc_group: Field,
+    /// The batch that added the document.
     pub batch: Field,
     /// The number of the event in its source.
     pub event: Field,
-    /// Where its record begins.
+    /// The offset of its record.
     pub offset: Field,
-    /// How long its record is.
+    /// The length of its record.
     pub length: Field,
-    /// The line its record begins on.
+    /// The line on which its record begins.
     pub line: Field,
-    /// Which part of its record it is.
+    /// The number of its part within the record.
     pub part: Field,
-    /// When, in milliseconds since 1970; what has no time has no value.
+    /// The time, in milliseconds since 1970; absent if the event has no time.
     pub time: Field,
-    /// What copies of the same record have in common.
+    /// The key that copies of the same record share.
     pub key: Field,
-    /// What a record and its restatements have in common, and the same for each of its texts; see [`twin`].
+    /// The key that a record and its restatements share, and one for each of its texts; see [`twin`].
     pub twin: Field,
 }
 
@@ -65,7 +65,7 @@ impl Fields {
     fn schema() -> (Schema, Fields) {
         let mut schema = Schema::builder();
         let words = |norms: bool| {
-            let indexing = TextFieldIndexing::default().set_tokenizer(split::NAME).set_fieldnorms(norms);
+            let indexing = TextFieldIndexing::default().set_tokenizer(tokenizer::NAME).set_fieldnorms(norms);
             let indexing = indexing.set_index_option(IndexRecordOption::WithFreqsAndPositions);
             TextOptions::default().set_indexing_options(indexing)
         };
@@ -80,7 +80,7 @@ impl Fields {
             model: schema.add_text_field("model", words(false)),
             branch: schema.add_text_field("branch", words(false)),
             tag: schema.add_text_field("tag", raw),
-            lot: schema.add_u64_field("lot", INDEXED | FAST),
+            doc_group: schema.add_u64_field("lot", INDEXED | FAST),
             batch: schema.add_u64_field("batch", INDEXED),
             event: schema.add_u64_field("event", FAST),
             offset: schema.add_u64_field("offset", FAST),
@@ -110,29 +110,29 @@ impl std::fmt::Debug for TextIndex {
 }
 
 impl TextIndex {
-    /// Opens what is there; `None` when it is missing or cannot be used.
+    /// Opens an existing index; `None` if it is missing or unusable.
     pub fn open(folder: &Path) -> Option<TextIndex> {
         let index = Index::open(PrivateDirectory::open(folder).ok()?).ok()?;
         let (schema, fields) = Fields::schema();
         (index.schema() == schema).then(|| TextIndex::with(index, fields, folder))
     }
 
-    /// Makes an empty one in an empty folder.
-    pub fn make(folder: &Path) -> Result<TextIndex, Error> {
+    /// Creates an empty index in an empty folder.
+    pub fn create(folder: &Path) -> Result<TextIndex, Error> {
         let (schema, fields) = Fields::schema();
         let place = Place::Path(folder.to_owned());
         let made = PrivateDirectory::open(folder).map_err(tantivy::TantivyError::from);
         let made = made.and_then(|directory| Index::create(directory, schema, tantivy::IndexSettings::default()));
-        let index = made.map_err(|error| of_engine(&place, error))?;
+        let index = made.map_err(|error| engine_error(&place, error))?;
         Ok(TextIndex::with(index, fields, folder))
     }
 
     fn with(index: Index, fields: Fields, folder: &Path) -> TextIndex {
-        index.tokenizers().register(split::NAME, split::Splitter::default());
+        index.tokenizers().register(tokenizer::NAME, tokenizer::WordTokenizer::default());
         TextIndex { index, fields, place: Place::Path(folder.to_owned()) }
     }
 
-    /// The number of the last batch that was committed here; `None` when nobody can tell.
+    /// The number of the last batch committed here; `None` if it is unreadable.
     pub fn batch_number(&self) -> Option<u64> {
         match self.index.load_metas().ok()?.payload {
             Some(payload) => payload.parse().ok(),
@@ -140,20 +140,20 @@ impl TextIndex {
         }
     }
 
-    /// What is committed now, to search in.
+    /// A reader of the committed state.
     pub fn reader(&self) -> Result<IndexReader, Error> {
         let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
-        reader.map_err(|error| of_engine(&self.place, error))
+        reader.map_err(|error| engine_error(&self.place, error))
     }
 
-    /// Whether every file of the engine has the checksum that it was written with. It reads them all.
+    /// Whether every file of the engine has its recorded checksum. It reads them all.
     pub fn is_whole(&self) -> bool {
         self.index.validate_checksum().is_ok_and(|damaged| damaged.is_empty())
     }
 
-    /// Starts to write. Only the holder of the index's lock may.
+    /// Opens a writer. The caller must hold the index's lock.
     pub fn writer(&self, memory: usize, threads: usize) -> Result<TextWriter, Error> {
-        // The engine wants fifteen million bytes for each thread, and rather fewer threads than thin ones.
+        // The engine requires 15 million bytes per thread; fewer threads with more memory each are better.
         const THREAD_MEMORY_MIN: usize = 15_000_000;
         let threads = threads.clamp(1, 8).min((memory / THREAD_MEMORY_MIN).max(1));
         let options = IndexWriterOptions::builder()
@@ -161,21 +161,20 @@ impl TextIndex {
             .memory_budget_per_thread((memory / threads).max(THREAD_MEMORY_MIN))
             .num_merge_threads(1)
             .build();
-        // A lock that a killed process left is no lock: the system lets go of it, and ours stands before it.
-        let writer = self.index.writer_with_options(options).map_err(|error| of_engine(&self.place, error))?;
+        // The operating system releases the lock of a killed process, and the index's own lock excludes other writers.
+        let writer = self.index.writer_with_options(options).map_err(|error| engine_error(&self.place, error))?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
-        // A run that was killed may have left files under the very names that this one is going to write.
-        writer.garbage_collect_files().wait().map_err(|error| of_engine(&self.place, error))?;
-        Ok(TextWriter { writer, fields: self.fields, place: self.place.clone(), load: Load::new(memory / 4) })
+        // A killed run may have left files with the names that this one will use.
+        writer.garbage_collect_files().wait().map_err(|error| engine_error(&self.place, error))?;
+        Ok(TextWriter { writer, fields: self.fields, place: self.place.clone(), load: InFlightLimit::new(memory / 4) })
     }
 }
 
-/// Writes batches.
 pub struct TextWriter {
     writer: IndexWriter<Document>,
     fields: Fields,
     place: Place,
-    load: Load,
+    load: InFlightLimit,
 }
 
 impl std::fmt::Debug for TextWriter {
@@ -184,44 +183,44 @@ impl std::fmt::Debug for TextWriter {
     }
 }
 
-/// More segments than this are merged: every search asks each of them.
+/// Beyond this number segments are merged, because every search visits each of them.
 const SEGMENTS_MAX: usize = 24;
 
-/// How many segments are made one.
+/// How many segments one merge combines.
 const MERGED: usize = 16;
 
 impl TextWriter {
-    /// A document to fill in.
+    /// A new document.
     pub fn document(&self) -> Document {
         Document::new(self.fields)
     }
 
-    /// Takes a document. Waits while too much is on its way.
+    /// Adds a document. Waits while too many bytes are in flight.
     pub fn add(&self, document: Document) -> Result<(), Error> {
         let document = document.loaded(&self.load);
-        self.writer.add_document(document).map(drop).map_err(|error| of_engine(&self.place, error))
+        self.writer.add_document(document).map(drop).map_err(|error| engine_error(&self.place, error))
     }
 
-    /// Deletes all documents of a lot.
-    pub fn delete_lot(&self, lot: u64) {
-        self.writer.delete_term(Term::from_field_u64(self.fields.lot, lot));
+    /// Deletes all documents of a group.
+    pub fn delete_group(&self, doc_group: u64) {
+        self.writer.delete_term(Term::from_field_u64(self.fields.doc_group, doc_group));
     }
 
-    /// Deletes what batches after this one put in: they never came to count.
+    /// Deletes the documents of later batches, which were never committed in the catalogue.
     pub fn delete_after(&self, batch: u64) -> Result<(), Error> {
         let after = Term::from_field_u64(self.fields.batch, batch);
         let query: Box<dyn Query> =
             Box::new(InvertedIndexRangeQuery::new(std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded));
-        self.writer.delete_query(query).map(drop).map_err(|error| of_engine(&self.place, error))
+        self.writer.delete_query(query).map(drop).map_err(|error| engine_error(&self.place, error))
     }
 
-    /// Makes everything so far durable and visible, as this batch.
+    /// Makes all changes durable and visible, as this batch.
     pub fn commit(&mut self, batch: u64) -> Result<(), Error> {
         let place = &self.place;
-        let mut prepared = self.writer.prepare_commit().map_err(|error| of_engine(place, error))?;
+        let mut prepared = self.writer.prepare_commit().map_err(|error| engine_error(place, error))?;
         prepared.set_payload(&batch.to_string());
-        prepared.commit().map_err(|error| of_engine(place, error))?;
-        // The engine leaves it to the system when the name of its last file becomes durable, and the catalogue is about to rely on it.
+        prepared.commit().map_err(|error| engine_error(place, error))?;
+        // The engine does not sync its folder after its last rename, and the catalogue is about to rely on that file.
         match place {
             Place::Path(folder) => {
                 Disk.sync_folder(folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))
@@ -230,11 +229,11 @@ impl TextWriter {
         }
     }
 
-    /// Merges the smallest segments when there are too many. `documents_max` bounds what one merge takes, and so its memory.
+    /// Merges the smallest segments if there are too many. `documents_max` bounds the input of one merge, and so its memory.
     pub fn tidy(&mut self, documents_max: u32) -> Result<(), Error> {
         loop {
             let mut metas =
-                self.writer.index().searchable_segment_metas().map_err(|error| of_engine(&self.place, error))?;
+                self.writer.index().searchable_segment_metas().map_err(|error| engine_error(&self.place, error))?;
             if metas.len() <= SEGMENTS_MAX {
                 return Ok(());
             }
@@ -248,13 +247,13 @@ impl TextWriter {
             if ids.len() < 2 {
                 return Ok(());
             }
-            self.writer.merge(&ids).wait().map_err(|error| of_engine(&self.place, error))?;
+            self.writer.merge(&ids).wait().map_err(|error| engine_error(&self.place, error))?;
         }
     }
 
-    /// Rewrites the segments that hold deleted documents: their words are in the files until then.
+    /// Rewrites the segments that hold deleted documents, whose words stay in the files until then.
     pub fn drop_deleted(&mut self) -> Result<(), Error> {
-        let failed = |error| of_engine(&self.place, error);
+        let failed = |error| engine_error(&self.place, error);
         let metas = self.writer.index().searchable_segment_metas().map_err(failed)?;
         for meta in metas.iter().filter(|meta| meta.num_deleted_docs() > 0) {
             self.writer.merge(&[meta.id()]).wait().map_err(failed)?;
@@ -262,14 +261,14 @@ impl TextWriter {
         self.writer.garbage_collect_files().wait().map(drop).map_err(failed)
     }
 
-    /// Ends without waiting for anything.
+    /// Closes without waiting for merges.
     pub fn close(self) {
         drop(self);
     }
 }
 
-/// What the engine says, as an error with a place.
-pub(super) fn of_engine(place: &Place, error: tantivy::TantivyError) -> Error {
+/// Turns an engine error into an [`Error`] with a place.
+pub(super) fn engine_error(place: &Place, error: tantivy::TantivyError) -> Error {
     use tantivy::TantivyError;
     let problem = match &error {
         _ if is_full(&error) => Problem::Full,
@@ -284,7 +283,7 @@ pub(super) fn of_engine(place: &Place, error: tantivy::TantivyError) -> Error {
     Error::from_engine(place, problem, error)
 }
 
-/// Whether the engine has no room. It wraps what the system says in errors of several kinds, some of which keep the text only.
+/// Whether the disk is full. The engine wraps the system's error in several kinds, some of which keep only its text.
 fn is_full(error: &tantivy::TantivyError) -> bool {
     let text = error.to_string();
     [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded]
@@ -293,10 +292,10 @@ fn is_full(error: &tantivy::TantivyError) -> bool {
         || cfg!(unix) && ["(os error 28)", "(os error 122)"].iter().any(|code| text.contains(code))
 }
 
-/// The name of the engine's folder in that of the index.
+/// The engine's folder in the index's folder.
 pub(super) const FOLDER: &str = "text";
 
-/// Where the files of the engine stand.
+/// The path of the engine's folder.
 pub fn folder(index: &Path) -> PathBuf {
     index.join(FOLDER)
 }

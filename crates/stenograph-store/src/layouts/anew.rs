@@ -1,5 +1,5 @@
-//! Documents that are made when a recording ends: files written from their beginning, and compared with what they should be.
-//! Nothing here knows what they say.
+//! Documents that are written when a recording ends: files written from their beginning and compared with the expected content.
+//! This file does not interpret them.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Write for Writing<'_> {
     }
 }
 
-/// The native line of a header in the words of one format, which that format writes as it is.
+/// The native line of a header in one format's keys, which that format writes unchanged.
 pub fn header_line(format: &dyn Format, words: Draft<'_>) -> String {
     let mut extra = Draft::new();
     extra.nest(format.info().name, words);
@@ -36,13 +36,13 @@ pub fn header_line(format: &dyn Format, words: Draft<'_>) -> String {
     line.render(None) + "\n"
 }
 
-/// What a file is called while it is written. What a crash leaves of it is written over the next time.
+/// The name of a file while it is written. The next attempt overwrites what a crash left.
 pub fn meanwhile(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.new"))
 }
 
-/// Writes a file from its beginning and makes it durable; says how long it is.
+/// Writes a file from its beginning and makes it durable. Returns its length.
 pub fn write_anew(
     files: &dyn Files,
     path: &Path,
@@ -57,7 +57,7 @@ pub fn write_anew(
     Ok(files.length(path)?.unwrap_or(0))
 }
 
-/// Whether both say the same, byte for byte.
+/// Whether both streams have the same bytes.
 pub fn are_equal(one: &mut dyn Read, other: &mut dyn Read) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     loop {

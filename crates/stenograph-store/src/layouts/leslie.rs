@@ -1,6 +1,6 @@
-//! Leslie's folder: `.leslie/threads/<thread>/.meta/transcripts/`, one text file per conversation unit, made when a recording ends.
-//! What a text cannot say whole has its journal beside it, named after it, and goes with it. Until a recording ends everything is
-//! in its own journal. How a unit is told is in `leslie/unit.rs`, where it is put in `leslie/shelf.rs`.
+//! Leslie's folder: `.leslie/threads/<thread>/.meta/transcripts/`, one text file per conversation unit, written when a
+//! recording ends. If a text cannot hold everything, a journal named after it lies beside it and is removed with it. Until a
+//! recording ends, everything is in its own journal. `leslie/unit.rs` renders a unit, `leslie/transcript_dir.rs` stores it.
 
 mod transcript_dir;
 mod unit;
@@ -11,10 +11,10 @@ use stenograph::format::Format;
 use stenograph::formats::leslie;
 use stenograph::model::Event;
 
-use super::{Environment, Finished, Info, Journal, Layout, LockedJournal, Opened, StatedFields, Target};
+use super::{Environment, Finished, Info, JournalNeed, Layout, LockedJournal, Opened, StatedFields, Target};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
-use crate::journal::{Header, Recorded, Settings};
+use crate::journal::{Recording, RecordingHeader, Settings};
 use crate::lock::{self, Lock, safe_component};
 use crate::recover;
 use transcript_dir::TranscriptDir;
@@ -30,14 +30,14 @@ const CHAT: &str = "chat";
 const MODE: &str = "mode";
 const STOP: &str = "stop";
 
-/// What an agent may be doing.
+/// The modes of an agent.
 const MODES: [&str; 4] = [MODE_DEFAULT, "plan", "duet", "review"];
 const MODE_DEFAULT: &str = "agent";
 
 const HOME: &str = ".leslie";
 const THREADS: &str = "threads";
 
-/// What a journal is called as long as its recording goes on.
+/// The prefix of a journal's name while its recording is active.
 const RECORDING: &str = "recording-";
 
 impl Layout for Leslie {
@@ -56,7 +56,7 @@ impl Layout for Leslie {
         }
     }
 
-    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
         let mut settings = target.settings.clone();
         let mode = settings.get(MODE).map_or(MODE_DEFAULT, String::as_str);
         if !MODES.contains(&mode) {
@@ -67,15 +67,15 @@ impl Layout for Leslie {
         }
         let thread = settings.get(THREAD).cloned().unwrap_or_default();
         let folder = transcripts(target.path.as_deref().unwrap_or(Path::new(".")), safe_component(&thread)?);
-        let clock = (site.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
-        let journal = folder.join(format!("{RECORDING}{clock}-{}.{}", number(), recover::ENDING));
-        let ground = LockedJournal::of_journal(&journal, site)?;
-        let header = Header { layout: NAME.to_owned(), settings, ..Header::default() };
-        Ok(Opened::new(ground, header, Box::new(Documents { site: site.clone() })))
+        let clock = (environment.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
+        let journal = folder.join(format!("{RECORDING}{clock}-{}.{}", number(), recover::JOURNAL_EXTENSION));
+        let ground = LockedJournal::of_journal(&journal, environment)?;
+        let header = RecordingHeader { layout: NAME.to_owned(), settings, ..RecordingHeader::default() };
+        Ok(Opened::new(ground, header, Box::new(Documents { environment: environment.clone() })))
     }
 
-    fn resume(&self, _recorded: &Recorded, site: &Environment) -> Result<Box<dyn super::Documents>, Error> {
-        Ok(Box::new(Documents { site: site.clone() }))
+    fn resume(&self, _recorded: &Recording, environment: &Environment) -> Result<Box<dyn super::Documents>, Error> {
+        Ok(Box::new(Documents { environment: environment.clone() }))
     }
 
     fn format(&self) -> Option<&'static dyn Format> {
@@ -94,7 +94,7 @@ fn number() -> String {
     random.get(..8).unwrap_or_default().to_owned()
 }
 
-/// The folder of a thread's transcripts. Who names `.leslie` itself means the same as who names the folder it is in.
+/// The folder of a thread's transcripts. The path may be `.leslie` itself or the folder that contains it.
 fn transcripts(path: &Path, thread: &str) -> PathBuf {
     let home = if path.ends_with(HOME) { path.to_owned() } else { path.join(HOME) };
     within(&home.join(THREADS).join(thread))
@@ -104,9 +104,9 @@ fn within(thread: &Path) -> PathBuf {
     thread.join(".meta").join("transcripts")
 }
 
-/// The folders of transcripts that a path means: of a project, of all threads, of one, or the folder itself.
+/// The transcript folders that a path means: of a project, of all threads, of one thread, or the folder itself.
 fn folders_at(path: &Path, files: &dyn Files) -> Vec<PathBuf> {
-    // What is called `.` has no name to go by.
+    // `.` has no file name.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.ends_with(".meta/transcripts") {
         return vec![path];
@@ -124,31 +124,31 @@ fn folders_at(path: &Path, files: &dyn Files) -> Vec<PathBuf> {
     found.iter().map(|thread| within(thread)).filter(|folder| folder.is_dir()).collect()
 }
 
-/// The texts of a recording. They are made when it ends: until then everything is in the journal.
+/// The texts of a recording. They are written when it ends; until then everything is in the journal.
 struct Documents {
-    site: Environment,
+    environment: Environment,
 }
 
 impl super::Documents for Documents {
     fn add(&mut self, _event: &Event<'_>) {}
 
-    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
         let folder = folder_of(&recorded.journal);
-        // Names are chosen and old files removed by one at a time.
+        // One process at a time chooses names and removes old files.
         let _lock = Lock::wait(&lock::beside(folder))?;
-        let mut shelf = TranscriptDir::new(self.site.files.as_ref(), folder);
+        let mut shelf = TranscriptDir::new(self.environment.files.as_ref(), folder);
         let units = Unit::split(recorded)?;
         let surplus = units.len().saturating_sub(transcript_dir::TEXTS_MAX);
         let (untold, told) = units.split_at_checked(surplus).unwrap_or((&[], &units));
         shelf.put_untold(untold)?;
         told.iter().try_for_each(|unit| shelf.put(unit, given))?;
         let (written, warnings) = shelf.tidy()?;
-        // Every unit stands on the shelf, whole: in its text, or in the journal beside it.
-        Ok(Finished { journal: Journal::Redundant, written, warnings })
+        // Every unit is in the folder, complete: in its text, or in the journal beside it.
+        Ok(Finished { journal: JournalNeed::Redundant, written, warnings })
     }
 }
 
-/// What is said of a recording, or what stands for it.
+/// A setting of a recording, or its default.
 fn said<'s>(settings: &'s Settings, key: &str) -> Option<&'s str> {
     settings.get(key).map(String::as_str).filter(|value| !value.is_empty())
 }

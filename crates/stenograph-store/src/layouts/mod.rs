@@ -1,5 +1,5 @@
-//! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
-//! recording, recovery and showing go by it.
+//! The layouts: how a live system spreads what it writes over files, one file or folder here for each. [`LAYOUTS`] is the only
+//! list; help, recording, recovery and showing use it.
 
 pub(crate) mod anew;
 pub mod chibi;
@@ -19,65 +19,66 @@ use stenograph::model::{Body, Event};
 use stenograph::time::Time;
 
 use crate::error::{Error, Problem};
-use crate::files::{Disk, Files, folder_of, make_folder};
-use crate::journal::{Header, Recorded, Settings};
+use crate::files::{Disk, Files, create_folder_durably, folder_of};
+use crate::journal::{Recording, RecordingHeader, Settings};
 use crate::lock::Lock;
 use crate::log::Durability;
 use crate::recover;
-use crate::tail::{self, LastLine, Tail, Warning};
+use crate::tail::{self, LastLineRule, Tail, Warning};
 
 /// Every layout.
 pub static LAYOUTS: &[&dyn Layout] =
     &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &devflow::Runs, &leslie::Leslie, &claude_events::ClaudeEvents];
 
-/// The layout of that name.
+/// The layout with this name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
     LAYOUTS.iter().copied().find(|layout| layout.info().name == name)
 }
 
 /// A layout.
 pub trait Layout: Sync {
-    /// What people and programs need to know about it.
+    /// Its description for people and programs.
     fn info(&self) -> &'static Info;
 
-    /// Begins a recording: says where its journal is and what documents are kept in step with it. Nothing is acknowledged
-    /// before this is done.
-    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error>;
+    /// Begins a recording: determines its journal and the documents that are kept in step with it. Nothing is acknowledged
+    /// before this returns.
+    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error>;
 
-    /// The documents of a recording that was cut off, to be completed. They have seen none of its events yet.
-    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error>;
+    /// The documents of a recording that was cut off, to be completed. They have received none of its events yet.
+    fn resume(&self, recorded: &Recording, environment: &Environment) -> Result<Box<dyn Documents>, Error>;
 
-    /// The folders that completing a recording reads and writes, by where its journal is. What the journal says has no part in
-    /// that: anybody may have written it. `named` is the folder that the user named, which may be far above the journal.
+    /// The folders that completing a recording reads and writes, determined by the journal's path alone: its content does not
+    /// count, because anyone may have written it. `named` is the folder that the user named, which may be far above the
+    /// journal.
     fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
         vec![folder_of(journal).to_owned()]
     }
 
-    /// Refuses to have a file edited that the system itself holds, or has marked to be rebuilt first.
+    /// Fails if the system itself has locked a file, or marked it to be rebuilt before an edit.
     fn refuse_edit(&self, _file: &Path) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Where a recording goes when no path is given, spelled as the homes of formats are.
+    /// Where a recording goes without a path, in the syntax of the formats' homes.
     fn at_home(&self, _settings: &Settings) -> Option<String> {
         None
     }
 
-    /// The files that say what happened in this folder, in the order they are read, or nothing when it is not laid out so.
-    /// Journals are among them.
+    /// The files that record what happened in this folder, in reading order and including journals; `None` if the folder does
+    /// not have this layout.
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
 
-    /// The damaged files of this folder in whose place others are read.
+    /// The damaged files of this folder that others replace when it is read.
     fn passed_over(&self, _folder: &Path) -> Vec<Warning> {
         Vec::new()
     }
 
-    /// What the system itself states about the run at this path, whose events do not say it.
+    /// What the system itself states about the run at this path, beyond its events.
     fn run_summary(&self, _path: &Path) -> Option<RunSummary> {
         None
     }
 
-    /// The format of these files, where their place says it: what they begin with may look like another one.
+    /// The format of these files, if their place determines it: their beginning may resemble another one.
     fn format(&self) -> Option<&'static dyn Format> {
         None
     }
@@ -90,37 +91,37 @@ pub struct RunSummary {
     pub agent: &'static str,
     /// The id of the run.
     pub run: String,
-    /// The flow it is a run of.
+    /// The flow of the run.
     pub flow: Option<String>,
     /// The node of the flow.
     pub node: Option<String>,
-    /// What became of it.
+    /// Its status.
     pub status: &'static str,
     /// When it began.
     pub started: Option<Time<'static>>,
-    /// How long it took.
+    /// Its duration.
     pub duration_ms: Option<u64>,
-    /// Tokens that were sent.
+    /// Tokens sent to the model.
     pub tokens_in: u64,
-    /// Tokens that came back.
+    /// Tokens received from the model.
     pub tokens_out: u64,
-    /// What it cost in US dollars.
+    /// Its cost in US dollars.
     pub cost: Option<f64>,
-    /// What went wrong.
+    /// Its error.
     pub error: Option<String>,
 }
 
-/// What some system states about the run at this path.
+/// What any system states about the run at this path.
 pub fn run_summary(path: &Path) -> Option<RunSummary> {
     LAYOUTS.iter().find_map(|layout| layout.run_summary(path))
 }
 
-/// The damaged files at this path in whose place others are read.
+/// The damaged files at this path that others replace when it is read.
 pub fn passed_over(path: &Path) -> Vec<Warning> {
     LAYOUTS.iter().flat_map(|layout| layout.passed_over(path)).collect()
 }
 
-/// Says that a recording does not begin a file.
+/// The warning that a recording continues an existing file.
 fn appended(path: &Path) -> Warning {
     Warning::new(
         path,
@@ -128,64 +129,64 @@ fn appended(path: &Path) -> Warning {
     )
 }
 
-/// What people and programs need to know about a layout.
+/// The description of a layout for people and programs.
 #[derive(Debug)]
 pub struct Info {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The agent whose sessions it records, as formats call it.
+    /// The agent whose sessions it records, as formats name it.
     pub agent: &'static str,
     /// One line for people.
     pub title: &'static str,
-    /// What the path after its name means, and what it is where none is given.
+    /// The meaning of the path after its name, and its default.
     pub path: &'static str,
-    /// What can be said of a recording beforehand: the key, and what it means.
+    /// The settings of a recording: the key and its meaning.
     pub keys: &'static [(&'static str, &'static str)],
 }
 
-/// Where a recording goes, and what was said of it beforehand.
+/// Where a recording goes, and its settings.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
-    /// The path that was given. What a missing one means is up to the layout.
+    /// The given path. The layout decides what a missing one means.
     pub path: Option<PathBuf>,
-    /// What was said beforehand.
+    /// The settings.
     pub settings: Settings,
-    /// Whether requests to a model and what was answered are kept too.
+    /// Whether requests to a model and its responses are recorded too.
     pub debug: Debug,
-    /// The file whose conversation goes on.
+    /// The file whose conversation is continued.
     pub load: Option<PathBuf>,
 }
 
-/// Whether requests to a model and what was answered are kept.
+/// Whether requests to a model and its responses are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Debug {
-    /// They are.
+    /// They are recorded.
     Kept,
-    /// They are not.
+    /// They are left out.
     #[default]
     LeftOut,
 }
 
-/// Tells the records of what went to a model and came back, for which an agent has a log of its own, from the conversation. All
-/// parts of a record belong together.
+/// Tells records of requests and responses, for which an agent has a separate log, from the conversation. All parts of a record
+/// belong together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exchange {
     inside: bool,
 }
 
 impl Exchange {
-    /// Whether the event belongs to such a record. Events are asked about in order.
+    /// Whether the event belongs to such a record. Events must be passed in order.
     pub fn has(&mut self, event: &Event<'_>) -> bool {
         if event.part.index == 0 {
             let named = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
-            // What is known of a response may be what it cost and nothing else.
+            // A response may consist of nothing but its cost.
             self.inside = named || event.extra.get("chibi-responses").is_some();
         }
         self.inside
     }
 }
 
-/// A clock: the moment, with the offset of the place where the recording is made.
+/// A clock: the current time, with the local UTC offset.
 pub type Clock = Arc<dyn Fn() -> Time<'static> + Send + Sync>;
 
 /// The environment of a recording: its disk, clock, durability and home folder.
@@ -195,14 +196,14 @@ pub struct Environment {
     pub files: Arc<dyn Files>,
     /// The clock.
     pub clock: Clock,
-    /// How durable is durable.
+    /// How durable an acknowledged event is.
     pub durability: Durability,
-    /// The folder of the user, where a layout keeps its files when no path is given.
+    /// The user's home folder, where a layout keeps its files if no path is given.
     pub home: Option<PathBuf>,
 }
 
 impl Default for Environment {
-    /// The disk of this machine, its clock in UTC, everything on disk before it is acknowledged, and no home folder.
+    /// The disk of this machine, its clock in UTC, full durability, and no home folder.
     fn default() -> Environment {
         Environment { files: Arc::new(Disk), clock: Arc::new(utc), durability: Durability::Always, home: None }
     }
@@ -219,74 +220,74 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-/// The journal of a recording, locked and whole. A layout takes it before it looks at any document, for what
-/// an earlier recording left unfinished changes them.
+/// The journal of a recording, locked and complete. A layout takes it before it looks at any document, because completing an
+/// earlier recording changes them.
 #[derive(Debug)]
 pub struct LockedJournal {
     /// The authoritative file.
     pub journal: PathBuf,
-    /// How it ends.
+    /// Its end.
     pub tail: Tail,
-    /// What was found.
+    /// Warnings from opening it.
     pub warnings: Vec<Warning>,
-    /// Nobody else writes there.
+    /// The lock against other writers.
     pub lock: Lock,
 }
 
 impl LockedJournal {
-    /// Locks a journal, moves half a line aside, and completes the recording that was cut off there. This is also what comes before
-    /// anything that changes the documents of a journal in another way.
-    pub(crate) fn of_journal(journal: &Path, site: &Environment) -> Result<LockedJournal, Error> {
-        LockedJournal::of_journal_in(journal, None, site)
+    /// Locks a journal, moves half a line aside, and completes the recording that was cut off there. Anything else that changes
+    /// the documents of a journal must do this first, too.
+    pub(crate) fn of_journal(journal: &Path, environment: &Environment) -> Result<LockedJournal, Error> {
+        LockedJournal::of_journal_in(journal, None, environment)
     }
 
-    /// The same, where the user named a folder: completing the recording may write there, too.
+    /// The same, if the user named a folder: completing the recording may write there, too.
     pub(crate) fn of_journal_in(
         journal: &Path,
         named: Option<&Path>,
-        site: &Environment,
+        environment: &Environment,
     ) -> Result<LockedJournal, Error> {
-        let mut ground = LockedJournal::of_stream(journal, LastLine::EndsWithNewline, site)?;
+        let mut ground = LockedJournal::of_stream(journal, LastLineRule::EndsWithNewline, environment)?;
         if ground.tail.length > 0 {
-            ground.warnings.extend(recover::complete_journal(journal, named, site)?);
-            ground.tail = tail::settle(site.files.as_ref(), journal, LastLine::EndsWithNewline)?;
+            ground.warnings.extend(recover::complete_journal(journal, named, environment)?);
+            ground.tail = tail::repair_tail(environment.files.as_ref(), journal, LastLineRule::EndsWithNewline)?;
         }
         Ok(ground)
     }
 
     /// Locks a stream and moves half a line aside.
-    pub(crate) fn of_stream(path: &Path, last_line: LastLine, site: &Environment) -> Result<LockedJournal, Error> {
-        let made = make_folder(site.files.as_ref(), folder_of(path));
+    pub(crate) fn of_stream(path: &Path, last_line: LastLineRule, environment: &Environment) -> Result<LockedJournal, Error> {
+        let made = create_folder_durably(environment.files.as_ref(), folder_of(path));
         made.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
         let lock = Lock::on(path)?;
-        let tail = tail::settle(site.files.as_ref(), path, last_line)?;
+        let tail = tail::repair_tail(environment.files.as_ref(), path, last_line)?;
         Ok(LockedJournal { journal: path.to_owned(), warnings: tail.warning.clone().into_iter().collect(), tail, lock })
     }
 }
 
-/// A recording that was begun.
+/// A recording that has begun.
 pub struct Opened {
-    /// What it stands on.
+    /// Its journal.
     pub ground: LockedJournal,
-    /// What kind of file the authoritative one is.
+    /// The kind of the authoritative file.
     pub kind: JournalKind,
-    /// What is kept in step with it.
+    /// The documents that are kept in step with it.
     pub documents: Option<Box<dyn Documents>>,
-    /// Events that belong before everything else, such as a header made of what was said beforehand.
+    /// Events that come first, such as a header made from the settings.
     pub first: Vec<Event<'static>>,
-    /// What events need that may not have it.
+    /// Fields to add to events that lack them.
     pub stamps: Stamps,
-    /// What is to be done with the conversation that goes on.
+    /// How to treat the conversation that is continued.
     pub loaded: Loaded,
-    /// Locks that are held as long as the recording goes on, besides the one on the journal.
+    /// Further locks that are held during the recording.
     pub locks: Vec<Box<dyn std::any::Any + Send + Sync>>,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
 impl Opened {
-    /// A recording with a journal that has nothing special about it.
-    pub fn new(ground: LockedJournal, header: Header, documents: Box<dyn Documents>) -> Opened {
+    /// A recording with a journal and defaults for the rest.
+    pub fn new(ground: LockedJournal, header: RecordingHeader, documents: Box<dyn Documents>) -> Opened {
         Opened {
             ground,
             kind: JournalKind::Journal(header),
@@ -300,16 +301,16 @@ impl Opened {
     }
 }
 
-/// What kind of file the authoritative one is.
+/// The kind of the authoritative file.
 #[derive(Clone, Debug)]
 pub enum JournalKind {
-    /// The document itself: a native stream, without marks.
+    /// The document itself: a native stream without marks.
     Stream,
     /// A journal beside documents.
-    Journal(Header),
+    Journal(RecordingHeader),
 }
 
-/// What events are given where they do not have it: the recorder is where they come from.
+/// The fields that the recorder adds to events that lack them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamps {
     /// The time of arrival.
@@ -318,35 +319,36 @@ pub enum Stamps {
     TimeAndId,
 }
 
-/// What is to be done with the conversation that goes on.
+/// How to treat the conversation that is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loaded {
-    /// It stands in the documents already.
+    /// The documents already contain it.
     InPlace,
-    /// It is recorded before everything else.
+    /// Record it before everything else.
     ToBeRecorded,
 }
 
-/// The documents of a recording under way, kept in step with its journal.
+/// The documents of an active recording, kept in step with its journal.
 pub trait Documents: Send {
-    /// Begins: the header is in the journal, whose lock is held, and no event came yet. What fails here is remarked.
+    /// Begins: the header is in the journal, whose lock is held, and no event has arrived yet. A failure becomes a warning.
     fn begin(&mut self) -> Vec<Warning> {
         Vec::new()
     }
 
-    /// Takes an event that is in the journal. What fails here is made up for at the end: the journal has it.
+    /// Takes an event that is in the journal. A failure is repaired at the end, from the journal.
     fn add(&mut self, event: &Event<'_>);
 
-    /// Completes the documents, whatever state they are in, and makes them durable.
-    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error>;
+    /// Completes the documents, whatever their state, and makes them durable.
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error>;
 
-    /// Removes what beginning made, after a recording into which nothing was recorded. The journal and all locks are gone.
+    /// Removes what beginning created, after a recording without events. The journal and all locks are already gone.
     fn discard(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// The fields that the events of a recording stated before the recorder added its own. After a crash nobody knows, and every field counts as stated.
+/// The fields that events stated before the recorder added its own. After a crash that is unknown, and every field counts as
+/// stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatedFields {
     /// Whether any event had a time.
@@ -356,28 +358,28 @@ pub struct StatedFields {
 }
 
 impl StatedFields {
-    /// When nobody knows.
+    /// If it is unknown.
     pub(crate) const UNKNOWN: StatedFields = StatedFields { time: true, id: true };
 }
 
-/// What came of the documents.
+/// The result of completing the documents.
 #[derive(Debug)]
 pub struct Finished {
-    /// What the journal is good for now.
-    pub journal: Journal,
-    /// The documents that were made.
+    /// Whether the journal is still needed.
+    pub journal: JournalNeed,
+    /// The documents that were written.
     pub written: Vec<PathBuf>,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// What a journal is good for when its recording has ended.
+/// Whether a journal is still needed after its recording has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Journal {
-    /// It says what the documents cannot.
+pub enum JournalNeed {
+    /// It holds what the documents cannot.
     Needed,
-    /// The documents say it all.
+    /// The documents hold everything.
     Redundant,
-    /// Something beside the documents that say it could not be completed: recovery does that, from the journal.
+    /// Something besides the documents could not be completed: recovery does that, from the journal.
     Unfinished,
 }

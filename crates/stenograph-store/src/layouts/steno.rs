@@ -11,8 +11,8 @@ use super::{
 };
 use crate::error::{Error, Problem};
 use crate::files::Files;
-use crate::journal::Recorded;
-use crate::tail::{self, LastLine};
+use crate::journal::Recording;
+use crate::tail::{self, LastLineRule};
 use crate::{lock, recover};
 
 /// The layout.
@@ -29,14 +29,14 @@ impl Layout for Steno {
         }
     }
 
-    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
         let given = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
-        // A name that ends like a folder's is one, even if it is not there yet.
+        // A path with a trailing separator is a folder, even if it does not exist yet.
         let folder = given.is_dir() || given.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
-        let path = if folder { given.join(new_name(site)) } else { given };
-        refuse_others(&path, site)?;
+        let path = if folder { given.join(new_name(environment)) } else { given };
+        refuse_others(&path, environment)?;
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &path));
-        let ground = LockedJournal::of_stream(&path, LastLine::MayLackNewline, site)?;
+        let ground = LockedJournal::of_stream(&path, LastLineRule::MayLackNewline, environment)?;
         let warnings = (ground.tail.length > 0 && !same).then(|| appended(&path)).into_iter().collect();
         Ok(Opened {
             ground,
@@ -50,38 +50,38 @@ impl Layout for Steno {
         })
     }
 
-    fn resume(&self, recorded: &Recorded, _site: &Environment) -> Result<Box<dyn Documents>, Error> {
-        // A stream has no documents beside it, and says so in no header.
+    fn resume(&self, recorded: &Recording, _site: &Environment) -> Result<Box<dyn Documents>, Error> {
+        // A stream has no documents beside it and no header.
         Err(Error::about(&recorded.journal, Problem::NoLayout))
     }
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
-        // Only a folder of nothing else: any other has its own way of being read.
+        // Only a folder with nothing else: any other layout reads its folder itself.
         let is_beside = |path: &PathBuf| tail::is_aside(path) || lock::is_lock(path);
         let found: Vec<PathBuf> = files.list(folder).ok()?.into_iter().filter(|path| !is_beside(path)).collect();
         found.iter().all(|path| recover::is_stream(path) && path.is_file()).then_some(found)
     }
 }
 
-/// Refuses a file that is something else: lines of ours would spoil it.
-fn refuse_others(path: &Path, site: &Environment) -> Result<(), Error> {
+/// Refuses a file of another kind, which our lines would damage.
+fn refuse_others(path: &Path, environment: &Environment) -> Result<(), Error> {
     const START: &[u8] = b"{\"v\":";
     let mut head = Vec::new();
-    let read = match site.files.reader(path, 0) {
+    let read = match environment.files.reader(path, 0) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         opened => opened.and_then(|mut reader| Head::read(&mut reader, &mut head)),
     };
     read.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     let start = head.trim_ascii_start();
-    // Half of a first line of ours is no stranger.
+    // Half of our first line is acceptable.
     let native =
         matches!(Registry::built_in().detect(&head), Detected::Format(format) if format.info().name == wire::NAME);
     let ours = native || start.starts_with(START) || START.starts_with(start);
     if ours { Ok(()) } else { Err(Error::about(path, Problem::NotNative)) }
 }
 
-fn new_name(site: &Environment) -> String {
-    let clock = (site.clock)().wall("%Y%m%d-%H%M%S-%3f").unwrap_or_default();
+fn new_name(environment: &Environment) -> String {
+    let clock = (environment.clock)().wall("%Y%m%d-%H%M%S-%3f").unwrap_or_default();
     let number = uuid::Uuid::new_v4().simple().to_string();
     format!("{clock}-{}{}", number.get(..8).unwrap_or_default(), recover::STREAM_ENDING)
 }

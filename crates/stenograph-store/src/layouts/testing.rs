@@ -1,4 +1,4 @@
-//! A disk for the tests of layouts, whose calls fail from one of them on, as if the machine stopped there.
+//! A disk for the tests of layouts whose calls fail from some call on, as if the machine had stopped there.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::files::{Disk, Files, OpenFile};
 
-/// A disk whose calls succeed so many times and fail ever after. What is only read can always be.
+/// A disk whose calls succeed a given number of times and then always fail. Reading always works.
 #[derive(Debug)]
 pub struct Stopping {
     calls: AtomicU32,
@@ -14,23 +14,23 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// One that works, for now.
+    /// A disk that works for now.
     pub fn never() -> Stopping {
         Stopping::after(u32::MAX)
     }
 
-    /// One that stops after so many calls.
+    /// A disk that stops after this many calls.
     pub fn after(last: u32) -> Stopping {
         Stopping { calls: AtomicU32::new(0), last: AtomicU32::new(last) }
     }
 
-    /// From now on, only so many calls succeed.
+    /// From now on, only this many calls succeed.
     pub fn stop_after(&self, last: u32) {
         self.calls.store(0, Ordering::Relaxed);
         self.last.store(last, Ordering::Relaxed);
     }
 
-    /// How many calls there were.
+    /// The number of calls so far.
     pub fn calls(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }

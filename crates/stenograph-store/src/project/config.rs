@@ -1,6 +1,6 @@
-//! The remote in a git configuration. Nothing else is looked at, and no other file.
+//! The remote in a git configuration. It reads no other keys and no other file.
 
-/// The URL of the remote that the repository comes from: `origin`, else the first there is.
+/// The URL of the repository's remote: `origin`, otherwise the first one.
 pub(super) fn remote(config: &str) -> Option<String> {
     let mut first: Option<String> = None;
     let mut section: Option<String> = None;
@@ -9,7 +9,7 @@ pub(super) fn remote(config: &str) -> Option<String> {
         if let Some(rest) = line.strip_prefix('[') {
             let Some((head, rest)) = heading(rest) else { continue };
             section = remote_of(&head);
-            // Git lets the first key stand on the line of its heading.
+            // Git allows the first key on the line of its heading.
             line = rest.trim();
         }
         let Some(name) = &section else { continue };
@@ -29,7 +29,7 @@ pub(super) fn remote(config: &str) -> Option<String> {
     first
 }
 
-/// The lines, with those joined that a backslash at the end joins.
+/// The lines, with continuation lines joined.
 fn lines(config: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut joined = false;
@@ -46,7 +46,7 @@ fn lines(config: &str) -> Vec<String> {
     lines
 }
 
-/// What stands in a heading, and after it. A bracket between quotes closes nothing.
+/// The content of a heading, and the text after it. A bracket in quotes does not close it.
 fn heading(rest: &str) -> Option<(String, &str)> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, char) in rest.char_indices() {
@@ -61,13 +61,13 @@ fn heading(rest: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The name of the remote that a heading is about.
+/// The name of the remote in a heading.
 fn remote_of(heading: &str) -> Option<String> {
     let (kind, name) = heading.trim().split_once(char::is_whitespace)?;
     kind.eq_ignore_ascii_case("remote").then(|| value_of(name))
 }
 
-/// A value without its quotes, its escapes and the comment after it.
+/// A value without quotes, escapes and the comment after it.
 fn value_of(text: &str) -> String {
     let mut value = String::new();
     let mut kept = 0;

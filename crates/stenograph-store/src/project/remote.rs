@@ -1,20 +1,20 @@
-//! One spelling for all ways of naming the same repository. It asks no host whether it is there.
+//! Normalises the spellings of a repository's remote. It contacts no host.
 
 use std::path::Path;
 
-/// The remote as `host/path`: the same for https, ssh and the short form of scp, without user, password, port and `.git`. A path on
-/// this machine is made to begin at its root; `repository` is where it is seen from. `None` when it says nothing.
+/// The remote as `host/path`: the same for https, ssh and scp syntax, without user, password, port and `.git`. A local path
+/// becomes absolute, seen from `repository`. `None` if it is empty.
 pub fn normal(remote: &str, repository: &Path) -> Option<String> {
     let remote = remote.trim();
     if let Some((scheme, rest)) = remote.split_once("://") {
-        // Some helpers stand before the scheme: `codecommit::https://…`.
+        // Some helpers precede the scheme: `codecommit::https://…`.
         return match scheme.rsplit("::").next().unwrap_or(scheme).to_ascii_lowercase().as_str() {
             "file" => local(rest, repository),
             _ => hosted(rest),
         };
     }
     match remote.split_once(':') {
-        // A letter alone is a drive, and a separator before the colon makes a path of it.
+        // A single letter is a drive, and a separator before the colon makes it a path.
         Some((host, path)) if host.len() > 1 && !host.contains(['/', '\\']) => {
             let host = host.rsplit('@').next().unwrap_or(host);
             joined(host, path)
@@ -26,12 +26,12 @@ pub fn normal(remote: &str, repository: &Path) -> Option<String> {
 fn hosted(rest: &str) -> Option<String> {
     let (authority, path) = rest.split_once('/')?;
     let host = authority.rsplit('@').next().unwrap_or(authority);
-    // The colons of an address of version 6 stand between brackets.
+    // The colons of an IPv6 address are in brackets.
     let host = match host.split_once(']') {
         Some((host, _)) => host.trim_start_matches('['),
         None => host.split(':').next().unwrap_or(host),
     };
-    // What stands after these may be a password, too.
+    // A query or fragment may contain a password.
     joined(host, path.split(['?', '#']).next().unwrap_or(path))
 }
 
@@ -46,7 +46,7 @@ fn local(path: &str, repository: &Path) -> Option<String> {
     if path.is_empty() || path.chars().any(char::is_control) {
         return None;
     }
-    // Git sees it from the work tree, which the folder of the repository stands in.
+    // Git resolves it from the work tree, which contains the repository's folder.
     let from = if repository.ends_with(".git") { repository.parent().unwrap_or(repository) } else { repository };
     Some(format!("file:{}", super::lexical(&from.join(path)).to_string_lossy()))
 }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_remote() {
+    fn nonsense_is_not_a_remote() {
         for nonsense in ["", "https://", "https://example.org", "https://example.org/", "git@example.org:", "a\u{1b}b"]
         {
             assert_eq!(normal(nonsense), None, "{nonsense:?}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Project, State};
+use super::{FolderState, Project};
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -97,19 +97,19 @@ fn a_submodule_is_a_project_of_its_own() {
 fn a_folder_without_git_is_itself() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().canonicalize().unwrap().join("notes");
-    // A folder that is called so and is not git's.
+    // A folder with this name that is not git's.
     fs::create_dir_all(folder.join(".git")).unwrap();
     let project = Project::of(&folder);
-    assert_eq!((project.folder.clone(), project.state), (folder.clone(), State::There));
+    assert_eq!((project.folder.clone(), project.state), (folder.clone(), FolderState::There));
     assert_eq!((project.key(), project.name()), (format!("file:{}", folder.display()), "notes".to_owned()));
 }
 
 #[test]
-fn of_a_folder_that_is_gone_only_the_path_is_known() {
+fn only_the_path_of_a_missing_folder_is_known() {
     let place = tempfile::tempdir().unwrap();
     let root = repository(place.path(), Some("https://example.org/team/tool"));
     let project = Project::of(&root.join("gone/../gone/deep"));
-    assert_eq!(project.state, State::Gone);
+    assert_eq!(project.state, FolderState::Gone);
     assert_eq!(project.folder, root.join("gone/deep"));
     assert_eq!((project.remote.as_deref(), project.repository.as_deref()), (None, None));
     assert_eq!(project.name(), "deep");
@@ -126,7 +126,7 @@ fn a_link_to_a_project_is_the_project() {
 }
 
 #[test]
-fn what_is_wrong_with_git_stops_nothing() {
+fn broken_git_files_stop_nothing() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().canonicalize().unwrap();
     for (name, text) in
@@ -136,7 +136,7 @@ fn what_is_wrong_with_git_stops_nothing() {
         write(&folder.join(".git"), text);
         assert_eq!(Project::of(&folder).folder, folder, "{name}");
     }
-    // A repository by a link to itself leads nowhere, and ends.
+    // A repository that links to itself leads nowhere and ends.
     fs::create_dir_all(root.join("huge")).unwrap();
     write(&root.join("huge/.git/HEAD"), "x");
     write(&root.join("huge/.git/config"), &"[x]\n".repeat(1 << 19));

@@ -1,4 +1,5 @@
-//! Large sources that grew since they were indexed: the index has the pages of what it read, and only what was appended is counted.
+//! Large sources that grew since they were indexed: the index has the pages of the part it read, and only the appended part is
+//! counted.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
@@ -12,26 +13,26 @@ use stenograph::model::Span;
 use stenograph::read::Reading;
 
 use crate::fingerprint::WHOLE_SIZE_MAX;
-use crate::index::catalogue::{Catalogue, Paged, Pages, SourceRow, Stamp, Stamped};
-use crate::index::change::{self, Change};
+use crate::index::catalogue::{Catalogue, FileStamp, KnownFile, LedgerPages, SourcePages, SourceRow};
+use crate::index::change::{self, SourceChange};
 use crate::source_file::Access;
 
-/// What the index knows of a source that grew.
+/// What the index has of a source that grew.
 pub(super) struct Grown {
     format: &'static dyn Format,
-    /// The end of what the index settled.
+    /// The end of the part whose pages are final.
     at: Span,
     /// The pages up to there.
     pages: Vec<SourceUsage>,
-    /// The state of the count there.
+    /// The counting state there.
     state: State,
     /// The session of the source.
     pub session: String,
 }
 
-/// What happened to a large file since it was indexed.
-pub(super) enum Large {
-    /// Nothing, although it was indexed too soon after it was written for its time to prove that.
+/// How a large file changed since it was indexed.
+pub(super) enum LargeFile {
+    /// Not at all, although it was indexed too soon after a write for its time to prove that.
     Same,
     /// It grew.
     Grown(Box<Grown>),
@@ -39,39 +40,39 @@ pub(super) enum Large {
     Unknown,
 }
 
-impl Large {
-    /// Compares a file with what the index knows of it. Small files are read whole: that takes as long as the comparison.
+impl LargeFile {
+    /// Compares a file with the index. Small files are read whole, which takes as long as the comparison.
     pub fn of(
         catalogue: &Catalogue,
-        known: &Stamped,
+        known: &KnownFile,
         path: &Path,
-        now: &Stamp,
-        source: &Paged,
-        pages: &Pages,
-    ) -> Large {
+        now: &FileStamp,
+        source: &SourcePages,
+        pages: &LedgerPages,
+    ) -> LargeFile {
         if known.stamp.size <= WHOLE_SIZE_MAX || now.size < known.stamp.size {
-            return Large::Unknown;
+            return LargeFile::Unknown;
         }
         let row = catalogue.source(known.id).ok().flatten().filter(|row| row.copy_of.is_none());
-        let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return Large::Unknown };
+        let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return LargeFile::Unknown };
         match change::of(&row, &mut file, now) {
-            Ok(Change::None) => Large::Same,
-            Ok(Change::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
+            Ok(SourceChange::None) => LargeFile::Same,
+            Ok(SourceChange::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
                 let grown = Grown::of(catalogue, &row, source, pages);
-                grown.map_or(Large::Unknown, |grown| Large::Grown(Box::new(grown)))
+                grown.map_or(LargeFile::Unknown, |grown| LargeFile::Grown(Box::new(grown)))
             }
-            Ok(Change::Grown | Change::Rewritten) | Err(_) => Large::Unknown,
+            Ok(SourceChange::Grown | SourceChange::Rewritten) | Err(_) => LargeFile::Unknown,
         }
     }
 }
 
 impl Grown {
-    fn of(catalogue: &Catalogue, row: &SourceRow, source: &Paged, pages: &Pages) -> Option<Grown> {
+    fn of(catalogue: &Catalogue, row: &SourceRow, source: &SourcePages, pages: &LedgerPages) -> Option<Grown> {
         Some(Grown {
             format: Registry::built_in().named(&row.format)?,
             at: Span { offset: row.settled, length: 0, line: row.line },
             pages: pages.settled(source)?,
-            state: catalogue.ledger_state(row.lot).ok()?,
+            state: catalogue.ledger_state(row.doc_group).ok()?,
             session: source.session.clone(),
         })
     }

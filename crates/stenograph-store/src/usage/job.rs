@@ -1,4 +1,4 @@
-//! One source of which the ledger wants the pages: read from its file, or from the archive where it is gone.
+//! Counts one source: reads it from its file, or from the archive if the file is gone.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,195 +10,204 @@ use stenograph::ledger::{Calls, Counting, SourceUsage};
 use stenograph::read::Reading;
 
 use super::grown::Grown;
-use super::{Report, Told};
-use crate::archive::{Archive, CopyInfo, Label, Memory, Which};
-use crate::decode::{Container, Counter, Guard, decode};
-use crate::discover::Named;
+use super::{SourcePage, UsageReport};
+use crate::archive::{Archive, CopyInfo, ForgottenState, Label, WhichVersion};
+use crate::decode::{ByteCounter, Container, DecodeGuard, decode};
+use crate::discover::PathHints;
 use crate::identity::session_of;
 use crate::source_file::recognize_after;
 use crate::tail::Warning;
 use crate::{Error, Place, Problem};
 
-/// How much is read at a time.
+/// How many bytes one read takes.
 const CHUNK_SIZE: usize = 128 << 10;
 
-/// How many calls stand on one page of what is read in pieces, so that much of it can be let go as it is taken in.
+/// How many calls one page holds if a source is read in pieces, so that delivered pages free memory early.
 const ROWS_MAX: usize = 4096;
 
-/// What has to be read.
-pub(super) enum Job {
+/// A source to read.
+pub(super) enum UsageJob {
     File {
         path: PathBuf,
         size: u64,
         changed: i64,
-        named: Named,
-        /// What the index knows of it, if it only grew since.
+        hints: PathHints,
+        /// The index's part, if the file only grew since.
         grown: Option<Box<Grown>>,
     },
-    Kept(CopyInfo),
+    Archived(CopyInfo),
 }
 
-/// What one thread uses again and again.
+/// State that one thread reuses.
 #[derive(Default)]
-pub(super) struct Hand {
+pub(super) struct ThreadState {
     buffer: Vec<u8>,
-    /// The format of the last file: the next one beside it is likely to be of the same.
+    /// The format of the last file: the next one in the folder is likely to have the same.
     last: Option<&'static dyn Format>,
 }
 
-impl Job {
+impl UsageJob {
     pub fn size(&self) -> u64 {
         match self {
-            Job::File { size, .. } => *size,
-            Job::Kept(copy) => copy.length,
+            UsageJob::File { size, .. } => *size,
+            UsageJob::Archived(copy) => copy.length,
         }
     }
 
     pub fn path(&self) -> &Path {
         match self {
-            Job::File { path, .. } => path,
-            Job::Kept(copy) => &copy.path,
+            UsageJob::File { path, .. } => path,
+            UsageJob::Archived(copy) => &copy.path,
         }
     }
 
     /// When the source was last written, in nanoseconds since 1970.
     pub fn changed(&self) -> i64 {
         match self {
-            Job::File { changed, .. } => *changed,
-            Job::Kept(copy) => copy.modified_ns,
+            UsageJob::File { changed, .. } => *changed,
+            UsageJob::Archived(copy) => copy.modified_ns,
         }
     }
 
-    /// Gives what was counted.
-    pub fn hand_in(&self, outcome: Result<Outcome, Error>, give: &mut dyn FnMut(Told), report: &mut Report) {
+    /// Delivers the pages and updates the report.
+    pub fn deliver(
+        &self,
+        outcome: Result<JobOutcome, Error>,
+        give: &mut dyn FnMut(SourcePage),
+        report: &mut UsageReport,
+    ) {
         match outcome {
-            Ok(Outcome::Counted { pages, damage }) => {
+            Ok(JobOutcome::Counted { pages, damage }) => {
                 match self {
-                    Job::File { .. } => report.read += 1,
-                    Job::Kept(_) => report.kept += 1,
+                    UsageJob::File { .. } => report.read += 1,
+                    UsageJob::Archived(_) => report.from_archive += 1,
                 }
                 let session = self.session();
                 for page in pages {
-                    give(Told {
+                    give(SourcePage {
                         path: self.path().to_owned(),
                         session: session.clone(),
                         written: self.changed(),
                         page,
                     });
                 }
-                report.warnings.extend(damage.map(|damage| Warning::new(self.path(), said(self.path(), &damage))));
+                report
+                    .warnings
+                    .extend(damage.map(|damage| Warning::new(self.path(), error_text(self.path(), &damage))));
             }
-            Ok(Outcome::Stranger | Outcome::Shown(_)) => report.strangers.add(self.path()),
-            Ok(Outcome::Forgotten) => report.forgotten += 1,
-            Ok(Outcome::Nothing) => {}
-            Err(error) => report.warnings.push(Warning::new(self.path(), said(self.path(), &error))),
+            Ok(JobOutcome::Unrecognized | JobOutcome::NeedsFormat(_)) => report.unrecognized.add(self.path()),
+            Ok(JobOutcome::Forgotten) => report.forgotten += 1,
+            Ok(JobOutcome::Nothing) => {}
+            Err(error) => report.warnings.push(Warning::new(self.path(), error_text(self.path(), &error))),
         }
     }
 
-    /// The session that rows are of which name none.
+    /// The session of calls that name none.
     fn session(&self) -> Option<String> {
         match self {
-            Job::Kept(copy) => copy.label.session.clone(),
-            Job::File { grown: Some(grown), .. } => Some(grown.session.clone()),
-            Job::File { path, named, .. } => named.session.clone().or_else(|| {
+            UsageJob::Archived(copy) => copy.label.session.clone(),
+            UsageJob::File { grown: Some(grown), .. } => Some(grown.session.clone()),
+            UsageJob::File { path, hints, .. } => hints.session.clone().or_else(|| {
                 let stem = path.file_name()?.to_string_lossy();
                 stem.split('.').next().map(str::to_owned)
             }),
         }
     }
 
-    /// Its pages.
+    /// Reads its pages.
     pub fn read(
         &self,
         calls: Calls,
         archive: Option<&Archive>,
-        hand: &mut Hand,
+        hand: &mut ThreadState,
         done: &AtomicU64,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<JobOutcome, Error> {
         match self.read_as(None, calls, archive, hand, done)? {
-            Outcome::Shown(format) => self.read_as(Some(format), calls, archive, hand, done),
+            JobOutcome::NeedsFormat(format) => self.read_as(Some(format), calls, archive, hand, done),
             outcome => Ok(outcome),
         }
     }
 
-    /// Its pages, as those of a format where that is known.
+    /// Reads its pages, in this format if it is known.
     fn read_as(
         &self,
         format: Option<&'static dyn Format>,
         calls: Calls,
         archive: Option<&Archive>,
-        hand: &mut Hand,
+        hand: &mut ThreadState,
         done: &AtomicU64,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<JobOutcome, Error> {
         let place = Place::Path(self.path().to_owned());
         let unreadable = |error| Error::at(self.path(), Problem::Unreadable, error);
         hand.buffer.resize(CHUNK_SIZE, 0);
         match self {
-            Job::File { path, grown: Some(grown), .. } => {
+            UsageJob::File { path, grown: Some(grown), .. } => {
                 let pages = grown.read(path, calls, &mut hand.buffer, done).map_err(unreadable)?;
-                Ok(Outcome::Counted { pages, damage: None })
+                Ok(JobOutcome::Counted { pages, damage: None })
             }
-            Job::File { path, named, .. } => {
+            UsageJob::File { path, hints, .. } => {
                 let mut file = File::open(path).map_err(unreadable)?;
                 if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-                    return Ok(Outcome::Nothing);
+                    return Ok(JobOutcome::Nothing);
                 }
                 let is_forgotten = |format: &dyn Format, head: &[u8]| {
-                    let session = session_of(named.session.as_deref(), Some(format), head);
+                    let session = session_of(hints.session.as_deref(), Some(format), head);
                     let label = Label { format: format.info().name.to_owned(), session };
-                    let memory = archive.map(|archive| archive.memory(&label, path));
-                    memory.is_some_and(|memory| memory.is_ok_and(|memory| memory != Memory::Unknown))
+                    let forgotten_state = archive.map(|archive| archive.forgotten_state(&label, path));
+                    forgotten_state.is_some_and(|forgotten_state| {
+                        forgotten_state.is_ok_and(|forgotten_state| forgotten_state != ForgottenState::Unknown)
+                    })
                 };
                 let filled = fill(&mut file, &mut hand.buffer);
                 let begin = hand.buffer.get(..filled.length).unwrap_or_default();
                 if Container::of(begin) == Container::Plain {
-                    return count(&mut file, filled, format, named, &is_forgotten, calls, hand, done)
+                    return count(&mut file, filled, format, hints, &is_forgotten, calls, hand, done)
                         .map_err(unreadable);
                 }
                 let file = File::open(path).map_err(unreadable)?;
-                let mut stream = decode(file, &place, &Counter::default(), Guard::USUAL)?;
+                let mut stream = decode(file, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
-                count(&mut stream, filled, format, named, &is_forgotten, calls, hand, done).map_err(unreadable)
+                count(&mut stream, filled, format, hints, &is_forgotten, calls, hand, done).map_err(unreadable)
             }
-            Job::Kept(copy) => {
-                let Some(archive) = archive else { return Ok(Outcome::Nothing) };
-                let stream = archive.read(copy.id, Which::Last, 0)?;
-                let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
+            UsageJob::Archived(copy) => {
+                let Some(archive) = archive else { return Ok(JobOutcome::Nothing) };
+                let stream = archive.read(copy.id, WhichVersion::Last, 0)?;
+                let mut stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
-                let named =
-                    Named { like: stenograph::Registry::built_in().named(&copy.label.format), ..Named::default() };
-                count(&mut stream, filled, format, &named, &|_, _| false, calls, hand, done).map_err(unreadable)
+                let like = stenograph::Registry::built_in().named(&copy.label.format);
+                let hints = PathHints { like, ..PathHints::default() };
+                count(&mut stream, filled, format, &hints, &|_, _| false, calls, hand, done).map_err(unreadable)
             }
         }
     }
 }
 
-/// What came of a source.
-pub(super) enum Outcome {
-    /// Its pages, and what ended them before it did.
+/// The result of reading a source.
+pub(super) enum JobOutcome {
+    /// Its pages, and the error that ended it early.
     Counted { pages: Vec<SourceUsage>, damage: Option<io::Error> },
-    /// It has to be read again, as what shows behind its first record, which is too long to show it.
-    Shown(&'static dyn Format),
-    /// It is of no format that is read.
-    Stranger,
-    /// Its session was forgotten on purpose.
+    /// It must be read again in this format, which a record after its very long first one reveals.
+    NeedsFormat(&'static dyn Format),
+    /// It has no known format.
+    Unrecognized,
+    /// Its session was forgotten.
     Forgotten,
-    /// It is no file.
+    /// It is not a file.
     Nothing,
 }
 
-/// Counts what a stream says, of which the first bytes are in hand. Its format is the one that is given, or it is recognized.
+/// Counts a stream whose first bytes are in the buffer, in the given format or the detected one.
 #[expect(clippy::too_many_arguments, reason = "what a source is, how it is counted, and who wants to know")]
 fn count(
     stream: &mut dyn Read,
     filled: Filled,
     format: Option<&'static dyn Format>,
-    place: &Named,
+    place: &PathHints,
     is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
     calls: Calls,
-    hand: &mut Hand,
+    hand: &mut ThreadState,
     done: &AtomicU64,
-) -> io::Result<Outcome> {
+) -> io::Result<JobOutcome> {
     let Filled { length, mut damage } = filled;
     if length == 0
         && let Some(damage) = damage
@@ -208,7 +217,7 @@ fn count(
     let mut head = Vec::new();
     let begin = hand.buffer.get(..length).unwrap_or_default();
     if !Head::is_whole(begin) && length == CHUNK_SIZE && damage.is_none() {
-        // The first line is longer than what is read at a time: the format may only show at its end.
+        // The first line is longer than the buffer: the format may only show at its end.
         head.extend_from_slice(begin);
         damage = Head::read(stream, &mut head).err();
     }
@@ -218,10 +227,10 @@ fn count(
     let Some(format) = format.or_else(|| recognized(begin)) else {
         let is_cut = damage.is_none() && Head::is_cut(begin);
         let shown = if is_cut { recognized(&Head::beyond(stream)?) } else { None };
-        return Ok(shown.map_or(Outcome::Stranger, Outcome::Shown));
+        return Ok(shown.map_or(JobOutcome::Unrecognized, JobOutcome::NeedsFormat));
     };
     if is_forgotten(format, begin) {
-        return Ok(Outcome::Forgotten);
+        return Ok(JobOutcome::Forgotten);
     }
     hand.last = Some(format);
     let want = match calls {
@@ -233,7 +242,7 @@ fn count(
     let mut pages = Vec::new();
     reading.feed(begin, &mut counting);
     done.fetch_add(begin.len() as u64, Ordering::Relaxed);
-    // What stands before some damage counts.
+    // The part before the damage counts.
     let damage = loop {
         if damage.is_some() {
             break damage;
@@ -253,21 +262,21 @@ fn count(
     };
     reading.end(&mut counting);
     pages.push(counting.page());
-    Ok(Outcome::Counted { pages, damage })
+    Ok(JobOutcome::Counted { pages, damage })
 }
 
-/// How much of a buffer was filled, and what ended that early.
+/// How much of a buffer was filled, and the error that ended it early.
 struct Filled {
     length: usize,
     damage: Option<io::Error>,
 }
 
-/// What there is to say of an error about a file whose name is said before it.
-pub(crate) fn said(path: &Path, error: &dyn std::error::Error) -> String {
+/// The message of an error about a file, without the path, which precedes it.
+pub(crate) fn error_text(path: &Path, error: &dyn std::error::Error) -> String {
     error.to_string().replace(&format!("{}: ", path.display()), "")
 }
 
-/// Fills a buffer as far as there is something.
+/// Fills a buffer as far as possible.
 fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> Filled {
     let mut length = 0;
     while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {

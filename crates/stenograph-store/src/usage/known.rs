@@ -1,4 +1,4 @@
-//! Sources that the index knows as they are: their pages of the ledger come out of the catalogue.
+//! Sources that are unchanged since they were indexed: their ledger pages come from the catalogue.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,113 +6,113 @@ use std::sync::mpsc::sync_channel;
 
 use stenograph::ledger::SourceUsage;
 
-use super::job::Job;
-use super::{QUEUE, Report, Told};
+use super::job::UsageJob;
+use super::{QUEUE, SourcePage, UsageReport};
 use crate::Error;
-use crate::index::catalogue::{Catalogue, Paged, Pages, Stamped};
+use crate::index::catalogue::{Catalogue, KnownFile, LedgerPages, SourcePages};
 use crate::tail::Warning;
 
-/// A source that the index knows as it is.
-pub(super) enum Known {
-    /// It stands where it stood.
-    There { job: Job, source: Paged },
-    /// It is gone.
-    Gone { path: PathBuf, changed: i64, source: Paged },
+/// A source whose pages the index has.
+pub(super) enum IndexedSource {
+    /// Its file exists.
+    There { job: UsageJob, source: SourcePages },
+    /// Its file is gone.
+    Gone { path: PathBuf, changed: i64, source: SourcePages },
 }
 
-impl Known {
+impl IndexedSource {
     pub fn path(&self) -> &Path {
         match self {
-            Known::There { job, .. } => job.path(),
-            Known::Gone { path, .. } => path,
+            IndexedSource::There { job, .. } => job.path(),
+            IndexedSource::Gone { path, .. } => path,
         }
     }
 
     fn changed(&self) -> i64 {
         match self {
-            Known::There { job, .. } => job.changed(),
-            Known::Gone { changed, .. } => *changed,
+            IndexedSource::There { job, .. } => job.changed(),
+            IndexedSource::Gone { changed, .. } => *changed,
         }
     }
 
-    fn source(&self) -> &Paged {
-        let (Known::There { source, .. } | Known::Gone { source, .. }) = self;
+    fn source(&self) -> &SourcePages {
+        let (IndexedSource::There { source, .. } | IndexedSource::Gone { source, .. }) = self;
         source
     }
 
-    /// Gives its pages. If they cannot be read in the index, it has to be read itself.
-    fn hand_in(
+    /// Delivers its pages. If they are unreadable in the index, the source must be read itself.
+    fn deliver(
         self,
         pages: Option<Vec<SourceUsage>>,
-        give: &mut dyn FnMut(Told),
-        jobs: &mut Vec<Job>,
-        report: &mut Report,
+        give: &mut dyn FnMut(SourcePage),
+        jobs: &mut Vec<UsageJob>,
+        report: &mut UsageReport,
     ) {
         match (pages, self) {
             (Some(pages), known) => {
                 match known {
-                    Known::There { .. } => report.known += 1,
-                    Known::Gone { .. } => report.kept += 1,
+                    IndexedSource::There { .. } => report.known += 1,
+                    IndexedSource::Gone { .. } => report.from_archive += 1,
                 }
                 let (path, session) = (known.path(), Some(known.source().session.clone()));
                 let written = known.changed();
                 for page in pages {
-                    give(Told { path: path.to_owned(), session: session.clone(), written, page });
+                    give(SourcePage { path: path.to_owned(), session: session.clone(), written, page });
                 }
             }
-            (None, Known::There { job, .. }) => jobs.push(job),
-            (None, Known::Gone { path, .. }) => {
-                let said = "its page of the ledger is damaged; --no-index reads what is kept";
-                report.warnings.push(Warning::new(&path, said));
+            (None, IndexedSource::There { job, .. }) => jobs.push(job),
+            (None, IndexedSource::Gone { path, .. }) => {
+                let error_text = "its page of the ledger is damaged; --no-index reads what is kept";
+                report.warnings.push(Warning::new(&path, error_text));
             }
         }
     }
 }
 
-/// Gives the pages of what the index knows. Another thread unpacks them while those before are taken in; all of them at once would take
-/// more memory than the ledger.
-pub(super) fn recall_all(
-    known: Vec<Known>,
-    pages: &Pages,
-    give: &mut dyn FnMut(Told),
-    jobs: &mut Vec<Job>,
-    report: &mut Report,
+/// Delivers the pages from the index. Another thread unpacks them ahead; unpacking all of them at once would take more memory
+/// than the ledger.
+pub(super) fn deliver_indexed(
+    known: Vec<IndexedSource>,
+    pages: &LedgerPages,
+    give: &mut dyn FnMut(SourcePage),
+    jobs: &mut Vec<UsageJob>,
+    report: &mut UsageReport,
 ) {
     std::thread::scope(|scope| {
         let (sender, unpacked) = sync_channel(QUEUE);
         scope.spawn(move || {
             for known in known {
                 let found = pages.of(known.source());
-                // Nobody listens any more when the other side has gone.
+                // The receiver is gone.
                 if sender.send((known, found)).is_err() {
                     break;
                 }
             }
         });
         for (known, found) in unpacked {
-            known.hand_in(found, give, jobs, report);
+            known.deliver(found, give, jobs, report);
         }
     });
 }
 
-/// What the index knows of all sources.
+/// What the index knows about all sources.
 #[derive(Default)]
-pub(super) struct Recalled {
-    /// Sources, and how they were when they were indexed.
-    pub known: HashMap<PathBuf, Stamped>,
-    /// Files of no format that is read: their sizes and when they changed.
-    pub strangers: HashMap<PathBuf, (u64, i64)>,
-    /// Where the pages of a source are found.
-    pub paged: HashMap<PathBuf, Paged>,
+pub(super) struct IndexSnapshot {
+    /// Sources, with their stat when they were indexed.
+    pub known: HashMap<PathBuf, KnownFile>,
+    /// Files without a known format: their sizes and times of change.
+    pub unrecognized: HashMap<PathBuf, (u64, i64)>,
+    /// The groups of each source's pages.
+    pub paged: HashMap<PathBuf, SourcePages>,
     /// The pages.
-    pub pages: Pages,
+    pub pages: LedgerPages,
 }
 
-impl Recalled {
-    /// Looks it up, all of one moment: a source and its pages must not be of two, whoever indexes meanwhile.
-    pub fn of(catalogue: &Catalogue) -> Result<Recalled, Error> {
-        catalogue.hold()?;
-        let (known, strangers) = (catalogue.stamps()?, catalogue.strangers()?);
-        Ok(Recalled { known, strangers, paged: catalogue.paged()?, pages: catalogue.pages()? })
+impl IndexSnapshot {
+    /// Reads all of it in one snapshot: a source and its pages must be consistent even if another process indexes meanwhile.
+    pub fn of(catalogue: &Catalogue) -> Result<IndexSnapshot, Error> {
+        catalogue.snapshot()?;
+        let (known, unrecognized) = (catalogue.stamps()?, catalogue.non_transcripts()?);
+        Ok(IndexSnapshot { known, unrecognized, paged: catalogue.paged()?, pages: catalogue.pages()? })
     }
 }

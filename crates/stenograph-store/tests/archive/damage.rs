@@ -1,4 +1,4 @@
-//! Damage is found, bounded to the sources whose bytes it hits, and healed from sources that still exist.
+//! Damage is found, limited to the sources whose bytes it hits, and repaired from sources that still exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stenograph_store::Problem;
-use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, Change, CopyId, Present, Repaired, Which};
+use stenograph_store::archive::{
+    AddOutcome, Archive, ArchiveWriter, CopyChange, CopyId, IfExists, Repaired, WhichVersion,
+};
 use stenograph_store::files::{Disk, Files};
 
 use crate::place::{Place, add, assert_change, assert_whole, label, last, lines};
@@ -29,7 +31,7 @@ fn refused(place: &Place) -> Problem {
     read.problem
 }
 
-/// Where the commits of a log begin.
+/// The offsets of the commits in a log.
 fn commits(log: &[u8]) -> Vec<usize> {
     memchr::memmem::find_iter(log, b"{\"archive\":").collect()
 }
@@ -62,28 +64,28 @@ fn a_flipped_bit_in_a_pack_costs_one_source_and_adding_it_again_heals_it() {
     assert_eq!(verified.damaged[0].bytes, copies[1].length);
     assert_eq!(verified.bytes, copies[0].length + copies[2].length + copies[3].length);
     let mut bytes = Vec::new();
-    archive.read(copies[1].id, Which::Last, 0).unwrap().read_to_end(&mut bytes).unwrap_err();
+    archive.read(copies[1].id, WhichVersion::Last, 0).unwrap().read_to_end(&mut bytes).unwrap_err();
     let to = place.path("back");
-    let refused = archive.restore(copies[1].id, Which::Last, &to, Present::Stays).unwrap_err();
+    let refused = archive.restore(copies[1].id, WhichVersion::Last, &to, IfExists::Fail).unwrap_err();
     assert_eq!(refused.problem, Problem::Damaged);
     assert!(!to.exists() && refused.hint().is_some());
-    // Reclaiming must not make it worse.
+    // Reclaiming space must not make it worse.
     let mut keeper = place.keeper();
     keeper.forget(&[copies[0].id, copies[2].id, copies[3].id], "").unwrap();
     let reclaimed = keeper.reclaim(1).unwrap();
     assert_eq!((reclaimed.packs, reclaimed.warnings.len()), (0, 1));
     assert!(fs::read(pack).unwrap().starts_with(&bad));
-    // The source is still there, but nobody knows of the damage until the verification is remembered.
+    // The source still exists, but the damage is unknown until the verification is recorded.
     let path = place.path("1.jsonl");
-    assert_change(add(&mut keeper, &path, &label("1.jsonl")).unwrap(), Change::Same);
-    assert!(verified.is_news());
-    keeper.remember(&verified).unwrap();
+    assert_change(add(&mut keeper, &path, &label("1.jsonl")).unwrap(), CopyChange::Same);
+    assert!(verified.is_unrecorded());
+    keeper.record_damage(&verified).unwrap();
     keeper.commit(2).unwrap();
     drop(keeper);
-    assert!(!place.archive().verify(&mut |_| true).unwrap().is_news());
+    assert!(!place.archive().verify(&mut |_| true).unwrap().is_unrecorded());
     let mut keeper = place.keeper();
     let renewed = add(&mut keeper, &path, &label("1.jsonl")).unwrap();
-    assert_change(renewed, Change::Renewed);
+    assert_change(renewed, CopyChange::Renewed);
     assert_eq!(renewed.added, renewed.length);
     keeper.commit(3).unwrap();
     assert_eq!(last(&place.archive(), &path), lines(1, 3_000));
@@ -110,7 +112,7 @@ fn pieces_of_a_missing_or_truncated_pack_are_not_reused_but_stored_again() {
         assert_eq!(place.archive().intact().unwrap().len(), 0);
         let mut keeper = place.keeper();
         assert_eq!(keeper.warnings().len(), 1, "{:?}", keeper.warnings());
-        // A copy of what is lost is stored, and heals the copy it is of.
+        // A file with the lost content is stored and repairs the copy.
         let twin = place.keep(&mut keeper, "twin.jsonl", &bytes);
         assert_eq!(twin.added, twin.length);
         let archive = place.archive();
@@ -144,12 +146,12 @@ fn a_source_that_grew_is_whole_again_although_its_beginning_was_lost() {
     fs::remove_file(&place.packs()[0]).unwrap();
     let mut keeper = place.keeper();
     let kept = place.keep(&mut keeper, "a.jsonl", &bytes);
-    assert_change(kept, Change::Grown);
+    assert_change(kept, CopyChange::Grown);
     assert_eq!(last(&place.archive(), &place.path("a.jsonl")), bytes);
 }
 
 #[test]
-fn an_incomplete_last_commit_is_moved_aside_with_a_word_and_nothing_is_lost() {
+fn an_incomplete_last_commit_is_moved_aside_with_a_warning_and_nothing_is_lost() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     place.keep(&mut keeper, "a.jsonl", &lines(1, 500));
@@ -162,7 +164,7 @@ fn an_incomplete_last_commit_is_moved_aside_with_a_word_and_nothing_is_lost() {
             fs::write(log(&place), &longer[..end]).unwrap();
             let end_of_pack = if pack_is_whole { pack.len() } else { pack.len() - 1 };
             fs::write(&place.packs()[0], &pack[..end_of_pack]).unwrap();
-            // A reader sees what is whole in either place, and changes nothing.
+            // A reader sees the complete commits of both places and changes nothing.
             let copies = 1 + usize::from(pack_is_whole);
             let archive = place.archive();
             assert_eq!(archive.copies().count(), copies);
@@ -221,7 +223,7 @@ fn a_log_that_is_gone_or_older_is_read_from_the_packs_and_what_was_forgotten_sta
     }
     let older = fs::read(log(&place)).unwrap();
     keeper.forget(&[CopyId(0), CopyId(1), CopyId(2), CopyId(3)], "pruned").unwrap();
-    // The pack that holds the first commits and the tombstones is rewritten and removed.
+    // The pack with the first commits and the tombstones is rewritten and removed.
     assert_eq!(keeper.reclaim(5).unwrap().packs, 1);
     place.keep(&mut keeper, "6.jsonl", &lines(6, 10));
     drop(keeper);
@@ -277,7 +279,7 @@ fn a_commit_that_is_damaged_in_both_places_is_named_and_the_rest_is_rebuilt() {
     assert_eq!(last(&archive, &place.path("4.jsonl")), lines(4, 300));
     let verified = archive.verify(&mut |_| true).unwrap();
     assert!(verified.damaged.is_empty() && verified.unmentioned >= 2, "{verified:?}");
-    // What still exists is archived again; what was forgotten is not.
+    // Existing sources are archived again; forgotten ones are not.
     let mut keeper = place.keeper();
     assert!(add(&mut keeper, &place.path("2.jsonl"), &label("2.jsonl")).is_some());
     assert!(add(&mut keeper, &place.path("0.jsonl"), &label("0.jsonl")).is_none());
@@ -303,7 +305,7 @@ fn blocks_that_no_commit_mentions_are_counted() {
     drop(keeper);
     let verified = place.archive().verify(&mut |_| true).unwrap();
     assert_eq!((verified.unmentioned, verified.damaged.len()), (1, 0));
-    // The next writer leaves them alone, and stores the source again.
+    // The next writer leaves them alone and stores the source again.
     let mut keeper = place.keeper();
     assert!(keeper.warnings().is_empty());
     place.keep(&mut keeper, "b.jsonl", &lines(2, 500));

@@ -1,13 +1,13 @@
-//! What is forgotten stays away, and its room comes back.
+//! Forgotten sources are not archived again, and their space is freed.
 
 use std::fs;
 
-use stenograph_store::archive::{AddOutcome, Change, CopyId, Label, Memory, Standing};
+use stenograph_store::archive::{AddOutcome, CopyChange, CopyId, ForgottenState, Label, SourceCheck};
 
 use crate::place::{Place, add, assert_change, assert_whole, label, last, lines};
 
 #[test]
-fn what_was_forgotten_does_not_come_back_until_it_is_recalled() {
+fn a_forgotten_source_is_not_archived_until_it_is_unforgotten() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let bytes = lines(1, 200);
@@ -25,17 +25,17 @@ fn what_was_forgotten_does_not_come_back_until_it_is_recalled() {
         }
         assert_eq!(add(&mut keeper, &path, &label("a.jsonl")), None);
         assert_eq!(add(&mut keeper, &moved, &label("a.jsonl")), None);
-        // Whose session is not known is known by how it begins; a fork that begins alike has a name of its own.
+        // A source of unknown session is recognised by its beginning; a fork with the same beginning has its own name.
         assert_eq!(add(&mut keeper, &moved, &unknown), None);
         let fork = label("0198f2c4-1111-7000-8000-000000000001");
-        assert_eq!(keeper.memory(&fork, &moved).unwrap(), Memory::Unknown);
+        assert_eq!(keeper.forgotten_state(&fork, &moved).unwrap(), ForgottenState::Unknown);
     }
     assert_eq!(place.archive().copies().count(), 0);
     let log = fs::read_to_string(place.store().join("log.jsonl")).unwrap();
     assert!(log.contains("\"why\":\"older than 90 days\""));
     keeper.unforget(&label("a.jsonl")).unwrap();
     let again = add(&mut keeper, &path, &label("a.jsonl")).unwrap();
-    assert_change(again, Change::New);
+    assert_change(again, CopyChange::New);
     assert_ne!(again.copy, kept.copy);
     keeper.commit(6).unwrap();
     assert_eq!(last(&place.archive(), &path), grown);
@@ -43,7 +43,7 @@ fn what_was_forgotten_does_not_come_back_until_it_is_recalled() {
 }
 
 #[test]
-fn a_name_that_many_have_is_forgotten_by_what_it_said_and_recalled_by_name() {
+fn a_source_with_a_common_name_is_forgotten_by_content_and_unforgotten_by_name() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let (path, other) = (place.write("one-main", &lines(1, 200)), place.write("two-main", &lines(2, 200)));
@@ -60,7 +60,7 @@ fn a_name_that_many_have_is_forgotten_by_what_it_said_and_recalled_by_name() {
 }
 
 #[test]
-fn only_what_stands_whole_elsewhere_can_be_spared() {
+fn only_a_copy_whose_source_is_complete_can_be_pruned() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let bytes = lines(1, 3_000);
@@ -68,24 +68,24 @@ fn only_what_stands_whole_elsewhere_can_be_spared() {
     let twin = place.keep(&mut keeper, "twin.jsonl", &bytes).copy;
     keeper.commit(1).unwrap();
     let (archive, path) = (place.archive(), place.path("a.jsonl"));
-    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Whole);
+    assert_eq!(archive.check_source(copy, &path).unwrap(), SourceCheck::Whole);
     place.write("a.jsonl", &[bytes.as_slice(), b"more"].concat());
-    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Whole);
+    assert_eq!(archive.check_source(copy, &path).unwrap(), SourceCheck::Whole);
     let mut changed = bytes.clone();
     *changed.last_mut().unwrap() ^= 1;
     place.write("a.jsonl", &changed);
-    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Other);
+    assert_eq!(archive.check_source(copy, &path).unwrap(), SourceCheck::Other);
     place.write("a.jsonl", &bytes[..bytes.len() - 1]);
-    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Other);
+    assert_eq!(archive.check_source(copy, &path).unwrap(), SourceCheck::Other);
     fs::remove_file(&path).unwrap();
-    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Nothing);
-    // What another copy has too gives no room.
-    assert_eq!(archive.room(&[copy]), 0);
-    assert!(archive.room(&[copy, twin]) > 0);
+    assert_eq!(archive.check_source(copy, &path).unwrap(), SourceCheck::Nothing);
+    // Pieces that another copy shares free no space.
+    assert_eq!(archive.freed_bytes(&[copy]), 0);
+    assert!(archive.freed_bytes(&[copy, twin]) > 0);
 }
 
 #[test]
-fn room_is_given_back_when_an_eighth_of_a_pack_is_garbage_and_not_before() {
+fn space_is_reclaimed_when_more_than_an_eighth_of_a_pack_is_unused() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let names: Vec<String> = (0..10).map(|number| format!("{number}.jsonl")).collect();
@@ -116,7 +116,7 @@ fn room_is_given_back_when_an_eighth_of_a_pack_is_garbage_and_not_before() {
         assert_eq!(last(&archive, &place.path("9.jsonl")), lines(9, 3_000));
         assert_whole(&archive);
     }
-    // What went is stored again when it may come back.
+    // Removed content is stored again after an unforget.
     keeper.unforget(&label("0.jsonl")).unwrap();
     let kept = place.keep(&mut keeper, "new.jsonl", &lines(0, 3_000));
     assert_eq!(kept.added, kept.length);
@@ -124,7 +124,7 @@ fn room_is_given_back_when_an_eighth_of_a_pack_is_garbage_and_not_before() {
 }
 
 #[test]
-fn who_reads_while_a_pack_goes_finds_it_again() {
+fn a_reader_finds_its_data_after_a_pack_is_removed() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let kept = place.keep(&mut keeper, "a.jsonl", &lines(1, 3_000));
@@ -133,7 +133,10 @@ fn who_reads_while_a_pack_goes_finds_it_again() {
     keeper.forget(&[other.copy], "").unwrap();
     assert_eq!(keeper.reclaim(1).unwrap().packs, 1);
     archive.refresh().unwrap();
-    assert_eq!(crate::place::read(&archive, kept.copy, stenograph_store::archive::Which::Last, 0), lines(1, 3_000));
+    assert_eq!(
+        crate::place::read(&archive, kept.copy, stenograph_store::archive::WhichVersion::Last, 0),
+        lines(1, 3_000)
+    );
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -163,14 +166,14 @@ fn a_forgotten_source_is_known_under_any_name_and_in_any_container() {
             for session in ["another", "0198f2c4-1111-7000-8000-000000000001"] {
                 assert_eq!(keeper.add(&path, &label(session)).unwrap(), AddOutcome::Forgotten, "{name} {session}");
             }
-            // New work is named; a session with a unique name of its own that begins alike is a fork.
+            // New work is named; a session with its own unique name and the same beginning is a fork.
             let path = place.write(name, &more);
             let continued = AddOutcome::Continued { session: Some("a.jsonl".into()) };
             assert_eq!(keeper.add(&path, &label("another")).unwrap(), continued, "{name}");
             let fork = label("0198f2c4-1111-7000-8000-000000000001");
-            assert_eq!(keeper.memory(&fork, &path).unwrap(), Memory::Unknown, "{name}");
+            assert_eq!(keeper.forgotten_state(&fork, &path).unwrap(), ForgottenState::Unknown, "{name}");
             let path = place.write(name, &other);
-            assert_eq!(keeper.memory(&label("another"), &path).unwrap(), Memory::Unknown, "{name}");
+            assert_eq!(keeper.forgotten_state(&label("another"), &path).unwrap(), ForgottenState::Unknown, "{name}");
         }
     }
 }
@@ -186,16 +189,16 @@ fn every_version_of_a_forgotten_source_is_known() {
     keeper.forget(&[CopyId(0)], "").unwrap();
     for bytes in &versions {
         let path = place.write("backup.jsonl", bytes);
-        assert_eq!(keeper.memory(&label("b"), &path).unwrap(), Memory::Forgotten);
+        assert_eq!(keeper.forgotten_state(&label("b"), &path).unwrap(), ForgottenState::Forgotten);
     }
 }
 
 #[test]
-fn a_short_source_that_was_forgotten_hides_no_other() {
+fn a_short_forgotten_source_does_not_match_others() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     place.keep(&mut keeper, "a.json", b"{}\n");
     keeper.forget(&[CopyId(0)], "").unwrap();
     let path = place.write("b.json", b"{}\n{\"more\":1}\n");
-    assert_eq!(keeper.memory(&label("b"), &path).unwrap(), Memory::Unknown);
+    assert_eq!(keeper.forgotten_state(&label("b"), &path).unwrap(), ForgottenState::Unknown);
 }

@@ -1,22 +1,22 @@
-//! What is kept is what was there, and no more is stored than is new.
+//! Copies equal their sources, and only new content is stored.
 
 use std::fs;
 use std::sync::Arc;
 
 use stenograph_store::Problem;
-use stenograph_store::archive::{Archive, ArchiveWriter, Change, Label, Present, Which};
+use stenograph_store::archive::{Archive, ArchiveWriter, CopyChange, IfExists, Label, WhichVersion};
 use stenograph_store::files::Disk;
 
 use crate::place::{Place, add, assert_change, assert_whole, label, last, lines, read};
 
 #[test]
-fn a_source_is_kept_and_read_again_after_it_is_gone() {
+fn an_archived_source_can_be_read_after_it_is_gone() {
     let mut place = Place::new();
     let bytes = lines(1, 40_000);
     assert!(bytes.len() > 4 << 20);
     let mut keeper = place.keeper();
     let kept = place.keep(&mut keeper, "a.jsonl", &bytes);
-    assert_change(kept, Change::New);
+    assert_change(kept, CopyChange::New);
     assert_eq!((kept.length, kept.added), (bytes.len() as u64, bytes.len() as u64));
     fs::remove_file(place.path("a.jsonl")).unwrap();
     let archive = place.archive();
@@ -26,7 +26,7 @@ fn a_source_is_kept_and_read_again_after_it_is_gone() {
     assert_eq!(last(&archive, &place.path("a.jsonl")), bytes);
     for from in [0, 1, 70_000, 1 << 20, bytes.len() - 1, bytes.len(), bytes.len() + 5] {
         assert_eq!(
-            read(&archive, kept.copy, Which::Last, from as u64),
+            read(&archive, kept.copy, WhichVersion::Last, from as u64),
             bytes.get(from..).unwrap_or_default(),
             "{from}"
         );
@@ -45,7 +45,7 @@ fn a_source_that_grows_costs_what_is_new_and_stays_one_version() {
     for step in [15_001, 15_002, 15_010, 15_400, 19_999] {
         let before = place.archive().copy_at(&place.path("a.jsonl")).unwrap().length;
         let kept = place.keep(&mut keeper, "a.jsonl", &bytes[..ends[step]]);
-        assert_change(kept, Change::Grown);
+        assert_change(kept, CopyChange::Grown);
         assert!(kept.added <= kept.length - before + (2 << 20), "{kept:?} {before}");
         let archive = place.archive();
         assert_eq!(last(&archive, &place.path("a.jsonl")), &bytes[..ends[step]]);
@@ -73,9 +73,9 @@ fn a_source_that_grows_by_single_lines_stays_compact() {
     let archive = place.archive();
     assert_eq!(last(&archive, &place.path("a.jsonl")), bytes);
     assert_whole(&archive);
-    // And it goes on growing there.
+    // It also continues to grow there.
     let more = [bytes.as_slice(), b"more\n"].concat();
-    assert_change(place.keep(&mut keeper, "a.jsonl", &more), Change::Grown);
+    assert_change(place.keep(&mut keeper, "a.jsonl", &more), CopyChange::Grown);
     assert_eq!(last(&place.archive(), &place.path("a.jsonl")), more);
 }
 
@@ -87,17 +87,17 @@ fn an_unchanged_source_costs_nothing_and_a_touched_one_no_piece() {
     let path = place.path("a.jsonl");
     place.keep(&mut keeper, "a.jsonl", &bytes);
     let log = fs::read(place.store().join("log.jsonl")).unwrap();
-    assert_change(add(&mut keeper, &path, &label("a.jsonl")).unwrap(), Change::Same);
+    assert_change(add(&mut keeper, &path, &label("a.jsonl")).unwrap(), CopyChange::Same);
     keeper.commit(5).unwrap();
     assert_eq!(fs::read(place.store().join("log.jsonl")).unwrap(), log);
     let stored = place.stored();
     let kept = place.keep(&mut keeper, "a.jsonl", &bytes);
-    assert_change(kept, Change::Same);
+    assert_change(kept, CopyChange::Same);
     assert!(kept.added == 0 && place.stored() < stored + 1_000, "{kept:?}");
 }
 
 #[test]
-fn what_was_written_anew_is_a_version_and_the_old_one_stays() {
+fn a_rewritten_source_is_a_new_version_and_the_old_one_stays() {
     let mut place = Place::new();
     let (one, other) = (lines(5, 9_000), lines(6, 2_000));
     let mut edited = one.clone();
@@ -117,12 +117,12 @@ fn what_was_written_anew_is_a_version_and_the_old_one_stays() {
     }
     let archive = place.archive();
     let info = archive.copies().next().unwrap();
-    // Out of an empty file anything can grow.
+    // An empty file may grow into anything.
     let numbers: Vec<(u32, u64)> = info.versions.iter().map(|version| (version.number, version.length)).collect();
     let lengths = [0, 1, 2, 3, 5].map(|step| states[step].len() as u64);
     assert_eq!(numbers, std::iter::zip(1.., lengths).collect::<Vec<_>>());
     for (number, step) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 5)] {
-        assert_eq!(read(&archive, info.id, Which::Number(number), 0), states[step], "{number}");
+        assert_eq!(read(&archive, info.id, WhichVersion::Number(number), 0), states[step], "{number}");
     }
     assert_whole(&archive);
 }
@@ -145,7 +145,7 @@ fn copies_and_forks_share_their_pieces() {
 }
 
 #[test]
-fn a_document_that_is_written_anew_again_and_again_is_kept_some_times() {
+fn a_document_rewritten_again_and_again_keeps_a_limited_number_of_versions() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let whole = [b"{\"total\":999,".as_slice(), &lines(8, 400)].concat();
@@ -157,8 +157,8 @@ fn a_document_that_is_written_anew_again_and_again_is_kept_some_times() {
     let archive = place.archive();
     let info = archive.copies().next().unwrap();
     assert_eq!(info.versions.len(), 32);
-    // That history was lost is what must not be lost.
-    assert_eq!(read(&archive, info.id, Which::Number(1), 0), whole);
+    // The fact that history was lost must not get lost.
+    assert_eq!(read(&archive, info.id, WhichVersion::Number(1), 0), whole);
     assert_eq!(info.versions.last().unwrap().number, 51);
     assert_whole(&archive);
 }
@@ -172,7 +172,7 @@ fn many_small_sources_share_a_commit() {
         let path = place.write(name, bytes);
         add(&mut keeper, &path, &label(name)).unwrap();
     }
-    // Nobody sees it before it is committed.
+    // It is invisible before it is committed.
     assert_eq!(place.archive().copies().count(), 0);
     keeper.commit(77).unwrap();
     let archive = place.archive();
@@ -185,24 +185,24 @@ fn many_small_sources_share_a_commit() {
 }
 
 #[test]
-fn a_source_that_is_kept_twice_before_a_commit_is_kept_once() {
+fn a_source_added_twice_before_a_commit_has_one_copy() {
     let mut place = Place::new();
     let bytes = lines(9, 900);
     let mut keeper = place.keeper();
     let path = place.write("a.jsonl", &bytes[..500]);
     add(&mut keeper, &path, &label("a")).unwrap();
     place.write("a.jsonl", &bytes);
-    assert_change(add(&mut keeper, &path, &label("a")).unwrap(), Change::Grown);
+    assert_change(add(&mut keeper, &path, &label("a")).unwrap(), CopyChange::Grown);
     keeper.commit(1).unwrap();
     assert_eq!(last(&place.archive(), &path), bytes);
     drop(keeper);
     let mut keeper = place.keeper();
     assert!(keeper.warnings().is_empty());
-    assert_change(add(&mut keeper, &path, &label("a")).unwrap(), Change::Same);
+    assert_change(add(&mut keeper, &path, &label("a")).unwrap(), CopyChange::Same);
 }
 
 #[test]
-fn what_cannot_be_kept_says_so_and_harms_nothing() {
+fn a_file_that_cannot_be_archived_is_an_error_and_harms_nothing() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let path = place.write("a.jsonl", b"text\n");
@@ -238,16 +238,16 @@ fn a_copy_is_restored_whole_and_over_nothing_unless_asked() {
     let kept = place.keep(&mut keeper, "a.jsonl", &bytes);
     let archive = place.archive();
     let to = place.path("back.jsonl");
-    assert_eq!(archive.restore(kept.copy, Which::Last, &to, Present::Stays).unwrap(), bytes.len() as u64);
+    assert_eq!(archive.restore(kept.copy, WhichVersion::Last, &to, IfExists::Fail).unwrap(), bytes.len() as u64);
     assert_eq!(fs::read(&to).unwrap(), bytes);
     fs::write(&to, "mine").unwrap();
-    let refused = archive.restore(kept.copy, Which::Last, &to, Present::Stays).unwrap_err();
+    let refused = archive.restore(kept.copy, WhichVersion::Last, &to, IfExists::Fail).unwrap_err();
     assert_eq!(refused.problem, Problem::OutputExists);
     assert_eq!(fs::read(&to).unwrap(), b"mine");
-    archive.restore(kept.copy, Which::Last, &to, Present::Replaced).unwrap();
+    archive.restore(kept.copy, WhichVersion::Last, &to, IfExists::Replace).unwrap();
     assert_eq!(fs::read(&to).unwrap(), bytes);
     assert_eq!(
-        archive.restore(kept.copy, Which::Number(9), &to, Present::Replaced).unwrap_err().problem,
+        archive.restore(kept.copy, WhichVersion::Number(9), &to, IfExists::Replace).unwrap_err().problem,
         Problem::NotKept
     );
 }
@@ -269,7 +269,7 @@ fn folders_are_known_until_they_are_removed() {
 }
 
 #[test]
-fn a_label_that_is_known_later_is_kept_then() {
+fn a_label_that_is_known_later_is_added_then() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     let path = place.write("a.jsonl", b"text\n");
@@ -295,7 +295,7 @@ fn an_archive_that_is_not_there_is_empty() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_looks_into_an_archive() {
+fn only_the_owner_can_read_an_archive() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     drop(place.keeper());

@@ -1,4 +1,4 @@
-//! The archive with real files that grow, are written anew, are cut off and vanish.
+//! The archive with real files that grow, are rewritten, truncated and deleted.
 
 #![allow(
     clippy::unwrap_used,

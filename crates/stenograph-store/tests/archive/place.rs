@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph_store::archive::{AddOutcome, AddedCopy, Archive, ArchiveWriter, Change, CopyId, Label, Which};
+use stenograph_store::archive::{
+    AddOutcome, AddedCopy, Archive, ArchiveWriter, CopyChange, CopyId, Label, WhichVersion,
+};
 use stenograph_store::files::Disk;
 
 pub struct Place {
@@ -22,7 +24,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Writes a source; that it changed shows in its time, too, however coarse the clock of the file system is.
+    /// Writes a source and advances its time, however coarse the file system's clock is.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, bytes).unwrap();
@@ -44,7 +46,7 @@ impl Place {
         Archive::open(Arc::new(Disk), &self.store()).unwrap()
     }
 
-    /// Writes a source, keeps it and commits that.
+    /// Writes a source, archives it and commits.
     pub fn keep(&mut self, keeper: &mut ArchiveWriter, name: &str, bytes: &[u8]) -> AddedCopy {
         let path = self.write(name, bytes);
         let kept = add(keeper, &path, &label(name)).unwrap();
@@ -64,7 +66,7 @@ impl Place {
     }
 }
 
-/// Adds a source; `None` when it was forgotten.
+/// Adds a source; `None` if it was forgotten.
 pub fn add(keeper: &mut ArchiveWriter, path: &Path, label: &Label) -> Option<AddedCopy> {
     match keeper.add(path, label).unwrap() {
         AddOutcome::Archived(added) => Some(added),
@@ -76,14 +78,14 @@ pub fn label(session: &str) -> Label {
     Label { format: "some".into(), session: Some(session.into()) }
 }
 
-pub fn read(archive: &Archive, copy: CopyId, which: Which, from: u64) -> Vec<u8> {
+pub fn read(archive: &Archive, copy: CopyId, which: WhichVersion, from: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     archive.read(copy, which, from).unwrap().read_to_end(&mut bytes).unwrap();
     bytes
 }
 
 pub fn last(archive: &Archive, path: &Path) -> Vec<u8> {
-    read(archive, archive.copy_at(path).unwrap().id, Which::Last, 0)
+    read(archive, archive.copy_at(path).unwrap().id, WhichVersion::Last, 0)
 }
 
 pub fn assert_whole(archive: &Archive) {
@@ -103,6 +105,6 @@ pub fn lines(seed: u64, count: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-pub fn assert_change(kept: AddedCopy, change: Change) {
+pub fn assert_change(kept: AddedCopy, change: CopyChange) {
     assert_eq!(kept.change, change, "{kept:?}");
 }

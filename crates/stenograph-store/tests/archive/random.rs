@@ -1,12 +1,12 @@
-//! Whatever happens to sources, every version that was committed reads back as it was.
+//! Whatever happens to sources, every committed version reads back unchanged.
 
 use std::collections::BTreeMap;
 
-use stenograph_store::archive::{Change, CopyId, Which};
+use stenograph_store::archive::{CopyChange, CopyId, WhichVersion};
 
 use crate::place::{Place, add, assert_whole, label, lines, read};
 
-/// What every version of every copy is.
+/// The content of every version of every copy.
 type Expected = BTreeMap<(CopyId, u32), Vec<u8>>;
 
 fn change(random: &mut fastrand::Rng, bytes: &mut Vec<u8>) {
@@ -49,13 +49,13 @@ fn check(place: &Place, expected: &Expected) {
         .collect();
     assert_eq!(found, expected.keys().copied().collect::<Vec<_>>());
     for ((copy, version), bytes) in expected {
-        assert!(read(&archive, *copy, Which::Number(*version), 0) == *bytes, "copy {copy} version {version}");
+        assert!(read(&archive, *copy, WhichVersion::Number(*version), 0) == *bytes, "copy {copy} version {version}");
     }
     assert_whole(&archive);
 }
 
 #[test]
-fn every_version_reads_back_as_it_was_whatever_happens() {
+fn every_version_reads_back_unchanged() {
     let seed = std::env::var("STENO_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_115);
     for round in 0..6 {
         eprintln!("seed {seed} round {round}");
@@ -77,10 +77,10 @@ fn every_version_reads_back_as_it_was_whatever_happens() {
                 assert_eq!(kept.length, sources[which].len() as u64);
                 let before = expected.insert((kept.copy, kept.version), sources[which].clone());
                 match kept.change {
-                    Change::Same => assert_eq!(before.as_ref(), Some(&sources[which])),
-                    Change::Grown => assert!(sources[which].starts_with(&before.unwrap())),
-                    Change::Renewed => panic!("nothing was lost"),
-                    Change::New | Change::Rewritten => assert_eq!(before, None),
+                    CopyChange::Same => assert_eq!(before.as_ref(), Some(&sources[which])),
+                    CopyChange::Grown => assert!(sources[which].starts_with(&before.unwrap())),
+                    CopyChange::Renewed => panic!("nothing was lost"),
+                    CopyChange::New | CopyChange::Rewritten => assert_eq!(before, None),
                 }
             }
             match random.u8(..10) {

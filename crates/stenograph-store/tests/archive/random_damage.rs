@@ -1,5 +1,5 @@
-//! Damage to any byte of the log and the packs: nothing panics, nothing is lost silently, nothing is read wrongly, and adding the
-//! sources again heals all that still exist.
+//! Damage to any byte of the log and the packs: nothing panics, nothing is lost silently, nothing is read wrongly, and adding
+//! the sources again repairs everything that still exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph_store::Problem;
-use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, Label, Memory, Which};
+use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, ForgottenState, Label, WhichVersion};
 use stenograph_store::files::{Disk, Files};
 
 use crate::place::{Place, label, lines};
 
-/// What every version of every copy is.
+/// The content of every version of every copy.
 type Expected = BTreeMap<(CopyId, u32), Vec<u8>>;
 
 struct Scene {
@@ -95,7 +95,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// The versions that cannot be read; all others must be right.
+/// The versions that cannot be read; all others must be correct.
 fn unreadable(archive: &Archive, expected: &Expected, said: &str) -> BTreeSet<(CopyId, u32)> {
     let versions = |copy: stenograph_store::archive::CopyInfo| {
         copy.versions.into_iter().map(move |version| (copy.id, version.number))
@@ -105,7 +105,7 @@ fn unreadable(archive: &Archive, expected: &Expected, said: &str) -> BTreeSet<(C
     let mut unreadable = BTreeSet::new();
     for ((copy, version), bytes) in expected {
         let mut read = Vec::new();
-        match archive.read(*copy, Which::Number(*version), 0).unwrap().read_to_end(&mut read) {
+        match archive.read(*copy, WhichVersion::Number(*version), 0).unwrap().read_to_end(&mut read) {
             Ok(_) => assert!(read == *bytes, "{said}: {copy} {version} is read wrongly"),
             Err(_) => _ = unreadable.insert((*copy, *version)),
         }
@@ -114,7 +114,7 @@ fn unreadable(archive: &Archive, expected: &Expected, said: &str) -> BTreeSet<(C
 }
 
 #[test]
-fn whatever_is_damaged_nothing_is_lost_silently_and_everything_that_exists_is_healed() {
+fn no_damage_loses_anything_silently_and_existing_sources_repair_it() {
     let seed = std::env::var("STENO_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_116);
     let rounds = std::env::var("STENO_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(400);
     let scene = scene();
@@ -154,8 +154,8 @@ fn whatever_is_damaged_nothing_is_lost_silently_and_everything_that_exists_is_he
             verified.damaged.iter().map(|damaged| (damaged.copy, damaged.version)).collect();
         assert_eq!(told, bad, "{said}: verification says something else");
         let mut writer = ArchiveWriter::open(Arc::clone(&files), &store).unwrap();
-        if verified.is_news() {
-            writer.remember(&verified).unwrap();
+        if verified.is_unrecorded() {
+            writer.record_damage(&verified).unwrap();
         }
         for path in &scene.present {
             let name = path.file_name().unwrap().to_str().unwrap();
@@ -163,8 +163,8 @@ fn whatever_is_damaged_nothing_is_lost_silently_and_everything_that_exists_is_he
             assert!(matches!(added, AddOutcome::Archived(_)), "{said}: {name} {added:?}");
         }
         for path in &scene.forgotten {
-            let memory = writer.memory(&Label::default(), path).unwrap();
-            assert_eq!(memory, Memory::Forgotten, "{said}: {} came back", path.display());
+            let forgotten_state = writer.forgotten_state(&Label::default(), path).unwrap();
+            assert_eq!(forgotten_state, ForgottenState::Forgotten, "{said}: {} came back", path.display());
         }
         assert_eq!(writer.folders(), [PathBuf::from("/some/folder")], "{said}");
         writer.commit(99).unwrap();

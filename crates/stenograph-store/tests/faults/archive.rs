@@ -1,4 +1,5 @@
-//! The archive on a disk that fails: what it acknowledged is there and whole, whatever call fails and wherever it is stopped.
+//! The archive on a failing disk: acknowledged content is present and complete, whichever call fails and wherever it is
+//! stopped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,31 +8,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, Label, Which};
+use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, Label, WhichVersion};
 use stenograph_store::files::Files;
 use stenograph_store::{Error, Problem};
 
 use crate::disk::{FaultyDisk, memory};
 use crate::plan::{Call, Planned, every_failure, rounds, seed, some_failures};
 
-/// What the archive acknowledged: every content that a source had, by its name.
+/// The acknowledged content: every content that a source had, by its name.
 type Acknowledged = BTreeMap<String, Vec<Vec<u8>>>;
 
 struct Script {
-    /// The sources are on another disk, which is well.
+    /// The sources are on another disk, which works.
     sources: PathBuf,
     store: PathBuf,
     disk: FaultyDisk,
     keeper: Option<ArchiveWriter>,
     contents: BTreeMap<String, Vec<u8>>,
-    /// What was kept since the last commit.
+    /// Content added since the last commit.
     waiting: Vec<(String, Vec<u8>)>,
     acknowledged: Acknowledged,
-    /// Who was told to be forgotten since the last commit.
+    /// Sources to forget with the next commit.
     leaving: Vec<String>,
-    /// Who was ever told to be forgotten, whether or not that was acknowledged.
+    /// Sources that were ever asked to be forgotten, acknowledged or not.
     doomed: Vec<String>,
-    /// Who was acknowledged to be forgotten.
+    /// Sources that were acknowledged as forgotten.
     forgotten: Vec<String>,
     now: u64,
 }
@@ -77,7 +78,7 @@ impl Script {
         Ok(self.keeper.insert(keeper))
     }
 
-    /// Changes a source and keeps it.
+    /// Changes a source and archives it.
     fn keep(&mut self, name: &str, bytes: Vec<u8>) {
         let path = self.sources.join(name);
         self.now += 1_000;
@@ -105,7 +106,7 @@ impl Script {
         self.keeper()?.commit(now)?;
         for (name, bytes) in waiting {
             let known = self.acknowledged.entry(name).or_default();
-            // Of what only grew the longest is kept.
+            // Of a source that only grew, the longest content counts.
             known.retain(|known| !bytes.starts_with(known));
             known.push(bytes);
         }
@@ -123,7 +124,7 @@ impl Script {
         }
     }
 
-    /// Everything an archive does.
+    /// Every operation of an archive.
     fn run(&mut self) {
         self.keep("a", text(1, 3_000));
         self.keep("b", text(2, 2_000));
@@ -157,7 +158,7 @@ impl Script {
             let name = copy.path.file_name().unwrap().to_string_lossy().into_owned();
             for version in copy.versions {
                 let mut bytes = Vec::new();
-                let mut reader = archive.read(copy.id, Which::Number(version.number), 0).unwrap();
+                let mut reader = archive.read(copy.id, WhichVersion::Number(version.number), 0).unwrap();
                 reader.read_to_end(&mut bytes).unwrap();
                 found.entry(name.clone()).or_default().push(bytes);
             }
@@ -165,7 +166,7 @@ impl Script {
         found
     }
 
-    /// What was acknowledged is there; and the archive goes on from where it is.
+    /// Checks that acknowledged content is present and that the archive still works.
     fn check(&mut self, said: &str) {
         let opened = self.keeper().map(|_| ());
         opened.unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
@@ -175,7 +176,7 @@ impl Script {
                 self.keep(&name, bytes);
             }
         }
-        // A failure that nobody heard of yet is told now, and once.
+        // A failure that was not reported yet is reported now, once.
         if self.commit().is_err() {
             for (name, bytes) in self.contents.clone() {
                 if !self.doomed.contains(&name) {
@@ -201,7 +202,7 @@ impl Script {
             }
             let versions = found.get(name).unwrap_or_else(|| panic!("{said}: {name} is lost"));
             for content in contents {
-                // A source may have grown since, in a commit of which nothing was heard.
+                // A source may have grown since, in a commit without a known outcome.
                 let held = versions.iter().any(|version| version.starts_with(content));
                 assert!(held, "{said}: {} bytes of {name} are lost", content.len());
             }
@@ -251,7 +252,7 @@ fn several_calls_may_fail() {
 }
 
 #[test]
-fn the_power_may_go_out_before_every_call() {
+fn the_power_may_fail_before_every_call() {
     let calls = calls_of_script().len();
     let mut random = fastrand::Rng::with_seed(seed());
     for call in 0..calls {
@@ -270,7 +271,7 @@ fn the_power_may_go_out_before_every_call() {
 }
 
 #[test]
-fn the_power_may_go_out_after_a_failure() {
+fn the_power_may_fail_after_a_failure() {
     let calls = calls_of_script();
     let mut random = fastrand::Rng::with_seed(seed() + 1);
     for round in 0..rounds(300) {
@@ -304,7 +305,7 @@ fn the_process_may_be_killed_before_every_call() {
 }
 
 #[test]
-fn a_commit_that_failed_is_told_and_the_next_one_works() {
+fn a_failed_commit_is_reported_and_the_next_one_works() {
     let folder = memory();
     let mut script = Script::new(folder.path());
     script.keep("a", text(1, 1_000));

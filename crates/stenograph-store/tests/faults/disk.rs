@@ -1,5 +1,5 @@
-//! A disk that can be told to fail, over a real folder: what is seen is in the folder, what would be left after a power cut is
-//! kept in mind. Nothing outside the folder is touched.
+//! A disk with planned failures, over a real folder: the folder holds the visible content, and the disk tracks what would be
+//! left after a power failure. Nothing outside the folder is touched.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,23 +20,23 @@ pub struct FaultyDisk(Arc<Mutex<State>>);
 struct State {
     root: PathBuf,
     inodes: Vec<Inode>,
-    /// The names as they are seen.
+    /// The visible names.
     names: BTreeMap<PathBuf, Node>,
-    /// The names as they are on disk.
+    /// The names on disk.
     durable: BTreeMap<PathBuf, Node>,
-    /// What was done to names and not synced, in order.
+    /// Changes of names that are not synced, in order.
     pending: Vec<Rename>,
     calls: Vec<Call>,
     plan: Vec<Planned>,
-    /// The call before which the power goes out.
+    /// The call before which the power fails.
     cut_at: Option<usize>,
-    /// What still fits, when little does.
+    /// How many bytes still fit, if the disk is almost full.
     room: Option<usize>,
-    /// What every call says until the disk is well.
+    /// The failure of every call until the disk is healed.
     broken: Option<Fault>,
-    /// Without power nothing is done any more.
+    /// Without power nothing has any effect.
     dead: bool,
-    /// Handles of an earlier life are no good.
+    /// Handles of an earlier life are invalid.
     life: u32,
 }
 
@@ -46,7 +46,7 @@ enum Node {
     Folder,
 }
 
-/// A change of names: of no name to one, of one to another, of one to none.
+/// A change of names: a new name, another name, or a removed one.
 #[derive(Clone, Debug)]
 struct Rename {
     from: Option<PathBuf>,
@@ -54,18 +54,18 @@ struct Rename {
     node: Node,
 }
 
-/// What to do with a call.
+/// What happens to a call.
 enum Fate {
     Do,
-    /// Half of it, and then say so.
+    /// Half of it is done, with this result.
     Half(io::Result<()>),
     DoAndFail(io::Error),
-    /// Sync only: what waits is lost.
+    /// For a sync: pending bytes are lost.
     Lose(Fault),
 }
 
 impl FaultyDisk {
-    /// A disk over a folder and what is in it.
+    /// A disk over a folder and its content.
     pub fn new(root: &Path) -> FaultyDisk {
         let mut state = State {
             root: root.to_owned(),
@@ -85,19 +85,19 @@ impl FaultyDisk {
         FaultyDisk(Arc::new(Mutex::new(state)))
     }
 
-    /// Lets calls fail from now on; they are counted from now on, too.
+    /// Plans failures from now on; calls are counted from now on, too.
     pub fn plan(&self, plan: &[Planned]) {
         let mut state = self.state();
         state.calls.clear();
         state.plan = plan.to_vec();
     }
 
-    /// Lets the power go out before a call, counted from the plan on.
+    /// Plans a power failure before a call, counted from the plan on.
     pub fn cut_power_at(&self, call: usize) {
         self.state().cut_at = Some(call);
     }
 
-    /// All is well again.
+    /// Ends all failures.
     pub fn heal(&self) {
         let mut state = self.state();
         (state.plan, state.room, state.broken) = (Vec::new(), None, None);
@@ -108,12 +108,12 @@ impl FaultyDisk {
         self.state().calls.clone()
     }
 
-    /// Lets the power go out now, unless it did. Nothing that is done from now on has any effect.
+    /// Fails the power now, unless it already failed. Later calls have no effect.
     pub fn cut_power(&self) {
         self.state().dead = true;
     }
 
-    /// The power is back: the folder holds what a disk would hold now. Everybody who had it open must be gone.
+    /// Restores power: the folder then holds what a disk would hold. No handle may be in use.
     pub fn restart(&self, random: &mut fastrand::Rng) {
         let mut state = self.state();
         state.lose_what_was_not_synced(random);
@@ -122,14 +122,14 @@ impl FaultyDisk {
         state.life += 1;
     }
 
-    /// The process was killed where the power was to go out: the system goes on, and everything that was written is there.
+    /// Treats the planned power failure as a kill of the process: the system continues, and everything written is present.
     pub fn revive(&self) {
         let mut state = self.state();
         (state.dead, state.cut_at) = (false, None);
         state.life += 1;
     }
 
-    /// Files in the folder that did not come there through this disk, locks aside.
+    /// Files in the folder that were not written through this disk, except locks.
     pub fn strangers(&self) -> Vec<PathBuf> {
         let state = self.state();
         let files = files_below(&state.root).into_iter();
@@ -141,12 +141,12 @@ impl FaultyDisk {
     }
 }
 
-/// A folder of its own, in memory where there is such a place: these tests write much and need none of it.
+/// A temporary folder, in memory if possible: these tests write much and keep nothing.
 pub fn memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// The same path without steps back.
+/// The same path without `..`.
 fn clean(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut clean, step| {
         match step {
@@ -184,7 +184,7 @@ fn failure(fault: Fault) -> io::Error {
 }
 
 impl State {
-    /// Counts a call, and says what becomes of it.
+    /// Counts a call and decides what happens to it.
     fn enter(&mut self, call: Call) -> io::Result<Fate> {
         let at = self.calls.len();
         self.calls.push(call);
@@ -200,10 +200,10 @@ impl State {
         {
             self.broken = Some(planned.fault);
         }
-        // Of what lasts, each kind of call makes what it can.
+        // A lasting failure affects each kind of call in its own way.
         let lasting = self.broken.and_then(|fault| match call.faults().contains(&fault) {
             true => Some(fault),
-            // What may not be written may be read.
+            // A file that may not be written may be read.
             false => (fault != Fault::Denied).then(|| call.faults()[0]),
         });
         let Some(fault) = lasting.or(planned.map(|planned| planned.fault)) else { return Ok(Fate::Do) };
@@ -241,14 +241,14 @@ impl State {
         self.pending.push(Rename { from: from.map(Path::to_owned), to: to.map(Path::to_owned), node });
     }
 
-    /// Somebody may have made it without asking.
+    /// Registers a file that was created without this disk.
     fn know(&mut self, path: &Path) {
         if !self.names.contains_key(path) && path.exists() {
             self.take_stock();
         }
     }
 
-    /// Takes everything that is in the folder for what has long been there.
+    /// Treats everything in the folder as durable.
     fn take_stock(&mut self) {
         let here = files_below(&self.root);
         for path in &here {
@@ -276,11 +276,11 @@ impl State {
         Ok(inode)
     }
 
-    /// Writes what is seen of a file into the folder.
+    /// Writes the visible content of a file to the folder.
     fn show(&self, inode: usize) {
         let is_it = |node: &Node| *node == Node::File(inode);
         if let Some((path, _)) = self.names.iter().find(|(_, node)| is_it(node)) {
-            // The folder may have been removed underneath.
+            // The folder may have been removed meanwhile.
             let _ = fs::write(path, &self.inodes[inode].visible);
         }
     }
@@ -354,7 +354,7 @@ impl State {
         }
         let mut inodes = Vec::new();
         let mut kept: BTreeMap<PathBuf, Node> = BTreeMap::new();
-        // What is in a folder that is not there is not there either. A folder comes before what is in it.
+        // The content of a missing folder is missing too. A folder comes before its content.
         for (path, node) in names {
             let folder = path.parent().unwrap();
             if folder != self.root && kept.get(folder) != Some(&Node::Folder) {
@@ -390,7 +390,7 @@ fn apply(names: &mut BTreeMap<PathBuf, Node>, change: &Rename) {
     }
 }
 
-/// Does something unless it is to fail, and fails after it where that is the plan.
+/// Does something unless it is to fail, and fails afterwards if that is planned.
 fn done<T>(fate: Fate, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let acted = act()?;
     match fate {

@@ -1,5 +1,5 @@
-//! New files and edits on a disk that fails: a file is what it was or what it is to be, never anything else, and what an edit took
-//! away can be had back.
+//! New files and edits on a failing disk: a file has its old or its new content, never anything else, and an edit can be
+//! undone.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stenograph_store::edit::FileEdit;
 use stenograph_store::files::Files;
-use stenograph_store::undo::{Undone, undo_on};
+use stenograph_store::undo::{UndoOutcome, undo_on};
 use stenograph_store::{Error, Existing, NewFile, Problem};
 
 use crate::disk::{FaultyDisk, files_below, memory};
@@ -34,7 +34,7 @@ fn edit(disk: &FaultyDisk, path: &Path) -> Result<(), Error> {
     edit.finish(out, "cut").map(drop)
 }
 
-/// Does something on a disk that fails in every way, and then looks at what is there.
+/// Does something on a disk that fails in every way, then checks the result.
 fn in_every_way(
     before: Option<&[u8]>,
     act: &dyn Fn(&FaultyDisk, &Path) -> Result<(), Error>,
@@ -97,9 +97,9 @@ fn an_edit_happens_or_not_and_can_be_undone() {
         let found = fs::read(path).unwrap();
         assert!(found == AFTER || !done && found == BEFORE, "{said}: {found:?}");
         match undo_on(&on(disk), path).unwrap() {
-            Undone::Restored { .. } | Undone::AsItWas => {}
-            Undone::Nothing => assert_eq!(found, BEFORE, "{said}"),
-            Undone::Changed | Undone::Damaged { .. } => panic!("{said}"),
+            UndoOutcome::Restored { .. } | UndoOutcome::AlreadyRestored => {}
+            UndoOutcome::Nothing => assert_eq!(found, BEFORE, "{said}"),
+            UndoOutcome::Changed | UndoOutcome::Damaged { .. } => panic!("{said}"),
         }
         assert_eq!(fs::read(path).unwrap(), BEFORE, "{said}");
         assert!(!path.with_file_name("file.undo").exists(), "{said}: {:?}", files_below(path.parent().unwrap()));
@@ -113,8 +113,8 @@ fn an_undo_happens_or_can_be_done_again() {
         undo_on(&on(disk), path).map(drop)
     };
     in_every_way(Some(BEFORE), &act, &|disk, path, _, said| {
-        // However far it came, undoing to the end gives the file back.
-        while let Undone::Restored { .. } | Undone::AsItWas = undo_on(&on(disk), path).unwrap() {}
+        // However far it came, undoing to the end restores the file.
+        while let UndoOutcome::Restored { .. } | UndoOutcome::AlreadyRestored = undo_on(&on(disk), path).unwrap() {}
         assert_eq!(fs::read(path).unwrap(), BEFORE, "{said}");
     });
 }

@@ -1,15 +1,15 @@
-//! What a file holds, what of it is on disk, and what will never be.
+//! The content of a file: what is visible, what is on disk, and what will never be.
 
 /// The content of one file.
 #[derive(Clone, Debug, Default)]
 pub struct Inode {
-    /// What is read.
+    /// The visible bytes.
     pub visible: Vec<u8>,
-    /// What is on disk.
+    /// The bytes on disk.
     durable: Vec<u8>,
-    /// What is on its way: for each visible byte.
+    /// The state of each visible byte.
     ways: Vec<Way>,
-    /// What was done since the last sync, in order.
+    /// Changes since the last sync, in order.
     pending: Vec<Change>,
 }
 
@@ -17,7 +17,7 @@ pub struct Inode {
 enum Way {
     OnDisk,
     Waiting,
-    /// A sync failed: the system believes that it is on disk, and it is not.
+    /// A sync failed: the system assumes that it is on disk, but it is not.
     Doomed,
 }
 
@@ -28,7 +28,7 @@ enum Change {
 }
 
 impl Inode {
-    /// A file that has long been there.
+    /// A file whose content is durable.
     pub fn settled(bytes: Vec<u8>) -> Inode {
         let ways = vec![Way::OnDisk; bytes.len()];
         Inode { visible: bytes.clone(), durable: bytes, ways, pending: Vec::new() }
@@ -55,7 +55,7 @@ impl Inode {
         self.ways.resize(length, Way::Waiting);
     }
 
-    /// All that can still come to disk does.
+    /// Moves all pending bytes to disk, if they can still get there.
     pub fn sync(&mut self) {
         self.durable.resize(self.visible.len(), 0);
         for ((durable, visible), way) in self.durable.iter_mut().zip(&self.visible).zip(&mut self.ways) {
@@ -66,18 +66,18 @@ impl Inode {
         self.pending.clear();
     }
 
-    /// A sync fails: what waited never comes to disk, and looks as if it had.
+    /// A sync fails: pending bytes never get to disk, but look as if they had.
     pub fn drop_behind(&mut self) {
         self.ways.iter_mut().filter(|way| **way == Way::Waiting).for_each(|way| *way = Way::Doomed);
         self.pending.clear();
     }
 
-    /// A sync fails: what waited is gone.
+    /// A sync fails: pending bytes are gone.
     pub fn revert(&mut self) {
         *self = Inode::settled(std::mem::take(&mut self.durable));
     }
 
-    /// What the disk holds when the power goes out now: of what was not synced each piece, some of it, or none.
+    /// The content after a power failure now: of each unsynced change all, some or nothing.
     pub fn after_power_cut(&self, random: &mut fastrand::Rng) -> Vec<u8> {
         let mut bytes = self.durable.clone();
         let in_order = random.bool();

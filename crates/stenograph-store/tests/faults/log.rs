@@ -1,4 +1,4 @@
-//! The log on a disk that fails: what it acknowledged is there, in order and once, and what it refused is not.
+//! The log on a failing disk: acknowledged lines are present, in order and once, and refused lines are not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use stenograph_store::files::Files;
 use stenograph_store::log::{Durability, Log};
-use stenograph_store::tail::{LastLine, settle};
+use stenograph_store::tail::{LastLineRule, repair_tail};
 use stenograph_store::{Error, Problem, Warning};
 
 use crate::disk::{FaultyDisk, files_below, memory};
 use crate::plan::{Call, Lasts, Planned, every_failure, rounds, seed, some_failures};
 
-/// Nothing is synced behind the script's back: it syncs itself.
+/// Nothing is synced without the script: it syncs itself.
 const HOURLY: Durability = Durability::Interval(Duration::from_secs(3600));
 
 const EVERY_DURABILITY: [Durability; 3] = [Durability::Always, HOURLY, Durability::Never];
@@ -22,18 +22,18 @@ const EVERY_DURABILITY: [Durability; 3] = [Durability::Always, HOURLY, Durabilit
 /// How many lines the script appends.
 const COUNT: usize = 12;
 
-/// What a recording was told.
+/// The results that the log reported.
 #[derive(Debug, Default)]
 struct Told {
-    /// Every line that was tried, in order, and whether it was acknowledged.
+    /// Every attempted line, in order, and whether it was acknowledged.
     lines: Vec<(usize, bool)>,
     /// All lines before this one are on disk.
     synced: usize,
-    /// Lines that were refused, and may be there all the same, as was said.
+    /// Refused lines that may be present, according to the error.
     doubtful: BTreeSet<usize>,
-    /// Lines that were acknowledged before they were on disk, and then a failure was told.
+    /// Lines that were acknowledged before they were on disk, followed by a reported failure.
     shaken: BTreeSet<usize>,
-    /// Lines of a log that was closed before they were on disk: nobody hears what becomes of them.
+    /// Lines of a log that was closed before they were on disk: their outcome is never reported.
     unheard: BTreeSet<usize>,
     warnings: Vec<Warning>,
 }
@@ -43,14 +43,14 @@ impl Told {
         self.lines.iter().filter(|(_, good)| *good).map(|(line, _)| *line).collect()
     }
 
-    /// The lines after the last one that was acknowledged: what became of them is open when the power goes out.
+    /// The lines after the last acknowledged one: their outcome is open if the power fails.
     fn open(&self) -> BTreeSet<usize> {
         self.lines.iter().rev().take_while(|(_, good)| !good).map(|(line, _)| *line).collect()
     }
 }
 
 impl Told {
-    /// What was found is what was acknowledged, less and more only what was said to be so.
+    /// Checks that the found lines are the acknowledged ones, except for reported differences.
     fn hold(&self, durability: Durability, plan: &[Planned], found: &[usize]) {
         let said = || format!("{durability:?} {plan:?}: {self:?} {found:?}");
         let found: Vec<usize> = found.iter().copied().filter(|line| !self.doubtful.contains(line)).collect();
@@ -84,13 +84,13 @@ impl Recording {
 
     fn open(&mut self) -> Result<(), Error> {
         let files: Arc<dyn Files> = Arc::new(self.disk.clone());
-        let tail = settle(files.as_ref(), &self.path, LastLine::EndsWithNewline)?;
+        let tail = repair_tail(files.as_ref(), &self.path, LastLineRule::EndsWithNewline)?;
         self.told.warnings.extend(tail.warning.clone());
         self.log = Some(Log::open(files, &self.path, &tail, self.durability)?);
         Ok(())
     }
 
-    /// Appends a line and keeps in mind what was said about it. A log that cannot be opened is opened at the next line.
+    /// Appends a line and records the result. A log that cannot be opened is opened at the next line.
     fn append(&mut self, number: usize) -> Result<(), Error> {
         if self.log.is_none() {
             self.open()?;
@@ -118,7 +118,7 @@ impl Recording {
         }
     }
 
-    /// What is not on disk yet may never be, as was said.
+    /// Lines that are not on disk yet may never be, as was reported.
     fn shake(&mut self) {
         let shaken = self.not_on_disk();
         self.told.shaken.extend(shaken);
@@ -143,7 +143,7 @@ impl Recording {
     }
 }
 
-/// The numbers in a file, in order; `None` for a line that is none of ours.
+/// The numbers in a file, in order; `None` for a foreign line.
 fn found(path: &Path) -> Vec<Option<usize>> {
     let bytes = fs::read(path).unwrap_or_default();
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
@@ -178,7 +178,7 @@ fn calls_of_script(durability: Durability) -> Vec<Call> {
     disk.calls()
 }
 
-/// Whether the disk forgets at once what it failed to sync: then no one can bring it back.
+/// Whether the disk immediately drops what it failed to sync: then it cannot be recovered.
 fn forgets(plan: &[Planned]) -> bool {
     plan.iter().any(|planned| planned.fault == crate::plan::Fault::Reverted)
 }
@@ -189,7 +189,7 @@ fn check_after_failures(durability: Durability, plan: &[Planned]) {
     let mut recording = Recording::new(&disk, &path, durability);
     recording.script();
     disk.heal();
-    // A failure that nobody heard of yet may be told now, and once.
+    // A failure that was not reported yet may be reported now, once.
     let last = recording.append(90).or_else(|_| recording.append(91));
     last.unwrap_or_else(|error| panic!("{durability:?} {plan:?}: the disk is well, and yet: {error}"));
     drop(recording.log.take());
@@ -222,12 +222,12 @@ fn several_calls_fail() {
     }
 }
 
-/// The process ends after the failure and never appends again: what it refused is not found, either.
+/// The process ends after the failure and never appends again: even then refused lines are not found.
 #[test]
-fn what_was_refused_is_not_found_though_nothing_comes_after_it() {
+fn refused_lines_are_not_found_even_without_later_appends() {
     for durability in EVERY_DURABILITY {
         let every = every_failure(&calls_of_script(durability));
-        // Where nobody waits for the disk, the only sync may be the last one, and what it loses nobody hears of.
+        // If no thread waits for the disk, the only sync may be the last one, and its loss is never reported.
         let is_heard = |planned: &Planned| durability == Durability::Always || !planned.loses();
         for planned in every.into_iter().filter(|planned| planned.lasts == Lasts::Once && is_heard(planned)) {
             let (_folder, disk, path) = prepared();
@@ -261,7 +261,7 @@ fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize
     assert_eq!(found.last(), Some(&90), "{said}");
     assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?}");
     let is_shaken = |line: &usize| (forgets(plan) && told.shaken.contains(line)) || told.unheard.contains(line);
-    // Where a sync fails, mending fails too and then nobody listens, what is written later may stand behind a hole.
+    // If a sync fails, the repair fails too and nobody listens, later writes may follow a hole.
     let holed = plan.len() > 1 && plan.iter().any(Planned::loses);
     let is_sure = |line: &usize| *line < told.synced && !holed && (plan.is_empty() || !is_shaken(line));
     let sure: Vec<usize> = match durability {
@@ -280,7 +280,7 @@ fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize
 }
 
 #[test]
-fn the_power_goes_out_at_each_call() {
+fn the_power_fails_at_each_call() {
     let mut random = fastrand::Rng::with_seed(seed());
     for durability in EVERY_DURABILITY {
         for cut_at in 0..=calls_of_script(durability).len() {
@@ -292,7 +292,7 @@ fn the_power_goes_out_at_each_call() {
 }
 
 #[test]
-fn calls_fail_and_then_the_power_goes_out() {
+fn calls_fail_and_then_the_power_fails() {
     let mut random = fastrand::Rng::with_seed(seed());
     for durability in EVERY_DURABILITY {
         let calls = calls_of_script(durability);
@@ -303,9 +303,9 @@ fn calls_fail_and_then_the_power_goes_out() {
     }
 }
 
-/// The power goes out again while what the first time left is put right.
+/// The power fails again while the result of the first failure is repaired.
 #[test]
-fn the_power_goes_out_again_and_again() {
+fn the_power_fails_again_and_again() {
     let mut random = fastrand::Rng::with_seed(seed());
     for _ in 0..rounds(200) {
         let (_folder, disk, path) = prepared();
@@ -328,9 +328,9 @@ fn the_power_goes_out_again_and_again() {
     }
 }
 
-/// Many append at once while syncs and writes fail: each hears of its own failure, and the file holds the others' lines.
+/// Many threads append while syncs and writes fail: each gets its own failure, and the file holds the others' lines.
 #[test]
-fn every_append_that_a_failure_covers_hears_of_it() {
+fn every_append_that_a_failure_covers_reports_it() {
     let mut random = fastrand::Rng::with_seed(seed());
     for _ in 0..rounds(40) {
         let (_folder, disk, path) = prepared();
@@ -378,9 +378,9 @@ fn every_append_that_a_failure_covers_hears_of_it() {
     }
 }
 
-/// Appends that never pause must not put the sync off for ever.
+/// Continuous appends must not postpone the sync for ever.
 #[test]
-fn an_interval_ends_though_appends_go_on() {
+fn an_interval_ends_during_continuous_appends() {
     let (_folder, disk, path) = prepared();
     let files: Arc<dyn Files> = Arc::new(disk.clone());
     let interval = Durability::Interval(Duration::from_millis(20));
@@ -394,7 +394,7 @@ fn an_interval_ends_though_appends_go_on() {
 }
 
 #[test]
-fn who_follows_and_panics_holds_nobody_up() {
+fn a_follower_that_panics_does_not_block_other_threads() {
     let (_folder, disk, path) = prepared();
     let files: Arc<dyn Files> = Arc::new(disk.clone());
     let log: Log<()> = Log::open(files, &path, &Default::default(), Durability::Always).unwrap();

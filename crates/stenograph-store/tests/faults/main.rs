@@ -1,5 +1,5 @@
-//! The recorder and the archive on a disk that fails: every call they make is refused once in every way a disk refuses, and the
-//! power goes out at every one of them. What was acknowledged must be there afterwards.
+//! The recorder and the archive on a failing disk: every call is refused once in every way a disk can refuse, and the power
+//! fails at every one of them. Acknowledged content must be present afterwards.
 
 #![allow(
     clippy::unwrap_used,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is asked of a disk.
+/// A call of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     Open,
@@ -26,21 +26,21 @@ pub enum Call {
 pub enum Fault {
     /// Nothing is done.
     Refused,
-    /// All is done, and said to have failed.
+    /// Everything is done, but reported as failed.
     DoneAndRefused,
-    /// Half is written, and said to have failed.
+    /// Half is written, and reported as failed.
     Torn,
-    /// Half is written, and said to be so.
+    /// Half is written, and reported as such.
     Short,
-    /// It is not allowed.
+    /// Permission is denied.
     Denied,
-    /// A signal came in between.
+    /// A signal interrupts the call.
     Interrupted,
-    /// Half still fits; until the disk is well again there is no room for more than is freed.
+    /// Half still fits; until the disk is healed, only freed space can be used.
     Full,
-    /// What was not synced will never be on disk, though it is still read: Linux with most file systems.
+    /// Unsynced bytes will never be on disk, although they are still readable: Linux with most file systems.
     DroppedBehind,
-    /// What was not synced is gone at once: Linux with btrfs.
+    /// Unsynced bytes are gone at once: Linux with btrfs.
     Reverted,
 }
 
@@ -48,7 +48,7 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasts {
     Once,
-    /// And all later calls of any kind until the disk is well again.
+    /// Also all later calls of any kind, until the disk is healed.
     UntilWell,
 }
 
@@ -61,7 +61,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Whether it loses what was not synced.
+    /// Whether it loses unsynced bytes.
     pub fn loses(&self) -> bool {
         matches!(self.fault, Fault::DroppedBehind | Fault::Reverted)
     }
@@ -74,7 +74,7 @@ impl fmt::Debug for Planned {
 }
 
 impl Call {
-    /// In which ways a call of this kind can fail.
+    /// The ways in which this call can fail.
     pub fn faults(self) -> &'static [Fault] {
         use Fault::{Denied, DoneAndRefused, DroppedBehind, Full, Interrupted, Refused, Reverted, Short, Torn};
         match self {
@@ -99,7 +99,7 @@ pub fn every_failure(calls: &[Call]) -> Vec<Planned> {
     planned
 }
 
-/// A few failures at random places.
+/// A few random failures.
 pub fn some_failures(calls: &[Call], random: &mut fastrand::Rng) -> Vec<Planned> {
     let count = random.usize(1..5);
     let one = |random: &mut fastrand::Rng| {
@@ -111,12 +111,12 @@ pub fn some_failures(calls: &[Call], random: &mut fastrand::Rng) -> Vec<Planned>
     (0..count).map(|_| one(random)).collect()
 }
 
-/// The seed of what is random here: `STENO_SEED`, or always the same one.
+/// The random seed: `STENO_SEED`, or a fixed one.
 pub fn seed() -> u64 {
     std::env::var("STENO_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_260_302)
 }
 
-/// How often what is random is tried: `STENO_ROUNDS`, or as often as is quick.
+/// The number of random rounds: `STENO_ROUNDS`, or a quick default.
 pub fn rounds(usual: usize) -> usize {
     std::env::var("STENO_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(usual)
 }

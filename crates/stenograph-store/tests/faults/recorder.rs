@@ -1,4 +1,4 @@
-//! The recorder with every layout on a disk that fails: what it acknowledged is found, in order and once, whatever the layout.
+//! The recorder with every layout on a failing disk: acknowledged events are found, in order and once, whatever the layout.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use stenograph_store::{Problem, Recorder, recover};
 
 use crate::disk::{FaultyDisk, memory};
 use crate::plan::{Call, Fault, Lasts, Planned, every_failure, rounds, seed, some_failures};
-use crate::session::{Heard, Session, event, found, place, site, torn};
+use crate::session::{Heard, Session, environment, event, found, place, torn};
 
-/// Nothing is synced behind the script's back.
+/// Nothing is synced without the script.
 const HOURLY: Durability = Durability::Interval(Duration::from_secs(3600));
 const COUNT: usize = 8;
 
@@ -31,7 +31,7 @@ fn prepared() -> (tempfile::TempDir, FaultyDisk, PathBuf) {
 fn calls_of_script(layout: &'static dyn Layout, durability: Durability) -> Vec<Call> {
     let (_folder, disk, root) = prepared();
     disk.plan(&[]);
-    let mut session = Session::new(layout, &root, site(&disk, durability));
+    let mut session = Session::new(layout, &root, environment(&disk, durability));
     session.script(COUNT);
     let everything: Vec<usize> = (0..COUNT).collect();
     assert_eq!(session.told.acknowledged(), everything, "{}", name(layout));
@@ -40,15 +40,16 @@ fn calls_of_script(layout: &'static dyn Layout, durability: Durability) -> Vec<C
     disk.calls()
 }
 
-/// Completes what was left, and sees that doing so again changes nothing.
+/// Completes what was left, and checks that doing so again changes nothing.
 fn recovered(disk: &FaultyDisk, root: &std::path::Path, said: &str) {
-    let site = site(disk, Durability::Always);
+    let environment = environment(disk, Durability::Always);
     if place(root).exists() || recover::beside(&place(root)).exists() {
-        recover::recover(&place(root), &site).unwrap_or_else(|error| panic!("{said}: cannot be completed: {error}"));
+        recover::recover(&place(root), &environment)
+            .unwrap_or_else(|error| panic!("{said}: cannot be completed: {error}"));
     }
     let before = contents(root);
     if place(root).exists() {
-        let again = recover::recover(&place(root), &site).unwrap();
+        let again = recover::recover(&place(root), &environment).unwrap();
         assert_eq!(again.warnings, [], "{said}: completed twice");
     }
     assert!(before == contents(root), "{said}: completing twice changes something");
@@ -61,7 +62,7 @@ fn contents(root: &std::path::Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// Everything in the folder, to be looked at.
+/// Everything in the folder, for a message.
 fn shown(root: &std::path::Path) -> String {
     let one = |(path, bytes): (PathBuf, Vec<u8>)| format!("\n--- {}\n{}", path.display(), bytes.escape_ascii());
     contents(root).into_iter().map(one).collect::<String>().replace("\\n", "\n").replace("\\\"", "\"")
@@ -71,11 +72,11 @@ fn check_after_failures(layout: &'static dyn Layout, durability: Durability, pla
     let (_folder, disk, root) = prepared();
     let said = format!("{} {durability:?} {plan:?}", name(layout));
     disk.plan(plan);
-    let mut session = Session::new(layout, &root, site(&disk, durability));
+    let mut session = Session::new(layout, &root, environment(&disk, durability));
     session.script(COUNT);
     disk.heal();
     let calls = disk.calls();
-    // A failure that nobody heard of yet may be told now, and once.
+    // A failure that was not reported yet may be reported now, once.
     let last = session.append(90).or_else(|_| session.append(91));
     last.unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
     session.finish();
@@ -87,7 +88,7 @@ fn check_after_failures(layout: &'static dyn Layout, durability: Durability, pla
     assert_eq!(disk.strangers(), Vec::<PathBuf>::new(), "{said}");
 }
 
-/// Whether the disk forgets at once what it failed to sync: under a loose policy nobody can bring that back.
+/// Whether the disk immediately drops what it failed to sync: without full durability it cannot be recovered.
 fn forgets(durability: Durability, planned: &Planned) -> bool {
     durability != Durability::Always && planned.fault == Fault::Reverted
 }
@@ -95,7 +96,7 @@ fn forgets(durability: Durability, planned: &Planned) -> bool {
 #[test]
 fn each_call_fails_once_in_each_way_and_for_good() {
     for layout in LAYOUTS.iter().copied() {
-        // Each call fails in one way, and in the next one the next time; all in all of them are tried on the log itself.
+        // Each call fails in one way, and in the next way the next time; the log's own tests try all of them.
         let every = every_failure(&calls_of_script(layout, Durability::Always));
         for failures in every.chunk_by(|one, next| one.at == next.at) {
             let at = failures[0].at;
@@ -126,7 +127,7 @@ fn check_after_power_cut(layout: &'static dyn Layout, plan: &[Planned], cut_at: 
     let said = format!("{} {plan:?}, power cut at call {cut_at}, outcome {outcome}", name(layout));
     disk.plan(plan);
     disk.cut_power_at(cut_at);
-    let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+    let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
     session.script(COUNT);
     disk.cut_power();
     drop(session.recorder.take());
@@ -145,7 +146,7 @@ fn check_after_power_cut(layout: &'static dyn Layout, plan: &[Planned], cut_at: 
         assert!(torn(&root) <= 1, "{said}: {}", shown(&root));
     };
     check(&found(layout, &place(&root)));
-    let mut again = Session::new(layout, &root, site(&disk, Durability::Always));
+    let mut again = Session::new(layout, &root, environment(&disk, Durability::Always));
     again
         .append(90)
         .unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error} {left} {}", shown(&root)));
@@ -155,7 +156,7 @@ fn check_after_power_cut(layout: &'static dyn Layout, plan: &[Planned], cut_at: 
 }
 
 #[test]
-fn the_power_goes_out_at_each_call() {
+fn the_power_fails_at_each_call() {
     let mut random = fastrand::Rng::with_seed(seed());
     for layout in LAYOUTS.iter().copied() {
         for cut_at in 0..=calls_of_script(layout, Durability::Always).len() {
@@ -167,7 +168,7 @@ fn the_power_goes_out_at_each_call() {
 }
 
 #[test]
-fn calls_fail_and_then_the_power_goes_out() {
+fn calls_fail_and_then_the_power_fails() {
     let mut random = fastrand::Rng::with_seed(seed());
     for layout in LAYOUTS.iter().copied() {
         let calls = calls_of_script(layout, Durability::Always);
@@ -178,9 +179,9 @@ fn calls_fail_and_then_the_power_goes_out() {
     }
 }
 
-/// The power goes out while what an earlier power cut left is completed.
+/// The power fails while the result of an earlier power failure is completed.
 #[test]
-fn the_power_goes_out_during_recovery() {
+fn the_power_fails_during_recovery() {
     let mut random = fastrand::Rng::with_seed(seed());
     for layout in LAYOUTS.iter().copied() {
         let calls = calls_of_script(layout, Durability::Always).len();
@@ -189,7 +190,7 @@ fn the_power_goes_out_during_recovery() {
             let said = format!("{} round {round}", name(layout));
             disk.plan(&[]);
             disk.cut_power_at(random.usize(..calls));
-            let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+            let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
             session.script(COUNT);
             disk.cut_power();
             drop(session.recorder.take());
@@ -197,7 +198,7 @@ fn the_power_goes_out_during_recovery() {
             for cut_at in [0, random.usize(1..8), random.usize(1..30)] {
                 disk.plan(&[]);
                 disk.cut_power_at(cut_at);
-                let _ = recover::recover(&place(&root), &site(&disk, Durability::Always));
+                let _ = recover::recover(&place(&root), &environment(&disk, Durability::Always));
                 disk.cut_power();
                 disk.restart(&mut random);
             }
@@ -215,7 +216,7 @@ fn many_threads_record_on_a_failing_disk() {
     for layout in LAYOUTS.iter().copied() {
         for _ in 0..rounds(5) {
             let (_folder, disk, root) = prepared();
-            let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+            let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
             session.append(0).unwrap();
             let plan: Vec<Planned> = (0..600)
                 .filter_map(|at| {
@@ -232,7 +233,7 @@ fn many_threads_record_on_a_failing_disk() {
                     let heard = &heard;
                     scope.spawn(move || {
                         for number in 0..8 {
-                            // Messages only: what belongs together must not be torn apart by other threads.
+                            // Messages only: other threads must not separate what belongs together.
                             let number = thread * 1_000 + number * 4;
                             let good = recorder.append(&event(number)).is_ok();
                             heard.lock().unwrap().push((number, good));
@@ -255,13 +256,13 @@ fn many_threads_record_on_a_failing_disk() {
     }
 }
 
-/// A second recorder in the same place hears who the first one is; a layout for many agents at once takes both.
+/// A second recorder in the same place gets the first one as its holder; a layout for concurrent agents accepts both.
 #[test]
 fn two_record_at_once() {
     for layout in LAYOUTS.iter().copied() {
         let (_folder, disk, root) = prepared();
-        let mut first = Session::new(layout, &root, site(&disk, Durability::Always));
-        let mut second = Session::new(layout, &root, site(&disk, Durability::Always));
+        let mut first = Session::new(layout, &root, environment(&disk, Durability::Always));
+        let mut second = Session::new(layout, &root, environment(&disk, Durability::Always));
         first.append(0).unwrap();
         match second.append(40) {
             Ok(()) => first.append(3).unwrap(),
@@ -281,9 +282,9 @@ fn two_record_at_once() {
     }
 }
 
-/// The disk is full for a while: what does not fit is refused, nothing before it suffers, and what comes later is recorded.
+/// The disk is full for a while: what does not fit is refused, earlier content is intact, and later content is recorded.
 #[test]
-fn a_full_disk_has_room_again() {
+fn recording_continues_after_a_full_disk_has_space_again() {
     for layout in LAYOUTS.iter().copied() {
         let takes_room = |call: &Call| call.faults().contains(&Fault::Full);
         let calls = calls_of_script(layout, Durability::Always);
@@ -291,7 +292,7 @@ fn a_full_disk_has_room_again() {
             let (_folder, disk, root) = prepared();
             let said = format!("{} full from call {at} on", name(layout));
             disk.plan(&[Planned { at, fault: Fault::Full, lasts: Lasts::Once }]);
-            let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+            let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
             session.script(COUNT);
             disk.heal();
             session.append(40).unwrap_or_else(|error| panic!("{said}: {error}"));
@@ -302,9 +303,9 @@ fn a_full_disk_has_room_again() {
     }
 }
 
-/// The real disk: somebody removes the folder while it is being recorded into.
+/// The real disk: the folder is removed during a recording.
 #[test]
-fn a_folder_deleted_underneath_is_told_and_not_written_to_in_vain() {
+fn a_folder_deleted_during_a_recording_is_reported() {
     for layout in LAYOUTS.iter().copied() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("disk");
@@ -317,7 +318,7 @@ fn a_folder_deleted_underneath_is_told_and_not_written_to_in_vain() {
         assert_eq!(refused.problem, Problem::Gone, "{}: {refused}", name(layout));
         assert!(refused.hint().is_some());
         let recorder = session.recorder.take().unwrap();
-        assert!(recorder.finish(&stenograph_store::journal::End::Completed).is_err(), "{}", name(layout));
+        assert!(recorder.finish(&stenograph_store::journal::RecordingEnd::Completed).is_err(), "{}", name(layout));
         assert!(!root.exists(), "{}", name(layout));
         let mut again = Session::new(layout, &root, real);
         again.append(40).unwrap();
@@ -327,23 +328,23 @@ fn a_folder_deleted_underneath_is_told_and_not_written_to_in_vain() {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_is_told_with_a_hint() {
+fn a_read_only_folder_is_reported_with_a_hint() {
     for layout in LAYOUTS.iter().copied() {
         let (_folder, disk, root) = prepared();
         disk.plan(&[Planned { at: 0, fault: Fault::Denied, lasts: Lasts::UntilWell }]);
         let target = stenograph_store::layouts::Target { path: Some(place(&root)), ..Default::default() };
-        let refused = Recorder::open(layout, &target, site(&disk, Durability::Always)).unwrap_err();
+        let refused = Recorder::open(layout, &target, environment(&disk, Durability::Always)).unwrap_err();
         assert_eq!(refused.problem, Problem::Denied, "{}: {refused}", name(layout));
         assert!(refused.hint().is_some());
     }
 }
 
-/// The clock of every test here jumps back: events stay in order, and so do the times that are stamped on them.
+/// The clock of every test here jumps back: events stay in order, and so do the times stamped on them.
 #[test]
-fn a_clock_that_jumps_back_does_not_turn_the_order_round() {
+fn a_clock_that_jumps_back_does_not_change_the_order() {
     for layout in LAYOUTS.iter().copied() {
         let (_folder, disk, root) = prepared();
-        let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+        let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
         (0..40).for_each(|number| session.append(number).unwrap());
         session.finish();
         assert_eq!(found(layout, &place(&root)), (0..40).collect::<Vec<_>>(), "{}", name(layout));

@@ -1,4 +1,4 @@
-//! A session that is recorded into a layout on a disk that may fail, and what was told about it; and how it is found again.
+//! A session that is recorded into a layout on a failing disk, its reported results, and how it is found again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,19 +12,19 @@ use stenograph::read::{Collected, Reading};
 use stenograph::time::{Time, Unit};
 use stenograph::{Detected, Registry};
 use stenograph_store::files::Files;
-use stenograph_store::journal::End;
+use stenograph_store::journal::RecordingEnd;
 use stenograph_store::layouts::{Environment, Layout, Target};
 use stenograph_store::log::Durability;
 use stenograph_store::{Error, Problem, Recorder, folder};
 
 use crate::disk::{FaultyDisk, files_below};
 
-/// What a recording was told.
+/// The results that the recorder reported.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// Every event that was tried, in order, and whether it was acknowledged.
+    /// Every attempted event, in order, and whether it was acknowledged.
     pub events: Vec<(usize, bool)>,
-    /// Events that were refused, and may be there all the same, as was said.
+    /// Refused events that may be present, according to the error.
     pub doubtful: BTreeSet<usize>,
 }
 
@@ -33,7 +33,7 @@ impl Told {
         self.events.iter().filter(|(_, good)| *good).map(|(event, _)| *event).collect()
     }
 
-    /// The events after the last one that was acknowledged: what became of them is open when the power goes out.
+    /// The events after the last acknowledged one: their outcome is open if the power fails.
     pub fn open(&self) -> BTreeSet<usize> {
         self.events.iter().rev().take_while(|(_, good)| !good).map(|(event, _)| *event).collect()
     }
@@ -43,7 +43,7 @@ impl Told {
 pub struct Session {
     layout: &'static dyn Layout,
     target: Target,
-    site: Environment,
+    environment: Environment,
     pub recorder: Option<Recorder>,
     pub told: Told,
 }
@@ -53,7 +53,7 @@ pub fn place(root: &Path) -> PathBuf {
     root.join("a/recording")
 }
 
-/// A clock that is set back every now and then.
+/// A clock that is set back now and then.
 pub fn unsteady(start_ms: i64) -> impl Fn() -> Time<'static> + Send + Sync {
     let ticks = AtomicI64::new(0);
     move || {
@@ -63,23 +63,23 @@ pub fn unsteady(start_ms: i64) -> impl Fn() -> Time<'static> + Send + Sync {
     }
 }
 
-pub fn site(disk: &FaultyDisk, durability: Durability) -> Environment {
+pub fn environment(disk: &FaultyDisk, durability: Durability) -> Environment {
     let files: Arc<dyn Files> = Arc::new(disk.clone());
     Environment { files, clock: Arc::new(unsteady(1_772_442_845_000)), durability, home: None }
 }
 
 impl Session {
-    pub fn new(layout: &'static dyn Layout, root: &Path, site: Environment) -> Session {
+    pub fn new(layout: &'static dyn Layout, root: &Path, environment: Environment) -> Session {
         let target = Target { path: Some(place(root)), ..Target::default() };
-        Session { layout, target, site, recorder: None, told: Told::default() }
+        Session { layout, target, environment, recorder: None, told: Told::default() }
     }
 
-    /// Records an event; a recorder that could not be opened is opened now.
+    /// Records an event; opens the recorder if that failed before.
     pub fn append(&mut self, number: usize) -> Result<(), Error> {
         let recorder = match self.recorder.take() {
             Some(recorder) => recorder,
-            None => Recorder::open(self.layout, &self.target, self.site.clone()).inspect_err(|error| {
-                // Its own first word, which no test looks for.
+            None => Recorder::open(self.layout, &self.target, self.environment.clone()).inspect_err(|error| {
+                // The recorder's own first event, which no test checks.
                 if error.problem == Problem::InDoubt {
                     self.told.doubtful.insert(usize::MAX);
                 }
@@ -94,7 +94,7 @@ impl Session {
         appended
     }
 
-    /// Two recordings in the same place, one after the other.
+    /// Two consecutive recordings in the same place.
     pub fn script(&mut self, count: usize) {
         for number in 0..count {
             let _ = self.append(number);
@@ -107,9 +107,9 @@ impl Session {
 
     pub fn finish(&mut self) {
         if let Some(recorder) = self.recorder.take() {
-            let finished = recorder.finish(&End::Completed);
+            let finished = recorder.finish(&RecordingEnd::Completed);
             if finished.is_err_and(|error| error.problem == Problem::InDoubt) {
-                // Its own last word, which no test looks for.
+                // The recorder's own last event, which no test checks.
                 self.told.doubtful.insert(usize::MAX);
             }
         }
@@ -135,7 +135,7 @@ pub fn event(number: usize) -> Event<'static> {
     Event::new(body)
 }
 
-/// The number of an event, by what it says.
+/// The number in an event's text.
 fn number(event: &Event<'_>) -> Option<usize> {
     let text = match &event.body {
         Body::ToolCall { input, .. } => input.to_text().decode().into_owned(),
@@ -145,10 +145,10 @@ fn number(event: &Event<'_>) -> Option<usize> {
     after.split('.').next()?.parse().ok()
 }
 
-/// The layouts in which all recordings in one place are one conversation. The others have a conversation for each.
+/// The layouts in which all recordings in one place form one conversation. The others have a conversation for each.
 const ONE_CONVERSATION: [&str; 3] = ["chibi", "cycod", "steno"];
 
-/// The events of ours that are read in a place, in order, however its layout spreads them. Conversations are put in order.
+/// Our events in a place, in order, however its layout spreads them. Conversations are sorted.
 pub fn found(layout: &'static dyn Layout, path: &Path) -> Vec<usize> {
     let mut found: Vec<usize> = read(path).iter().filter(|event| !event.restates).filter_map(number).collect();
     if !ONE_CONVERSATION.contains(&layout.info().name) {
@@ -157,7 +157,7 @@ pub fn found(layout: &'static dyn Layout, path: &Path) -> Vec<usize> {
     found
 }
 
-/// All events that are read in a place.
+/// All events in a place.
 pub fn read(path: &Path) -> Vec<Event<'static>> {
     let mut read = Collected::default();
     if let Some(parts) = folder::parts(path) {
@@ -182,12 +182,12 @@ fn is_document(path: &Path) -> bool {
     !name.starts_with('.') && !name.contains(".torn-") && !name.contains("lock")
 }
 
-/// How many torn ends were set aside of the file of which there are most.
+/// The largest number of torn ends that were moved aside for one file.
 pub fn torn(folder: &Path) -> usize {
     let names = files_below(folder).into_iter().map(|path| path.to_string_lossy().into_owned());
     let torn: Vec<String> = names.filter_map(|name| Some(name.rsplit_once(".torn-")?.0.to_owned())).collect();
     torn.iter().map(|one| torn.iter().filter(|other| *other == one).count()).max().unwrap_or(0)
 }
 
-/// What many threads were told about their events.
+/// The results reported to many threads.
 pub type Heard = Mutex<Vec<(usize, bool)>>;

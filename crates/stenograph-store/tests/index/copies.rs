@@ -21,7 +21,7 @@ fn a_moved_file_stays_one_and_a_copy_is_not_found_twice() {
     assert_eq!((report.copies, report.events), (1, 0));
     assert_eq!(ground.find("walrus"), ["a walrus"]);
     assert_eq!(ground.store.catalogue().unwrap().sessions().unwrap().len(), 1);
-    // A copy that goes its own way is a source like any other, and what it shares is still found once.
+    // A copy that diverges is a source like any other, and shared events are still found once.
     append(&ground.session("copy"), &line(SESSION, 2, "user", "another walrus"));
     ground.index();
     assert_eq!(ground.find("walrus"), ["another walrus", "a walrus"]);
@@ -152,7 +152,7 @@ fn a_small_file_that_moved_and_grew_stays_one_in_index_and_archive() {
     assert_eq!((report.moved, report.added, report.events), (1, 0, 1));
     fs::write(&moved, line(SESSION, 3, "user", "nobody")).unwrap();
     ground.index();
-    // What the archive knows of it is not read as another file, either.
+    // The archive's copy is not read as another file, either.
     fs::remove_dir_all(ground.store.index()).unwrap();
     ground.index();
     assert_eq!(ground.find("walrus OR seal").len(), 2);
@@ -171,7 +171,7 @@ fn a_small_copy_that_moved_and_grew_stays_one_in_index_and_archive() {
     append(&moved, &line(SESSION, 2, "user", "a seal"));
     assert_eq!(ground.index().moved, 1);
     for _ in 0..2 {
-        // What the file was copied from says something else, and the index is rebuilt.
+        // The file's original changes, and the index is rebuilt.
         fs::write(&path, line(SESSION, 3, "user", "nobody")).unwrap();
         ground.index();
         let sources = ground.store.catalogue().unwrap().sources().unwrap();
@@ -189,7 +189,7 @@ fn a_file_that_a_killed_run_archived_does_not_take_the_place_of_one_that_moved()
     (0..30).for_each(|number| append(&one, &line(SESSION, number, "user", &format!("a walrus {number}"))));
     ground.index();
     fs::copy(&one, &copy).unwrap();
-    // A run that is killed here has told the archive, and not the catalogue.
+    // A run that is killed here has updated the archive, but not the catalogue.
     let mut writer = ArchiveWriter::open(Arc::new(Disk), &ground.store.archive()).unwrap();
     writer.add(&copy, &Label { format: "claude-code".to_owned(), session: Some(SESSION.to_owned()) }).unwrap();
     writer.commit(1).unwrap();
@@ -205,7 +205,7 @@ fn a_file_that_a_killed_run_archived_does_not_take_the_place_of_one_that_moved()
 
 const OTHER: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
 
-/// The sessions and how many events each has, as `list` says.
+/// The sessions and their number of events, as `list` shows them.
 fn sessions(ground: &Ground) -> Vec<(String, u64)> {
     let mut sessions: Vec<(String, u64)> =
         ground.store.catalogue().unwrap().sessions().unwrap().into_iter().map(|one| (one.name, one.events)).collect();

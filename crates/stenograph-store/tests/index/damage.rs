@@ -1,9 +1,9 @@
-//! An index that is damaged, foreign or half made, and files that change while it is made.
+//! An index that is damaged, foreign or incomplete, and files that change while it is built.
 
 use super::*;
 
 #[test]
-fn a_damaged_index_is_made_anew_and_says_so() {
+fn a_damaged_index_is_rebuilt_and_the_report_says_so() {
     for damage in ["index/catalogue.db", "index/text/meta.json"] {
         let ground = Ground::new();
         append(&ground.session(SESSION), &line(SESSION, 1, "user", "a walrus"));
@@ -13,7 +13,11 @@ fn a_damaged_index_is_made_anew_and_says_so() {
         fs::write(&file, "this is not what was here before, and longer than a header of a database may be ".repeat(9))
             .unwrap();
         let report = ground.index();
-        assert!(matches!(report.made, Some(stenograph_store::index::Made::Again(_))), "{damage}: {:?}", report.made);
+        assert!(
+            matches!(report.made, Some(stenograph_store::index::IndexCreation::Rebuilt(_))),
+            "{damage}: {:?}",
+            report.made
+        );
         assert_eq!(ground.find("walrus"), ["a walrus"], "{damage}");
     }
 }
@@ -34,13 +38,13 @@ fn a_flipped_bit_anywhere_in_the_index_is_an_error_until_the_next_run_rebuilds_i
     for (ending, at) in endings.iter().map(|ending| (Some(ending), 0.5)).chain([(None, 0.1), (None, 0.6), (None, 0.99)])
     {
         for is_deleted in [false, true] {
-            // The names of segments are others each time.
+            // Segments have new names each time.
             let path = match ending {
                 None => index.join("catalogue.db"),
                 Some(ending) => fs::read_dir(index.join("text"))
                     .unwrap()
                     .map(|entry| entry.unwrap().path())
-                    // The engine's list of its own files answers nothing.
+                    // No answer depends on the engine's list of its own files.
                     .filter(|path| !path.ends_with(".managed.json"))
                     .find(|path| path.extension().is_some_and(|found| found == ending.as_str()))
                     .unwrap(),
@@ -58,7 +62,7 @@ fn a_flipped_bit_anywhere_in_the_index_is_an_error_until_the_next_run_rebuilds_i
             };
             assert_eq!(refused.problem, stenograph_store::Problem::IndexDamaged, "{} {refused}", path.display());
             let report = ground.index();
-            assert!(matches!(report.made, Some(Made::Again(_))), "{}: {:?}", path.display(), report.made);
+            assert!(matches!(report.made, Some(IndexCreation::Rebuilt(_))), "{}: {:?}", path.display(), report.made);
             assert_eq!(ground.find("walrus OR seal").len(), 2);
             assert!(ground.index().made.is_none());
         }
@@ -66,7 +70,7 @@ fn a_flipped_bit_anywhere_in_the_index_is_an_error_until_the_next_run_rebuilds_i
 }
 
 #[test]
-fn text_that_is_none_in_a_row_has_the_index_rebuilt() {
+fn invalid_text_in_a_row_causes_a_rebuild_of_the_index() {
     let ground = Ground::new();
     append(&ground.session(SESSION), &line(SESSION, 1, "user", "a walrus"));
     ground.index();
@@ -126,15 +130,22 @@ fn an_index_of_a_later_version_is_refused_and_stays() {
     let database = ground.store.index().join("catalogue.db");
     let whole = fs::read(&database).unwrap();
     let mut later = whole.clone();
-    // The version that SQLite keeps for its user.
+    // The version that SQLite stores for its user.
     later[60..64].copy_from_slice(&1000_u32.to_be_bytes());
     fs::write(&database, &later).unwrap();
-    // The seal says that no later version made it: a number that is damaged.
+    // The seal proves that no later version made it: the number is damaged.
     assert_eq!(ground.store.catalogue().unwrap_err().problem, stenograph_store::Problem::IndexDamaged);
     fs::remove_file(ground.store.index().join("seal")).unwrap();
     let places = Places::below(ground.home.clone());
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::Yes, memory: 256 << 20, threads: 1, now: 1 };
-    for refused in [run(&ground.store, &plan, &mut Nobody).unwrap_err(), ground.store.catalogue().unwrap_err()] {
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::Yes,
+        memory: 256 << 20,
+        threads: 1,
+        now: 1,
+    };
+    for refused in [run(&ground.store, &plan, &mut NoObserver).unwrap_err(), ground.store.catalogue().unwrap_err()] {
         assert!(refused.to_string().contains("version 1000") && refused.hint().is_some(), "{refused}");
     }
     assert_eq!(fs::read(&database).unwrap(), later);
@@ -142,7 +153,7 @@ fn an_index_of_a_later_version_is_refused_and_stays() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_can_read_the_index() {
+fn only_the_owner_can_read_the_index() {
     use std::os::unix::fs::PermissionsExt as _;
     fn check(path: &Path) {
         let mode = fs::metadata(path).unwrap().permissions().mode();
@@ -163,7 +174,7 @@ fn nobody_else_can_read_the_index() {
 }
 
 #[test]
-fn a_file_that_is_written_anew_and_shorter_is_kept_as_it_is_now() {
+fn a_file_rewritten_with_less_content_is_archived_as_it_is_now() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "an old walrus, and very long in the tooth"));
@@ -184,7 +195,7 @@ fn a_file_that_grew_for_a_killed_run_and_is_short_again_is_archived_as_it_is_now
     let short = line(SESSION, 1, "user", "walrus one");
     append(&path, &short);
     ground.index();
-    // A run that is killed here has told the archive, and not the catalogue.
+    // A run that is killed here has updated the archive, but not the catalogue.
     append(&path, &line(SESSION, 2, "assistant", "walrus two"));
     let mut writer = ArchiveWriter::open(Arc::new(Disk), &ground.store.archive()).unwrap();
     let label = Label { format: "claude-code".to_owned(), session: Some(SESSION.to_owned()) };
@@ -203,8 +214,8 @@ fn a_file_that_grew_for_a_killed_run_and_is_short_again_is_archived_as_it_is_now
 
 struct Impatient;
 
-impl stenograph_store::index::Watch for Impatient {
-    fn progress(&mut self, _progress: &stenograph_store::index::Progress) {}
+impl stenograph_store::index::RunObserver for Impatient {
+    fn progress(&mut self, _progress: &stenograph_store::index::IndexProgress) {}
 
     fn is_stopped(&self) -> bool {
         true
@@ -212,7 +223,7 @@ impl stenograph_store::index::Watch for Impatient {
 }
 
 #[test]
-fn who_stops_an_index_that_is_made_anew_does_not_lose_what_is_gone() {
+fn stopping_a_rebuild_does_not_lose_missing_sources() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -222,21 +233,27 @@ fn who_stops_an_index_that_is_made_anew_does_not_lose_what_is_gone() {
     ground.index();
     fs::remove_dir_all(ground.store.index()).unwrap();
     let places = Places::below(ground.home.clone());
-    let plan =
-        Plan { places: &places, scope: Scope::All, keep: Keep::Yes, memory: 256 << 20, threads: 1, now: i64::MAX };
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::Yes,
+        memory: 256 << 20,
+        threads: 1,
+        now: i64::MAX,
+    };
     assert!(run(&ground.store, &plan, &mut Impatient).unwrap().stopped);
     assert!(ground.index().made.is_none());
     assert_eq!(ground.find("walrus OR seal").len(), 2);
 }
 
-/// Writes a file anew as soon as some of it was read, so many times.
+/// Rewrites a file once for each text, as soon as some of it was read.
 struct Rewriting {
     path: PathBuf,
     texts: Vec<String>,
 }
 
-impl Watch for Rewriting {
-    fn progress(&mut self, progress: &Progress) {
+impl RunObserver for Rewriting {
+    fn progress(&mut self, progress: &IndexProgress) {
         if progress.bytes_done > 0
             && let Some(text) = self.texts.pop()
         {
@@ -258,7 +275,7 @@ fn a_file_that_is_rewritten_while_it_is_read_is_read_again() {
         let ground = Ground::new();
         let path = ground.session(SESSION);
         append(&path, &line(SESSION, 1, "user", "a walrus"));
-        ground.index_watched(Keep::Yes, &mut Rewriting { path, texts });
+        ground.index_watched(Archiving::Yes, &mut Rewriting { path, texts });
         let found = |word: &str| ground.find(word).len();
         assert!(!is_right_at_once || (found("otter"), found("walrus")) == (20, 0));
         ground.index();

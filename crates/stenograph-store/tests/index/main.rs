@@ -1,4 +1,5 @@
-//! The index with real files that grow, shrink and vanish. Copies and moves are in `copies.rs`, damage and runs that stop in `damage.rs`.
+//! The index with real files that grow, shrink and disappear. `copies.rs` has copies and moves, `damage.rs` damage and
+//! interrupted runs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
 
@@ -14,8 +15,10 @@ use stenograph::query::{Query, Today};
 use stenograph_store::archive::{Archive, ArchiveWriter, Label, Which};
 use stenograph_store::discover::Places;
 use stenograph_store::files::Disk;
-use stenograph_store::index::search::{Depth, Order, Request};
-use stenograph_store::index::{Keep, Made, Nobody, Plan, Progress, Report, Scope, Store, Watch, run};
+use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
+use stenograph_store::index::{
+    Archiving, IndexCreation, IndexPlan, IndexProgress, IndexReport, IndexScope, NoObserver, RunObserver, Store, run,
+};
 
 struct Ground {
     _folder: tempfile::TempDir,
@@ -38,19 +41,19 @@ impl Ground {
         folder.join(format!("{name}.jsonl"))
     }
 
-    fn index(&self) -> Report {
-        self.index_keeping(Keep::Yes)
+    fn index(&self) -> IndexReport {
+        self.index_keeping(Archiving::Yes)
     }
 
-    fn index_keeping(&self, keep: Keep) -> Report {
-        self.index_watched(keep, &mut Nobody)
+    fn index_keeping(&self, archiving: Archiving) -> IndexReport {
+        self.index_watched(archiving, &mut NoObserver)
     }
 
-    fn index_watched(&self, keep: Keep, watch: &mut dyn Watch) -> Report {
+    fn index_watched(&self, archiving: Archiving, watch: &mut dyn RunObserver) -> IndexReport {
         let places = Places::below(self.home.clone());
         // Far in the future, so that no file was changed just now.
         let now = 4_000_000_000_000_000_000;
-        let plan = Plan { places: &places, scope: Scope::All, keep, memory: 256 << 20, threads: 1, now };
+        let plan = IndexPlan { places: &places, scope: IndexScope::All, archiving, memory: 256 << 20, threads: 1, now };
         run(&self.store, &plan, watch).unwrap()
     }
 
@@ -58,11 +61,11 @@ impl Ground {
         let query =
             Query::parse(query, &Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC }).unwrap();
         let mut searcher = self.store.searcher().unwrap();
-        let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 1000, within: None };
+        let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 1000, within: None };
         let answer = searcher.find(&request).unwrap();
         let mut found = vec![String::new(); answer.hits.len()];
         searcher
-            .read_each(&answer.hits, Depth::Texts, &mut |at, read| {
+            .read_each(&answer.hits, EntryDetail::Texts, &mut |at, read| {
                 found[at] = match read {
                     Ok((_, entry)) => entry.pieces().join(" "),
                     Err(absent) => absent.reason().to_owned(),
@@ -86,7 +89,7 @@ fn append(path: &Path, text: &str) {
     fs::File::options().create(true).append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// What `list` says of the only session.
+/// The counts of the only session, as `list` shows them.
 fn counts(ground: &Ground) -> (u64, u64, u64) {
     let sessions = ground.store.catalogue().unwrap().sessions().unwrap();
     assert_eq!(sessions.len(), 1);
@@ -94,7 +97,7 @@ fn counts(ground: &Ground) -> (u64, u64, u64) {
 }
 
 #[test]
-fn what_was_said_is_found_and_what_is_added_too() {
+fn existing_and_appended_messages_are_found() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "where is the walrus"));
@@ -128,24 +131,24 @@ fn a_line_without_an_end_is_found_once_before_and_after_it_ends() {
 }
 
 #[test]
-fn a_rewritten_or_truncated_file_that_is_not_kept_says_only_what_it_says_now() {
+fn an_unarchived_file_that_is_rewritten_or_truncated_has_only_its_current_events() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "old walrus"));
     append(&path, &line(SESSION, 2, "user", "old penguin"));
-    ground.index_keeping(Keep::No);
+    ground.index_keeping(Archiving::No);
     fs::write(&path, line(SESSION, 1, "user", "old walrus")).unwrap();
-    assert_eq!(ground.index_keeping(Keep::No).rewritten, 1);
+    assert_eq!(ground.index_keeping(Archiving::No).rewritten, 1);
     assert!(ground.find("penguin").is_empty());
     assert_eq!(ground.find("walrus"), ["old walrus"]);
     fs::write(&path, line(SESSION, 1, "user", "new seal is here, longer than before")).unwrap();
-    assert_eq!(ground.index_keeping(Keep::No).rewritten, 1);
+    assert_eq!(ground.index_keeping(Archiving::No).rewritten, 1);
     assert!(ground.find("walrus").is_empty());
     assert_eq!(ground.find("seal").len(), 1);
 }
 
 #[test]
-fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
+fn events_of_earlier_versions_stay_findable_while_the_archive_has_them() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "old walrus"));
@@ -164,19 +167,19 @@ fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
         assert_eq!(ground.find("walrus OR penguin OR seal").len(), 3, "{is_rebuilt}");
         assert_eq!(ground.find("penguin"), ["old penguin"]);
         assert_eq!(ground.find("/w.lrus/"), ["old walrus"]);
-        // What the file says is told from what it said.
+        // Current events are told from earlier ones.
         let versions = |word: &str| {
             let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
             let query = Query::parse(word, &today).unwrap();
             let mut searcher = ground.store.searcher().unwrap();
-            let request = Request { query: &query, order: Order::Best, offset: 0, limit: 10, within: None };
+            let request = SearchRequest { query: &query, order: Order::Best, offset: 0, limit: 10, within: None };
             let hits = searcher.find(&request).unwrap().hits;
             hits.iter().map(|hit| (hit.version.is_some(), hit.copies)).collect::<Vec<_>>()
         };
         assert_eq!((versions("seal"), versions("walrus")), (vec![(false, 0)], vec![(true, 0)]));
         assert!(counts(&ground).0 < expected.0, "the session has what its file has");
     }
-    // Once it is gone, its last version is what it is.
+    // Once the file is gone, its last version is current.
     fs::remove_file(&path).unwrap();
     ground.index();
     fs::remove_dir_all(ground.store.index()).unwrap();
@@ -185,13 +188,20 @@ fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
     assert_eq!(counts(&ground).0, 1);
     let source = ground.store.catalogue().unwrap().sources().unwrap()[0].id;
     let places = Places::below(ground.home.clone());
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory: 256 << 20, threads: 1, now: 1 };
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::No,
+        memory: 256 << 20,
+        threads: 1,
+        now: 1,
+    };
     stenograph_store::index::remove(&ground.store, &[source], &plan).unwrap();
     assert!(ground.find("walrus OR penguin OR seal").is_empty());
 }
 
 #[test]
-fn what_is_gone_is_found_in_the_archive_even_by_an_index_made_anew() {
+fn a_missing_source_is_found_in_the_archive_even_by_a_rebuilt_index() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -206,13 +216,13 @@ fn what_is_gone_is_found_in_the_archive_even_by_an_index_made_anew() {
 }
 
 #[test]
-fn what_was_never_kept_is_found_without_its_words() {
+fn an_event_that_was_never_archived_is_found_without_its_text() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
-    ground.index_keeping(Keep::No);
+    ground.index_keeping(Archiving::No);
     fs::remove_file(&path).unwrap();
-    ground.index_keeping(Keep::No);
+    ground.index_keeping(Archiving::No);
     assert_eq!(ground.find("walrus"), ["the source is gone and was never kept"]);
 }
 
@@ -224,7 +234,7 @@ fn a_file_that_is_only_touched_is_not_read_into_the_index_again() {
         append(&path, &line(SESSION, number, "user", "a walrus"));
     }
     ground.index();
-    // Grown once, so that the checksum goes on from where it was.
+    // Grown once, so that the checksum is continued.
     append(&path, &line(SESSION, 301, "user", "a seal"));
     append(&path, "{\"type\":\"user\"");
     ground.index();
@@ -235,7 +245,7 @@ fn a_file_that_is_only_touched_is_not_read_into_the_index_again() {
     touch(1_700_000_000);
     let report = ground.index();
     assert_eq!((report.unchanged, report.rewritten, report.events), (1, 0, 0));
-    // A change in the middle, of the same length, is none that a touch explains.
+    // A touch does not explain a change in the middle of the same length.
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     let at = middle + bytes[middle..].windows(6).position(|window| window == b"walrus").unwrap();
@@ -247,7 +257,7 @@ fn a_file_that_is_only_touched_is_not_read_into_the_index_again() {
 }
 
 #[test]
-fn records_that_nobody_understands_are_told_once() {
+fn unknown_records_are_reported_once() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -281,7 +291,7 @@ fn a_file_whose_place_a_folder_takes_is_gone() {
 }
 
 #[test]
-fn what_only_the_text_knows_never_counts_whoever_comes_next() {
+fn documents_without_a_catalogue_commit_never_count() {
     let ground = Ground::new();
     let (path, other) = (ground.session(SESSION), ground.session("other"));
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -292,9 +302,9 @@ fn what_only_the_text_knows_never_counts_whoever_comes_next() {
     fs::copy(&database, &beside).unwrap();
     append(&path, &line(SESSION, 3, "user", "a ghost"));
     append(&ground.session("third"), &line(SESSION, 4, "user", "a ghost"));
-    // What the archive has counts, whatever the catalogue knows of it; so only the text gets this.
-    ground.index_keeping(Keep::No);
-    // As if the power had gone between the two commits, before there was a seal.
+    // The archive's content counts, whatever the catalogue knows, so only the text gets this.
+    ground.index_keeping(Archiving::No);
+    // As if the power had failed between the two commits, before there was a seal.
     fs::copy(&beside, &database).unwrap();
     fs::remove_file(ground.store.index().join("seal")).unwrap();
     fs::remove_file(ground.session("third")).unwrap();
@@ -304,7 +314,14 @@ fn what_only_the_text_knows_never_counts_whoever_comes_next() {
     let source = catalogue.source_at(&other).unwrap().unwrap().id;
     drop(catalogue);
     let places = Places::below(ground.home.clone());
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory: 256 << 20, threads: 1, now: 1 };
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::No,
+        memory: 256 << 20,
+        threads: 1,
+        now: 1,
+    };
     stenograph_store::index::remove(&ground.store, &[source], &plan).unwrap();
     append(&path, &line(SESSION, 5, "user", "a penguin"));
     append(&ground.session("fourth"), &line(SESSION, 6, "user", "a penguin"));
@@ -329,13 +346,13 @@ fn a_phrase_that_may_end_in_thousands_of_words_finds_all_of_them_and_nothing_els
     (900..4000).for_each(|number| text += &line(SESSION, number, "user", &format!("the walrus w{number} swims")));
     append(&path, &text);
     ground.index();
-    // More words than the engine is asked for at once.
+    // More words than the engine is queried for at once.
     assert_eq!(ground.find("\"walrus w1\"*").len(), 1000);
     assert_eq!(ground.find("\"the walrus w\"* -w17").len(), 1000);
 }
 
 #[test]
-fn a_text_for_people_beside_its_exact_twin_is_not_found_twice() {
+fn a_rendered_text_beside_its_exact_source_is_not_found_twice() {
     let ground = Ground::new();
     let context = ground.home.join(".chibi/contexts/research");
     fs::create_dir_all(&context).unwrap();
@@ -357,7 +374,7 @@ fn the_pages_of_an_answer_have_every_hit_once_and_the_newest_of_equals_first() {
         let text: String =
             (0..count).map(|number| line(name, number, "user", &format!("walrus number {number}"))).collect();
         append(&ground.session(name), &text);
-        // A second part of the text index, so that equals stand in several.
+        // A second segment of the text index, so that ties span several.
         ground.index();
     }
     for query in ["walrus", "role:user", "/walrus/", "number OR walrus"] {
@@ -366,7 +383,7 @@ fn the_pages_of_an_answer_have_every_hit_once_and_the_newest_of_equals_first() {
         for order in [Order::Best, Order::Newest] {
             let mut searcher = ground.store.searcher().unwrap();
             let mut all = |offset: usize, limit: usize| {
-                let request = Request { query: &query, order, offset, limit, within: None };
+                let request = SearchRequest { query: &query, order, offset, limit, within: None };
                 searcher.find(&request).unwrap()
             };
             let whole = all(0, 10_000);

@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 use stenograph::query::{Query, Today};
 use stenograph_store::discover::Places;
 pub use stenograph_store::index::search::Order;
-use stenograph_store::index::search::{Request, Searcher};
-use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
+use stenograph_store::index::search::{SearchRequest, Searcher};
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
 
 use crate::Failure;
 
@@ -48,7 +48,7 @@ impl Inside {
 
     fn hits(&mut self, text: &str, order: Order) -> Result<usize, Failure> {
         let query = Query::parse(text, &self.today).map_err(|mistake| format!("{text}: {mistake}"))?;
-        let request = Request { query: &query, order, offset: 0, limit: LIMIT, within: None };
+        let request = SearchRequest { query: &query, order, offset: 0, limit: LIMIT, within: None };
         Ok(self.searcher.find(&request)?.hits.len())
     }
 }
@@ -72,15 +72,15 @@ pub fn appended(
         let word = write(number + 1000)?;
         let start = Instant::now();
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
-        let plan = Plan {
+        let plan = IndexPlan {
             places: &places,
-            scope: Scope::Files(vec![session.to_owned()]),
-            keep: Keep::Yes,
+            scope: IndexScope::Files(vec![session.to_owned()]),
+            archiving: Archiving::Yes,
             memory: MEMORY,
             threads: 2,
             now: i64::try_from(now)?,
         };
-        run(&store, &plan, &mut Nobody)?;
+        run(&store, &plan, &mut NoObserver)?;
         if !is_found(home, &word)? {
             return Err(format!("{word} was added and is not found").into());
         }

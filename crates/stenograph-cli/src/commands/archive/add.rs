@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use stenograph::json::Draft;
 use stenograph_store::Warning;
-use stenograph_store::archive_sources::{Gathered, gather};
-use stenograph_store::discover::{Found, Places, Stat, discover, place_of};
+use stenograph_store::archive_sources::{ArchiveReport, archive_files};
+use stenograph_store::discover::{FoundFile, Places, Stat, discover, path_hints};
 use stenograph_store::index::Store;
 
 use super::{archive, remarks_json, strings_json, tell_continued, tell_remarks};
@@ -53,34 +53,34 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         warnings.extend(find(path, &store, &mut found)?);
     }
     let bar = Progress::rate("keeping", found.iter().map(|file| file.stat.size).sum());
-    let gathered = gather(&store, &found, clock::millis(), &mut |done| {
+    let report = archive_files(&store, &found, clock::millis(), &mut |done| {
         bar.at(done);
         !stop.load(Ordering::Relaxed)
     })?;
     drop(bar);
-    warnings.extend(gathered.warnings.iter().cloned());
+    warnings.extend(report.warnings.iter().cloned());
     if !options.paths.is_empty() {
         // Files that were named, however they were spelled; a folder may hold anything.
         let is_stranger =
-            |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| gathered.strangers.contains(&path));
-        let strangers = options.paths.iter().filter(is_stranger);
-        warnings.extend(strangers.map(|path| Warning::new(path, "not kept: it is of no known format")));
+            |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| report.non_transcripts.contains(&path));
+        let non_transcripts = options.paths.iter().filter(is_stranger);
+        warnings.extend(non_transcripts.map(|path| Warning::new(path, "not kept: it is of no known format")));
     }
-    tell(options, &gathered, &warnings, &store, output)?;
-    let known = gathered.unchanged + gathered.renewed + gathered.forgotten + gathered.continued.len() as u64;
-    let nothing = gathered.new + gathered.grown + gathered.rewritten + known == 0;
-    Ok(if nothing && !gathered.stopped { Status::No } else { Status::Done })
+    tell(options, &report, &warnings, &store, output)?;
+    let known = report.unchanged + report.renewed + report.forgotten + report.continued.len() as u64;
+    let nothing = report.new + report.grown + report.rewritten + known == 0;
+    Ok(if nothing && !report.stopped { Status::No } else { Status::Done })
 }
 
 /// What there is at a path: a file as it is, a folder with all that is below it.
-fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Warning>, CommandError> {
+fn find(path: &Path, store: &Store, found: &mut Vec<FoundFile>) -> Result<Vec<Warning>, CommandError> {
     let whole = std::fs::canonicalize(path).map_err(|error| {
         CommandError::new(format!("{}: cannot be read: {error}", path.display()))
             .hint("check the spelling; steno archive add alone looks where agents write")
     })?;
     if whole.is_dir() {
         let mut places = Places::below(whole);
-        places.passed_over.push(store.folder().to_owned());
+        places.excluded.push(store.folder().to_owned());
         return Ok(discover(&places, &mut |file| found.push(file)));
     }
     if !whole.is_file() {
@@ -88,14 +88,14 @@ fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Warnin
             .hint("the archive holds files; write what a pipe gives to a file first"));
     }
     let stat = Stat::of(&whole).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
-    let named = place_of(&whole);
-    found.push(Found { path: whole, stat, named });
+    let hints = path_hints(&whole);
+    found.push(FoundFile { path: whole, stat, hints });
     Ok(Vec::new())
 }
 
 fn tell(
     options: &Options,
-    gathered: &Gathered,
+    report: &ArchiveReport,
     warnings: &[Warning],
     store: &Store,
     output: &mut Output<'_>,
@@ -104,32 +104,32 @@ fn tell(
     if options.json {
         let mut draft = Draft::new();
         let numbers = [
-            ("new", gathered.new),
-            ("grown", gathered.grown),
-            ("rewritten", gathered.rewritten),
-            ("unchanged", gathered.unchanged),
-            ("renewed", gathered.renewed),
-            ("forgotten", gathered.forgotten),
-            ("strangers", gathered.strangers.len() as u64),
-            ("bytes", gathered.bytes),
-            ("added", gathered.added),
+            ("new", report.new),
+            ("grown", report.grown),
+            ("rewritten", report.rewritten),
+            ("unchanged", report.unchanged),
+            ("renewed", report.renewed),
+            ("forgotten", report.forgotten),
+            ("strangers", report.non_transcripts.len() as u64),
+            ("bytes", report.bytes),
+            ("added", report.added),
             ("archive", size.stored),
         ];
         numbers.into_iter().for_each(|(name, number)| draft.set_number(name, Some(number)));
-        draft.set("continued", strings_json(&gathered.continued));
-        draft.set("stopped", gathered.stopped.to_string());
+        draft.set("continued", strings_json(&report.continued));
+        draft.set("stopped", report.stopped.to_string());
         draft.set("remarks", remarks_json(warnings));
         return output.line(&harmless_json(&draft.render(None)));
     }
     tell_remarks(warnings, output);
-    tell_continued(&gathered.continued, output);
+    tell_continued(&report.continued, output);
     let counts = [
-        (gathered.new, "new"),
-        (gathered.grown, "grown"),
-        (gathered.rewritten, "rewritten"),
-        (gathered.unchanged, "unchanged"),
-        (gathered.renewed, "archived again because their copies were lost"),
-        (gathered.forgotten, "forgotten"),
+        (report.new, "new"),
+        (report.grown, "grown"),
+        (report.rewritten, "rewritten"),
+        (report.unchanged, "unchanged"),
+        (report.renewed, "archived again because their copies were lost"),
+        (report.forgotten, "forgotten"),
     ];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
@@ -138,10 +138,9 @@ fn tell(
         output.say("hint: steno formats says where transcripts are looked for; name a folder of others, or --root DIR");
         return Ok(());
     }
-    let (added, sources, stored) =
-        (store::bytes(gathered.added), store::bytes(size.sources), store::bytes(size.stored));
+    let (added, sources, stored) = (store::bytes(report.added), store::bytes(size.sources), store::bytes(size.stored));
     output.say(&format!("{}; {added} kept; the archive has {sources} in {stored}", counts.join(", ")));
-    if gathered.stopped {
+    if report.stopped {
         output.say("stopped: what is done is kept, and the next run goes on from there");
     }
     Ok(())

@@ -6,7 +6,7 @@ mod verdict;
 use stenograph::json::Draft;
 use stenograph_store::archive::CopyId;
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
-use stenograph_store::index::{Keep, Plan, Scope, Store, remove};
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
 use super::super::find::parsed;
 use super::super::list::narrow;
@@ -130,7 +130,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     drop(bar);
     let copies: Vec<CopyId> = decided.goes.iter().flat_map(|candidate| &candidate.copies).map(|copy| copy.id).collect();
     decided.bytes = decided.goes.iter().map(|candidate| candidate.bytes).sum();
-    decided.room = archive.room(&copies);
+    decided.room = archive.freed_bytes(&copies);
     tell(options, &decided, &Shorts::of(&catalogue)?, output)?;
     let before = archive.size().stored;
     let mut after = before;
@@ -204,8 +204,8 @@ fn chosen(options: &Options, candidates: Vec<Candidate>) -> Vec<Candidate> {
 fn unindex(options: &Options, store: &Store, decided: &Decided) -> Result<(), CommandError> {
     let sources: Vec<_> = decided.goes.iter().flat_map(|candidate| &candidate.rows).map(|row| row.id).collect();
     let places = options.place.places(store)?;
-    let (scope, keep, now) = (Scope::All, Keep::No, clock::nanoseconds());
-    Ok(remove(store, &sources, &Plan { places: &places, scope, keep, memory: MEMORY, threads: 1, now })?)
+    let (scope, archiving, now) = (IndexScope::All, Archiving::No, clock::nanoseconds());
+    Ok(remove(store, &sources, &IndexPlan { places: &places, scope, archiving, memory: MEMORY, threads: 1, now })?)
 }
 
 const HEADINGS: [(&str, Side); 5] = [

@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use stenograph::json::Draft;
-use stenograph_store::archive::{Archive, CopyInfo, Present, Standing, Which};
+use stenograph_store::archive::{Archive, CopyInfo, IfExists, SourceCheck, WhichVersion};
 use stenograph_store::files::{Disk, make_folder};
 
 use super::{archive, meant};
@@ -79,15 +79,15 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 }
 
 /// The version that is meant, if there is such a one.
-fn which(options: &Options, copies: &[CopyInfo]) -> Result<Which, CommandError> {
-    let Some(number) = options.version else { return Ok(Which::Last) };
+fn which(options: &Options, copies: &[CopyInfo]) -> Result<WhichVersion, CommandError> {
+    let Some(number) = options.version else { return Ok(WhichVersion::Last) };
     let [copy] = copies else {
         let count = counted(copies.len() as u64, "file");
         return Err(CommandError::new(format!("--version is of one file, and {} has {count}", options.session))
             .hint("name the file by its path; steno archive list shows them"));
     };
     if copy.versions.iter().any(|version| version.number == number) {
-        return Ok(Which::Number(number));
+        return Ok(WhichVersion::Number(number));
     }
     let there: Vec<String> = copy.versions.iter().map(|version| version.number.to_string()).collect();
     Err(CommandError::nothing(format!("{}: version {number} is not kept", copy.path.display()))
@@ -137,15 +137,15 @@ fn shared_folder(copies: &[CopyInfo]) -> PathBuf {
 }
 
 /// Whether there is nothing to do; that something else stands there is an error.
-fn is_there(way: &Way, which: Which, archive: &Archive, options: &Options) -> Result<bool, CommandError> {
+fn is_there(way: &Way, which: WhichVersion, archive: &Archive, options: &Options) -> Result<bool, CommandError> {
     let Ok(metadata) = way.to.symlink_metadata() else { return Ok(false) };
     if options.force && !metadata.is_dir() {
         return Ok(false);
     }
-    let is_same = which == Which::Last
+    let is_same = which == WhichVersion::Last
         && metadata.is_file()
         && metadata.len() == way.copy.length
-        && archive.standing(way.copy.id, &way.to)? == Standing::Whole;
+        && archive.check_source(way.copy.id, &way.to)? == SourceCheck::Whole;
     if is_same {
         return Ok(true);
     }
@@ -153,14 +153,14 @@ fn is_there(way: &Way, which: Which, archive: &Archive, options: &Options) -> Re
         .hint("-o FILE puts it elsewhere, --force writes over it"))
 }
 
-fn write(way: &Way, which: Which, archive: &Archive, options: &Options) -> Result<u64, CommandError> {
+fn write(way: &Way, which: WhichVersion, archive: &Archive, options: &Options) -> Result<u64, CommandError> {
     if let Some(folder) = way.to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_folder(&Disk, folder).map_err(|error| {
             CommandError::new(format!("{}: cannot be made: {error}", folder.display()))
                 .hint("-o FILE puts it elsewhere")
         })?;
     }
-    let present = if options.force { Present::Replaced } else { Present::Stays };
+    let present = if options.force { IfExists::Replace } else { IfExists::Fail };
     Ok(archive.restore(way.copy.id, which, &way.to, present)?)
 }
 

@@ -46,7 +46,7 @@ impl Shelf {
 
     /// The copies of a session, which has these sources.
     pub fn of(&self, session: &Session, rows: &[SourceRow]) -> Held {
-        let by_number = |row: &SourceRow| row.kept.as_deref().and_then(|kept| kept.parse().ok());
+        let by_number = |row: &SourceRow| row.archive_copy.as_deref().and_then(|kept| kept.parse().ok());
         let mut own: Vec<u32> =
             rows.iter().flat_map(|row| [by_number(row), self.by_path.get(&row.path).copied()]).flatten().collect();
         own.sort_unstable();

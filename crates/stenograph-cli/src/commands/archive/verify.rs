@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stenograph::json::Draft;
-use stenograph_store::archive::{Archive, ArchiveWriter, Damage, Damaged, Repaired, Verified};
+use stenograph_store::archive::{Archive, ArchiveWriter, Damage, DamagedVersion, Repaired, Verified};
 use stenograph_store::files::{Disk, Files};
 use stenograph_store::index::Store;
 
@@ -55,9 +55,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         !stop.load(Ordering::Relaxed)
     })?;
     drop(bar);
-    if verified.is_news() {
+    if verified.is_unrecorded() {
         let mut writer = archive_writer(&store)?;
-        writer.remember(&verified)?;
+        writer.record_damage(&verified)?;
         writer.commit(clock::millis())?;
     }
     let is_stopped = stop.load(Ordering::Relaxed);
@@ -173,8 +173,8 @@ fn repaired_json(repaired: &Repaired) -> String {
     draft.render(None)
 }
 
-fn line(damaged: &Damaged, archive: &Archive) -> String {
-    let Damaged { copy, version, offset, bytes, damage } = damaged;
+fn line(damaged: &DamagedVersion, archive: &Archive) -> String {
+    let DamagedVersion { copy, version, offset, bytes, damage } = damaged;
     let info = archive.copy(*copy);
     let path = info.as_ref().map(|info| info.path.display().to_string()).unwrap_or_default();
     let version = match info.map_or(0, |info| info.versions.len()) {
@@ -184,7 +184,7 @@ fn line(damaged: &Damaged, archive: &Archive) -> String {
     format!("{path}{version}: {} from byte {offset} on: {}", store::bytes(*bytes), reason(*damage))
 }
 
-fn json(damaged: &Damaged, archive: &Archive) -> String {
+fn json(damaged: &DamagedVersion, archive: &Archive) -> String {
     let mut draft = Draft::new();
     draft.set_number("copy", Some(u64::from(damaged.copy.0)));
     if let Some(info) = archive.copy(damaged.copy) {

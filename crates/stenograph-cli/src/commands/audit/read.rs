@@ -181,7 +181,7 @@ fn fold(input: &mut Input, reading: &mut Folding) -> Result<(), CommandError> {
     read
 }
 
-fn fold_parts(parts: &folder::Parts, reading: &mut Folding) -> Result<(), CommandError> {
+fn fold_parts(parts: &folder::RecordingParts, reading: &mut Folding) -> Result<(), CommandError> {
     let mut checked = CheckRepeats::new(reading);
     let read = folder::read(parts, &mut checked);
     checked.finish();

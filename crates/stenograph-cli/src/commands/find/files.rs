@@ -92,13 +92,13 @@ fn touches(catalogue: &Catalogue, file: &str) -> Result<Vec<Touched>, CommandErr
 
 /// The sessions that answer the query, where there is one.
 fn narrowed(options: &Options) -> Result<Option<std::collections::HashSet<i64>>, CommandError> {
-    use stenograph_store::index::search::{Order, Request};
+    use stenograph_store::index::search::{Order, SearchRequest};
     if options.query.is_empty() {
         return Ok(None);
     }
     let query = super::parsed(&options.query.join(" "))?;
     let mut searcher = options.place.store()?.searcher()?;
-    let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
+    let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
     Ok(Some(searcher.find(&request)?.hits.iter().map(|hit| hit.session).collect()))
 }
 

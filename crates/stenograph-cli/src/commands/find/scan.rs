@@ -143,7 +143,7 @@ impl Scanning<'_> {
             key: entry.key,
             twin: entry.twin,
             restates: entry.restates,
-            is_told: false,
+            is_covered: false,
             pieces: entry.piece_twins.clone(),
             tool: entry.tool.as_deref().map(str::to_owned),
             has_failed: entry.error,

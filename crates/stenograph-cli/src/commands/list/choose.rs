@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use stenograph::query::{Expr, Field, Is, Query, SessionFacts};
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId};
-use stenograph_store::index::search::{Order, Request};
+use stenograph_store::index::search::{Order, SearchRequest};
 
 use super::Options;
 use crate::commands::find::parsed;
@@ -86,7 +86,7 @@ pub(in crate::commands) fn narrow(
 /// The sessions in which a query is found.
 fn found(store: &Store, query: &Query, output: &mut Output<'_>) -> Result<HashSet<SessionId>, CommandError> {
     let mut searcher = store.searcher()?;
-    let request = Request { query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: None };
+    let request = SearchRequest { query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: None };
     let answer = searcher.find(&request)?;
     if answer.has_more {
         let (looked, total) = (counted(HITS_MAX as u64, "hit"), counted(answer.total, "hit"));

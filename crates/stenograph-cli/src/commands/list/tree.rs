@@ -35,7 +35,7 @@ pub(super) fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: Shape) 
     }
     let mut threads: HashMap<SessionId, Vec<SourceRow>> = HashMap::new();
     for source in catalogue.sources()? {
-        if source.thread.is_some() && source.copy_of.is_none() && source.told_by.is_none() {
+        if source.thread.is_some() && source.copy_of.is_none() && source.covered_by.is_none() {
             threads.entry(source.session).or_default().push(source);
         }
     }

@@ -56,10 +56,10 @@ fn cells(row: &Row, shorts: &Shorts, now: i64) -> [String; 7] {
             format!("{}{}", indent(*depth), short(source.thread.as_deref().unwrap_or_default())),
             short(&source.format),
             String::new(),
-            ago(source.tally.ended),
-            grouped(source.tally.messages),
+            ago(source.summary.ended),
+            grouped(source.summary.messages),
             bytes(source.stamp.size),
-            harmless_line(&[gone(source), source.tally.query.as_deref().unwrap_or_default()].concat()),
+            harmless_line(&[gone(source), source.summary.query.as_deref().unwrap_or_default()].concat()),
         ],
     }
 }
@@ -84,7 +84,7 @@ fn title(session: &Session, depth: Option<usize>) -> String {
 }
 
 fn gone(source: &SourceRow) -> &'static str {
-    match (source.gone, &source.kept) {
+    match (source.gone, &source.archive_copy) {
         (Gone::There, _) => "",
         (Gone::Gone, Some(_)) => "[gone] ",
         (Gone::Gone, None) => "[gone, not kept] ",
@@ -154,17 +154,17 @@ fn thread_json(source: &SourceRow, session: &str, depth: usize) -> String {
     draft.set_opt("thread", source.thread.as_deref());
     draft.set_str("format", &source.format);
     draft.set_str("path", &source.path.display().to_string());
-    draft.set_opt("asked", source.tally.query.as_deref());
-    draft.set_opt("started", clock::iso(source.tally.started).as_deref());
-    draft.set_opt("ended", clock::iso(source.tally.ended).as_deref());
+    draft.set_opt("asked", source.summary.query.as_deref());
+    draft.set_opt("started", clock::iso(source.summary.started).as_deref());
+    draft.set_opt("ended", clock::iso(source.summary.ended).as_deref());
     for (key, number) in [
-        ("events", source.lot_events + source.tail_events),
-        ("messages", source.tally.messages),
-        ("calls", source.tally.calls),
-        ("errors", source.tally.errors),
+        ("events", source.doc_group_events + source.tail_events),
+        ("messages", source.summary.messages),
+        ("calls", source.summary.calls),
+        ("errors", source.summary.errors),
         ("size", source.stamp.size),
         ("gone", u64::from(source.gone == Gone::Gone)),
-        ("lost", u64::from(source.gone == Gone::Gone && source.kept.is_none())),
+        ("lost", u64::from(source.gone == Gone::Gone && source.archive_copy.is_none())),
         ("depth", depth as u64),
     ] {
         draft.set_number(key, Some(number));

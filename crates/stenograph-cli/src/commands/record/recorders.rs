@@ -8,7 +8,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::{Collected, Sink};
 use stenograph::text::quote;
 use stenograph_store::files::Disk;
-use stenograph_store::journal::{End, Settings};
+use stenograph_store::journal::{RecordingEnd, Settings};
 use stenograph_store::layouts::{self, Debug, Environment, Exchange, LAYOUTS, Layout, Loaded, Target};
 use stenograph_store::{Passes, Problem, Recorder, Warning};
 
@@ -180,7 +180,7 @@ impl Recorders {
     }
 
     /// Ends all recordings.
-    pub fn finish(self, end: &End) -> Result<Done, CommandError> {
+    pub fn finish(self, end: &RecordingEnd) -> Result<Done, CommandError> {
         let mut done = Done {
             end: end.clone(),
             recorded: self.recorded,
@@ -207,7 +207,7 @@ impl Recorders {
 
 /// What came of it.
 pub struct Done {
-    end: End,
+    end: RecordingEnd,
     recorded: u64,
     left_out: u64,
     notes: u64,

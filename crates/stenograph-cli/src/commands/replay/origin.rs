@@ -7,9 +7,9 @@ use stenograph::format::Format;
 use stenograph::ledger::{Calls, Counting};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
-use stenograph_store::follow::{ChangeSignal, Follow, Listener, Turn};
+use stenograph_store::event_cache::EventCache;
+use stenograph_store::follow::{ChangeSignal, FileChange, Follow, Listener};
 use stenograph_store::layouts::{RunSummary, run_summary};
-use stenograph_store::recall::Recall;
 use stenograph_store::source_file::Recognized;
 
 use super::Options;
@@ -159,10 +159,10 @@ impl ReplaySource {
     }
 
     /// Finds its events again. Those of a file that is followed are put aside as they come.
-    pub fn recall(&self) -> Recall {
+    pub fn event_cache(&self) -> EventCache {
         match self {
-            ReplaySource::Kept(conversation) => conversation.recall(),
-            ReplaySource::Live(_) => Recall::default(),
+            ReplaySource::Kept(conversation) => conversation.event_cache(),
+            ReplaySource::Live(_) => EventCache::default(),
         }
     }
 }
@@ -199,22 +199,22 @@ impl Sink for First {
 }
 
 impl Listener for First {
-    fn turn(&mut self, turn: Turn) {
-        if turn != Turn::Gone {
+    fn file_change(&mut self, change: FileChange) {
+        if change != FileChange::Gone {
             *self = First::default();
         }
     }
 }
 
 /// What happened to a file that is followed.
-pub fn turned(turn: Turn) -> &'static str {
+pub fn turned(turn: FileChange) -> &'static str {
     match turn {
-        Turn::Rotated => "another file has this name now; it is played from its beginning",
-        Turn::Truncated => "the file became shorter; it is played from its beginning",
-        Turn::Rewritten => "the file was written anew; it is played from its beginning",
-        Turn::Recognized => {
+        FileChange::Rotated => "another file has this name now; it is played from its beginning",
+        FileChange::Truncated => "the file became shorter; it is played from its beginning",
+        FileChange::Rewritten => "the file was written anew; it is played from its beginning",
+        FileChange::Recognized => {
             "the file has another format than its first records showed; it is played from its beginning"
         }
-        Turn::Gone => "the file is gone; waiting for another of this name",
+        FileChange::Gone => "the file is gone; waiting for another of this name",
     }
 }

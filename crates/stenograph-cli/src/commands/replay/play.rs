@@ -35,7 +35,7 @@ pub fn run(
 ) -> Result<Status, CommandError> {
     let name = origin.name();
     let heading = view::heading(&name, &overview.outline, overview.summary.as_ref());
-    let mut stage = Stage::new(options, origin.recall(), heading, overview.outline.events, overview.judge);
+    let mut stage = Stage::new(options, origin.event_cache(), heading, overview.outline.events, overview.judge);
     origin.play(&mut stage)?;
     stage.failed()?;
     if stage.timeline().is_empty() && !options.follow {

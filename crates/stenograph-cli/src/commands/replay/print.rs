@@ -4,7 +4,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::replay::{Mode, Range, Within};
 use stenograph::wire;
-use stenograph_store::follow::{Listener, SWEEP, Turn};
+use stenograph_store::follow::{FileChange, Listener, SWEEP};
 
 use super::origin::{Audience, Judge, Overview, ReplaySource, turned};
 use super::view::{self, Narrator};
@@ -102,9 +102,9 @@ impl Sink for Printing<'_, '_> {
 }
 
 impl Listener for Printing<'_, '_> {
-    fn turn(&mut self, turn: Turn) {
-        self.output.say(turned(turn));
-        if turn != Turn::Gone {
+    fn file_change(&mut self, change: FileChange) {
+        self.output.say(turned(change));
+        if change != FileChange::Gone {
             self.judge.anew();
             self.narrator = Narrator::default();
             self.range = Range::new(None, None);

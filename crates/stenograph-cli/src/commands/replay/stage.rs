@@ -9,8 +9,8 @@ use stenograph::calls::CallOutcome;
 use stenograph::model::{Body, Event, Note, Role};
 use stenograph::read::Sink;
 use stenograph::replay::{Beat, Mode, Range, Timeline, Within};
-use stenograph_store::follow::{Listener, Turn};
-use stenograph_store::recall::{Mark, Recall};
+use stenograph_store::event_cache::{EventCache, EventRef};
+use stenograph_store::follow::{FileChange, Listener};
 
 use super::Options;
 use super::origin::{Audience, Judge, turned};
@@ -41,7 +41,7 @@ impl Line {
 #[derive(Clone, Copy, Debug)]
 struct Item {
     beat: Beat,
-    mark: Mark,
+    mark: EventRef,
     class: Class,
     /// The tool it is about, as `Stage::tools` numbers them.
     tool: Option<u32>,
@@ -74,7 +74,7 @@ const EVENT_LINES_MAX: usize = 2_000;
 
 /// What is played.
 pub struct Stage {
-    recall: Recall,
+    cache: EventCache,
     judge: Judge,
     range: Range,
     narrator: Narrator,
@@ -100,9 +100,9 @@ pub struct Stage {
 
 impl Stage {
     /// A stage on which nothing was put yet.
-    pub fn new(options: &Options, recall: Recall, heading: String, events: u64, judge: Judge) -> Stage {
+    pub fn new(options: &Options, cache: EventCache, heading: String, events: u64, judge: Judge) -> Stage {
         Stage {
-            recall,
+            cache,
             judge,
             range: options.range(),
             narrator: Narrator::default(),
@@ -269,7 +269,7 @@ impl Stage {
                 lines.push(Line { text: String::new(), ink: None });
             }
         }
-        let Some(event) = self.recall.event(item.mark)? else {
+        let Some(event) = self.cache.event(item.mark)? else {
             let text = format!("[{}] is not in the file any more", item.beat.number);
             lines.push(Line { text: table::cut(&text, width), ink: Some(Ink::Warning) });
             return Ok(lines);
@@ -328,7 +328,7 @@ impl Sink for Stage {
         if within != Within::Inside || !Mode::Full.shows(event) || self.failed.is_some() {
             return;
         }
-        let mark = match self.recall.mark(event) {
+        let mark = match self.cache.event_ref(event) {
             Ok(mark) => mark,
             Err(error) => {
                 self.failed = Some(error.into());
@@ -360,9 +360,9 @@ impl Sink for Stage {
 }
 
 impl Listener for Stage {
-    fn turn(&mut self, turn: Turn) {
-        self.said = Some(turned(turn));
-        if turn == Turn::Gone {
+    fn file_change(&mut self, change: FileChange) {
+        self.said = Some(turned(change));
+        if change == FileChange::Gone {
             return;
         }
         self.judge.anew();

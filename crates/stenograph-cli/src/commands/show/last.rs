@@ -25,12 +25,12 @@ pub(super) fn texts(
     }
     let mut selection = Selection::new(&options.kind, &options.types);
     let mut follow = Follow::open(path, Some(input.format))?;
-    let (last, _) = last_shown(&mut follow, most, LastLine::Given, &mut |event| match selection.choose(event) {
+    let (last, _) = last_shown(&mut follow, most, LastLine::Include, &mut |event| match selection.choose(event) {
         Chosen::No => None,
         Chosen::ByKind if manner != Manner::Json => unless_repeated(event, |event| manner.text(event)),
         Chosen::ByKind | Chosen::ByType => Some((SpokenWords::stated(event), manner.text(event)?)),
     })?;
     // What is rare may stand further back, and whoever finds nothing is told what there is.
-    let is_answer = last.gave_up.is_none() && !last.kept.is_empty();
-    Ok(is_answer.then(|| last.kept.into()))
+    let is_answer = last.gave_up.is_none() && !last.events.is_empty();
+    Ok(is_answer.then(|| last.events.into()))
 }

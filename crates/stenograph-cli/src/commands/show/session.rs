@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
-use stenograph_store::index::search::Start;
+use stenograph_store::index::search::ReadStart;
 
 use super::{AROUND_USUAL, From, Manner, Options, show};
 use crate::error::{CommandError, Status};
@@ -32,8 +32,8 @@ pub(super) fn run(
     };
     let is_other = |source: &&SourceRow| {
         let is_read = source.id == chosen.source.id || read.contains(&source.path);
-        let is_told = chosen.sources.iter().any(|by| source.told_by == Some(by.id) && read.contains(&by.path));
-        !is_read && !is_told && source.copy_of.is_none() && source.thread == chosen.source.thread
+        let is_covered = chosen.sources.iter().any(|by| source.covered_by == Some(by.id) && read.contains(&by.path));
+        !is_read && !is_covered && source.copy_of.is_none() && source.thread == chosen.source.thread
     };
     let others: Vec<&SourceRow> = chosen.sources.iter().filter(is_other).collect();
     if options.threads {
@@ -93,7 +93,7 @@ fn one(
 const BEHIND: u64 = 16;
 
 /// The record from which a source is read to show the events that are asked for by number, where the index knows it.
-pub(super) fn start(options: &Options, store: &Store, row: &SourceRow) -> Option<Start> {
+pub(super) fn start(options: &Options, store: &Store, row: &SourceRow) -> Option<ReadStart> {
     let first = options.numbers(Manner::Json)?.first().saturating_sub(AROUND_USUAL + BEHIND);
     let is_usual = options.from.is_none() && row.copy_of.is_none();
     // An index that cannot be asked is no reason not to read the file.
@@ -106,7 +106,7 @@ fn head(options: &Options, source: &SourceRow, output: &mut Output<'_>) -> Resul
         return Ok(());
     }
     let thread = source.thread.as_deref().unwrap_or_default();
-    let about = source.tally.query.as_deref().map(|query| format!(": {query}")).unwrap_or_default();
+    let about = source.summary.query.as_deref().map(|query| format!(": {query}")).unwrap_or_default();
     let line = harmless_line(&format!("side conversation {thread}{about}"));
     let line = output.colour().ink(Ink::Strong, &line);
     output.line(&format!("\n{line}"))

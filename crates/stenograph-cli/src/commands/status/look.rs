@@ -12,7 +12,7 @@ use stenograph::text::quote;
 use stenograph::time::{Time, Unit};
 use stenograph_store::discover::{FileId, Stat};
 use stenograph_store::follow::{Follow, LastLine};
-use stenograph_store::journal::{Header, RecordingMark};
+use stenograph_store::journal::{RecordingHeader, RecordingMark};
 use stenograph_store::{Error, Passes, Problem, Source, read_head, recover};
 
 use crate::error::CommandError;
@@ -47,7 +47,7 @@ pub struct JournalSummary {
     /// The agent whose session it is.
     pub agent: &'static str,
     /// Whether its documents are complete: whatever changes them later is somebody else's work.
-    pub is_settled: bool,
+    pub is_completed: bool,
 }
 
 /// Looks at a file. One whose last record is older than `since_ms` is passed over.
@@ -65,8 +65,8 @@ pub fn at(
     let mut follow = Follow::open(path, format)?;
     let mut watch = Watch::default();
     // A whole last line may lack its newline, and half of one says nothing that is listened to.
-    let last = follow.last(EVENTS_MAX, LastLine::Given, &mut |event| Some(event.clone().into_owned()))?;
-    let recording = add_all(&mut watch, last.kept.iter(), path);
+    let last = follow.last(EVENTS_MAX, LastLine::Include, &mut |event| Some(event.clone().into_owned()))?;
+    let recording = add_all(&mut watch, last.events.iter(), path);
     if watch.active_ms().unwrap_or(changed_ms) < since_ms {
         return Ok(None);
     }
@@ -91,11 +91,11 @@ fn add_all<'e>(
     events: impl Iterator<Item = &'e Event<'static>>,
     path: &Path,
 ) -> Option<JournalSummary> {
-    let (mut has_marks, mut is_settled, mut is_stopped) = (false, false, false);
+    let (mut has_marks, mut is_completed, mut is_stopped) = (false, false, false);
     for event in events {
         let mark = RecordingMark::of(event);
         has_marks |= mark.is_some();
-        is_settled = mark == Some(RecordingMark::Settled);
+        is_completed = mark == Some(RecordingMark::Completed);
         watch.add(event);
         match (&mark, &event.time) {
             (Some(RecordingMark::End(end)), Some(time)) if !is_stopped => watch.add(&end.stop(time.clone())),
@@ -104,8 +104,8 @@ fn add_all<'e>(
         }
     }
     // A recording that has been going on for long has no mark among its last events.
-    let header = if has_marks || recover::is_journal_name(path) { Header::at(path) } else { None };
-    header.and_then(|header| header.agent()).map(|agent| JournalSummary { agent, is_settled })
+    let header = if has_marks || recover::is_journal_name(path) { RecordingHeader::at(path) } else { None };
+    header.and_then(|header| header.agent()).map(|agent| JournalSummary { agent, is_completed })
 }
 
 /// What the head of a file says beyond what is known. Some systems state the session and its folder there and nowhere else.
@@ -178,10 +178,10 @@ impl Run {
     /// Whether a document tells what happened after its journal ended: its agent went on with it. One that states no times was written
     /// again after the recorder was done with it.
     fn goes_beyond(&self, journal: &Run) -> bool {
-        let is_settled = journal.recording.is_some_and(|recording| recording.is_settled);
+        let is_completed = journal.recording.is_some_and(|recording| recording.is_completed);
         match self.status.active_ms {
             Some(active_ms) => active_ms > journal.active_ms(),
-            None => is_settled && self.changed_ms > journal.changed_ms,
+            None => is_completed && self.changed_ms > journal.changed_ms,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use stenograph::ledger::{Counter, Decision, Ledger, Price, Prices, Report, ServiceTier, Tokens};
 use stenograph::text::quote;
-use stenograph_store::usage::Strangers;
+use stenograph_store::usage::UnrecognizedFiles;
 
 use crate::error::CommandError;
 use crate::output::{Ink, Output, counted, grouped, harmless_line};
@@ -12,7 +12,7 @@ pub fn tell(
     ledger: &Ledger,
     report: &Report,
     prices: &Prices,
-    strangers: &Strangers,
+    strangers: &UnrecognizedFiles,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
     let colour = output.colour();

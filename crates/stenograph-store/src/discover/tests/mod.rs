@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Found, Machine, Places, Platform, discover};
+use super::{FoundFile, Machine, Places, Platform, discover};
 use crate::tail::Warning;
 
 struct Tree {
@@ -33,7 +33,7 @@ impl Tree {
         fs::write(path, name).unwrap();
     }
 
-    /// The home folder of a machine whose environment says this.
+    /// The home folder of a machine with this environment.
     fn machine(&self, set: &[(&str, OsString)]) -> Machine {
         let set: Vec<(String, OsString)> =
             set.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -41,10 +41,10 @@ impl Tree {
         Machine { home: Some(self.root()), variables: Arc::new(find), platform: Platform::Unix }
     }
 
-    /// What was found, each on one line: the path, the format (in brackets when it is only like one), and the names.
-    fn lines(&self, found: &[Found]) -> Vec<String> {
-        let line = |found: &Found| {
-            let named = &found.named;
+    /// The files found, one line each: the path, the format (in brackets if it is only likely), and the names.
+    fn lines(&self, found: &[FoundFile]) -> Vec<String> {
+        let line = |found: &FoundFile| {
+            let named = &found.hints;
             let path = found.path.strip_prefix(self.folder.path()).unwrap_or(&found.path).display().to_string();
             let like = named.like.map(|like| format!("({})", like.info().name));
             let format = named.format.map(|format| format.info().name.to_owned()).or(like).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Tree {
     }
 }
 
-fn found(places: &Places) -> (Vec<Found>, Vec<Warning>) {
+fn found(places: &Places) -> (Vec<FoundFile>, Vec<Warning>) {
     let mut found = Vec::new();
     let warnings = discover(places, &mut |file| found.push(file));
     (found, warnings)
@@ -104,7 +104,7 @@ fn contexts_are_found_with_all_their_files() {
         ],
     );
     let (files, _) = found(&Places::of(tree.machine(&[])));
-    assert!(files.iter().all(|file| file.named.within.as_deref() == Some(&tree.path(".chibi/contexts"))));
+    assert!(files.iter().all(|file| file.hints.within.as_deref() == Some(&tree.path(".chibi/contexts"))));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn projects_are_looked_into_and_say_which_they_are() {
     wanted.extend(["p/chat-history-3.jsonl (openai-chat) - 3 -", "p/x.steno.jsonl (steno) - x -"]);
     assert_eq!(tree.lines(&found), wanted);
     assert_eq!(warnings, []);
-    assert!(found.iter().all(|file| file.named.folder.as_deref() == Some(&tree.path("p"))));
+    assert!(found.iter().all(|file| file.hints.folder.as_deref() == Some(&tree.path("p"))));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_root_is_a_home_and_is_walked_whole() {
         "store/archive/log.jsonl",
     ]);
     IN_A_PROJECT.iter().for_each(|file| tree.file(&format!("p/{file}")));
-    let places = Places { passed_over: vec![tree.path("store")], ..Places::below(tree.root()) };
+    let places = Places { excluded: vec![tree.path("store")], ..Places::below(tree.root()) };
     let (files, warnings) = found(&places);
     let mut wanted = vec![
         ".claude/projects/-w-p/s1.jsonl claude-code -w-p s1 -",
@@ -258,14 +258,14 @@ fn a_root_is_a_home_and_is_walked_whole() {
     wanted.extend(IN_A_PROJECT_FOUND);
     assert_eq!(tree.lines(&files), wanted);
     assert_eq!(warnings, []);
-    let of_projects = files.iter().filter(|file| file.named.folder.as_deref() == Some(&tree.path("p")));
+    let of_projects = files.iter().filter(|file| file.hints.folder.as_deref() == Some(&tree.path("p")));
     assert_eq!(of_projects.count(), IN_A_PROJECT.len());
     let again: Vec<PathBuf> = found(&places).0.into_iter().map(|file| file.path).collect();
     assert_eq!(again, files.into_iter().map(|file| file.path).collect::<Vec<_>>());
 }
 
 #[test]
-fn a_variable_moves_a_home_and_may_name_several() {
+fn a_variable_moves_a_home_and_may_list_several() {
     let tree = Tree::new(&[".claude/projects/p/a.jsonl", "one/projects/p/b.jsonl", "two/projects/p/c.jsonl"]);
     let list = format!("{},~/two", tree.path("one").display());
     let (found, _) = found(&Places::of(tree.machine(&[("CLAUDE_CONFIG_DIR", list.into())])));
@@ -274,7 +274,7 @@ fn a_variable_moves_a_home_and_may_name_several() {
 }
 
 #[test]
-fn a_folder_that_somebody_added_is_walked_whole_and_a_file_is_taken() {
+fn an_added_folder_is_walked_whole_and_an_added_file_is_found() {
     let tree =
         Tree::new(&["kept/a/b/c.jsonl", "kept/a/.codex/sessions/rollout-2025-04-20-g.json", "other.txt", "x.jsonl"]);
     let folders = vec![tree.path("kept"), tree.path("kept/a"), tree.path("x.jsonl"), tree.path("none")];
@@ -303,7 +303,7 @@ mod on_unix {
     }
 
     #[test]
-    fn links_in_circles_come_to_an_end() {
+    fn link_cycles_end() {
         let tree = Tree::new(&["a/x.jsonl", "b/y.jsonl"]);
         symlink(tree.root(), tree.path("a/up")).unwrap();
         symlink(tree.path("b"), tree.path("a/to-b")).unwrap();
@@ -325,7 +325,7 @@ mod on_unix {
     }
 
     #[test]
-    fn what_may_not_be_looked_into_is_remarked_and_stops_nothing() {
+    fn an_inaccessible_folder_causes_a_warning_and_stops_nothing() {
         let tree = Tree::new(&[".claude/projects/p/a.jsonl", ".claude/projects/q/b.jsonl", "shut/c.jsonl"]);
         let shut = [tree.path(".claude/projects/p"), tree.path("shut")];
         let allow =
@@ -334,7 +334,7 @@ mod on_unix {
         let is_enforced = fs::read_dir(&shut[1]).is_err();
         let (found, warnings) = found(&Places::below(tree.root()));
         allow(0o755);
-        // Whoever may do everything sees everything.
+        // A privileged user sees everything.
         if is_enforced {
             assert_eq!(tree.lines(&found), [".claude/projects/q/b.jsonl claude-code q b -"]);
             let paths: Vec<&Path> = warnings.iter().map(|warning| warning.path.as_path()).collect();
@@ -345,7 +345,7 @@ mod on_unix {
     }
 
     #[test]
-    fn a_name_that_is_no_text_is_found_all_the_same() {
+    fn a_file_with_a_name_that_is_not_text_is_found() {
         use std::os::unix::ffi::OsStringExt;
         let tree = Tree::new(&[]);
         let name = OsString::from_vec(b"odd\xff.jsonl".to_vec());
@@ -355,7 +355,7 @@ mod on_unix {
     }
 
     #[test]
-    fn pipes_and_folders_named_like_sources_are_none() {
+    fn pipes_and_folders_named_like_sources_are_skipped() {
         let tree = Tree::new(&["folder.jsonl/x.png"]);
         let made = std::process::Command::new("mkfifo").arg(tree.path("pipe.jsonl")).status().unwrap();
         assert!(made.success());
@@ -364,7 +364,7 @@ mod on_unix {
 }
 
 #[test]
-fn very_deep_folders_are_remarked() {
+fn very_deep_folders_cause_a_warning() {
     let tree = Tree::new(&[]);
     tree.file(&format!("{}x.jsonl", "d/".repeat(60)));
     let (found, warnings) = found(&Places::below(tree.root()));
@@ -372,7 +372,7 @@ fn very_deep_folders_are_remarked() {
 }
 
 #[test]
-fn size_and_time_are_told_without_opening_anything() {
+fn size_and_time_are_found_without_opening_a_file() {
     let tree = Tree::new(&[".claude/projects/p/a.jsonl"]);
     let (found, _) = found(&Places::below(tree.root()));
     let path = tree.path(".claude/projects/p/a.jsonl");

@@ -1,5 +1,5 @@
-//! Pages of the ledger in the catalogue: what model calls took, by the lot whose events tell of them. They are packed, for nobody asks
-//! for one row.
+//! Ledger pages in the catalogue: the usage of model calls, by document group. They are packed, because no query needs a single
+//! row.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,50 +7,51 @@ use std::path::PathBuf;
 use rusqlite::{OptionalExtension as _, Row, params};
 use stenograph::ledger::{SourceUsage, State};
 
-use super::row::{bits, path_of, word};
+use super::row::{path_of, to_signed, to_unsigned};
 use super::{Catalogue, SourceId};
 use crate::Error;
 
-/// How large a page may become before the next one begins. Sources that grow bit by bit would else have a page for each bit.
+/// The size at which a page is full. Without pages that grow, a source that grows in small steps would get a page for each
+/// step.
 const PAGE_SIZE_MAX: usize = 16 << 10;
 
-/// A source and the lots of its pages.
+/// A source and the groups of its ledger pages.
 #[derive(Clone, Debug)]
-pub struct Paged {
+pub struct SourcePages {
     /// The source.
     pub id: SourceId,
-    /// The name of its session.
+    /// The session's name.
     pub session: String,
-    /// Whether its original has grown since it was copied: the pages tell of more calls than the copy does.
+    /// Whether the original has grown since it was copied, so that the pages include calls that the copy lacks.
     pub is_outgrown: bool,
-    lots: [u64; 2],
+    doc_groups: [u64; 2],
 }
 
-/// The pages of all sources, packed.
+/// The ledger pages of all sources, packed.
 #[derive(Debug, Default)]
-pub struct Pages(HashMap<u64, Vec<Vec<u8>>>);
+pub struct LedgerPages(HashMap<u64, Vec<Vec<u8>>>);
 
-impl Pages {
-    /// The pages of what more input of a source does not change; nothing when one of them cannot be read.
-    pub fn settled(&self, source: &Paged) -> Option<Vec<SourceUsage>> {
-        let [lot, _] = source.lots;
-        self.0.get(&lot).into_iter().flatten().map(|bytes| postcard::from_bytes(bytes).ok()).collect()
+impl LedgerPages {
+    /// The pages of the part of a source that more input does not change. `None` if one of them is unreadable.
+    pub fn settled(&self, source: &SourcePages) -> Option<Vec<SourceUsage>> {
+        let [doc_group, _] = source.doc_groups;
+        self.0.get(&doc_group).into_iter().flatten().map(|bytes| postcard::from_bytes(bytes).ok()).collect()
     }
 
-    /// The pages of a source, in order; nothing when one of them cannot be read, for the others are no answer without it.
-    pub fn of(&self, source: &Paged) -> Option<Vec<SourceUsage>> {
-        let parts = source.lots.iter().filter_map(|lot| self.0.get(lot)).flatten();
+    /// The pages of a source, in order. `None` if one is unreadable, because the others alone give wrong totals.
+    pub fn of(&self, source: &SourcePages) -> Option<Vec<SourceUsage>> {
+        let parts = source.doc_groups.iter().filter_map(|doc_group| self.0.get(doc_group)).flatten();
         parts.map(|bytes| postcard::from_bytes(bytes).ok()).collect()
     }
 }
 
 impl Catalogue {
-    /// Puts the next page of a lot behind those it has.
-    pub(crate) fn put_page(&self, lot: u64, page: SourceUsage) -> Result<(), Error> {
+    /// Appends a page to those of a group.
+    pub(crate) fn put_page(&self, doc_group: u64, page: SourceUsage) -> Result<(), Error> {
         if page.is_empty() {
             return Ok(());
         }
-        let (part, page) = match self.last_page(lot)? {
+        let (part, page) = match self.last_page(doc_group)? {
             Some((part, bytes)) => match postcard::from_bytes::<SourceUsage>(&bytes).ok() {
                 Some(mut before) if bytes.len() < PAGE_SIZE_MAX => {
                     before.append(page);
@@ -60,31 +61,31 @@ impl Catalogue {
             },
             None => (0, page),
         };
-        // Only a serializer that fails could fail here, and one that writes into memory does not.
+        // Serializing into memory does not fail.
         let bytes = postcard::to_allocvec(&page).unwrap_or_default();
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3)";
-            connection.prepare_cached(sql)?.execute(params![word(lot), part, bytes]).map(drop)
+            connection.prepare_cached(sql)?.execute(params![to_signed(doc_group), part, bytes]).map(drop)
         })
     }
 
-    /// Where counting stood when the last page of a lot was turned.
-    pub(crate) fn ledger_state(&self, lot: u64) -> Result<State, Error> {
-        let page = self.last_page(lot)?.and_then(|(_, bytes)| postcard::from_bytes::<SourceUsage>(&bytes).ok());
+    /// The counting state after the last page of a group.
+    pub(crate) fn ledger_state(&self, doc_group: u64) -> Result<State, Error> {
+        let page = self.last_page(doc_group)?.and_then(|(_, bytes)| postcard::from_bytes::<SourceUsage>(&bytes).ok());
         Ok(page.map(|page| page.state).unwrap_or_default())
     }
 
-    fn last_page(&self, lot: u64) -> Result<Option<(i64, Vec<u8>)>, Error> {
-        self.ask(|connection| {
+    fn last_page(&self, doc_group: u64) -> Result<Option<(i64, Vec<u8>)>, Error> {
+        self.query(|connection| {
             let sql = "SELECT part, page FROM pages WHERE lot = ?1 ORDER BY part DESC LIMIT 1";
             let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            connection.prepare_cached(sql)?.query_row([word(lot)], read).optional()
+            connection.prepare_cached(sql)?.query_row([to_signed(doc_group)], read).optional()
         })
     }
 
-    /// Every source, with where its pages are found. A copy has those of its original.
-    pub(crate) fn paged(&self) -> Result<HashMap<PathBuf, Paged>, Error> {
-        self.ask(|connection| {
+    /// Every source with the groups of its pages. A copy uses those of its original.
+    pub(crate) fn paged(&self) -> Result<HashMap<PathBuf, SourcePages>, Error> {
+        self.query(|connection| {
             let sql = "SELECT sources.id, sources.path, sessions.name, coalesce(origin.lot, sources.lot), \
                        coalesce(origin.tail, sources.tail), \
                        origin.size IS NOT NULL AND origin.size <> sources.size \
@@ -93,23 +94,23 @@ impl Catalogue {
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
-                let lots = [bits(row.get(3)?), bits(row.get(4)?)];
-                Ok((path, Paged { id: row.get(0)?, session: row.get(2)?, lots, is_outgrown: row.get(5)? }))
+                let doc_groups = [to_unsigned(row.get(3)?), to_unsigned(row.get(4)?)];
+                Ok((path, SourcePages { id: row.get(0)?, session: row.get(2)?, doc_groups, is_outgrown: row.get(5)? }))
             };
             statement.query_map([], read)?.collect()
         })
     }
 
     /// All pages.
-    pub(crate) fn pages(&self) -> Result<Pages, Error> {
-        self.ask(|connection| {
+    pub(crate) fn pages(&self) -> Result<LedgerPages, Error> {
+        self.query(|connection| {
             let mut statement = connection.prepare_cached("SELECT lot, page FROM pages ORDER BY lot, part")?;
             let mut pages: HashMap<u64, Vec<Vec<u8>>> = HashMap::new();
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                pages.entry(bits(row.get(0)?)).or_default().push(row.get(1)?);
+                pages.entry(to_unsigned(row.get(0)?)).or_default().push(row.get(1)?);
             }
-            Ok(Pages(pages))
+            Ok(LedgerPages(pages))
         })
     }
 }

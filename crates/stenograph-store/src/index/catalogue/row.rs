@@ -1,4 +1,4 @@
-//! One source as the catalogue knows it. How a row is spelled in SQL stands here once.
+//! One source as a row of the catalogue. This file is the only one that knows a row's SQL.
 
 use std::path::{Path, PathBuf};
 
@@ -6,31 +6,31 @@ use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Row, named_params};
 
 use crate::fingerprint::Fingerprint;
-use crate::session_files::Tells;
+use crate::session_files::Coverage;
 use crate::source_file::Access;
 
 /// The number of a source.
 pub type SourceId = i64;
 
-/// What a stat says of a file. When all of it is as it was, so is the file.
+/// The stat of a file. If all of it is unchanged, so is the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
-    /// The device it is on, 0 where the system has none.
+pub struct FileStamp {
+    /// The device, or 0 if the system has none.
     pub device: u64,
-    /// Its number there.
+    /// The file number on the device.
     pub inode: u64,
-    /// Its length.
+    /// The length in bytes.
     pub size: u64,
-    /// When it was changed last, in nanoseconds since 1970.
+    /// The time of the last change, in nanoseconds since 1970.
     pub changed: i64,
 }
 
-/// What was counted and seen in the events of a source.
+/// A summary of a source's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct SourceSummary {
     /// The last title.
     pub title: Option<String>,
-    /// The beginning of the first thing a user said.
+    /// The beginning of the user's first message.
     pub query: Option<String>,
     /// The first working folder.
     pub cwd: Option<String>,
@@ -40,26 +40,26 @@ pub struct Tally {
     pub model: Option<String>,
     /// The last version of the agent.
     pub version: Option<String>,
-    /// The first moment, in milliseconds since 1970.
+    /// The first time, in milliseconds since 1970.
     pub started: Option<i64>,
-    /// The last moment.
+    /// The last time.
     pub ended: Option<i64>,
-    /// What users and models said.
+    /// The number of messages of users and models.
     pub messages: u64,
-    /// Tool calls.
+    /// The number of tool calls.
     pub calls: u64,
-    /// Failures.
+    /// The number of failures.
     pub errors: u64,
-    /// Remarks about the source.
+    /// The number of notes.
     pub notes: u64,
 }
 
-/// Checksums of a file's bytes from its beginning. More bytes go on from a checksum without those before them.
+/// Checksums of a file's bytes from its beginning. Each can be continued with more bytes alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentSum {
-    /// Up to `settled`.
+    /// Of the bytes up to `settled`.
     pub settled: u32,
-    /// Up to the end.
+    /// Of all bytes.
     pub whole: u32,
 }
 
@@ -80,60 +80,60 @@ impl ToSql for ContentSum {
 /// A source.
 #[derive(Clone, Debug)]
 pub struct SourceRow {
-    /// Its number; 0 until it is first put in.
+    /// Its number; 0 until it is first inserted.
     pub id: SourceId,
-    /// Where it stands, or stood.
+    /// Its path, or its last path if it is gone.
     pub path: PathBuf,
     /// The name of its format.
     pub format: String,
     /// Its session.
     pub session: i64,
-    /// The side conversation that it is.
+    /// The side conversation that it records, if it is one.
     pub thread: Option<String>,
-    /// The file as it was when it was read.
-    pub stamp: Stamp,
-    /// When it was read, in nanoseconds since 1970: what changed at that very moment may have changed after it too.
+    /// The file's stat when it was read.
+    pub stamp: FileStamp,
+    /// When it was read, in nanoseconds since 1970. A change in that very moment may have happened after the read.
     pub seen: i64,
     /// How its records are reached.
     pub access: Access,
-    /// The fingerprint of its first bytes.
+    /// The hash of its first bytes.
     pub head: u64,
-    /// How many of them.
+    /// How many bytes `head` covers.
     pub head_length: u64,
-    /// The fingerprint of the bytes before `settled`.
+    /// The hash of the bytes before `settled`.
     pub tail_hash: u64,
     /// Checksums of all of its bytes.
     pub content: ContentSum,
-    /// The offset up to which more input changes nothing.
+    /// The offset before which more input changes nothing.
     pub settled: u64,
-    /// The line that begins there, from 1.
+    /// The number of the line that begins at `settled`, from 1.
     pub line: u64,
-    /// Marks the documents of events before `settled`.
-    pub lot: u64,
-    /// How many events those are.
-    pub lot_events: u64,
-    /// Marks the documents of events after `settled`; 0 when there are none.
+    /// The document group of the events before `settled`.
+    pub doc_group: u64,
+    /// How many events that group has.
+    pub doc_group_events: u64,
+    /// The document group of the events after `settled`; 0 if there are none.
     pub tail: u64,
-    /// How many those are.
+    /// How many events that group has.
     pub tail_events: u64,
-    /// What the events up to `settled` leave open.
+    /// The reading state at `settled`, for the next run.
     pub trail: String,
-    /// The key of the first thing a user said: what copies and forks have in common.
+    /// The key of the user's first message, which copies and forks share.
     pub first_key: Option<u64>,
-    /// Whether it is not there any more.
+    /// Whether the file is gone.
     pub gone: Gone,
-    /// The source it is a copy of, byte for byte; then it has no documents.
+    /// The original, if this is a byte-for-byte copy of it; a copy has no documents.
     pub copy_of: Option<SourceId>,
-    /// How much of its session it tells.
-    pub tells: Tells,
-    /// The source that tells the same and more, as [`crate::session_files`] decides.
-    pub told_by: Option<SourceId>,
-    /// Its name in the archive.
-    pub kept: Option<String>,
-    /// How much of it the archive has.
-    pub kept_length: u64,
-    /// What was counted.
-    pub tally: Tally,
+    /// How much of its session it records.
+    pub coverage: Coverage,
+    /// The source that records the same and more, as [`crate::session_files`] decides.
+    pub covered_by: Option<SourceId>,
+    /// The number of its copy in the archive.
+    pub archive_copy: Option<String>,
+    /// How many of its bytes the archive has.
+    pub archived_length: u64,
+    /// A summary of its events.
+    pub summary: SourceSummary,
 }
 
 macro_rules! two_words {
@@ -176,40 +176,40 @@ impl ToSql for Access {
     }
 }
 
-impl FromSql for Tells {
+impl FromSql for Coverage {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Ok(match value.as_i64()? {
-            0 => Tells::Session,
-            1 => Tells::Text,
-            _ => Tells::Log,
+            0 => Coverage::Session,
+            1 => Coverage::Text,
+            _ => Coverage::Log,
         })
     }
 }
 
-impl ToSql for Tells {
+impl ToSql for Coverage {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
-            Tells::Session => 0_i64,
-            Tells::Text => 1,
-            Tells::Log => 2,
+            Coverage::Session => 0_i64,
+            Coverage::Text => 1,
+            Coverage::Log => 2,
         }
         .into())
     }
 }
 
-/// Every column, in the order that [`SourceRow::read`] takes them.
+/// Every column, in the order in which [`SourceRow::read`] takes them.
 pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, inode, size, changed, seen, access, head, head_length, \
      tail_hash, settled, line, lot, lot_events, tail, tail_events, trail, first_key, gone, copy_of, kept, kept_length, title, query, cwd, \
      branch, model, version, started, ended, messages, calls, errors, notes, \
      tells, told_by, content";
 
 impl SourceRow {
-    /// Up to where the file is proven to be the one that was read: to `settled`, or to its end where nothing is settled.
+    /// Up to where the file is proven to equal what was read: `settled`, or its end if nothing is settled.
     pub(crate) fn read_end(&self) -> u64 {
         if self.settled > 0 { self.settled } else { self.stamp.size }
     }
 
-    /// The fingerprint of what was read.
+    /// The fingerprint of the bytes that were read.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         Fingerprint { head_length: self.head_length, head: self.head, end: self.read_end(), tail: self.tail_hash }
     }
@@ -226,7 +226,7 @@ impl SourceRow {
             format: String::new(),
             session: 0,
             thread: None,
-            stamp: Stamp::default(),
+            stamp: FileStamp::default(),
             seen: 0,
             access: Access::Whole,
             head: 0,
@@ -235,19 +235,19 @@ impl SourceRow {
             content: ContentSum::default(),
             settled: 0,
             line: 1,
-            lot: 0,
-            lot_events: 0,
+            doc_group: 0,
+            doc_group_events: 0,
             tail: 0,
             tail_events: 0,
             trail: String::new(),
             first_key: None,
             gone: Gone::There,
             copy_of: None,
-            tells: Tells::Session,
-            told_by: None,
-            kept: None,
-            kept_length: 0,
-            tally: Tally::default(),
+            coverage: Coverage::Session,
+            covered_by: None,
+            archive_copy: None,
+            archived_length: 0,
+            summary: SourceSummary::default(),
         }
     }
 }
@@ -260,30 +260,30 @@ impl SourceRow {
             format: row.get(2)?,
             session: row.get(3)?,
             thread: row.get(4)?,
-            stamp: Stamp {
-                device: bits(row.get(5)?),
-                inode: bits(row.get(6)?),
-                size: bits(row.get(7)?),
+            stamp: FileStamp {
+                device: to_unsigned(row.get(5)?),
+                inode: to_unsigned(row.get(6)?),
+                size: to_unsigned(row.get(7)?),
                 changed: row.get(8)?,
             },
             seen: row.get(9)?,
             access: row.get(10)?,
-            head: bits(row.get(11)?),
-            head_length: bits(row.get(12)?),
-            tail_hash: bits(row.get(13)?),
-            settled: bits(row.get(14)?),
-            line: bits(row.get(15)?),
-            lot: bits(row.get(16)?),
-            lot_events: bits(row.get(17)?),
-            tail: bits(row.get(18)?),
-            tail_events: bits(row.get(19)?),
+            head: to_unsigned(row.get(11)?),
+            head_length: to_unsigned(row.get(12)?),
+            tail_hash: to_unsigned(row.get(13)?),
+            settled: to_unsigned(row.get(14)?),
+            line: to_unsigned(row.get(15)?),
+            doc_group: to_unsigned(row.get(16)?),
+            doc_group_events: to_unsigned(row.get(17)?),
+            tail: to_unsigned(row.get(18)?),
+            tail_events: to_unsigned(row.get(19)?),
             trail: row.get(20)?,
-            first_key: row.get::<_, Option<i64>>(21)?.map(bits),
+            first_key: row.get::<_, Option<i64>>(21)?.map(to_unsigned),
             gone: row.get(22)?,
             copy_of: row.get(23)?,
-            kept: row.get(24)?,
-            kept_length: bits(row.get(25)?),
-            tally: Tally {
+            archive_copy: row.get(24)?,
+            archived_length: to_unsigned(row.get(25)?),
+            summary: SourceSummary {
                 title: row.get(26)?,
                 query: row.get(27)?,
                 cwd: row.get(28)?,
@@ -292,18 +292,18 @@ impl SourceRow {
                 version: row.get(31)?,
                 started: row.get(32)?,
                 ended: row.get(33)?,
-                messages: bits(row.get(34)?),
-                calls: bits(row.get(35)?),
-                errors: bits(row.get(36)?),
-                notes: bits(row.get(37)?),
+                messages: to_unsigned(row.get(34)?),
+                calls: to_unsigned(row.get(35)?),
+                errors: to_unsigned(row.get(36)?),
+                notes: to_unsigned(row.get(37)?),
             },
-            tells: row.get(38)?,
-            told_by: row.get(39)?,
+            coverage: row.get(38)?,
+            covered_by: row.get(39)?,
             content: row.get(40)?,
         })
     }
 
-    /// Puts the row in, or over the one with its number, and gives the number.
+    /// Inserts the row, or updates the one with its number. Returns the number.
     pub(super) fn write(&self, connection: &rusqlite::Connection) -> rusqlite::Result<SourceId> {
         let names: Vec<&str> = COLUMNS.split(',').map(str::trim).collect();
         let values = names.iter().map(|name| format!(":{name}")).collect::<Vec<_>>().join(", ");
@@ -314,32 +314,32 @@ impl SourceRow {
         let id = (self.id != 0).then_some(self.id);
         statement.execute(named_params! {
             ":id": id, ":path": path_bytes(&self.path), ":format": self.format, ":session": self.session, ":thread": self.thread,
-            ":device": word(self.stamp.device), ":inode": word(self.stamp.inode), ":size": word(self.stamp.size),
-            ":changed": self.stamp.changed, ":seen": self.seen, ":access": self.access, ":head": word(self.head),
-            ":head_length": word(self.head_length), ":tail_hash": word(self.tail_hash), ":settled": word(self.settled),
-            ":line": word(self.line), ":lot": word(self.lot), ":lot_events": word(self.lot_events), ":tail": word(self.tail),
-            ":tail_events": word(self.tail_events), ":trail": self.trail, ":first_key": self.first_key.map(word), ":gone": self.gone,
-            ":copy_of": self.copy_of, ":kept": self.kept, ":kept_length": word(self.kept_length), ":title": self.tally.title,
-            ":query": self.tally.query, ":cwd": self.tally.cwd, ":branch": self.tally.branch, ":model": self.tally.model,
-            ":version": self.tally.version, ":started": self.tally.started, ":ended": self.tally.ended,
-            ":messages": word(self.tally.messages), ":calls": word(self.tally.calls), ":errors": word(self.tally.errors),
-            ":notes": word(self.tally.notes), ":tells": self.tells, ":told_by": self.told_by, ":content": self.content,
+            ":device": to_signed(self.stamp.device), ":inode": to_signed(self.stamp.inode), ":size": to_signed(self.stamp.size),
+            ":changed": self.stamp.changed, ":seen": self.seen, ":access": self.access, ":head": to_signed(self.head),
+            ":head_length": to_signed(self.head_length), ":tail_hash": to_signed(self.tail_hash), ":settled": to_signed(self.settled),
+            ":line": to_signed(self.line), ":lot": to_signed(self.doc_group), ":lot_events": to_signed(self.doc_group_events), ":tail": to_signed(self.tail),
+            ":tail_events": to_signed(self.tail_events), ":trail": self.trail, ":first_key": self.first_key.map(to_signed), ":gone": self.gone,
+            ":copy_of": self.copy_of, ":kept": self.archive_copy, ":kept_length": to_signed(self.archived_length), ":title": self.summary.title,
+            ":query": self.summary.query, ":cwd": self.summary.cwd, ":branch": self.summary.branch, ":model": self.summary.model,
+            ":version": self.summary.version, ":started": self.summary.started, ":ended": self.summary.ended,
+            ":messages": to_signed(self.summary.messages), ":calls": to_signed(self.summary.calls), ":errors": to_signed(self.summary.errors),
+            ":notes": to_signed(self.summary.notes), ":tells": self.coverage, ":told_by": self.covered_by, ":content": self.content,
         })?;
         Ok(id.unwrap_or_else(|| connection.last_insert_rowid()))
     }
 }
 
-/// SQLite has signed numbers only: fingerprints keep their bits.
-pub(super) fn word(number: u64) -> i64 {
+/// SQLite has signed integers only; this keeps the bits.
+pub(super) fn to_signed(number: u64) -> i64 {
     i64::from_ne_bytes(number.to_ne_bytes())
 }
 
-/// The inverse of [`word`].
-pub(super) fn bits(number: i64) -> u64 {
+/// The inverse of [`to_signed`].
+pub(super) fn to_unsigned(number: i64) -> u64 {
     u64::from_ne_bytes(number.to_ne_bytes())
 }
 
-/// A path as bytes: not every name on Unix is text.
+/// A path as bytes, because a Unix path need not be text.
 #[cfg(unix)]
 pub(super) fn path_bytes(path: &Path) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt as _;

@@ -1,56 +1,56 @@
-//! Sessions: what their sources say together. It only reads.
+//! Sessions: the joint content of their sources. It only reads.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension as _, Row};
 
 use super::Catalogue;
-use super::row::{bits, path_of};
+use super::row::{path_of, to_unsigned};
 use crate::Error;
 
 /// The number of a session.
 pub type SessionId = i64;
 
-/// The main source of a session comes first: the one that is no side conversation, that no other tells, and that has the most to say.
+/// Puts the main source of a session first: not a side conversation, not covered by another source, and with the most content.
 pub(super) const MAIN: &str =
     "copy_of IS NOT NULL, thread IS NOT NULL, told_by IS NOT NULL, tells, gone, messages DESC, id";
 
-/// Whether what a source has counts: no other source tells it.
+/// Whether a source counts: no other source covers it.
 const COUNTS: &str = "(each.copy_of IS NULL AND each.told_by IS NULL)";
 
-/// The first question of a session, which may be told by several sources that follow each other.
+/// The first question of a session, which may span several sources.
 const FIRST_QUERY: &str = "coalesce((SELECT query FROM sources AS first \
     WHERE first.session = sessions.id AND first.thread IS main.thread AND first.tells = main.tells AND first.copy_of IS NULL \
       AND first.told_by IS NULL AND first.query IS NOT NULL AND first.started IS NOT NULL \
     ORDER BY first.started, first.id LIMIT 1), main.query)";
 
-/// A project.
+/// A project: a repository or a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
-    /// What people call it.
+pub struct ProjectRow {
+    /// Its display name.
     pub name: String,
-    /// Where it stands, or stood last.
+    /// Its folder, or its last one.
     pub root: String,
-    /// Where it comes from.
+    /// The URL of its remote repository.
     pub remote: Option<String>,
 }
 
-/// A session: what all its sources say together.
+/// A session: the joint content of all its sources.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Its number.
     pub id: SessionId,
     /// The name of the format of its main source.
     pub agent: String,
-    /// Its own id, as its agent calls it.
+    /// The agent's id for it.
     pub name: String,
     /// The session it follows from, and how.
     pub parent: Option<(SessionId, String)>,
     /// Its project.
-    pub project: Option<Project>,
+    pub project: Option<ProjectRow>,
     /// Its title.
     pub title: Option<String>,
-    /// The beginning of the first thing a user said.
+    /// The beginning of the user's first message.
     pub query: Option<String>,
     /// The working folder.
     pub cwd: Option<String>,
@@ -60,30 +60,30 @@ pub struct Session {
     pub model: Option<String>,
     /// When it began, in milliseconds since 1970.
     pub started: Option<i64>,
-    /// When the last thing happened in it.
+    /// When its last event happened.
     pub ended: Option<i64>,
-    /// How many files it is in.
+    /// The number of its files.
     pub sources: u64,
-    /// How many of those are not there any more.
+    /// How many of them are gone.
     pub gone: u64,
     /// How many of those are not in the archive either.
     pub lost: u64,
-    /// How many bytes they have.
+    /// Their size in bytes.
     pub size: u64,
-    /// What was counted in all of them.
+    /// The number of events.
     pub events: u64,
-    /// What users and models said.
+    /// The number of messages of users and models.
     pub messages: u64,
-    /// Tool calls.
+    /// The number of tool calls.
     pub calls: u64,
-    /// Failures.
+    /// The number of failures.
     pub errors: u64,
-    /// Where its main source stands, or stood.
+    /// The path of its main source, or its last path if it is gone.
     pub path: PathBuf,
 }
 
 impl Session {
-    /// Everything by which people ask for its project: what they call it, its folder, where it comes from, and the working folder.
+    /// Every name by which a query can select its project: display name, folder, remote and working folder.
     pub fn project_names(&self) -> Vec<String> {
         let project = self.project.iter().flat_map(|project| {
             [Some(project.name.clone()), Some(project.root.clone()), project.remote.clone()].into_iter().flatten()
@@ -91,7 +91,7 @@ impl Session {
         project.chain(self.cwd.clone()).collect()
     }
 
-    /// A session of which nothing is known but where it stands.
+    /// A session of which only the path is known.
     pub fn bare(agent: &str, name: &str, path: &Path) -> Session {
         Session {
             id: 0,
@@ -120,37 +120,37 @@ impl Session {
 }
 
 impl Catalogue {
-    /// All sessions, in no order. Logs that belong to no conversation are none.
+    /// All sessions, unordered. A log that belongs to no conversation does not count as one.
     pub fn sessions(&self) -> Result<Vec<Session>, Error> {
         self.sessions_where("main.tells < 2", [])
     }
 
-    /// Sessions of this very name that have a source.
+    /// The sessions with exactly this name that have a source.
     pub(crate) fn sessions_called(&self, name: &str) -> Result<Vec<Session>, Error> {
         self.sessions_where("sessions.name = ?1", [name])
     }
 
-    /// The session of this number.
+    /// The session with this number.
     pub fn session(&self, id: SessionId) -> Result<Option<Session>, Error> {
         Ok(self.sessions_where("sessions.id = ?1", [id])?.pop())
     }
 
-    /// What the agent calls a session.
+    /// The agent's id for a session.
     pub fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
         let sql = "SELECT name FROM sessions WHERE id = ?1";
-        self.ask(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
+        self.query(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
     }
 
-    /// What agents call all sessions that have a source.
+    /// The agents' ids for all sessions that have a source.
     pub fn session_names(&self) -> Result<Vec<(SessionId, String)>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = "SELECT id, name FROM sessions WHERE id IN (SELECT session FROM sources)";
             let mut statement = connection.prepare_cached(sql)?;
             statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })
     }
 
-    /// Sessions whose id begins so. Logs count only where no conversation is called so.
+    /// The sessions whose id begins with this prefix. Logs count only if no conversation matches.
     pub fn sessions_named(&self, prefix: &str) -> Result<Vec<Session>, Error> {
         const BEGINS: &str = "substr(sessions.name, 1, length(?1)) = ?1 COLLATE NOCASE";
         let found = self.sessions_where(&format!("{BEGINS} AND main.tells < 2"), [prefix])?;
@@ -158,7 +158,7 @@ impl Catalogue {
     }
 
     fn sessions_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Session>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = format!(
                 "SELECT sessions.id, sessions.agent, sessions.name, parent, link, projects.name, projects.root, projects.remote, \
                    main.title, {FIRST_QUERY}, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
@@ -182,7 +182,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
     let link: Option<String> = row.get(4)?;
     let name: Option<String> = row.get(5)?;
     let project = match name {
-        Some(name) => Some(Project { name, root: row.get(6)?, remote: row.get(7)? }),
+        Some(name) => Some(ProjectRow { name, root: row.get(6)?, remote: row.get(7)? }),
         None => None,
     };
     Ok(Session {
@@ -199,13 +199,13 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         path: path_of(row.get_ref(13)?.as_bytes().unwrap_or_default()),
         started: row.get(14)?,
         ended: row.get(15)?,
-        sources: bits(row.get(16)?),
-        gone: bits(row.get(17)?),
-        lost: bits(row.get(18)?),
-        size: bits(row.get(19)?),
-        events: bits(row.get(20)?),
-        messages: bits(row.get(21)?),
-        calls: bits(row.get(22)?),
-        errors: bits(row.get(23)?),
+        sources: to_unsigned(row.get(16)?),
+        gone: to_unsigned(row.get(17)?),
+        lost: to_unsigned(row.get(18)?),
+        size: to_unsigned(row.get(19)?),
+        events: to_unsigned(row.get(20)?),
+        messages: to_unsigned(row.get(21)?),
+        calls: to_unsigned(row.get(22)?),
+        errors: to_unsigned(row.get(23)?),
     })
 }

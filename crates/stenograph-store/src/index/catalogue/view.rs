@@ -1,27 +1,27 @@
-//! What the catalogue answers: sources, which documents count, projects, files touched, records not understood. It only reads;
-//! sessions are in `session.rs`.
+//! Queries: sources, live documents, projects, touched files, records that no reader understands. It only reads; sessions are
+//! in `session.rs`.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Row, params};
 
-use super::row::{COLUMNS, Gone, bits, path_bytes, path_of, word};
+use super::row::{COLUMNS, Gone, path_bytes, path_of, to_signed, to_unsigned};
 use super::session::MAIN;
-use super::{Catalogue, SessionId, SourceId, SourceRow, Stamp};
+use super::{Catalogue, FileStamp, SessionId, SourceId, SourceRow};
 use crate::Error;
 
-/// Which lots count, and how many events of each.
+/// The live document groups, and how many events each has.
 #[derive(Clone, Debug, Default)]
-pub struct Lots {
-    /// Only those that count: numbers grow for ever, for each growth of a source takes one.
-    by_number: HashMap<u64, Lot>,
+pub struct DocGroups {
+    /// Live groups only: numbers are never reused, and each growth of a source takes one.
+    by_number: HashMap<u64, DocGroup>,
 }
 
-/// What a lot is.
+/// A group of documents that are deleted together.
 #[derive(Clone, Copy, Debug)]
-pub struct Lot {
-    /// The source its documents are of.
+pub struct DocGroup {
+    /// The source of its documents.
     pub source: SourceId,
     /// The session of that source.
     pub session: SessionId,
@@ -29,150 +29,155 @@ pub struct Lot {
     pub first: u64,
     /// The number after its last event.
     pub end: u64,
-    /// The version of the source in the archive that says it, where the source itself does not any more.
+    /// The archived version that holds the events, if the source no longer does.
     pub version: Option<u32>,
-    /// Whether another source of the session tells the same and more.
-    pub is_told: bool,
+    /// Whether another source of the session covers this one.
+    pub is_covered: bool,
 }
 
-impl Lots {
-    /// The lot of this number, if it counts and has that event.
-    pub fn live(&self, lot: u64, event: u64) -> Option<&Lot> {
-        let found = self.by_number.get(&lot)?;
+impl DocGroups {
+    /// The group with this number, if it is live and has that event.
+    pub fn live(&self, doc_group: u64, event: u64) -> Option<&DocGroup> {
+        let found = self.by_number.get(&doc_group)?;
         (event >= found.first && event < found.end).then_some(found)
     }
 
-    /// All that count, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &Lot)> {
-        self.by_number.iter().map(|(number, lot)| (*number, lot))
+    /// All live groups, unordered.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &DocGroup)> {
+        self.by_number.iter().map(|(number, doc_group)| (*number, doc_group))
     }
 }
 
-/// A known file, as it was last seen.
+/// A known file as it was last seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Stamped {
-    /// The source it is.
+pub struct KnownFile {
+    /// Its source.
     pub id: SourceId,
-    /// What a stat said.
-    pub stamp: Stamp,
-    /// When, in nanoseconds since 1970.
+    /// Its stat.
+    pub stamp: FileStamp,
+    /// When it was seen, in nanoseconds since 1970.
     pub seen: i64,
-    /// Whether it is there.
+    /// Whether it is gone.
     pub gone: Gone,
     /// Whether the archive has all of it.
-    pub is_kept: bool,
+    pub is_archived: bool,
 }
 
-/// A source that the archive is said to have.
+/// A source with a copy in the archive, according to the catalogue.
 #[derive(Clone, Debug)]
-pub struct KeptRow {
+pub struct ArchivedRow {
     /// The source.
     pub id: SourceId,
-    /// Its path.
+    /// The source's path.
     pub path: PathBuf,
-    /// Its copy.
-    pub kept: String,
-    /// How much of it the copy has.
-    pub kept_length: u64,
+    /// The number of its copy.
+    pub archive_copy: String,
+    /// How many bytes the copy has.
+    pub archived_length: u64,
 }
 
-/// A touch of a file.
+/// A touch of a file by an event.
 #[derive(Clone, Debug)]
 pub struct Touched {
     /// The file.
     pub path: String,
-    /// The source that says so.
+    /// The source of the event.
     pub source: SourceId,
     /// Its session.
     pub session: SessionId,
-    /// The event in the source.
+    /// The number of the event in the source.
     pub event: u64,
-    /// How, by its name.
+    /// The name of the kind of touch.
     pub how: String,
-    /// When.
+    /// The time of the event.
     pub at: Option<i64>,
 }
 
-/// Records of one type that nobody understands.
+/// Records of one type that no reader understands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// The format of the sources they are in.
+    /// The format of their sources.
     pub format: String,
-    /// Their type, in the source's word.
+    /// Their type, as the source names it.
     pub name: String,
-    /// How many.
+    /// How many records.
     pub count: u64,
     /// In how many sources.
     pub sources: u64,
     /// One of those sources.
     pub path: PathBuf,
-    /// Where in it the first one stands.
+    /// The line of the first one in it.
     pub line: u64,
-    /// The batch that met the first one.
+    /// The batch that found the first one.
     pub batch: u64,
 }
 
 impl Catalogue {
-    /// What a stat must say of each known file for it to be unchanged.
-    pub(crate) fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
+    /// The known files with their stats.
+    pub(crate) fn stamps(&self) -> Result<HashMap<PathBuf, KnownFile>, Error> {
         self.stamps_where("1", [])
     }
 
-    /// The same of files that are there and whose last records are older than a moment, in milliseconds since 1970.
-    pub(crate) fn ended_before(&self, moment_ms: i64) -> Result<HashMap<PathBuf, Stamped>, Error> {
+    /// The same for existing files whose last record is older than a time, in milliseconds since 1970.
+    pub(crate) fn ended_before(&self, moment_ms: i64) -> Result<HashMap<PathBuf, KnownFile>, Error> {
         self.stamps_where("gone = 0 AND ended < ?1", [moment_ms])
     }
 
-    fn stamps_where(&self, which: &str, values: impl rusqlite::Params) -> Result<HashMap<PathBuf, Stamped>, Error> {
-        self.ask(|connection| {
+    fn stamps_where(&self, which: &str, values: impl rusqlite::Params) -> Result<HashMap<PathBuf, KnownFile>, Error> {
+        self.query(|connection| {
             let sql = format!(
                 "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL AND kept_length = size \
                  FROM sources WHERE {which}"
             );
             let mut statement = connection.prepare_cached(&sql)?;
             let read = |row: &Row<'_>| {
-                let stamp = Stamp {
-                    device: bits(row.get(2)?),
-                    inode: bits(row.get(3)?),
-                    size: bits(row.get(4)?),
+                let stamp = FileStamp {
+                    device: to_unsigned(row.get(2)?),
+                    inode: to_unsigned(row.get(3)?),
+                    size: to_unsigned(row.get(4)?),
                     changed: row.get(5)?,
                 };
                 let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
-                let (id, seen, gone, is_kept) = (row.get(1)?, row.get(6)?, row.get(7)?, row.get(8)?);
-                Ok((path, Stamped { id, stamp, seen, gone, is_kept }))
+                let (id, seen, gone, is_archived) = (row.get(1)?, row.get(6)?, row.get(7)?, row.get(8)?);
+                Ok((path, KnownFile { id, stamp, seen, gone, is_archived }))
             };
             statement.query_map(values, read)?.collect()
         })
     }
 
-    /// Sources that the archive is said to have.
-    pub(crate) fn kept_rows(&self) -> Result<Vec<KeptRow>, Error> {
-        self.ask(|connection| {
+    /// The sources with a copy in the archive, according to the catalogue.
+    pub(crate) fn archived_rows(&self) -> Result<Vec<ArchivedRow>, Error> {
+        self.query(|connection| {
             let sql = "SELECT id, path, kept, kept_length FROM sources WHERE kept IS NOT NULL";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
-                Ok(KeptRow { id: row.get(0)?, path, kept: row.get(2)?, kept_length: bits(row.get(3)?) })
+                Ok(ArchivedRow {
+                    id: row.get(0)?,
+                    path,
+                    archive_copy: row.get(2)?,
+                    archived_length: to_unsigned(row.get(3)?),
+                })
             };
             statement.query_map([], read)?.collect()
         })
     }
 
-    /// Files that are no transcripts, with what a stat said of them.
-    pub fn strangers(&self) -> Result<HashMap<PathBuf, (u64, i64)>, Error> {
-        self.ask(|connection| {
+    /// Files that are not transcripts, with size and time of last change.
+    pub fn non_transcripts(&self) -> Result<HashMap<PathBuf, (u64, i64)>, Error> {
+        self.query(|connection| {
             let mut statement = connection.prepare_cached("SELECT path, size, changed FROM strangers")?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
-                Ok((path, (bits(row.get(1)?), row.get(2)?)))
+                Ok((path, (to_unsigned(row.get(1)?), row.get(2)?)))
             };
             statement.query_map([], read)?.collect()
         })
     }
 
-    /// Files that stand where a format's sources are found and are not of any known format.
+    /// Files in a place where a format keeps its sources, but of no known format.
     pub fn unrecognised(&self) -> Result<Vec<(PathBuf, String)>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = "SELECT path, expected FROM strangers WHERE expected IS NOT NULL AND size > 0 ORDER BY path";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| Ok((path_of(row.get_ref(0)?.as_bytes().unwrap_or_default()), row.get(1)?));
@@ -181,14 +186,14 @@ impl Catalogue {
     }
 
     fn sources_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<SourceRow>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = format!("SELECT {COLUMNS} FROM sources WHERE {condition}");
             let mut statement = connection.prepare_cached(&sql)?;
             statement.query_map(values, SourceRow::read)?.collect()
         })
     }
 
-    /// The source of this number.
+    /// The source with this number.
     pub fn source(&self, id: SourceId) -> Result<Option<SourceRow>, Error> {
         Ok(self.sources_where("id = ?1", [id])?.pop())
     }
@@ -198,29 +203,28 @@ impl Catalogue {
         Ok(self.sources_where("path = ?1", [path_bytes(path)])?.pop())
     }
 
-    /// Sources that begin with these bytes and are no copies.
+    /// Sources that begin with these bytes and are not copies.
     pub(crate) fn sources_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
-        self.sources_where("head = ?1 AND copy_of IS NULL", [word(head)])
+        self.sources_where("head = ?1 AND copy_of IS NULL", [to_signed(head)])
     }
 
-    /// Sources that are gone, begin with these bytes, and were kept; copies have taken their places.
+    /// Archived sources that are gone and begin with these bytes, and whose place a copy has taken.
     pub(crate) fn gone_copies_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
-        self.sources_where("head = ?1 AND copy_of IS NOT NULL AND gone = 1 AND kept IS NOT NULL", [word(head)])
+        self.sources_where("head = ?1 AND copy_of IS NOT NULL AND gone = 1 AND kept IS NOT NULL", [to_signed(head)])
     }
 
-    /// Sources that are gone and began with fewer bytes than these, all they had: number, fingerprint, and of how many bytes. Copies of
-    /// others come last.
+    /// Sources that are gone and were shorter than `length`: number, hash of all their bytes, and length. Copies come last.
     pub(crate) fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = "SELECT id, head, head_length FROM sources INDEXED BY sources_short WHERE gone = 1 AND head_length < 4096 \
                        AND head_length > 0 AND head_length < ?1 AND settled > 0 ORDER BY copy_of IS NOT NULL, id";
             let mut statement = connection.prepare_cached(sql)?;
-            let read = |row: &Row<'_>| Ok((row.get(0)?, bits(row.get(1)?), bits(row.get(2)?)));
-            statement.query_map([word(length)], read)?.collect()
+            let read = |row: &Row<'_>| Ok((row.get(0)?, to_unsigned(row.get(1)?), to_unsigned(row.get(2)?)));
+            statement.query_map([to_signed(length)], read)?.collect()
         })
     }
 
-    /// Sources that are copies of this one.
+    /// The copies of this source.
     pub(crate) fn copies_of(&self, source: SourceId) -> Result<Vec<SourceRow>, Error> {
         self.sources_where("copy_of = ?1", [source])
     }
@@ -230,7 +234,7 @@ impl Catalogue {
         self.sources_where(&format!("session = ?1 ORDER BY {MAIN}"), [session])
     }
 
-    /// Sources of sub-agents whose name begins so.
+    /// Sources of sub-agents whose name begins with this prefix.
     pub fn sources_of_thread(&self, prefix: &str) -> Result<Vec<SourceRow>, Error> {
         let condition = "thread IS NOT NULL AND substr(thread, 1, length(?1)) = ?1 COLLATE NOCASE \
                          AND copy_of IS NULL AND told_by IS NULL ORDER BY id";
@@ -242,7 +246,7 @@ impl Catalogue {
         self.sources_where("1 ORDER BY id", [])
     }
 
-    /// The numbers of the sources that stand, or stood, below a folder.
+    /// The numbers of the sources below a folder, including those that are gone.
     pub fn sources_below(&self, folder: &Path) -> Result<HashSet<SourceId>, Error> {
         self.below(folder, "SELECT id, path FROM sources")
     }
@@ -253,7 +257,7 @@ impl Catalogue {
     }
 
     fn below(&self, folder: &Path, sql: &str) -> Result<HashSet<i64>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
             let mut found = HashSet::new();
@@ -266,23 +270,29 @@ impl Catalogue {
         })
     }
 
-    /// Which documents count.
-    pub(crate) fn lots(&self) -> Result<Lots, Error> {
-        self.ask(|connection| {
+    /// The live document groups.
+    pub(crate) fn doc_groups(&self) -> Result<DocGroups, Error> {
+        self.query(|connection| {
             let sql = "SELECT id, session, lot, lot_events, tail, tail_events, told_by IS NOT NULL FROM sources \
                        WHERE copy_of IS NULL";
             let mut statement = connection.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
-            let mut lots = Lots::default();
+            let mut doc_groups = DocGroups::default();
             while let Some(row) = rows.next()? {
-                let (source, session, is_told) = (row.get(0)?, row.get(1)?, row.get(6)?);
-                let (lot, events, tail, more) =
-                    (bits(row.get(2)?), bits(row.get(3)?), bits(row.get(4)?), bits(row.get(5)?));
-                lots.by_number.insert(lot, Lot { source, session, first: 0, end: events, version: None, is_told });
+                let (source, session, is_covered) = (row.get(0)?, row.get(1)?, row.get(6)?);
+                let (doc_group, events, tail, more) = (
+                    to_unsigned(row.get(2)?),
+                    to_unsigned(row.get(3)?),
+                    to_unsigned(row.get(4)?),
+                    to_unsigned(row.get(5)?),
+                );
+                doc_groups
+                    .by_number
+                    .insert(doc_group, DocGroup { source, session, first: 0, end: events, version: None, is_covered });
                 if tail != 0 {
                     let end = events + more;
-                    let lot = Lot { source, session, first: events, end, version: None, is_told };
-                    lots.by_number.insert(tail, lot);
+                    let doc_group = DocGroup { source, session, first: events, end, version: None, is_covered };
+                    doc_groups.by_number.insert(tail, doc_group);
                 }
             }
             let sql =
@@ -291,16 +301,16 @@ impl Catalogue {
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (source, session, version) = (row.get(1)?, row.get(2)?, Some(row.get(3)?));
-                let lot = Lot { source, session, first: 0, end: u64::MAX, version, is_told: false };
-                lots.by_number.insert(bits(row.get(0)?), lot);
+                let doc_group = DocGroup { source, session, first: 0, end: u64::MAX, version, is_covered: false };
+                doc_groups.by_number.insert(to_unsigned(row.get(0)?), doc_group);
             }
-            Ok(lots)
+            Ok(doc_groups)
         })
     }
 
-    /// Who touched files whose path is this, or ends with it.
+    /// Touches of files whose path equals this one or ends with it.
     pub fn touches(&self, path: &str) -> Result<Vec<Touched>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = "SELECT files.path, sources.id, sources.session, event, how, at FROM files \
                        JOIN touches ON touches.file = files.id JOIN sources ON touches.lot IN (sources.lot, sources.tail) \
                        WHERE told_by IS NULL AND (files.path = ?1 OR substr(files.path, -length(?1) - 1) = '/' || ?1 OR \
@@ -312,7 +322,7 @@ impl Catalogue {
                     path: row.get(0)?,
                     source: row.get(1)?,
                     session: row.get(2)?,
-                    event: bits(row.get(3)?),
+                    event: to_unsigned(row.get(3)?),
                     how: row.get(4)?,
                     at: row.get(5)?,
                 })
@@ -321,9 +331,10 @@ impl Catalogue {
         })
     }
 
-    /// Records that nobody understands, by format and type, the most first; those first met after batch `after`.
+    /// Records that no reader understands, by format and type, the most frequent first. Only those first found after batch
+    /// `after`.
     pub fn unknown(&self, after: u64) -> Result<Vec<Unknown>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = "SELECT format, name, sum(count), count(*), path, unknown.line, min(unknown.batch) AS first FROM unknown \
                        JOIN sources ON sources.id = unknown.source WHERE copy_of IS NULL \
                        GROUP BY format, name HAVING first > ?1 ORDER BY sum(count) DESC, format, name";
@@ -332,20 +343,20 @@ impl Catalogue {
                 Ok(Unknown {
                     format: row.get(0)?,
                     name: row.get(1)?,
-                    count: bits(row.get(2)?),
-                    sources: bits(row.get(3)?),
+                    count: to_unsigned(row.get(2)?),
+                    sources: to_unsigned(row.get(3)?),
                     path: path_of(row.get_ref(4)?.as_bytes().unwrap_or_default()),
-                    line: bits(row.get(5)?),
-                    batch: bits(row.get(6)?),
+                    line: to_unsigned(row.get(5)?),
+                    batch: to_unsigned(row.get(6)?),
                 })
             };
-            statement.query_map(params![word(after)], read)?.collect()
+            statement.query_map(params![to_signed(after)], read)?.collect()
         })
     }
 
-    /// Where projects stand, or stood last.
+    /// The folders of projects, or their last ones.
     pub fn project_roots(&self) -> Result<Vec<PathBuf>, Error> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let mut statement = connection.prepare_cached("SELECT root FROM projects")?;
             statement.query_map([], |row| row.get::<_, String>(0).map(PathBuf::from))?.collect()
         })

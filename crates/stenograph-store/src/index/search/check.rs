@@ -1,5 +1,5 @@
-//! Whether hits really answer a query that the engine cannot express: their records are read, and the query itself decides. A verdict
-//! is kept as long as one question is answered, so that no record is read twice; a source with many hits is read once, as a whole.
+//! Checks hits of a query that the engine cannot express exactly: reads their records and lets the query decide. Decisions are
+//! cached for one search, so that no record is read twice; a source with many hits is read once as a whole.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -11,30 +11,31 @@ use stenograph::model::{Event, Note};
 use stenograph::query::{EntryBuilder, Query};
 use stenograph::read::{Reading, Sink};
 
-use super::load::{Depth, SINGLES_MAX};
-use super::translate::Facts;
+use super::load::{EntryDetail, SINGLES_MAX};
+use super::translate::OwnedSessionFacts;
 use super::{Hit, Searcher, Store};
-use crate::decode::{Counter, Guard, decode};
+use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::discover::Stat;
-use crate::index::archive_worker::{Kept, copy_of};
-use crate::index::catalogue::{SourceId, SourceRow, Stamp};
-use crate::index::change::{self, Change};
+use crate::index::archive_worker::{ArchiveReader, copy_of};
+use crate::index::catalogue::{FileStamp, SourceId, SourceRow};
+use crate::index::change::{self, SourceChange};
 use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};
 
 /// A source, or an earlier version of it.
 type ArchiveOrigin = (SourceId, Option<u32>);
 
-/// What is known about hits so far.
+/// The decisions about hits so far.
 #[derive(Debug, Default)]
-pub(super) struct Verdicts {
-    /// Sources that were read as a whole: what answers, by event and key. A record inside another has the number of that one.
+pub(super) struct CheckedHits {
+    /// Sources that were read as a whole: their matching events, by number and key. A nested record has its outer record's
+    /// number.
     whole: HashMap<ArchiveOrigin, HashSet<(u64, u64)>>,
-    /// Single events, by source: whether they answer.
+    /// Single events, by source: whether they match.
     single: HashMap<ArchiveOrigin, HashMap<(u64, u64), bool>>,
 }
 
-impl Verdicts {
+impl CheckedHits {
     fn of(&self, hit: &Hit) -> Option<bool> {
         match self.whole.get(&hit.origin()) {
             Some(answers) => Some(answers.contains(&(hit.event, hit.key))),
@@ -43,12 +44,12 @@ impl Verdicts {
     }
 }
 
-/// A source that is read as a whole.
+/// A source to read as a whole.
 struct WholeSource {
     row: SourceRow,
     version: Option<u32>,
     format: &'static dyn Format,
-    facts: Facts,
+    facts: OwnedSessionFacts,
 }
 
 impl Hit {
@@ -58,13 +59,13 @@ impl Hit {
 }
 
 impl Searcher {
-    /// Of these hits those that really answer.
+    /// The hits that really match.
     pub(super) fn checked(
         &mut self,
         mut hits: Vec<Hit>,
         query: &Query,
-        depth: Depth,
-        verdicts: &mut Verdicts,
+        depth: EntryDetail,
+        verdicts: &mut CheckedHits,
     ) -> Result<Vec<Hit>, Error> {
         let mut open: BTreeMap<ArchiveOrigin, Vec<&Hit>> = BTreeMap::new();
         for hit in hits.iter().filter(|hit| verdicts.of(hit).is_none()) {
@@ -76,7 +77,7 @@ impl Searcher {
             let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
             let of_session = self.facts(row.session)?;
             let read = verdicts.single.get(&origin).map_or(0, HashMap::len);
-            if depth == Depth::Texts && row.access == Access::ByRecord && read + hits.len() <= SINGLES_MAX {
+            if depth == EntryDetail::Texts && row.access == Access::ByRecord && read + hits.len() <= SINGLES_MAX {
                 facts.insert(origin, of_session);
                 singles.extend(hits.into_iter().cloned());
             } else {
@@ -99,11 +100,11 @@ impl Searcher {
     }
 }
 
-/// The events of a source that answer a query, by number and key.
-type Answers = (ArchiveOrigin, HashSet<(u64, u64)>);
+/// The matching events of a source, by number and key.
+type SourceMatches = (ArchiveOrigin, HashSet<(u64, u64)>);
 
-/// Reads sources on as many threads as there are cores, and gives the events that answer.
-fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec<Answers>, Error> {
+/// Reads sources on as many threads as there are cores. Returns the matching events.
+fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec<SourceMatches>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(sources.len())));
     let work = || -> Result<(), Error> {
@@ -117,7 +118,7 @@ fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec
         let others: Vec<_> = (1..cores.min(sources.len())).map(|_| scope.spawn(work)).collect();
         let mut failed = work();
         for other in others {
-            // A thread that panicked has said so, and its sources have no verdict: they are not shown.
+            // A thread that panicked has printed its message. Its sources have no decision and are not shown.
             failed = failed.and(other.join().unwrap_or(Ok(())));
         }
         failed
@@ -125,28 +126,33 @@ fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec
     Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The events of a source that answer: of the file as long as it says what was indexed, else of what was kept of it.
+/// The matching events of a source: from the file while it begins with what was indexed, otherwise from the archived copy.
 fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet<(u64, u64)>, Error> {
     let WholeSource { row, version, format, facts } = source;
-    let mut answering =
-        Answering { query, facts, trail: EntryBuilder::default().through(*format), event: 0, found: HashSet::new() };
+    let mut answering = MatchCollector {
+        query,
+        facts,
+        trail: EntryBuilder::default().through(*format),
+        event: 0,
+        found: HashSet::new(),
+    };
     let mut reading = Reading::new(*format, Want::All);
     if version.is_some() || !is_as_indexed(row) {
-        let kept = Kept::open(store)?;
+        let archive = ArchiveReader::open(store)?;
         let stream = match (version, copy_of(row)) {
-            (Some(version), Some(copy)) => kept.read_version(copy, *version, 0)?,
-            _ => kept.read(row, 0)?,
+            (Some(version), Some(copy)) => archive.read_version(copy, *version, 0)?,
+            _ => archive.read(row, 0)?,
         };
         if let Some(stream) = stream {
             let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let _ = reading.feed_all(&mut stream, &mut answering);
                 reading.end(&mut answering);
                 return Ok(answering.found);
             }
         }
     }
-    // What is damaged further on is still a source up to there, as it was for the index.
+    // A damaged stream counts up to the damage, as it did for the index.
     if let Ok(mut opened) = Source::open(&row.path, Passes::Many)
         && let Ok(mut pass) = opened.pass()
     {
@@ -156,23 +162,24 @@ fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet
     Ok(answering.found)
 }
 
-/// Whether a file still begins with everything that was indexed of it.
+/// Whether a file still begins with everything that was indexed.
 fn is_as_indexed(row: &SourceRow) -> bool {
-    let Ok(stamp) = Stat::of(&row.path).map(Stamp::from) else { return false };
-    let is_same = |mut file: File| change::of(row, &mut file, &stamp).is_ok_and(|change| change != Change::Rewritten);
+    let Ok(stamp) = Stat::of(&row.path).map(FileStamp::from) else { return false };
+    let is_same =
+        |mut file: File| change::of(row, &mut file, &stamp).is_ok_and(|change| change != SourceChange::Rewritten);
     stamp == row.stamp || File::open(&row.path).is_ok_and(is_same)
 }
 
-/// Finds the events of a source that answer.
-struct Answering<'a> {
+/// Collects the matching events of a source.
+struct MatchCollector<'a> {
     query: &'a Query,
-    facts: &'a Facts,
+    facts: &'a OwnedSessionFacts,
     trail: EntryBuilder,
     event: u64,
     found: HashSet<(u64, u64)>,
 }
 
-impl Sink for Answering<'_> {
+impl Sink for MatchCollector<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let number = self.event;
         self.event += 1;

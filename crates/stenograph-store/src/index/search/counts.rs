@@ -1,20 +1,20 @@
-//! How common each thing is that a query looks for, so that what is rare can be shown. It finds nothing itself.
+//! Counts how common each part of a query is, so that a snippet can show the rare ones.
 
 use stenograph::query::{Query, Sought};
 use tantivy::collector::Count;
 
 use super::Searcher;
 use crate::Error;
-use crate::index::text::of_engine;
+use crate::index::text::engine_error;
 
 impl Searcher {
-    /// In how many events of the index each part of [`Query::sought`] stands. A pattern is not counted: it is taken for rare.
+    /// The number of events in the index that contain each part of [`Query::sought`]. A pattern counts as 0, that is, as rare.
     pub fn counts(&self, query: &Query) -> Result<Vec<u64>, Error> {
         let count = |sought: &Sought<'_>| match sought {
             Sought::Pattern(_) => Ok(0),
             Sought::Words(words) => {
                 let found = self.engine.search(&*self.words(self.fields.text, words), &Count);
-                found.map(|count| count as u64).map_err(|error| of_engine(&self.place, error))
+                found.map(|count| count as u64).map_err(|error| engine_error(&self.place, error))
             }
         };
         query.sought().iter().map(count).collect()

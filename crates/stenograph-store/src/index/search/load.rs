@@ -1,5 +1,5 @@
-//! What a hit says: its record, read from where it stands. Sources may have changed or gone since they were indexed; then the archive
-//! has what was kept, and what was not kept is said to be absent.
+//! Reads the content of hits from their sources. A source may have changed or disappeared since it was indexed; then the
+//! archived copy is read, and a hit that is not archived is reported as unavailable.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -12,64 +12,64 @@ use stenograph::query::{Entry, EntryBuilder};
 use stenograph::read::{Reading, Sink};
 
 use super::{Hit, Searcher};
-use crate::decode::{Counter, Guard, decode};
-use crate::index::archive_worker::{Kept, copy_of};
+use crate::decode::{ByteCounter, DecodeGuard, decode};
+use crate::index::archive_worker::{ArchiveReader, copy_of};
 use crate::index::catalogue::{SourceId, SourceRow};
 use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};
 
 /// Why a hit cannot be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
-    /// Its source is gone, and was never kept.
+pub enum Unavailable {
+    /// Its source is gone and was never archived.
     Gone,
-    /// Its source says something else now, and what it said was never kept.
+    /// Its source has changed, and its previous content was never archived.
     Changed,
     /// Its source cannot be read.
     Unreadable,
 }
 
-impl Absent {
-    /// For people.
+impl Unavailable {
+    /// The reason, for people.
     pub fn reason(self) -> &'static str {
         match self {
-            Absent::Gone => "the source is gone and was never kept",
-            Absent::Changed => "the source has changed since it was indexed",
-            Absent::Unreadable => "the source cannot be read",
+            Unavailable::Gone => "the source is gone and was never kept",
+            Unavailable::Changed => "the source has changed since it was indexed",
+            Unavailable::Unreadable => "the source cannot be read",
         }
     }
 }
 
-/// Takes what hits say, each with its place among the hits that were asked about.
-pub type Each<'e> = dyn FnMut(usize, Result<(&Event<'_>, &Entry<'_>), Absent>) + 'e;
+/// Receives the content of each hit, with the hit's index in the request.
+pub type HitReader<'e> = dyn FnMut(usize, Result<(&Event<'_>, &Entry<'_>), Unavailable>) + 'e;
 
-/// How true an entry has to be.
+/// How much of an entry the caller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// Its texts: the record alone has them.
+pub enum EntryDetail {
+    /// Its texts, which the record alone has.
     Texts,
-    /// Everything, also what events before it say of it: the source is read from its beginning.
+    /// Everything, including what earlier events determine: the source is read from its beginning.
     Everything,
 }
 
-/// From so many hits in one source on it is read as a whole.
+/// From this number of hits on, a source is read as a whole.
 pub(super) const SINGLES_MAX: usize = 48;
 
 impl Searcher {
-    /// Reads hits, source by source, and gives each of them once.
-    pub fn read_each(&mut self, hits: &[Hit], depth: Depth, each: &mut Each<'_>) -> Result<(), Error> {
+    /// Reads hits source by source and passes each to `each` once.
+    pub fn read_each(&mut self, hits: &[Hit], depth: EntryDetail, each: &mut HitReader<'_>) -> Result<(), Error> {
         let mut by_source: BTreeMap<(SourceId, Option<u32>), Vec<usize>> = BTreeMap::new();
         for (at, hit) in hits.iter().enumerate() {
             by_source.entry((hit.source, hit.version)).or_default().push(at);
         }
         for ((source, version), places) in by_source {
             let Some(row) = self.source(source)?.cloned() else {
-                places.iter().for_each(|at| each(*at, Err(Absent::Gone)));
+                places.iter().for_each(|at| each(*at, Err(Unavailable::Gone)));
                 continue;
             };
             let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
             let wanted: Vec<(usize, &Hit)> = places.iter().filter_map(|at| Some((*at, hits.get(*at)?))).collect();
-            let single = row.access == Access::ByRecord && depth == Depth::Texts && wanted.len() <= SINGLES_MAX;
+            let single = row.access == Access::ByRecord && depth == EntryDetail::Texts && wanted.len() <= SINGLES_MAX;
             if let Some(version) = version {
                 self.read_version(&row, version, format, &wanted, each)?;
             } else if single {
@@ -81,17 +81,17 @@ impl Searcher {
         Ok(())
     }
 
-    /// Reads records one by one, where they stand.
+    /// Reads single records at their positions.
     fn read_records(
         &mut self,
         row: &SourceRow,
         format: &'static dyn Format,
         wanted: &[(usize, &Hit)],
-        each: &mut Each<'_>,
+        each: &mut HitReader<'_>,
     ) -> Result<(), Error> {
         let mut file = File::open(&row.path);
         for (at, hit) in wanted {
-            let mut found = Found { wanted: Some(hit), each, at: *at, is_found: false };
+            let mut found = RecordHitFinder { wanted: Some(hit), each, at: *at, is_found: false };
             let from_file = file.as_mut().map_err(|error| error.kind()).and_then(|file| {
                 let mut bytes = vec![0; usize::try_from(hit.at.length).unwrap_or(0)];
                 file.seek(SeekFrom::Start(hit.at.offset)).map_err(|error| error.kind())?;
@@ -101,8 +101,8 @@ impl Searcher {
                 found.record(format, hit.at, bytes);
             }
             if !found.is_found
-                && let Some(kept) = self.kept()?
-                && let Some(mut stream) = kept.read(row, hit.at.offset)?
+                && let Some(archive) = self.archive()?
+                && let Some(mut stream) = archive.read(row, hit.at.offset)?
             {
                 let mut bytes = Vec::new();
                 if stream.by_ref().take(hit.at.length).read_to_end(&mut bytes).is_ok() {
@@ -110,7 +110,7 @@ impl Searcher {
                 }
             }
             if !found.is_found {
-                each(*at, Err(absent(from_file.err())));
+                each(*at, Err(unavailable(from_file.err())));
             }
         }
         Ok(())
@@ -123,22 +123,22 @@ impl Searcher {
         version: u32,
         format: &'static dyn Format,
         wanted: &[(usize, &Hit)],
-        each: &mut Each<'_>,
+        each: &mut HitReader<'_>,
     ) -> Result<(), Error> {
         let mut left: HashMap<(u64, u64), usize> = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
-        if let (Some(kept), Some(copy)) = (self.kept()?, copy_of(row))
-            && let Some(stream) = kept.read_version(copy, version, 0)?
+        if let (Some(archive), Some(copy)) = (self.archive()?, copy_of(row))
+            && let Some(stream) = archive.read_version(copy, version, 0)?
         {
             let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let mut all =
-                    AllFound { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
+                    SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
             }
         }
-        left.values().for_each(|at| each(*at, Err(Absent::Changed)));
+        left.values().for_each(|at| each(*at, Err(Unavailable::Changed)));
         Ok(())
     }
 
@@ -148,14 +148,14 @@ impl Searcher {
         row: &SourceRow,
         format: &'static dyn Format,
         wanted: &[(usize, &Hit)],
-        each: &mut Each<'_>,
+        each: &mut HitReader<'_>,
     ) -> Result<(), Error> {
         let mut left: HashMap<(u64, u64), usize> = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
         let mut problem = None;
         match Source::open(&row.path, Passes::Many) {
             Ok(mut source) => {
                 let mut all =
-                    AllFound { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
+                    SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 if let Ok(mut pass) = source.pass() {
                     let _ = reading.feed_all(&mut pass, &mut all);
@@ -165,53 +165,53 @@ impl Searcher {
             Err(error) => problem = Some(error.problem),
         }
         if !left.is_empty()
-            && let Some(kept) = self.kept()?
-            && let Some(stream) = kept.read(row, 0)?
+            && let Some(archive) = self.archive()?
+            && let Some(stream) = archive.read(row, 0)?
         {
             let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let mut all =
-                    AllFound { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
+                    SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
             }
         }
-        let absent = match problem {
-            Some(crate::Problem::Missing) => Absent::Gone,
-            Some(_) => Absent::Unreadable,
-            None => Absent::Changed,
+        let unavailable = match problem {
+            Some(crate::Problem::Missing) => Unavailable::Gone,
+            Some(_) => Unavailable::Unreadable,
+            None => Unavailable::Changed,
         };
-        left.values().for_each(|at| each(*at, Err(absent)));
+        left.values().for_each(|at| each(*at, Err(unavailable)));
         Ok(())
     }
 
-    /// The archive, opened when it is first needed.
-    fn kept(&mut self) -> Result<Option<&Kept>, Error> {
+    /// The archive, opened on first use.
+    fn archive(&mut self) -> Result<Option<&ArchiveReader>, Error> {
         if self.archive.is_none() {
-            self.archive = Some(Kept::open(&self.store)?);
+            self.archive = Some(ArchiveReader::open(&self.store)?);
         }
         Ok(self.archive.as_ref())
     }
 }
 
-fn absent(error: Option<std::io::ErrorKind>) -> Absent {
+fn unavailable(error: Option<std::io::ErrorKind>) -> Unavailable {
     match error {
-        Some(std::io::ErrorKind::NotFound) => Absent::Gone,
-        Some(std::io::ErrorKind::UnexpectedEof) | None => Absent::Changed,
-        Some(_) => Absent::Unreadable,
+        Some(std::io::ErrorKind::NotFound) => Unavailable::Gone,
+        Some(std::io::ErrorKind::UnexpectedEof) | None => Unavailable::Changed,
+        Some(_) => Unavailable::Unreadable,
     }
 }
 
 /// Finds the event of one hit in its record.
-struct Found<'f, 'e> {
+struct RecordHitFinder<'f, 'e> {
     wanted: Option<&'f Hit>,
-    each: &'f mut Each<'e>,
+    each: &'f mut HitReader<'e>,
     at: usize,
     is_found: bool,
 }
 
-impl Found<'_, '_> {
+impl RecordHitFinder<'_, '_> {
     fn record(&mut self, format: &'static dyn Format, at: Span, bytes: &[u8]) {
         let mut reading = Reading::from_line(format, Want::All, Span { length: 0, ..at });
         reading.feed(bytes, self);
@@ -219,7 +219,7 @@ impl Found<'_, '_> {
     }
 }
 
-impl Sink for Found<'_, '_> {
+impl Sink for RecordHitFinder<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         self.one(event);
         nested_events(event).iter().for_each(|inner| self.one(inner));
@@ -228,13 +228,13 @@ impl Sink for Found<'_, '_> {
     fn note(&mut self, _note: Note) {}
 }
 
-impl Found<'_, '_> {
+impl RecordHitFinder<'_, '_> {
     fn one(&mut self, event: &Event<'_>) {
         let Some(hit) = self.wanted.filter(|hit| !self.is_found && hit.part == event.part.index) else { return };
         let Some(mut entry) = EntryBuilder::default().entry(event) else { return };
-        // A record without id and time is known by all before it, which is not at hand.
-        let is_told = event.id.is_some() || event.time.is_some();
-        if !is_told || entry.key == hit.key {
+        // The key of a record without id and time depends on all records before it, which are not available here.
+        let is_covered = event.id.is_some() || event.time.is_some();
+        if !is_covered || entry.key == hit.key {
             self.is_found = true;
             entry.tool = hit.tool.as_deref().map(Into::into);
             entry.error = hit.has_failed;
@@ -243,16 +243,16 @@ impl Found<'_, '_> {
     }
 }
 
-/// Finds the events of hits on the way through a source.
-struct AllFound<'f, 'e> {
-    /// The hits that were not met yet: the number of the event and the key, and their place.
+/// Finds the events of hits while reading a source.
+struct SourceHitFinder<'f, 'e> {
+    /// The hits not found yet: by event number and key, with their index in the request.
     left: &'f mut HashMap<(u64, u64), usize>,
-    each: &'f mut Each<'e>,
+    each: &'f mut HitReader<'e>,
     trail: EntryBuilder,
     event: u64,
 }
 
-impl Sink for AllFound<'_, '_> {
+impl Sink for SourceHitFinder<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         let number = self.event;
         self.event += 1;

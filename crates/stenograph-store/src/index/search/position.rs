@@ -1,4 +1,5 @@
-//! Where an event of a source is read from: the record nearest before it that the index knows, so that nobody reads all before it.
+//! Finds where to start reading a source to reach an event: the nearest indexed record before it, so that not everything before
+//! it must be read.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -14,26 +15,26 @@ use tantivy::query::{BooleanQuery, Occur, Query, RangeQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{Order as Direction, Term};
 
-use super::{Columns, Hit, Searcher, of_engine};
+use super::{Columns, Hit, Searcher, engine_error};
 use crate::Error;
 use crate::discover::Stat;
-use crate::index::catalogue::{SourceRow, Stamp};
-use crate::index::change::{self, Change};
+use crate::index::catalogue::{FileStamp, SourceRow};
+use crate::index::change::{self, SourceChange};
 use crate::source_file::Access;
 
-/// Where reading begins.
+/// Where reading starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// Where the record stands.
+pub struct ReadStart {
+    /// The position of the record.
     pub at: Span,
     /// The number of its first event, from 0.
     pub event: u64,
 }
 
 impl Searcher {
-    /// The record to read a source from to meet the event of this number, from 0. There is none where the source has to be read from its
-    /// beginning: because of its format, or because the file is not what was indexed.
-    pub fn start_before(&self, row: &SourceRow, event: u64) -> Result<Option<Start>, Error> {
+    /// The record to start at to reach the event with this number, from 0. `None` if the source must be read from its
+    /// beginning: because of its format, or because the file has changed.
+    pub fn start_before(&self, row: &SourceRow, event: u64) -> Result<Option<ReadStart>, Error> {
         let Some(format) =
             Registry::built_in().named(&row.format).filter(|_| row.access == Access::ByRecord && event > 0)
         else {
@@ -41,49 +42,50 @@ impl Searcher {
         };
         let Some(mut file) = unchanged(row) else { return Ok(None) };
         let term = |field, number| Term::from_field_u64(field, number);
-        let lot: Box<dyn Query> = Box::new(TermQuery::new(term(self.fields.lot, row.lot), IndexRecordOption::Basic));
+        let doc_group: Box<dyn Query> =
+            Box::new(TermQuery::new(term(self.fields.doc_group, row.doc_group), IndexRecordOption::Basic));
         let before: Box<dyn Query> =
             Box::new(RangeQuery::new(Bound::Unbounded, Bound::Included(term(self.fields.event, event))));
-        let query = BooleanQuery::new(vec![(Occur::Must, lot), (Occur::Must, before)]);
+        let query = BooleanQuery::new(vec![(Occur::Must, doc_group), (Occur::Must, before)]);
         let nearest = TopDocs::with_limit(1).order_by_fast_field::<u64>("event", Direction::Desc);
-        let failed = |error| of_engine(&self.place, error);
+        let failed = |error| engine_error(&self.place, error);
         let found = self.engine.search(&query, &nearest).map_err(failed)?;
         let Some((_, address)) = found.first() else { return Ok(None) };
         let columns = Columns::of(self.engine.segment_reader(address.segment_ord)).map_err(failed)?;
-        let hit = columns.hit(address.doc_id, 0.0, &self.lots).filter(|hit| hit.source == row.id);
+        let hit = columns.hit(address.doc_id, 0.0, &self.doc_groups).filter(|hit| hit.source == row.id);
         Ok(hit.and_then(|hit| start(&mut file, format, &hit)))
     }
 }
 
-/// The file of a source, if what was indexed still stands where it stood.
+/// The file of a source, if it still begins with what was indexed.
 fn unchanged(row: &SourceRow) -> Option<File> {
     let mut file = File::open(&row.path).ok()?;
-    let now = Stamp::from(Stat::of(&row.path).ok()?);
+    let now = FileStamp::from(Stat::of(&row.path).ok()?);
     let change = change::of(row, &mut file, &now).ok()?;
-    (change != Change::Rewritten).then_some(file)
+    (change != SourceChange::Rewritten).then_some(file)
 }
 
-/// The record of a hit, and the number of its first event: how many events of the record come before the hit is seen by reading it.
-fn start(file: &mut File, format: &'static dyn Format, hit: &Hit) -> Option<Start> {
+/// The record of a hit and the number of its first event, found by reading the record and counting the events before the hit.
+fn start(file: &mut File, format: &'static dyn Format, hit: &Hit) -> Option<ReadStart> {
     let mut bytes = vec![0; usize::try_from(hit.at.length).ok()?];
     file.seek(SeekFrom::Start(hit.at.offset)).ok()?;
     file.read_exact(&mut bytes).ok()?;
     let at = Span { length: 0, ..hit.at };
-    let mut counted = Counted { hit, seen: 0, before: None };
+    let mut counted = EventsBeforeHit { hit, seen: 0, before: None };
     let mut reading = Reading::from_line(format, Want::All, at);
     reading.feed(&bytes, &mut counted);
     reading.end(&mut counted);
-    Some(Start { at, event: hit.event.checked_sub(counted.before?)? })
+    Some(ReadStart { at, event: hit.event.checked_sub(counted.before?)? })
 }
 
-/// Counts the events of a record that come before a hit.
-struct Counted<'h> {
+/// Counts the events of a record before a hit.
+struct EventsBeforeHit<'h> {
     hit: &'h Hit,
     seen: u64,
     before: Option<u64>,
 }
 
-impl Sink for Counted<'_> {
+impl Sink for EventsBeforeHit<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let mut is_it = false;
         EntryBuilder::default().entries(event, &mut |event, entry| {

@@ -1,5 +1,5 @@
-//! The first documents that match, in an order that is the same every time: pages of an answer would otherwise lose hits and repeat
-//! others. What a document is to a reader is in the columns of its segment.
+//! The first matching documents in a stable order; without it, pages of results would lose some hits and repeat others.
+//! Document values come from the columns of their segment.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use tantivy::query::Query;
 use tantivy::{DocAddress, Order as Direction, Searcher as Engine, SegmentReader};
 
 use super::{Hit, Order};
-use crate::index::catalogue::{Lots, SourceId};
+use crate::index::catalogue::{DocGroups, SourceId};
 use crate::index::text::twin;
 
-/// The first documents, with their scores where these count. The engine puts equals in any order, so that where the limit parts equals
-/// the places of all of them are compared.
+/// The first documents, with their scores if the order needs them. The engine orders ties arbitrarily, so if the limit splits a
+/// tie, all documents of the tie are compared by their sort keys.
 pub(super) fn first(
     engine: &Engine,
     query: &dyn Query,
     order: Order,
     limit: usize,
-    lots: &Arc<Lots>,
+    doc_groups: &Arc<DocGroups>,
 ) -> tantivy::Result<Vec<(f32, DocAddress)>> {
     let top = TopDocs::with_limit(limit.saturating_add(1));
     let (mut found, parts_equals) = match order {
@@ -37,21 +37,21 @@ pub(super) fn first(
         }
     };
     if parts_equals {
-        return first_by_place(engine, query, order, limit, lots);
+        return first_by_sort_key(engine, query, order, limit, doc_groups);
     }
     found.truncate(limit);
     Ok(found)
 }
 
-/// Whether the last one within the limit is as good as the first one beyond it.
+/// Whether the last document within the limit ties with the first one beyond it.
 fn parts_equals<R: PartialEq>(found: &[(R, DocAddress)], limit: usize) -> bool {
     let rank = |at: Option<usize>| found.get(at?).map(|(rank, _)| rank);
     found.len() > limit && rank(limit.checked_sub(1)) == rank(Some(limit))
 }
 
-/// What is compared among equals, as [`Hit::best_first`] and [`Hit::newest_first`] do.
+/// The tie breaker, as in [`Hit::best_first`] and [`Hit::newest_first`].
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SortKey {
     time: Option<i64>,
     version: Option<u32>,
     source: SourceId,
@@ -60,20 +60,21 @@ struct Place {
     key: u64,
 }
 
-fn first_by_place(
+fn first_by_sort_key(
     engine: &Engine,
     query: &dyn Query,
     order: Order,
     limit: usize,
-    lots: &Arc<Lots>,
+    doc_groups: &Arc<DocGroups>,
 ) -> tantivy::Result<Vec<(f32, DocAddress)>> {
-    let lots = Arc::clone(lots);
+    let doc_groups = Arc::clone(doc_groups);
     let by_place = move |segment: &SegmentReader| {
-        let (columns, lots) = (Columns::of(segment).ok(), Arc::clone(&lots));
+        let (columns, doc_groups) = (Columns::of(segment).ok(), Arc::clone(&doc_groups));
         move |document: u32, score: f32| {
-            let place = columns.as_ref().and_then(|columns| columns.place(document, &lots));
+            let place = columns.as_ref().and_then(|columns| columns.place(document, &doc_groups));
             let score = if order == Order::Best { score } else { 0.0 };
-            // The greatest comes first. Of one moment the later event does, where the newest are wanted, and the earlier one else.
+            // The greatest comes first. Of one moment that is the later event for newest first, and the earlier event
+            // otherwise.
             let place = place.map(|place| {
                 let event = i64::try_from(place.event).unwrap_or(i64::MAX);
                 let event = if order == Order::Newest { event } else { -event };
@@ -86,9 +87,9 @@ fn first_by_place(
     Ok(found.into_iter().map(|((score, _), address)| (score, address)).collect())
 }
 
-/// The numbers of one segment's documents.
+/// The columns of one segment.
 pub(super) struct Columns {
-    lot: Column<u64>,
+    doc_group: Column<u64>,
     event: Column<u64>,
     offset: Column<u64>,
     length: Column<u64>,
@@ -105,7 +106,7 @@ impl Columns {
     pub fn of(segment: &SegmentReader) -> tantivy::Result<Columns> {
         let fast = segment.fast_fields();
         Ok(Columns {
-            lot: fast.u64("lot")?,
+            doc_group: fast.u64("lot")?,
             event: fast.u64("event")?,
             offset: fast.u64("offset")?,
             length: fast.u64("length")?,
@@ -119,15 +120,15 @@ impl Columns {
         })
     }
 
-    /// When the event of a document happened, and where it stands, if it counts.
-    fn place(&self, document: u32, lots: &Lots) -> Option<Place> {
+    /// The sort key of a document, if it is live.
+    fn place(&self, document: u32, doc_groups: &DocGroups) -> Option<SortKey> {
         let event = self.event.first(document)?;
-        let lot = lots.live(self.lot.first(document)?, event)?;
+        let doc_group = doc_groups.live(self.doc_group.first(document)?, event)?;
         let time = self.time.first(document);
-        Some(Place {
+        Some(SortKey {
             time,
-            version: lot.version,
-            source: lot.source,
+            version: doc_group.version,
+            source: doc_group.source,
             event,
             part: self.part.first(document)?,
             key: self.key.first(document)?,
@@ -141,10 +142,10 @@ impl Columns {
         is_known.then_some(name)
     }
 
-    /// The hit that a document is, if it counts.
-    pub fn hit(&self, document: u32, score: f32, lots: &Lots) -> Option<Hit> {
+    /// The hit of a document, if it is live.
+    pub fn hit(&self, document: u32, score: f32, doc_groups: &DocGroups) -> Option<Hit> {
         let event = self.event.first(document)?;
-        let lot = lots.live(self.lot.first(document)?, event)?;
+        let doc_group = doc_groups.live(self.doc_group.first(document)?, event)?;
         let (mut twin, mut pieces) = (0, Vec::new());
         for number in self.twin.values_for_doc(document) {
             if twin::is_piece(number) { pieces.push(twin::print(number)) } else { twin = number }
@@ -152,9 +153,9 @@ impl Columns {
         Some(Hit {
             rank: 0,
             score,
-            source: lot.source,
-            session: lot.session,
-            version: lot.version,
+            source: doc_group.source,
+            session: doc_group.session,
+            version: doc_group.version,
             event,
             at: Span {
                 offset: self.offset.first(document)?,
@@ -166,7 +167,7 @@ impl Columns {
             key: self.key.first(document)?,
             twin: twin::print(twin),
             restates: twin::restates(twin),
-            is_told: lot.is_told,
+            is_covered: doc_group.is_covered,
             pieces,
             tool: self.tool(document),
             has_failed: self.failed.first(document) == Some(1),

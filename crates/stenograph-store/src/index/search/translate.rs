@@ -1,4 +1,4 @@
-//! A query in the words of the engine. Where the engine cannot say it, it is made wider, and the hits are looked at one by one.
+//! Translates a query for the engine. If the engine cannot express it, the translation is wider, and each hit is checked.
 
 use std::ops::Bound;
 
@@ -10,19 +10,19 @@ use tantivy::query::{
 use tantivy::schema::{Field as Column, IndexRecordOption};
 use tantivy::{SegmentReader, Term};
 
-use super::{Depth, Request, Searcher};
+use super::{EntryDetail, SearchRequest, Searcher};
 use crate::Error;
 use crate::index::catalogue::{Session, SessionId};
 
-/// A query in the words of the engine.
+/// A query translated for the engine.
 pub(super) struct Translated {
     pub query: Box<dyn EngineQuery>,
     is_wider: Wider,
-    /// What has to be known of a hit to check it.
-    pub depth: Depth,
+    /// How much of a hit the check needs.
+    pub depth: EntryDetail,
 }
 
-/// Whether a translation finds more than was asked for.
+/// Whether a translation matches more than the query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wider {
     No,
@@ -30,48 +30,56 @@ enum Wider {
 }
 
 impl Translated {
-    /// Whether hits have to be looked at, for not all of them answer.
+    /// Whether hits must be checked, because some may not match.
     pub(super) fn must_check(&self) -> bool {
         self.is_wider == Wider::Yes
     }
 }
 
-/// What is known of a session, for conditions that speak of it.
+/// Facts about a session, for conditions on it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct OwnedSessionFacts {
     pub agent: String,
     pub projects: Vec<String>,
     pub sessions: Vec<String>,
 }
 
-impl Facts {
+impl OwnedSessionFacts {
     pub(super) fn borrowed(&self) -> SessionFacts<'_> {
         SessionFacts { agent: &self.agent, projects: &self.projects, sessions: &self.sessions }
     }
 
-    fn of(session: &Session) -> Facts {
-        Facts { agent: session.agent.clone(), projects: session.project_names(), sessions: vec![session.name.clone()] }
+    fn of(session: &Session) -> OwnedSessionFacts {
+        OwnedSessionFacts {
+            agent: session.agent.clone(),
+            projects: session.project_names(),
+            sessions: vec![session.name.clone()],
+        }
     }
 }
 
 impl Searcher {
-    pub(super) fn translate(&self, request: &Request<'_>) -> Result<Translated, Error> {
+    pub(super) fn translate(&self, request: &SearchRequest<'_>) -> Result<Translated, Error> {
         let expr = request.query.expr();
         let query = self.expr(expr)?;
         let query: Box<dyn EngineQuery> = match request.within {
             None => query,
             Some(folder) => {
                 let inside = self.catalogue.sources_below(folder)?;
-                let lots = self.lots.iter().filter(|(_, lot)| inside.contains(&lot.source)).map(|(number, _)| number);
-                Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, self.of_lots(lots))]))
+                let doc_groups = self
+                    .doc_groups
+                    .iter()
+                    .filter(|(_, doc_group)| inside.contains(&doc_group.source))
+                    .map(|(number, _)| number);
+                Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, self.of_groups(doc_groups))]))
             }
         };
-        let depth = if is_of_record(expr) { Depth::Texts } else { Depth::Everything };
+        let depth = if is_of_record(expr) { EntryDetail::Texts } else { EntryDetail::Everything };
         Ok(Translated { query, is_wider: if self.is_wider(expr) { Wider::Yes } else { Wider::No }, depth })
     }
 
-    pub(super) fn facts(&mut self, session: SessionId) -> Result<Facts, Error> {
-        Ok(self.session(session)?.map(Facts::of).unwrap_or_default())
+    pub(super) fn facts(&mut self, session: SessionId) -> Result<OwnedSessionFacts, Error> {
+        Ok(self.session(session)?.map(OwnedSessionFacts::of).unwrap_or_default())
     }
 
     fn expr(&self, expr: &Expr) -> Result<Box<dyn EngineQuery>, Error> {
@@ -105,7 +113,7 @@ impl Searcher {
         })
     }
 
-    /// A condition narrows and does not rank.
+    /// A condition filters and does not affect the score.
     fn field(&self, field: &Field) -> Result<Box<dyn EngineQuery>, Error> {
         let tag = |tag: String| -> Box<dyn EngineQuery> {
             Box::new(TermQuery::new(Term::from_field_text(self.fields.tag, &tag), IndexRecordOption::Basic))
@@ -129,19 +137,25 @@ impl Searcher {
         Ok(Box::new(ConstScoreQuery::new(query, 0.0)))
     }
 
-    /// Events of sessions that the catalogue finds.
+    /// Events of sessions that match in the catalogue.
     fn of_sessions(&self, field: &Field) -> Result<Box<dyn EngineQuery>, Error> {
         let mut wanted = std::collections::HashSet::new();
         for session in self.catalogue.sessions()? {
-            if field.matches_session(&Facts::of(&session).borrowed()) {
+            if field.matches_session(&OwnedSessionFacts::of(&session).borrowed()) {
                 wanted.insert(session.id);
             }
         }
-        Ok(self.of_lots(self.lots.iter().filter(|(_, lot)| wanted.contains(&lot.session)).map(|(number, _)| number)))
+        Ok(self.of_groups(
+            self.doc_groups
+                .iter()
+                .filter(|(_, doc_group)| wanted.contains(&doc_group.session))
+                .map(|(number, _)| number),
+        ))
     }
 
-    fn of_lots(&self, lots: impl Iterator<Item = u64>) -> Box<dyn EngineQuery> {
-        let terms: Vec<Term> = lots.map(|lot| Term::from_field_u64(self.fields.lot, lot)).collect();
+    fn of_groups(&self, doc_groups: impl Iterator<Item = u64>) -> Box<dyn EngineQuery> {
+        let terms: Vec<Term> =
+            doc_groups.map(|doc_group| Term::from_field_u64(self.fields.doc_group, doc_group)).collect();
         if terms.is_empty() {
             return Box::new(EmptyQuery);
         }
@@ -180,7 +194,7 @@ impl Searcher {
 }
 
 impl Searcher {
-    /// Whether the engine finds more than this asks for.
+    /// Whether the engine matches more than this expression.
     fn is_wider(&self, expr: &Expr) -> bool {
         match expr {
             Expr::All(parts) | Expr::Any(parts) => parts.iter().any(|part| self.is_wider(part)),
@@ -203,8 +217,8 @@ impl Searcher {
         }
     }
 
-    /// How many words of a column begin with this one, in the segment that has most of them; more than can be asked for are not counted.
-    /// A segment that cannot be read fails the search itself.
+    /// How many words of a column begin with this prefix, in the segment that has the most; counting stops at the limit. If a
+    /// segment cannot be read, the search itself fails.
     fn expansions(&self, column: Column, prefix: &str) -> u32 {
         let end = format!("{prefix}{}", char::MAX);
         let count = |segment: &SegmentReader| {
@@ -220,10 +234,10 @@ impl Searcher {
     }
 }
 
-/// The engine holds about 2 KB for each word that a phrase may end with.
+/// The engine needs about 2 KB for each word that a phrase may end with.
 const EXPANSIONS_MAX: u32 = 2048;
 
-/// Whether a record alone answers, without those before it.
+/// Whether the record alone decides, without the records before it.
 fn is_of_record(expr: &Expr) -> bool {
     match expr {
         Expr::All(parts) | Expr::Any(parts) => parts.iter().all(is_of_record),

@@ -1,5 +1,5 @@
-//! The folder of the text engine, in which nobody but the owner may read. The engine makes its files as the system makes any; here each
-//! one is closed to others before a byte is in it.
+//! The text engine's folder, readable by the owner only. The engine creates files with default modes; this restricts each one
+//! before it has content.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl Directory for PrivateDirectory {
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
         let held = self.inner.acquire_lock(lock)?;
-        // A lock holds no words of anybody: that it cannot be hidden harms nobody.
+        // A lock file holds no transcript, so a failure to restrict it does no harm.
         let _ = hide(&self.folder.join(&lock.filepath));
         Ok(held)
     }

@@ -1,36 +1,36 @@
-//! How twins are spelled as numbers: the two lowest bits say what the rest is.
+//! Encodes twins, the keys that a record shares with its restatements, as numbers. The two lowest bits are flags.
 
-/// What is left of a fingerprint.
+/// The bits of the key itself.
 const PRINT: u64 = !3;
 const RESTATES: u64 = 1;
 const PIECE: u64 = 2;
 
-/// The twin of a record that says something of its own.
+/// The twin of a record that states something new.
 pub fn stated(twin: u64) -> u64 {
     twin & PRINT
 }
 
-/// The twin of a record that says again what another says.
+/// The twin of a record that restates another.
 pub fn restated(twin: u64) -> u64 {
     (twin & PRINT) | RESTATES
 }
 
-/// The twin of one of its texts.
+/// The twin of one text of a record.
 pub fn piece(twin: u64) -> u64 {
     (twin & PRINT) | PIECE
 }
 
-/// The fingerprint.
+/// The key without its flags.
 pub fn print(number: u64) -> u64 {
     number & PRINT
 }
 
-/// Whether it is that of one text.
+/// Whether it belongs to one text.
 pub fn is_piece(number: u64) -> bool {
     number & PIECE != 0
 }
 
-/// Whether it is that of a restatement.
+/// Whether it belongs to a restatement.
 pub fn restates(number: u64) -> bool {
     number & RESTATES != 0
 }

@@ -1,5 +1,4 @@
-//! A context: a folder that holds one conversation. Where its files are. What looks at contexts and
-//! changes them is in `systems/chibi/`.
+//! A context: a folder that holds one conversation. This file locates its files; `systems/chibi/` lists and changes contexts.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use crate::error::{Error, Place, Problem};
 use crate::files::Files;
 use crate::source::{Passes, Source};
 
-/// Where Chibi keeps its things, as formats state it.
+/// Chibi's home, in the syntax of the formats' homes.
 pub const HOME: &str = "{CHIBI_HOME|~/.chibi}";
 
 /// A context.
@@ -33,14 +32,14 @@ impl Context {
         Context { folder: folder.to_owned(), name: name.unwrap_or_else(|| "default".to_owned()) }
     }
 
-    /// The context that this file is the window of, if it is one.
+    /// The context whose window is this file, if it is one.
     pub fn of_window(path: &Path) -> Option<Context> {
         let context = Context::at(crate::files::folder_of(path));
         (path.is_file() && path.file_name() == context.window().file_name()).then_some(context)
     }
 
-    /// Refuses to have the window edited while a process holds the context, or while it is out of date: Chibi would rebuild it and take
-    /// the edit back.
+    /// Fails while a process holds the context, or while the window is out of date: Chibi would rebuild it and discard the
+    /// edit.
     pub(crate) fn refuse_edit(&self) -> Result<(), Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         match context_lock::status(&self.folder, now, HEARTBEAT_SECONDS) {
@@ -52,7 +51,7 @@ impl Context {
         }
     }
 
-    /// The context of that name below a home of Chibi's.
+    /// The context with this name in a Chibi home.
     pub fn named(home: &Path, name: &str) -> Result<Context, Error> {
         Ok(Context { folder: home.join("contexts").join(safe_name(name)?), name: name.to_owned() })
     }
@@ -62,7 +61,7 @@ impl Context {
         self.folder.join("context.jsonl")
     }
 
-    /// Opens the window as the model sees it; `None` when it is empty.
+    /// Opens the window as the model sees it; `None` if it is empty.
     pub fn open_window(&self, files: &dyn Files, now: u64) -> Result<Option<Source>, Error> {
         let path = self.window();
         if self.window_state(files)? == WindowState::Current {
@@ -74,12 +73,12 @@ impl Context {
         if lines.is_empty() { Ok(None) } else { Source::spooled(Place::Path(path), lines.as_slice()).map(Some) }
     }
 
-    /// What was put aside, for people.
+    /// The archived conversation, for people.
     pub(crate) fn markdown(&self) -> PathBuf {
         self.folder.join("transcript.md")
     }
 
-    /// Chibi's mark that the window is out of date and must be rebuilt.
+    /// Chibi's marker file: the window is out of date and must be rebuilt.
     pub fn dirty(&self) -> PathBuf {
         self.folder.join(".dirty")
     }
@@ -91,7 +90,7 @@ impl Context {
         Ok(if length.is_some() { WindowState::OutOfDate } else { WindowState::Current })
     }
 
-    /// What the model sees: the window, rebuilt in memory where Chibi marked the file as out of date. Changes nothing.
+    /// What the model sees: the window, rebuilt in memory if Chibi marked the file as out of date. Changes nothing.
     pub(crate) fn window_entries(&self, files: &dyn Files, now: u64) -> Result<Vec<Entry>, Error> {
         let window = entry::all(files, &self.window())?;
         let rebuilt = Rebuilt::of_marked(self, files, &window, now)?;
@@ -110,14 +109,14 @@ impl Context {
         names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.journal().is_file()
     }
 
-    /// Whether entries stand here, or a journal of a recording that went here.
+    /// Whether it has entries, or the journal of a recording into it.
     pub(crate) fn is_recorded(&self, files: &dyn Files) -> bool {
         let names = ["context.jsonl", "transcript.jsonl", "transcript_archive.jsonl"];
         let today = ["transcript/active.jsonl", "transcript/manifest.json"];
         names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.has_journal(files)
     }
 
-    /// Other layouts have journals of that name, too: the first line says whose it is.
+    /// Other layouts have journals of that name, too: the first line names the layout.
     fn has_journal(&self, files: &dyn Files) -> bool {
         let mut line = Vec::new();
         let read =
@@ -126,7 +125,7 @@ impl Context {
         read.is_ok() && String::from_utf8_lossy(line).contains("\"layout\":\"chibi\"")
     }
 
-    /// Says so when there is no such context.
+    /// Fails if there is no such context.
     pub fn must_exist(&self) -> Result<(), Error> {
         match (self.exists(), self.folder.is_dir()) {
             (true, _) => Ok(()),
@@ -135,7 +134,7 @@ impl Context {
         }
     }
 
-    /// The files that say what happened here, in the order they are read: what was put aside, the window, the journal.
+    /// The files that record what happened here, in reading order: the transcript, the window, the journal.
     pub fn reads(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
         let mut paths = vec![self.folder.join("transcript_archive.jsonl")];
         let single = self.folder.join("transcript.jsonl");
@@ -154,8 +153,8 @@ impl Context {
         Ok(paths)
     }
 
-    /// Whether the window holds anything that the transcript does not. Chibi writes it anew with other ids, so that what stands
-    /// in both cannot always be told by its id afterwards.
+    /// Whether the window holds anything that the transcript does not. Chibi rewrites it with other ids, so ids alone cannot
+    /// always match both afterwards.
     fn window_says_more(&self, files: &dyn Files) -> Result<bool, Error> {
         let transcript = Transcript::of(&self.folder);
         if !transcript.holds_window() {
@@ -171,14 +170,30 @@ impl Context {
     }
 }
 
-/// How much of a journal's first line is looked at.
+/// A summary of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The context.
+    pub context: Context,
+    /// Whether a process holds it.
+    pub status: Option<Status>,
+    /// The number of entries in its window.
+    pub entries: u64,
+    /// When the newest of them was written.
+    pub active_seconds: Option<u64>,
+    /// The number of messages in its inbox.
+    pub messages: u64,
+}
+
+/// How much of a journal's first line is read.
 const LINE_SIZE_MAX: u64 = 64 << 10;
 
-/// What Chibi takes for a wish instead of a name: a context that is called so could not be reached. So are `-` and `new:…`, which
-/// are no names anyway.
+/// A word that Chibi interprets as a command instead of a name: a context with this name could not be reached. The same holds
+/// for `-` and `new:…`, which are not valid names anyway.
 const RESERVED: &str = "new";
 
-/// A name as Chibi allows them: letters, digits, hyphens and underscores, no hyphen first. It cannot lead anywhere else.
+/// Checks a name by Chibi's rule: letters, digits, hyphens and underscores, no hyphen first. Such a name cannot lead out of the
+/// home.
 fn safe_name(name: &str) -> Result<&str, Error> {
     let good = !name.is_empty()
         && name.len() <= 200
@@ -202,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chibi_takes_for_a_wish_is_no_name() {
+    fn a_word_that_chibi_interprets_as_a_command_is_not_a_name() {
         for wish in ["new", "-", "new:x", "new:"] {
             let error = Context::named(Path::new("home"), wish).unwrap_err();
             assert_eq!(error.problem, Problem::BadContext, "{wish}");

@@ -1,6 +1,6 @@
-//! Who may change a context: Chibi's own lock, `.lock`, which says when its holder was last seen alive, kept so that a real Chibi
-//! and a recorder respect each other. Beside it stands a lock of ours that the system lets go of when its process dies, so that
-//! nobody waits for a dead recorder. Nothing here touches what a context says.
+//! Locks a context: Chibi's own lock, `.lock`, states when its holder was last alive, so that Chibi and a recorder respect each
+//! other. Beside it is our own lock, which the operating system releases when its process dies, so that no process waits for a
+//! dead recorder. This file does not touch the content of a context.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,10 +15,10 @@ use crate::layouts::Clock;
 use crate::lock::Lock;
 use crate::tail::Warning;
 
-/// How often a holder says that it is alive, unless Chibi was told otherwise.
+/// How often a holder updates its lock, unless Chibi is configured otherwise.
 pub(crate) const HEARTBEAT_SECONDS: u64 = 30;
 
-/// How often a lock that is in the way is looked at: each look may find that another one cleared it away.
+/// How often an existing lock is checked: another process may remove it in between.
 const LOOKS: usize = 3;
 
 /// The lock of a context, held until it is dropped.
@@ -27,29 +27,29 @@ pub struct ContextLock {
     path: PathBuf,
     beat: Arc<Beat>,
     heart: Option<JoinHandle<()>>,
-    /// What there is to say about a lock that was in the way.
+    /// A warning about a stale lock that was removed.
     pub warning: Option<Warning>,
     _own: Lock,
 }
 
-/// What the heart shares with the holder.
+/// State that the heartbeat thread shares with the holder.
 #[derive(Debug, Default)]
 struct Beat {
     stopped: Mutex<bool>,
     bell: Condvar,
 }
 
-/// What a context's lock says.
+/// The state of a context's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Somebody holds it.
+    /// A process holds it.
     Active,
-    /// Its holder was last seen too long ago.
+    /// Its holder was last alive too long ago.
     Stale,
 }
 
 impl ContextLock {
-    /// Holds a context, or says who does.
+    /// Locks a context, or fails with its holder.
     pub fn take(folder: &Path, clock: &Clock, heartbeat_seconds: u64) -> Result<ContextLock, Error> {
         let own = Lock::take(&folder.join(OWN)).map_err(|error| error.about_path(folder))?;
         let path = folder.join(".lock");
@@ -64,7 +64,7 @@ impl ContextLock {
             }
             let said = fs::read_to_string(&path).unwrap_or_default();
             let text = if is_ours(&said) {
-                // We hold the lock that its holder held as long as it lived.
+                // We hold the lock that its holder held while it was alive.
                 "was left behind by a recorder that was killed, and is taken over"
             } else if is_stale(&said, seconds(clock), heartbeat_seconds) {
                 "was not kept up by its holder, and is taken over"
@@ -90,7 +90,7 @@ impl ContextLock {
         Ok(ContextLock { path, beat, heart: Some(heart), warning, _own: own })
     }
 
-    /// Holds a context unless this very process does already.
+    /// Locks a context unless this process already holds it.
     pub(crate) fn take_unless_held(folder: &Path, clock: &Clock) -> Result<Option<ContextLock>, Error> {
         match ContextLock::take(folder, clock, HEARTBEAT_SECONDS) {
             Ok(hold) => Ok(Some(hold)),
@@ -109,7 +109,7 @@ impl Drop for ContextLock {
         if let Some(heart) = self.heart.take() {
             let _ = heart.join();
         }
-        // A holder that slept too long may have lost it to a Chibi.
+        // A holder that slept too long may have lost it to Chibi.
         if fs::read_to_string(&self.path).is_ok_and(|said| is_ours(&said)) {
             let _ = fs::remove_file(&self.path);
         }
@@ -130,10 +130,11 @@ impl Beat {
     }
 }
 
-/// The lock of ours.
+/// The name of our own lock.
 const OWN: &str = ".steno.lock";
 
-/// Chibi writes the seconds alone, and reads them with spaces around: a newline after them says that they are ours.
+/// Chibi writes only the seconds and ignores surrounding white space when it reads them: a newline after them marks the lock as
+/// ours.
 fn spelled(seconds: u64) -> String {
     format!("{seconds}\n")
 }
@@ -143,7 +144,7 @@ fn is_ours(said: &str) -> bool {
 }
 
 fn create(path: &Path, seconds: u64) -> io::Result<()> {
-    // Made whole beside its place and linked there, so that nobody ever reads half a number and takes it for stale.
+    // Written completely beside its place and linked there, so that no process reads half a number and considers it stale.
     let made = write_beside(path, seconds)?;
     let linked = fs::hard_link(&made, path);
     let _ = fs::remove_file(&made);
@@ -161,7 +162,7 @@ fn renew(path: &Path, seconds: u64) -> io::Result<()> {
     fs::rename(write_beside(path, seconds)?, path)
 }
 
-/// Writes the lock whole beside its place.
+/// Writes the complete lock beside its place.
 fn write_beside(path: &Path, seconds: u64) -> io::Result<PathBuf> {
     let made = path.with_file_name(format!(".lock.{}", std::process::id()));
     let mut file = with_mode(FileMode::PRIVATE).write(true).create(true).truncate(true).open(&made)?;
@@ -177,7 +178,7 @@ fn is_stale(said: &str, now: u64, heartbeat_seconds: u64) -> bool {
     }
 }
 
-/// What the lock of a context says; `None` when nobody holds it.
+/// The state of a context's lock; `None` if no process holds it.
 pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<Status> {
     let path = folder.join(".lock");
     if !path.exists() {
@@ -193,7 +194,7 @@ pub(crate) fn is_own(folder: &Path) -> bool {
     Lock::holder_of(&folder.join(OWN)) == Some(std::process::id())
 }
 
-/// Whether nobody holds the lock of ours. Only looks: nothing is made or removed.
+/// Whether no process holds our own lock. Creates and removes nothing.
 fn is_free(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => file.try_lock_shared().is_ok(),
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_is_held_as_chibi_holds_it_and_let_go_of() {
+    fn a_context_is_locked_as_chibi_locks_it_and_released() {
         let folder = tempfile::tempdir().unwrap();
         let hold = taken(folder.path(), 1_000).unwrap();
         let said = fs::read_to_string(folder.path().join(".lock")).unwrap();
@@ -256,9 +257,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_recorder_is_not_waited_for() {
+    fn a_dead_recorder_blocks_nobody() {
         let folder = tempfile::tempdir().unwrap();
-        // What a kill leaves behind: both files, and nobody who holds the second one.
+        // What a kill leaves behind: both files, and no holder of the second one.
         fs::write(folder.path().join(".lock"), spelled(1_000)).unwrap();
         fs::write(folder.path().join(OWN), "steno 4194304\n").unwrap();
         assert_eq!(status(folder.path(), 1_001, HEARTBEAT_SECONDS), Some(Status::Stale));
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_somebody_else_took_is_not_removed() {
+    fn a_lock_that_another_process_took_is_not_removed() {
         let folder = tempfile::tempdir().unwrap();
         let hold = taken(folder.path(), 1_000).unwrap();
         fs::write(folder.path().join(".lock"), "2000").unwrap();
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heart_beats() {
+    fn the_heartbeat_updates_the_lock() {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicU64::new(1_000));
         let hold = ContextLock::take(folder.path(), &at(&now), 1).unwrap();

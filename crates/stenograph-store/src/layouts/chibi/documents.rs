@@ -1,5 +1,5 @@
-//! The documents of a recording into a context: its window and, where there is one, its transcript; with `--debug` the logs of
-//! requests and responses. How an entry is spelled is the format's business, what is durable the journal's.
+//! The documents of a recording into a context: its window and, if there is one, its transcript; with `--debug` also the logs
+//! of requests and responses. The format writes entries; the journal decides what is durable.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -14,32 +14,32 @@ use super::context::Context;
 use super::context_lock::{ContextLock, seconds};
 use super::entry::Entry;
 use super::transcript::{Known, Sync, Transcript};
-use crate::document::{LineDocument, Measured, Pass, Passes, measure_part};
+use crate::document::{ComparedDocument, EventTransform, LineDocument, TransformFactory, measure_part};
 use crate::error::{Error, Problem};
-use crate::journal::{Header, Recorded};
-use crate::layouts::{Debug, Documents, Environment, Exchange, Finished, Journal, StatedFields};
+use crate::journal::{Recording, RecordingHeader};
+use crate::layouts::{Debug, Documents, Environment, Exchange, Finished, JournalNeed, StatedFields};
 use crate::tail::Warning;
 
 /// The files that are kept in step.
 pub struct ContextDocuments {
     context: Context,
-    site: Environment,
+    environment: Environment,
     debug: Debug,
     window: LineDocument,
-    /// Requests and responses.
+    /// The logs of requests and responses.
     logs: Vec<LineDocument>,
     transcript: Option<Copy>,
-    /// Held while documents are completed by somebody who did not begin the recording.
+    /// Held while documents are completed by a process that did not begin the recording.
     _hold: Option<ContextLock>,
 }
 
-/// A log: its name, its format and what it holds.
+/// A log: its name, its format and its side.
 type Log = (&'static str, &'static dyn Format, Side);
 
 const LOGS: [Log; 2] =
     [("requests.jsonl", &ChibiRequests, Side::Request), ("response_meta.jsonl", &ChibiResponses, Side::Response)];
 
-/// Which half of an exchange with a model.
+/// One side of an exchange with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Request,
@@ -49,14 +49,14 @@ enum Side {
 pub const WINDOW: &str = "context.jsonl";
 
 impl ContextDocuments {
-    /// Looks at the files and says in a header how long they are.
+    /// Checks the files and records their lengths in a header.
     pub fn begin(
         context: &Context,
         user: &str,
         debug: Debug,
-        site: &Environment,
-    ) -> Result<(Header, ContextDocuments, Vec<Warning>), Error> {
-        let mut header = Header { layout: super::NAME.to_owned(), ..Header::default() };
+        environment: &Environment,
+    ) -> Result<(RecordingHeader, ContextDocuments, Vec<Warning>), Error> {
+        let mut header = RecordingHeader { layout: super::NAME.to_owned(), ..RecordingHeader::default() };
         header.settings.insert("context".to_owned(), context.name.clone());
         header.settings.insert("user".to_owned(), user.to_owned());
         let mut names = vec![WINDOW];
@@ -65,11 +65,11 @@ impl ContextDocuments {
         }
         let mut warnings = Vec::new();
         for name in names {
-            let (base, warning) = LineDocument::base(&site.files, &context.folder.join(name))?;
+            let (base, warning) = LineDocument::base(&environment.files, &context.folder.join(name))?;
             header.documents.insert(name.to_owned(), base);
             warnings.extend(warning);
         }
-        let mut documents = ContextDocuments::of(context, &header, site)?;
+        let mut documents = ContextDocuments::of(context, &header, environment)?;
         documents.window.begin();
         documents.logs.iter_mut().for_each(LineDocument::begin);
         if let Some(copy) = &mut documents.transcript {
@@ -78,29 +78,33 @@ impl ContextDocuments {
         Ok((header, documents, warnings))
     }
 
-    /// The documents that a header speaks of.
-    pub fn of(context: &Context, header: &Header, site: &Environment) -> Result<ContextDocuments, Error> {
+    /// The documents in a header.
+    pub fn of(
+        context: &Context,
+        header: &RecordingHeader,
+        environment: &Environment,
+    ) -> Result<ContextDocuments, Error> {
         let setting = |key: &str| header.settings.get(key).cloned();
         let user = setting("user").unwrap_or_else(|| USER.to_owned());
         let base = |name: &str| header.documents.get(name).copied();
         let debug = if base("requests.jsonl").is_some() { Debug::Kept } else { Debug::LeftOut };
         let passes = addressing(&context.name, &user, debug);
-        let window = LineDocument::new(&site.files, &context.window(), &Chibi, base(WINDOW).unwrap_or(0))
-            .passing(Arc::clone(&passes));
+        let window = LineDocument::new(&environment.files, &context.window(), &Chibi, base(WINDOW).unwrap_or(0))
+            .transformed(Arc::clone(&passes));
         let mut logs = Vec::new();
         for (name, log, side) in LOGS {
             if let Some(base) = base(name) {
-                let document = LineDocument::new(&site.files, &context.folder.join(name), log, base);
-                // They come from a log of this kind, and return to one.
+                let document = LineDocument::new(&environment.files, &context.folder.join(name), log, base);
+                // They come from a log of this kind and return to one.
                 let outline = Outline::new(document.format().info().name);
-                logs.push(document.outlined(outline).passing(logging(side)));
+                logs.push(document.with_outline(outline).transformed(logging(side)));
             }
         }
         let transcript = Transcript::of(&context.folder);
         let copies = transcript.holds_window();
         Ok(ContextDocuments {
             context: context.clone(),
-            site: site.clone(),
+            environment: environment.clone(),
             debug,
             window,
             logs,
@@ -115,31 +119,31 @@ impl ContextDocuments {
         })
     }
 
-    /// The same, with the context held until they are complete.
+    /// The same, with the context's lock held until they are complete.
     pub fn holding(mut self, hold: Option<ContextLock>) -> ContextDocuments {
         self._hold = hold;
         self
     }
 
-    /// Whether the documents say everything that was given.
-    fn measure(&self, recorded: &Recorded, given: StatedFields) -> Result<Journal, Error> {
+    /// Whether the documents hold everything that was given.
+    fn measure(&self, recorded: &Recording, given: StatedFields) -> Result<JournalNeed, Error> {
         let (mut exchange, debug) = (Exchange::default(), self.debug);
         let mut of_window = |event: &Event<'_>| !(exchange.has(event) && debug == Debug::Kept);
-        if self.part(recorded, &self.window, given, &mut of_window)? == Journal::Needed {
-            return Ok(Journal::Needed);
+        if self.part(recorded, &self.window, given, &mut of_window)? == JournalNeed::Needed {
+            return Ok(JournalNeed::Needed);
         }
         for (document, (_, _, side)) in self.logs.iter().zip(LOGS) {
             let mut exchange = Exchange::default();
             let mut of_log = |event: &Event<'_>| exchange.has(event) && side_of(event) == side;
-            if self.part(recorded, document, given, &mut of_log)? == Journal::Needed {
-                return Ok(Journal::Needed);
+            if self.part(recorded, document, given, &mut of_log)? == JournalNeed::Needed {
+                return Ok(JournalNeed::Needed);
             }
         }
-        Ok(Journal::Redundant)
+        Ok(JournalNeed::Redundant)
     }
 
-    /// Says how many requests and responses state nothing that a log can hold.
-    fn unwritten(&self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
+    /// The warning that some requests and responses state nothing that a log can hold.
+    fn unwritten(&self, recorded: &Recording) -> Result<Vec<Warning>, Error> {
         let (mut exchange, mut counts) = (Exchange::default(), [0_u64; LOGS.len()]);
         recorded.read(&mut |event| {
             let is_fact = exchange.has(event) && matches!(event.body, Body::Fact { .. }) && event.part.index == 0;
@@ -162,33 +166,33 @@ impl ContextDocuments {
 
     fn part(
         &self,
-        recorded: &Recorded,
+        recorded: &Recording,
         document: &LineDocument,
         given: StatedFields,
         belongs: &mut dyn FnMut(&Event<'_>) -> bool,
-    ) -> Result<Journal, Error> {
+    ) -> Result<JournalNeed, Error> {
         let path = document.path();
-        let bytes = self.site.files.reader(path, document.starts_at());
+        let bytes = self.environment.files.reader(path, document.starts_at());
         let bytes = bytes.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-        measure_part(recorded, Measured { format: document.format(), bytes }, given, belongs)
+        measure_part(recorded, ComparedDocument { format: document.format(), bytes }, given, belongs)
     }
 }
 
 impl Documents for ContextDocuments {
     fn add(&mut self, event: &Event<'_>) {
-        // Chibi's own order: what is for good first.
+        // Chibi's own order: the permanent file first.
         if let Some(copy) = &mut self.transcript {
-            copy.add(event, &self.site);
+            copy.add(event, &self.environment);
         }
         self.window.add(event);
         self.logs.iter_mut().for_each(|log| log.add(event));
     }
 
-    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
         let mut warnings = Vec::new();
         let mut written = Vec::new();
         if let Some(copy) = &mut self.transcript {
-            warnings.extend(copy.finish(recorded, &self.site)?);
+            warnings.extend(copy.finish(recorded, &self.environment)?);
             written.push(self.context.folder.join("transcript"));
         }
         warnings.extend(self.window.finish(recorded)?);
@@ -199,8 +203,8 @@ impl Documents for ContextDocuments {
         let journal = self.measure(recorded, given)?;
         written.push(self.context.window());
         for log in &self.logs {
-            let empty = self.site.files.length(log.path()).ok().flatten() == Some(0);
-            if empty && self.site.files.remove(log.path()).is_ok() {
+            let empty = self.environment.files.length(log.path()).ok().flatten() == Some(0);
+            if empty && self.environment.files.remove(log.path()).is_ok() {
                 continue;
             }
             written.push(log.path().to_owned());
@@ -211,22 +215,22 @@ impl Documents for ContextDocuments {
     fn discard(&mut self) -> Result<(), Error> {
         self.window.discard()?;
         self.logs.iter_mut().try_for_each(LineDocument::discard)?;
-        // A folder that holds anything stays.
-        let _ = self.site.files.remove_folder(&self.context.folder);
+        // A folder that is not empty stays.
+        let _ = self.environment.files.remove_folder(&self.context.folder);
         Ok(())
     }
 }
 
-/// Who speaks to a context where nobody says so.
+/// The default name of the person who speaks to a context.
 pub const USER: &str = "user";
 
-/// The copy of the entries that a transcript gets.
+/// The copy of the entries for a transcript.
 struct Copy {
     folder: PathBuf,
     transcript: Transcript,
-    passes: Passes,
+    passes: TransformFactory,
     format: &'static dyn Format,
-    /// `None` when it is out of step: then it is completed at the end, by id.
+    /// `None` if it is out of step: then it is completed at the end, by id.
     lines: Option<Lines>,
 }
 
@@ -234,19 +238,21 @@ struct Copy {
 const BATCH_SIZE: usize = 1 << 20;
 
 impl Copy {
-    fn add(&mut self, event: &Event<'_>, site: &Environment) {
+    fn add(&mut self, event: &Event<'_>, environment: &Environment) {
         let Some(lines) = &mut self.lines else { return };
         let entries = lines.event(event);
         let entries: Vec<&Entry> = entries.iter().collect();
-        let now = seconds(&site.clock);
-        if !entries.is_empty() && self.transcript.append(site.files.as_ref(), &entries, now, Sync::Later).is_err() {
+        let now = seconds(&environment.clock);
+        if !entries.is_empty()
+            && self.transcript.append(environment.files.as_ref(), &entries, now, Sync::Later).is_err()
+        {
             self.lines = None;
         }
     }
 
-    /// Adds what the transcript lacks. Chibi may have written there too, so that entries are told by their ids.
-    fn finish(&mut self, recorded: &Recorded, site: &Environment) -> Result<Vec<Warning>, Error> {
-        let (files, now) = (site.files.as_ref(), seconds(&site.clock));
+    /// Adds what the transcript lacks. Chibi may have written there too, so entries are matched by id.
+    fn finish(&mut self, recorded: &Recording, environment: &Environment) -> Result<Vec<Warning>, Error> {
+        let (files, now) = (environment.files.as_ref(), seconds(&environment.clock));
         if let Some(lines) = self.lines.take() {
             let last = lines.finish();
             let last: Vec<&Entry> = last.iter().collect();
@@ -264,7 +270,7 @@ impl Copy {
         if !missed {
             return Ok(warnings);
         }
-        warnings.extend(self.fill_gaps(recorded, &held, &ours, site)?);
+        warnings.extend(self.fill_gaps(recorded, &held, &ours, environment)?);
         let held = self.transcript.held(files)?;
         let (mut missing, mut failed) = (Vec::new(), None);
         let mut transcript = Transcript::of(&self.folder);
@@ -289,22 +295,22 @@ impl Copy {
         failed.map_or(Ok(warnings), Err)
     }
 
-    /// All entries of a recording once more.
-    fn again(&self, recorded: &Recorded, visit: &mut dyn FnMut(Entry)) -> Result<(), Error> {
+    /// Passes all entries of a recording again.
+    fn again(&self, recorded: &Recording, visit: &mut dyn FnMut(Entry)) -> Result<(), Error> {
         let mut lines = Lines::new(self.format, (self.passes)());
         recorded.read(&mut |event| lines.event(event).into_iter().for_each(&mut *visit))?;
         lines.finish().into_iter().for_each(visit);
         Ok(())
     }
 
-    /// Puts entries in their place that stand before others which are there, and moves aside what is left of them: a power cut
-    /// loses what it likes.
+    /// Inserts entries that are missing before existing ones, and moves their remains aside: a power failure may lose any of
+    /// them.
     fn fill_gaps(
         &mut self,
-        recorded: &Recorded,
+        recorded: &Recording,
         held: &Known,
         ours: &HashSet<(u64, u64)>,
-        site: &Environment,
+        environment: &Environment,
     ) -> Result<Vec<Warning>, Error> {
         let mut gaps: HashMap<(u64, u64), Vec<Entry>> = HashMap::new();
         let mut open = Vec::new();
@@ -315,18 +321,18 @@ impl Copy {
                 gaps.insert(entry.identity(), std::mem::take(&mut open));
             }
         })?;
-        self.transcript.insert(site.files.as_ref(), &gaps, ours)
+        self.transcript.insert(environment.files.as_ref(), &gaps, ours)
     }
 }
 
-/// What turns events into entries.
+/// Turns events into entries.
 struct Lines {
     writing: Writing,
-    pass: Pass,
+    pass: EventTransform,
 }
 
 impl Lines {
-    fn new(format: &dyn Format, pass: Pass) -> Lines {
+    fn new(format: &dyn Format, pass: EventTransform) -> Lines {
         Lines { writing: Writing::new(format, &Outline::default()), pass }
     }
 
@@ -347,8 +353,8 @@ fn entries(pieces: Vec<Written>) -> Vec<Entry> {
     records.map(|line| Entry::new(&line)).collect()
 }
 
-/// Gives entries the names of who speaks to whom, and every entry an id of its own. What repeats something else is left out.
-fn addressing(context: &str, user: &str, debug: Debug) -> Passes {
+/// Sets the sender and recipient of entries, and gives every entry its own id. Drops events that repeat others.
+fn addressing(context: &str, user: &str, debug: Debug) -> TransformFactory {
     let (context, user) = (context.to_owned(), user.to_owned());
     Arc::new(move || {
         let (context, user) = (context.clone(), user.clone());
@@ -365,7 +371,7 @@ fn addressing(context: &str, user: &str, debug: Debug) -> Passes {
             }
             let mut event = event.clone().into_owned();
             if same {
-                // The parts of one record share an id, and entries do not.
+                // The parts of one record share an id; entries must not.
                 event.id = last.as_ref().map(|id| format!("{id}-{}", event.part.index).into());
             }
             event.part = Part::default();
@@ -377,7 +383,7 @@ fn addressing(context: &str, user: &str, debug: Debug) -> Passes {
     })
 }
 
-/// Who speaks to whom. In the document an assistant writes to `user`, by which Chibi knows it.
+/// The sender and recipient. In the document an assistant writes to `user`, by which Chibi recognises it.
 fn address<'n>(event: &Event<'_>, context: &'n str, user: &'n str) -> (Option<&'n str>, Option<&'n str>) {
     match &event.body {
         Body::Message { role: Role::Assistant, .. } => (Some(context), Some("user")),
@@ -392,8 +398,8 @@ fn address<'n>(event: &Event<'_>, context: &'n str, user: &'n str) -> (Option<&'
     }
 }
 
-/// Only what belongs into one of the logs.
-fn logging(side: Side) -> Passes {
+/// Selects the events of one log.
+fn logging(side: Side) -> TransformFactory {
     Arc::new(move || {
         let mut exchange = Exchange::default();
         Box::new(move |event| (exchange.has(event) && side_of(event) == side).then(|| event.clone().into_owned()))

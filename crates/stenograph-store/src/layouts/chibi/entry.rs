@@ -1,5 +1,4 @@
-//! One entry of a context: a line, byte for byte, and what must be known of it to move it about. What an entry says to people is
-//! the format's business, not this file's.
+//! One entry of a context: a line, byte for byte, and the fields needed to move it. The format interprets its content.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,29 +16,29 @@ use crate::files::Files;
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The line, without its newline.
+    /// The line without its newline.
     pub line: Vec<u8>,
-    /// Its id; `None` for what is no entry at all.
+    /// Its id; `None` if the line is not an entry.
     pub id: Option<String>,
     /// Its type.
     pub entry_type: Option<String>,
-    /// When, in seconds since 1970.
+    /// Its time, in seconds since 1970.
     pub seconds: Option<u64>,
-    /// Which call it is or answers.
+    /// The call that it is or answers.
     pub call: Option<String>,
-    /// Who speaks, when it is a message.
+    /// The speaker, if it is a message.
     pub role: Option<Role>,
-    /// How many bytes its content has.
+    /// The size of its content in bytes.
     pub content_size: usize,
-    /// A fingerprint of what it says, whatever its id.
+    /// A hash of its content without its id.
     said: u64,
 }
 
-/// The types of entries before which a window does not reach back.
+/// The types of entries at which a window begins.
 const ANCHORS: [&str; 3] = ["context_created", "compaction", "archival"];
 
 impl Entry {
-    /// Reads a line.
+    /// Parses a line.
     pub fn new(line: &[u8]) -> Entry {
         let object = std::str::from_utf8(line).ok().and_then(Object::parse);
         let text = |key: &str| object.as_ref().and_then(|object| object.peek_str(key)).map(Cow::into_owned);
@@ -70,14 +69,14 @@ impl Entry {
         self.entry_type.as_deref().is_some_and(|entry_type| ANCHORS.contains(&entry_type))
     }
 
-    /// A fingerprint of what it anchors, when it is an anchor.
+    /// A hash of what it anchors, if it is an anchor.
     pub fn anchor(&self) -> Option<u64> {
         let mut anchor = DefaultHasher::new();
         (&self.entry_type, self.summary()).hash(&mut anchor);
         self.is_anchor().then(|| anchor.finish())
     }
 
-    /// Whether entries that stand before it may belong to the window it begins.
+    /// Whether entries before it may belong to the window that it begins.
     pub(crate) fn may_keep(&self) -> bool {
         self.entry_type.as_deref() == Some("compaction")
     }
@@ -86,19 +85,19 @@ impl Entry {
         self.metadata()?.take_text("summary").map(|text| text.decode().into_owned())
     }
 
-    /// What it says, whatever its id: entries that were written anew with other ids are known by it.
+    /// A hash of its content without its id, which identifies entries that were rewritten with other ids.
     pub fn said(&self) -> u64 {
         self.said
     }
 
-    /// What tells it from every other entry: its id and what it says, so that nothing is lost where an id stands twice.
+    /// Its identity: its id and its content, so that nothing is lost if an id occurs twice.
     pub(crate) fn identity(&self) -> (u64, u64) {
         let mut id = DefaultHasher::new();
         self.id.hash(&mut id);
         (id.finish(), self.said)
     }
 
-    /// Whether a summary in one of them would be a summary in the other, too.
+    /// Whether a summary in one of them would equal a summary in the other.
     pub(crate) fn sums_up_like(&self, other: &Entry) -> bool {
         match (self.summary(), other.summary()) {
             (Some(one), Some(other)) => one == other,
@@ -110,14 +109,14 @@ impl Entry {
         Object::parse(std::str::from_utf8(&self.line).ok()?)?.open("metadata")
     }
 
-    /// The ids that its metadata says were kept after it.
+    /// The ids that its metadata lists as kept after it.
     pub fn kept(&self) -> Vec<String> {
         let items = self.metadata().and_then(|mut metadata| metadata.take_items(KEPT)).unwrap_or_default();
         items.into_iter().filter_map(|raw| Some(Text::from_json(raw)?.exact()?.into_owned())).collect()
     }
 }
 
-/// Chibi's own rule: the field, else whom the message is for.
+/// Chibi's own rule: the field, otherwise the recipient of the message.
 fn role(role: Option<&str>, to: Option<&str>) -> Role {
     match (role, to) {
         (Some("user"), _) => Role::User,
@@ -128,21 +127,21 @@ fn role(role: Option<&str>, to: Option<&str>) -> Role {
     }
 }
 
-/// Where a marker says which entries before it stay in the window.
+/// The key under which a marker lists the entries before it that stay in the window.
 const KEPT: &str = "kept";
 
-/// What a window begins with.
+/// The beginning of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// A conversation begins.
     Created,
-    /// What came before was archived, and nothing stands in its place.
+    /// Everything before was archived without a replacement.
     Archival,
-    /// What came before was archived, and this summary stands in its place.
+    /// Everything before was archived and replaced by this summary.
     Compaction(String),
 }
 
-/// Who, where and when: what a new entry needs besides what it says.
+/// The id and time of a new entry.
 #[derive(Clone, Debug)]
 pub struct Stamp {
     /// Its id.
@@ -159,7 +158,7 @@ impl Stamp {
 }
 
 impl Anchor {
-    /// What an entry that is an anchor says.
+    /// The anchor of an entry that is one.
     pub fn of(entry: &Entry) -> Anchor {
         match entry.entry_type.as_deref() {
             Some("compaction") => Anchor::Compaction(entry.summary().unwrap_or_default()),
@@ -168,7 +167,7 @@ impl Anchor {
         }
     }
 
-    /// The entry. `kept` names entries that stand before it and are in the window all the same.
+    /// The entry. `kept` lists entries before it that are in the window all the same.
     pub fn entry(&self, context: &str, stamp: &Stamp, kept: &[&str]) -> Entry {
         let (entry_type, content, summary) = match self {
             Anchor::Created => ("context_created", "Context created", None),
@@ -195,12 +194,12 @@ impl Anchor {
     }
 }
 
-/// Reads all lines of a file that are not blank; a file that is not there has none.
+/// Reads all non-blank lines of a file; a missing file has none.
 pub fn each(files: &dyn Files, path: &Path, visit: &mut dyn FnMut(Entry) -> Result<(), Error>) -> Result<(), Error> {
     each_at(files, path, &mut |entry, _| visit(entry))
 }
 
-/// The same, with the offset at which each line ends, its newline included.
+/// The same, with the offset at which each line ends, including its newline.
 pub(crate) fn each_at(
     files: &dyn Files,
     path: &Path,
@@ -267,7 +266,7 @@ mod tests {
     use crate::files::Disk;
 
     #[test]
-    fn an_entry_is_known_by_its_id_and_by_what_it_says() {
+    fn an_entry_is_identified_by_its_id_and_its_content() {
         let line = r#"{"id":"1","timestamp":7,"from":"a","to":"b","content":"h\u00e4","entry_type":"message","x":1}"#;
         let entry = Entry::new(line.as_bytes());
         assert_eq!((entry.id.as_deref(), entry.seconds, entry.content_size), (Some("1"), Some(7), 3));
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_is_spelled_as_chibi_spells_it() {
+    fn an_anchor_is_written_as_chibi_writes_it() {
         let stamp = Stamp { id: "u".into(), seconds: 5 };
         let entry = Anchor::Archival.entry("default", &stamp, &[]);
         let expected = r#"{"id":"u","timestamp":5,"from":"system","to":"default","content":"Context archived/cleared","entry_type":"archival"}"#;
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_and_a_missing_newline_are_no_entries() {
+    fn blank_lines_and_a_missing_newline_are_not_entries() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         assert_eq!(all(&Disk, &path).unwrap(), []);

@@ -1,5 +1,5 @@
-//! A lock that Chibi holds for a moment too: a file that everybody locks and nobody removes. Whoever waits on a file that was
-//! removed would guard nothing.
+//! A lock that Chibi also holds for a moment: a file that every process locks and none removes. A lock on a removed file would
+//! guard nothing.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::error::{Error, Problem};
 use crate::files::{FileMode, with_mode};
 
-/// The lock, held until it is dropped: the system lets go of it then, and when the process dies.
+/// The lock, held until it is dropped; the operating system also releases it when the process dies.
 #[derive(Debug)]
 pub struct InboxLock {
     _file: File,
 }
 
-/// How long a holder is waited for. It only ever reads or writes a few lines.
+/// How long to wait for a holder, which only ever reads or writes a few lines.
 const WAIT_STEPS: u32 = 6_000;
 const WAIT_STEP: Duration = Duration::from_millis(5);
 

@@ -1,5 +1,5 @@
-//! Chibi's layout: a folder for each context, with its window, what was put aside, its inbox and what was logged of requests.
-//! `systems/chibi/` changes contexts and inboxes; nothing here prints or reads the environment.
+//! Chibi's layout: a folder for each context, with its window, its transcript, its inbox and the logs of requests. `systems/chibi/`
+//! changes contexts and inboxes; nothing here prints or reads the environment.
 
 pub mod context;
 pub mod context_lock;
@@ -22,8 +22,8 @@ use stenograph::formats::chibi;
 
 use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened, Stamps, Target};
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder};
-use crate::journal::{Recorded, Settings};
+use crate::files::{Files, create_folder_durably, folder_of};
+use crate::journal::{Recording, Settings};
 use context_lock::HEARTBEAT_SECONDS;
 use documents::{ContextDocuments, USER};
 
@@ -43,15 +43,16 @@ impl Layout for Chibi {
         }
     }
 
-    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
-        let context = chosen(target, site)?;
+    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
+        let context = chosen(target, environment)?;
         let folder = &context.folder;
-        make_folder(site.files.as_ref(), folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
-        let hold = ContextLock::take(folder, &site.clock, HEARTBEAT_SECONDS)?;
-        let ground = LockedJournal::of_journal(&context.journal(), site)?;
-        let rebuilt = rebuild::refresh(&context, site)?;
+        create_folder_durably(environment.files.as_ref(), folder)
+            .map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
+        let hold = ContextLock::take(folder, &environment.clock, HEARTBEAT_SECONDS)?;
+        let ground = LockedJournal::of_journal(&context.journal(), environment)?;
+        let rebuilt = rebuild::refresh(&context, environment)?;
         let user = target.settings.get("user").map_or(USER, String::as_str);
-        let (header, documents, mut warnings) = ContextDocuments::begin(&context, user, target.debug, site)?;
+        let (header, documents, mut warnings) = ContextDocuments::begin(&context, user, target.debug, environment)?;
         warnings.extend(hold.warning.iter().cloned().chain(rebuilt));
         let window = context.window();
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &window));
@@ -63,13 +64,13 @@ impl Layout for Chibi {
         Ok(opened)
     }
 
-    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recording, environment: &Environment) -> Result<Box<dyn Documents>, Error> {
         let mut context = Context::at(folder_of(&recorded.journal));
         if let Some(name) = recorded.header.settings.get("context") {
             context.name.clone_from(name);
         }
-        let hold = ContextLock::take_unless_held(&context.folder, &site.clock)?;
-        Ok(Box::new(ContextDocuments::of(&context, &recorded.header, site)?.holding(hold)))
+        let hold = ContextLock::take_unless_held(&context.folder, &environment.clock)?;
+        Ok(Box::new(ContextDocuments::of(&context, &recorded.header, environment)?.holding(hold)))
     }
 
     fn at_home(&self, settings: &Settings) -> Option<String> {
@@ -91,15 +92,15 @@ impl Layout for Chibi {
     }
 }
 
-/// The context that a recording goes to.
-fn chosen(target: &Target, site: &Environment) -> Result<Context, Error> {
+/// The context of a recording.
+fn chosen(target: &Target, environment: &Environment) -> Result<Context, Error> {
     let name = target.settings.get("context").map(String::as_str);
-    let home = || site.home.as_ref().map(|home| home.join(".chibi"));
+    let home = || environment.home.as_ref().map(|home| home.join(".chibi"));
     match (&target.path, name) {
         (Some(path), None) => Ok(Context::at(path)),
         (Some(path), Some(name)) => {
             let named = Context::named(path, name)?;
-            // The folder itself may be named as well as its home.
+            // The path may be the folder itself or Chibi's home.
             if path.ends_with(Path::new("contexts").join(name)) {
                 return Ok(Context { folder: path.clone(), ..named });
             }

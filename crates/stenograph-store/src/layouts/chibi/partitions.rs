@@ -1,5 +1,6 @@
-//! Today's `transcript/` folder: entries go to the active file, which becomes a partition when it is full or old, and a manifest
-//! lists the partitions. Chibi's rules, with one exception: a partition never takes the place of another one of its name.
+//! The current `transcript/` folder: entries go to the active file, which becomes a partition when it is full or old, and a
+//! manifest lists the partitions. These are Chibi's rules, with one exception: a partition never replaces another one of its
+//! name.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -12,14 +13,14 @@ use super::entry::{self, Entry};
 use super::inbox_lock::InboxLock;
 use super::transcript::{Sync, append_lines};
 use crate::error::{Error, Problem};
-use crate::files::{Files, make_folder, replace};
+use crate::files::{Files, create_folder_durably, replace};
 use crate::tail::Warning;
 
 /// The folder.
 #[derive(Debug)]
 pub struct Partitions {
     folder: PathBuf,
-    /// What is in the active file, as long as nobody else writes to it.
+    /// The state of the active file, as long as no other process writes to it.
     active: Option<Active>,
 }
 
@@ -37,18 +38,18 @@ impl Default for Policy {
     }
 }
 
-/// What the manifest says. It is written at the first rotation, so that there may be none.
+/// The manifest. It is written at the first rotation, so it may be missing.
 #[derive(Debug, Default)]
 struct Manifest {
     active: Option<String>,
-    /// The partitions as they are spelled: what is not known here stays.
+    /// The partitions as they are written: unknown fields stay.
     partitions: Vec<String>,
     policy: Policy,
     /// The manifest as it was read.
     text: Option<String>,
 }
 
-/// The active file in numbers.
+/// The counts of the active file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Active {
     length: u64,
@@ -71,7 +72,7 @@ impl Partitions {
         Partitions { folder, active: None }
     }
 
-    /// All files, oldest first: the listed ones, those a crash kept from being listed, and the active one.
+    /// All files, oldest first: listed partitions, partitions that a crash left unlisted, and the active file.
     pub fn files(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
         let manifest = self.manifest(files)?;
         let mut paths = Vec::new();
@@ -89,7 +90,7 @@ impl Partitions {
         Ok(paths)
     }
 
-    /// Appends entries, and begins a new file whenever the active one is full.
+    /// Appends entries and starts a new file whenever the active one is full.
     pub fn append(
         &mut self,
         files: &dyn Files,
@@ -125,18 +126,18 @@ impl Partitions {
         }
     }
 
-    /// Changes the active file while nobody else writes to it.
+    /// Changes the active file while no other process writes to it.
     pub fn change<T>(&mut self, files: &dyn Files, change: impl FnOnce(&Path) -> Result<T, Error>) -> Result<T, Error> {
         let _latch = InboxLock::wait(&self.folder.join(".transcript.lock"))?;
         self.active = None;
         change(&self.active_path(files, &self.manifest(files)?)?)
     }
 
-    /// Makes the active file a partition. Should a crash come before the manifest is written, the partition is found unlisted.
+    /// Makes the active file a partition. If a crash follows before the manifest is written, the partition is found unlisted.
     fn rotate(&self, files: &dyn Files, manifest: &mut Manifest, path: &Path, active: &Active) -> Result<(), Error> {
         let folder = self.folder.join("partitions");
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-        make_folder(files, &folder).map_err(unwritable)?;
+        create_folder_durably(files, &folder).map_err(unwritable)?;
         files.open(path).and_then(|mut file| file.sync()).map_err(unwritable)?;
         let range = format!("{}-{}", active.first_seconds.unwrap_or(0), active.last_seconds.unwrap_or(0));
         let mut name = format!("{range}.jsonl");
@@ -152,7 +153,7 @@ impl Partitions {
         self.write_manifest(files, manifest)
     }
 
-    /// Lists partitions that a crash kept from being listed: Chibi would never find them.
+    /// Lists partitions that a crash left unlisted: Chibi would never find them.
     fn adopt(&self, files: &dyn Files, manifest: &mut Manifest) -> Result<Vec<Warning>, Error> {
         if self.active.is_some() {
             return Ok(Vec::new());
@@ -165,7 +166,7 @@ impl Partitions {
         if unlisted.is_empty() {
             return Ok(Vec::new());
         }
-        // The active file it names may be the very one that was moved.
+        // The active file in the manifest may be the one that was moved.
         manifest.active = manifest.active.take().filter(|active| active == ACTIVE);
         self.write_manifest(files, manifest)?;
         let said = "a partition that its manifest did not list is listed now";
@@ -212,7 +213,7 @@ impl Partitions {
         }
     }
 
-    /// A path that a manifest names. It must not lead out of the folder.
+    /// A path in a manifest, which must not lead out of the folder.
     fn below(&self, name: &str) -> Result<PathBuf, Error> {
         let path = Path::new(name);
         let inside = path.components().all(|step| matches!(step, Component::Normal(_))) && !name.is_empty();
@@ -267,7 +268,7 @@ impl Manifest {
         self.partitions.push(draft.render(None));
     }
 
-    /// The manifest again, with everything it had that is not known here.
+    /// The manifest as text, with all fields unknown here.
     fn render(&self) -> String {
         let mut draft = Draft::new();
         draft.default("version", "1");
@@ -299,7 +300,7 @@ impl Active {
     }
 
     fn add(&mut self, entry: &Entry) {
-        // What Chibi cannot read it does not count.
+        // Chibi does not count unreadable entries.
         if entry.entry_type.is_none() {
             return;
         }

@@ -1,5 +1,5 @@
-//! Rebuilding the window of a context from its transcript, as Chibi does when it finds its mark `.dirty`: a window with that mark is
-//! out of date. [`Rebuilt::of`] only reads, so that commands which change nothing see the same window as those that do.
+//! Rebuilds the window of a context from its transcript, as Chibi does when it finds its marker `.dirty`: a window with that
+//! marker is out of date. [`Rebuilt::of`] only reads, so that read-only commands see the same window as others.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -13,12 +13,12 @@ use super::transcript::{Known, Sync, Transcript, WindowState};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, replace};
 use crate::layouts::Environment;
-use crate::tail::{self, LastLine, Warning};
+use crate::tail::{self, LastLineRule, Warning};
 
-/// A window rebuilt from its transcript. The caller of [`Rebuilt::write`] holds the context.
+/// A window rebuilt from its transcript. The caller of [`Rebuilt::write`] holds the context's lock.
 #[derive(Debug)]
 pub struct Rebuilt {
-    /// What the window holds now.
+    /// The entries of the rebuilt window.
     pub entries: Vec<Entry>,
     /// The entries of the old window that leave it.
     pub leaving: Vec<Entry>,
@@ -42,7 +42,7 @@ impl Rebuilt {
         }
     }
 
-    /// The last anchor, what was kept after it, and everything since. Changes nothing.
+    /// The last anchor, the entries kept after it, and all later entries. Changes nothing.
     pub fn of(context: &Context, files: &dyn Files, window: &[Entry], now: u64) -> Result<Rebuilt, Error> {
         let transcript = Transcript::of(&context.folder);
         let mut missing = Vec::new();
@@ -68,7 +68,7 @@ impl Rebuilt {
         Ok(Rebuilt { leaving, missing, differs: entries != window, entries })
     }
 
-    /// Writes the window, after everything that leaves it is in the transcript, and removes the mark.
+    /// Writes the window after everything that leaves it is in the transcript, and removes the marker.
     pub fn write(&self, context: &Context, files: &dyn Files, now: u64) -> Result<Vec<Warning>, Error> {
         let mut transcript = Transcript::of(&context.folder);
         let warnings = if transcript.holds_window() {
@@ -87,30 +87,30 @@ impl Rebuilt {
         Ok(warnings)
     }
 
-    /// Says that the window was out of date.
+    /// The warning that the window was out of date.
     pub fn warning(&self, context: &Context) -> Warning {
         Warning::new(&context.window(), "is marked as out of date (.dirty), and is rebuilt from the transcript")
     }
 }
 
-/// Rebuilds the window if Chibi marked it as out of date. The caller holds the context.
-pub fn refresh(context: &Context, site: &Environment) -> Result<Vec<Warning>, Error> {
-    let files = site.files.as_ref();
+/// Rebuilds the window if Chibi marked it as out of date. The caller holds the context's lock.
+pub fn refresh(context: &Context, environment: &Environment) -> Result<Vec<Warning>, Error> {
+    let files = environment.files.as_ref();
     if context.window_state(files)? == WindowState::Current {
         return Ok(Vec::new());
     }
     let mut warnings: Vec<Warning> =
-        tail::settle(files, &context.window(), LastLine::MayLackNewline)?.warning.into_iter().collect();
+        tail::repair_tail(files, &context.window(), LastLineRule::MayLackNewline)?.warning.into_iter().collect();
     let window = entry::all(files, &context.window())?;
-    let now = seconds(&site.clock);
+    let now = seconds(&environment.clock);
     let rebuilt = Rebuilt::of(context, files, &window, now)?;
     warnings.push(rebuilt.warning(context));
     warnings.extend(rebuilt.write(context, files, now)?);
     Ok(warnings)
 }
 
-/// What a window without an anchor in its transcript begins with: what it began with before, else a new anchor, as Chibi
-/// makes one.
+/// The beginning of a window without an anchor in its transcript: its old beginning, otherwise a new anchor, as Chibi makes
+/// one.
 fn beginning(context: &Context, files: &dyn Files, window: &[Entry], first_seconds: u64) -> Entry {
     let before = window.first().filter(|entry| entry.entry_type.as_deref() == Some("context_created"));
     let new = || {
@@ -120,10 +120,10 @@ fn beginning(context: &Context, files: &dyn Files, window: &[Entry], first_secon
     before.cloned().unwrap_or_else(new)
 }
 
-/// The largest `state.json` that is read. It has a line or two for each context.
+/// The maximum size of `state.json`, which has a line or two for each context.
 const STATE_SIZE_MAX: u64 = 16 << 20;
 
-/// When Chibi created a context, as the `state.json` of its home says.
+/// When Chibi created a context, according to the `state.json` of its home.
 fn created_seconds(context: &Context, files: &dyn Files) -> Option<u64> {
     let contexts = context.folder.parent().filter(|folder| folder.ends_with("contexts"))?;
     let path = contexts.parent().unwrap_or(Path::new(".")).join("state.json");
@@ -137,8 +137,8 @@ fn created_seconds(context: &Context, files: &dyn Files) -> Option<u64> {
     items.into_iter().find_map(created)
 }
 
-/// The last anchor and all entries after it, or all entries where there is none; `more` are entries that follow the transcript unless
-/// it holds them.
+/// The last anchor and all entries after it, or all entries if there is none; `more` are entries that follow the transcript
+/// unless it has them.
 fn since_anchor(
     context: &Context,
     files: &dyn Files,
@@ -173,8 +173,8 @@ fn since_anchor(
     Ok(since)
 }
 
-/// What stands before an anchor in the transcript and belongs after it in the window: what the anchor names, or what Chibi
-/// kept in the window when it summed up the rest. Chibi forgets the latter the next time it rebuilds the window.
+/// Entries before an anchor in the transcript that belong after it in the window: those that the anchor lists, or those that
+/// Chibi kept in the window when it summarised the rest. Chibi forgets the latter when it next rebuilds the window.
 pub(crate) fn kept_by_anchor(
     files: &dyn Files,
     transcript: &Transcript,
@@ -207,7 +207,7 @@ pub(crate) fn kept_by_anchor(
         Ok(())
     })?;
     if named.is_empty() {
-        // Of several that say the same the last ones were kept.
+        // Of several with equal content, the last ones were kept.
         let mut kept: Vec<Entry> = Vec::new();
         for entry in before.into_iter().rev() {
             match said.get_mut(&entry.said()) {

@@ -1,4 +1,4 @@
-//! Recording into a context: what its files say afterwards, and what only the journal can.
+//! Recording into a context: what its files hold afterwards, and what only the journal can.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use stenograph::read::{self, Collected};
 
 use super::*;
 use crate::files::Disk;
-use crate::journal::End;
+use crate::journal::RecordingEnd;
 use crate::layouts::Debug;
 use crate::systems::chibi::Window;
 use crate::{Recorder, folder, recover};
@@ -33,7 +33,7 @@ fn recorder(folder: &Path) -> Recorder {
 fn record(folder: &Path, events: &[Event<'_>]) {
     let recorder = recorder(folder);
     events.iter().for_each(|event| recorder.append(event).unwrap());
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
 }
 
 fn entries(path: impl AsRef<Path>) -> Vec<Entry> {
@@ -44,7 +44,7 @@ fn lines(path: impl AsRef<Path>) -> Vec<String> {
     entries(path).into_iter().map(|entry| String::from_utf8(entry.line).unwrap()).collect()
 }
 
-/// What `show` gives of a folder, without what the recorder says itself.
+/// The events that `show` gives for a folder, without the recorder's own.
 fn shown(folder: &Path) -> Vec<String> {
     let mut found = Collected::default();
     folder::read(&folder::parts(folder).unwrap(), &mut found).unwrap();
@@ -70,7 +70,7 @@ fn a_conversation_becomes_entries_with_names_and_ids_and_leaves_no_journal() {
         ids.iter().all(|id| uuid::Uuid::parse_str(id).is_ok_and(|id| id.get_version_num() == 4)) && ids[0] != ids[1]
     );
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
-    // It goes on after what is there, and what is there stays as it is.
+    // It continues after the existing entries, which stay unchanged.
     record(folder, &[said(Role::User, "Tell me more.")]);
     assert_eq!(entries(folder.join("context.jsonl")).len(), 3);
     assert_eq!(entries(folder.join("context.jsonl"))[0].id.as_deref(), Some(ids[0].as_str()));
@@ -78,7 +78,7 @@ fn a_conversation_becomes_entries_with_names_and_ids_and_leaves_no_journal() {
 }
 
 #[test]
-fn what_an_entry_cannot_say_is_found_in_the_journal_where_it_belongs() {
+fn events_that_an_entry_cannot_hold_are_read_from_the_journal_in_their_place() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("context.jsonl"), lines_of("before")).unwrap();
@@ -95,7 +95,7 @@ fn lines_of(content: &str) -> String {
 }
 
 #[test]
-fn clearing_and_recovering_after_a_kept_journal_bring_nothing_back_and_show_all_once() {
+fn clearing_and_recovering_with_a_remaining_journal_bring_nothing_back_and_show_everything_once() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     record(folder, &[said(Role::User, "hi"), thought("hm"), said(Role::Assistant, "yes")]);
@@ -147,7 +147,7 @@ fn a_recording_that_was_cut_off_is_completed_whatever_became_of_its_files() {
 }
 
 #[test]
-fn what_a_power_cut_tore_out_of_the_transcript_returns_to_its_place() {
+fn entries_lost_in_a_power_failure_return_to_their_place() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("transcript")).unwrap();
@@ -175,24 +175,24 @@ fn a_context_is_held_while_it_is_recorded_into() {
     assert_eq!(second.problem, Problem::Locked { holder: Some(std::process::id()) });
     let now = context_lock::seconds(&Environment::default().clock);
     assert_eq!(context_lock::status(folder.path(), now, HEARTBEAT_SECONDS), Some(Status::Active));
-    first.finish(&End::Completed).unwrap();
+    first.finish(&RecordingEnd::Completed).unwrap();
     fs::write(folder.path().join(".lock"), now.to_string()).unwrap();
     let chibi = Recorder::open(&Chibi, &target(folder.path()), Environment::default()).unwrap_err();
     assert_eq!(chibi.problem, Problem::Locked { holder: None });
 }
 
 #[test]
-fn todays_transcript_gets_every_entry_too_by_its_own_rules() {
+fn the_current_transcript_also_gets_every_entry_by_its_own_rules() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("transcript")).unwrap();
-    // What is not written yet is not old.
+    // Nothing is written yet, so it is not old.
     let before = lines_of("before").replace("\"timestamp\":5", "\"timestamp\":4102444800");
     fs::write(folder.join("transcript/active.jsonl"), before).unwrap();
     let recorder = recorder(folder);
     let many: Vec<Event<'_>> = (0..1_200).map(|_| said(Role::User, "x")).collect();
     recorder.append_all(&many).unwrap();
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(fs::read_dir(folder.join("transcript/partitions")).unwrap().count(), 1);
     let mut ids = Vec::new();
     let each = &mut |entry: Entry| {
@@ -219,16 +219,16 @@ fn requests_and_responses_have_files_of_their_own() {
     let target = Target { debug: Debug::Kept, ..target(folder) };
     let recorder = Recorder::open(&Chibi, &target, Environment::default()).unwrap();
     recorder.append_all(&events).unwrap();
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(fs::read_to_string(folder.join("requests.jsonl")).unwrap(), format!("{request}\n"));
     assert_eq!(fs::read_to_string(folder.join("response_meta.jsonl")).unwrap(), format!("{response}\n"));
     assert_eq!(entries(folder.join("context.jsonl")).len(), 1);
-    // Where there is nothing to log there is no log.
+    // Without requests there is no log.
     let other = folder.join("other");
     let recorder =
         Recorder::open(&Chibi, &Target { path: Some(other.clone()), ..target }, Environment::default()).unwrap();
     recorder.append(&said(Role::User, "hi")).unwrap();
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(!other.join("requests.jsonl").exists() && other.join("context.jsonl").exists());
 }
 
@@ -249,11 +249,11 @@ fn the_parts_of_one_record_are_entries_with_ids_of_their_own() {
 
 #[test]
 fn a_context_is_named_by_its_folder_by_its_home_or_not_at_all() {
-    let site = Environment { home: Some("home".into()), ..Environment::default() };
+    let environment = Environment { home: Some("home".into()), ..Environment::default() };
     let named = |path: Option<&str>, name: Option<&str>| {
         let settings = name.map(|name| ("context".to_owned(), name.to_owned())).into_iter().collect();
         let target = Target { path: path.map(PathBuf::from), settings, ..Target::default() };
-        chosen(&target, &site).map(|context| (context.folder, context.name))
+        chosen(&target, &environment).map(|context| (context.folder, context.name))
     };
     let is = |folder: &str, name: &str| (PathBuf::from(folder), name.to_owned());
     assert_eq!(named(Some("a/b"), None).unwrap(), is("a/b", "b"));

@@ -1,5 +1,5 @@
-//! Where a context's entries stand for good: the archive of the document, the one transcript of 0.5.0, or today's folder of
-//! partitions. Entries are only ever added, and those that stand there already are not added again.
+//! The permanent storage of a context's entries: the archive of the document, the single transcript of 0.5.0, or the current
+//! folder of partitions. Entries are only added, and existing ones are not added again.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -9,35 +9,35 @@ use stenograph::json;
 use super::entry::{self, Entry};
 use super::partitions::Partitions;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, replace, write_all};
-use crate::tail::{self, LastLine, Warning};
+use crate::files::{Files, create_folder_durably, folder_of, replace, write_all};
+use crate::tail::{self, LastLineRule, Warning};
 
 /// The transcript of a context.
 #[derive(Debug)]
 pub enum Transcript {
-    /// `transcript_archive.jsonl`: what left the window. The window holds the rest.
+    /// `transcript_archive.jsonl`: the entries that left the window. The window holds the rest.
     Archive(PathBuf),
-    /// `transcript.jsonl`, as 0.5.0 wrote it: everything, the window's entries too.
+    /// `transcript.jsonl`, as 0.5.0 wrote it: everything, including the window's entries.
     Single(PathBuf),
-    /// `transcript/`, as Chibi writes it today: everything, the window's entries too.
+    /// `transcript/`, as Chibi writes it today: everything, including the window's entries.
     Folder(Partitions),
 }
 
-/// What was added to a transcript.
+/// The result of adding entries to a transcript.
 #[derive(Debug, Default)]
 pub struct Added {
-    /// How many entries were not there yet.
+    /// The number of entries that were new.
     pub entries: usize,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// When what was written has to be on disk.
+/// When written entries must be on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// Before anything else happens.
     Now,
-    /// When somebody asks for it.
+    /// At the next explicit sync.
     Later,
 }
 
@@ -55,7 +55,7 @@ impl Transcript {
         }
     }
 
-    /// Whether the entries of the window stand here as well.
+    /// Whether it includes the entries of the window.
     pub(crate) fn holds_window(&self) -> bool {
         match self {
             Transcript::Archive(_) => false,
@@ -79,12 +79,12 @@ impl Transcript {
         Ok(())
     }
 
-    /// Which entries stand here.
+    /// The entries that it has.
     pub fn held(&self, files: &dyn Files) -> Result<Known, Error> {
         self.known(files, WindowState::Current)
     }
 
-    /// Which entries stand here, to be compared with a window in this state.
+    /// The entries that it has, for comparison with a window in this state.
     pub fn known(&self, files: &dyn Files, window: WindowState) -> Result<Known, Error> {
         let mut known = Known { window, ..Known::new(self) };
         self.each(files, &mut |entry| {
@@ -94,7 +94,7 @@ impl Transcript {
         Ok(known)
     }
 
-    /// Adds the entries that do not stand here yet, in their order, and makes them durable.
+    /// Adds the missing entries in their order and makes them durable.
     pub(crate) fn add_missing(&mut self, files: &dyn Files, entries: &[&Entry], now: u64) -> Result<Added, Error> {
         let mut known = self.held(files)?;
         let missing: Vec<&Entry> = entries.iter().copied().filter(|entry| !known.take(entry)).collect();
@@ -102,14 +102,14 @@ impl Transcript {
         Ok(Added { entries: missing.len(), warnings })
     }
 
-    /// Adds an anchor that was made for this transcript, unless it stands there already.
+    /// Adds an anchor that was made for this transcript, unless it already has it.
     pub(crate) fn add_anchor(&mut self, files: &dyn Files, anchor: &Entry, now: u64) -> Result<Vec<Warning>, Error> {
         let missing: &[&Entry] = if self.held(files)?.has(anchor) { &[] } else { &[anchor] };
         self.append(files, missing, now, Sync::Now)
     }
 
-    /// Puts entries before others in the file that is written to now: `before` says which. Lines that make no sense and stand
-    /// among `ours` are what a power cut left of them, and are moved aside.
+    /// Inserts entries before others in the current file; `before` selects those. Invalid lines among `ours` are what a power
+    /// failure left of them, and are moved aside.
     pub fn insert(
         &mut self,
         files: &dyn Files,
@@ -137,7 +137,7 @@ impl Transcript {
     }
 }
 
-/// Appends entries to a file of lines. Half a line at its end is moved aside first.
+/// Appends entries to a file of lines. Moves half a line at its end aside first.
 pub(crate) fn append_lines(
     files: &dyn Files,
     path: &Path,
@@ -148,8 +148,8 @@ pub(crate) fn append_lines(
     if entries.is_empty() && sync == Sync::Later {
         return Ok(Vec::new());
     }
-    make_folder(files, folder_of(path)).map_err(unwritable)?;
-    let tail = tail::settle(files, path, LastLine::MayLackNewline)?;
+    create_folder_durably(files, folder_of(path)).map_err(unwritable)?;
+    let tail = tail::repair_tail(files, path, LastLineRule::MayLackNewline)?;
     if entries.is_empty() && tail.length == 0 {
         return Ok(tail.warning.into_iter().collect());
     }
@@ -163,12 +163,12 @@ pub(crate) fn append_lines(
     }
     let mut file = files.open(path).map_err(unwritable)?;
     if let Err(error) = write_all(file.as_mut(), &bytes) {
-        // Half of it must not stay: whoever writes next would write on half a line.
+        // Half of it must not stay, or the next writer would continue half a line.
         let _ = file.truncate(tail.length);
         return Err(unwritable(error));
     }
     if sync == Sync::Now {
-        // What was there before may have been left unsynced by whoever wrote it, and is counted on from now on.
+        // Earlier bytes may have been left unsynced by their writer, and later steps rely on them.
         file.sync().map_err(unwritable)?;
         files.sync_folder(folder_of(path)).map_err(unwritable)?;
     }
@@ -215,12 +215,11 @@ pub enum WindowState {
     OutOfDate,
 }
 
-/// The entries that stand somewhere, in some tens of bytes each.
+/// The entries of a transcript, in some tens of bytes each.
 #[derive(Debug)]
 pub struct Known {
     identities: HashSet<(u64, u64)>,
-    /// Where Chibi writes its window anew with other ids: how often something is said that the window may hold, and which
-    /// anchors there are.
+    /// Chibi rewrites its window with other ids: how often each content occurs that the window may hold, and the anchors.
     said: Option<HashMap<u64, usize>>,
     /// The same from before the last anchor, for a window that is out of date.
     said_before: HashMap<u64, usize>,
@@ -229,20 +228,20 @@ pub struct Known {
 }
 
 impl Known {
-    /// Nothing yet.
+    /// An empty set.
     pub fn new(transcript: &Transcript) -> Known {
         let said = transcript.holds_window().then(HashMap::new);
         let window = WindowState::Current;
         Known { identities: HashSet::new(), said, said_before: HashMap::new(), anchors: HashSet::new(), window }
     }
 
-    /// Takes notice of an entry.
+    /// Adds an entry.
     pub fn add(&mut self, entry: &Entry) {
         let new = self.identities.insert(entry.identity());
         let Some(said) = &mut self.said else { return };
         if let Some(anchor) = entry.anchor() {
             self.anchors.insert(anchor);
-            // A window reaches back no further, unless something was kept. Whoever says the same after that says it anew.
+            // A window begins at its anchor, unless entries before it were kept. Equal content after that is new.
             if !entry.may_keep() {
                 let before = std::mem::take(said);
                 if self.window == WindowState::OutOfDate {
@@ -254,11 +253,11 @@ impl Known {
         }
     }
 
-    /// Whether the entry stands there; an entry with another id that says the same counts once.
+    /// Whether it has the entry; an entry with another id and the same content counts once.
     pub fn take(&mut self, entry: &Entry) -> bool {
         let known = self.identities.contains(&entry.identity());
         let again = match (entry.anchor(), &self.said) {
-            // What a window begins with was made for it, unless it has a summary that stands nowhere else.
+            // The beginning of a window was made for it, unless it has a summary that exists nowhere else.
             (Some(anchor), Some(_)) => !entry.may_keep() || self.anchors.contains(&anchor),
             (Some(_), None) => false,
             (None, _) => self.count_down(entry.said()),
@@ -269,7 +268,7 @@ impl Known {
         known || again
     }
 
-    /// Whether this very entry stands there.
+    /// Whether it has exactly this entry.
     pub fn has(&self, entry: &Entry) -> bool {
         self.identities.contains(&entry.identity())
     }
@@ -299,20 +298,20 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_archive_is_not_added_again() {
+    fn an_archived_entry_is_not_added_again() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (message("1", "yes"), message("2", "yes"));
         let mut archive = Transcript::of(folder.path());
         assert_eq!(archive.add_missing(&Disk, &[&one], 9).unwrap().entries, 1);
         assert_eq!(archive.add_missing(&Disk, &[&one, &two], 9).unwrap().entries, 1);
         assert_eq!(archive.add_missing(&Disk, &[&one, &two], 9).unwrap().entries, 0);
-        // One id that says two things is two entries.
+        // One id with two contents is two entries.
         assert_eq!(archive.add_missing(&Disk, &[&message("1", "no")], 9).unwrap().entries, 1);
         assert_eq!(entry::all(&Disk, &folder.path().join("transcript_archive.jsonl")).unwrap().len(), 3);
     }
 
     #[test]
-    fn a_window_that_chibi_wrote_anew_is_known_by_what_it_says() {
+    fn a_window_that_chibi_rewrote_is_recognised_by_its_content() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("transcript.jsonl"), "").unwrap();
         let mut transcript = Transcript::of(folder.path());
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_at_the_end_is_moved_aside_and_said() {
+    fn half_a_line_at_the_end_is_moved_aside_with_a_warning() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("transcript_archive.jsonl"), "{\"id\":\"0\"}\n{\"id\":").unwrap();
         let mut archive = Transcript::of(folder.path());

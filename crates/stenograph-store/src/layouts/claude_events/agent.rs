@@ -1,5 +1,4 @@
-//! Who is recorded: what the list of agents at work and the telemetry say about an agent, whatever it does. Nothing here touches
-//! a file.
+//! The recorded agent: its fields in the list of active agents and in the telemetry. This file touches no file.
 
 use stenograph::json::Draft;
 use stenograph::time::{Time, Unit};
@@ -9,39 +8,39 @@ use crate::error::Error;
 use crate::journal::Settings;
 use crate::lock::safe_component;
 
-/// An agent at work.
+/// An active agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// Its id, by which the list has it.
+    /// Its id, the key in the list.
     pub id: String,
-    /// What kind of agent it is.
+    /// Its kind.
     pub kind: String,
-    /// The session it works for.
+    /// Its session.
     pub session: String,
-    /// What it is to do.
+    /// Its task.
     pub task: Option<String>,
     /// The branch it works on.
     pub branch: Option<String>,
     /// The commit it started from.
     pub commit: Option<String>,
-    /// The folder of the project, from the root.
+    /// The absolute path of the project's folder.
     pub project: String,
     /// When it started, in milliseconds since 1970.
     pub started_ms: i64,
 }
 
-/// What GoodVibes calls an agent whose kind it is not told.
+/// GoodVibes' word for an agent of unknown kind.
 const KIND_UNKNOWN: &str = "unknown";
 
-/// How much of a text is kept where it is only a summary, in units of UTF-16 as GoodVibes counts.
+/// The maximum length of a summary, in UTF-16 units as GoodVibes counts.
 pub const SUMMARY_UNITS_MAX: usize = 500;
 
-/// When an agent started, in the header of its journal.
+/// The header's key for the start time.
 pub const STARTED: &str = "started_ms";
 const PROJECT: &str = "project";
 
 impl Agent {
-    /// The agent that was announced. An id that is missing is made up, and says when the agent started.
+    /// The agent described by these settings. A missing id is generated from the start time.
     pub fn announced(settings: &Settings, project: &Project, started_ms: i64) -> Result<Agent, Error> {
         let said = |key: &str| settings.get(key).cloned();
         let id = |key: &str| match settings.get(key) {
@@ -60,7 +59,7 @@ impl Agent {
         })
     }
 
-    /// What the header of a journal says of it.
+    /// The agent as settings for a journal's header.
     pub fn settings(&self) -> Settings {
         let mut settings = Settings::from([
             ("agent".to_owned(), self.id.clone()),
@@ -75,7 +74,7 @@ impl Agent {
         settings
     }
 
-    /// The agent that a header speaks of.
+    /// The agent in a header.
     pub fn of(settings: &Settings) -> Option<Agent> {
         let said = |key: &str| settings.get(key).cloned();
         Some(Agent {
@@ -90,12 +89,12 @@ impl Agent {
         })
     }
 
-    /// When it started, as GoodVibes spells it.
+    /// The start time in GoodVibes' notation.
     pub fn started_at(&self) -> String {
         iso(self.started_ms)
     }
 
-    /// Its entry in the list of agents at work.
+    /// Its entry in the list of active agents.
     pub fn entry(&self, transcript: &str) -> String {
         let mut draft = Draft::new();
         self.identify(&mut draft);
@@ -104,7 +103,7 @@ impl Agent {
         draft.render(None)
     }
 
-    /// Says who it is: the fields that the list and the telemetry share, in their order.
+    /// Adds the fields that the list and the telemetry share, in their order.
     pub fn identify(&self, draft: &mut Draft<'_>) {
         draft.set_str("agent_id", &self.id);
         draft.set_str("agent_type", &self.kind);
@@ -116,38 +115,38 @@ impl Agent {
         draft.set_str("started_at", &self.started_at());
     }
 
-    /// The word for its kind that GoodVibes puts among the keywords: what follows the plug-in's name.
+    /// The keyword for its kind: the part after the plug-in's name.
     pub fn keyword(&self) -> Option<&str> {
         let word = self.kind.rsplit(':').next().unwrap_or_default();
         Some(word).filter(|word| !word.is_empty() && *word != KIND_UNKNOWN)
     }
 }
 
-/// A random UUID that sorts by its moment (version 7).
+/// A random UUID that sorts by time (version 7).
 fn made_up(millis: i64) -> String {
     let mut random = [0; 10];
     random.iter_mut().zip(uuid::Uuid::new_v4().as_bytes()).for_each(|(byte, new)| *byte = *new);
     uuid::Builder::from_unix_timestamp_millis(millis.unsigned_abs(), &random).into_uuid().to_string()
 }
 
-/// The moment that a made-up id says.
+/// The time in a generated id.
 pub fn moment_of(id: &str) -> Option<i64> {
     let id = uuid::Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 7)?;
     i64::try_from(id.as_u128() >> 80).ok()
 }
 
-/// A moment in milliseconds since 1970.
+/// A time in milliseconds since 1970.
 pub fn millis(time: &Time<'_>) -> Option<i64> {
     Some(time.instant()?.as_millisecond())
 }
 
-/// A moment as JavaScript spells it.
+/// A time in JavaScript's notation.
 pub fn iso(millis: i64) -> String {
     let time = Time { text: millis.max(0).to_string().into(), unit: Unit::Millis };
     time.to_iso_millis().unwrap_or_default()
 }
 
-/// The beginning of a text. JavaScript would cut a character in two; here it goes as a whole.
+/// The beginning of a text. JavaScript would split a character; this drops it as a whole.
 pub fn beginning(text: &str) -> String {
     let mut units = 0;
     let fits = |char: &char| {
@@ -157,7 +156,7 @@ pub fn beginning(text: &str) -> String {
     text.chars().take_while(fits).collect()
 }
 
-/// The name of a project by GoodVibes' rule: the folder's, or that of the folder above where it looks like a temporary one.
+/// The name of a project by GoodVibes' rule: the folder's, or its parent's if it looks like a temporary one.
 fn project_name(project: &str) -> &str {
     const HEX_LENGTH_MIN: usize = 8;
     let mut names = project.split(['/', '\\']).filter(|name| !name.is_empty()).rev();

@@ -1,9 +1,8 @@
-//! Sub-agents of Claude Code as the GoodVibes plug-in sees them: an event log for each, `.goodvibes/state/agent-tracking.json` with
-//! those at work, and `.goodvibes/telemetry/YYYY-MM.jsonl` with a line for each that ended. How events are spelled is the
-//! format's part.
+//! Sub-agents of Claude Code as the GoodVibes plug-in sees them: an event log for each, `.goodvibes/state/agent-tracking.json`
+//! with the active ones, and `.goodvibes/telemetry/YYYY-MM.jsonl` with a line for each that ended. The format writes events.
 //!
-//! The logs stand in the project too, at `.goodvibes/transcripts/{session}/{agent}.jsonl`: Claude Code's own folder below the
-//! home folder is not ours to write into, and everything about a project moves with it. `--set log=FILE` says otherwise.
+//! The logs are in the project too, at `.goodvibes/transcripts/{session}/{agent}.jsonl`: Claude Code's own folder below the
+//! home folder is not ours, and everything about a project moves with it. `--set log=FILE` overrides that.
 
 mod agent;
 mod project;
@@ -26,19 +25,19 @@ use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened,
 use crate::document::LineDocument;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
-use crate::journal::{Header, Recorded};
+use crate::journal::{Recording, RecordingHeader};
 use crate::lock::safe_component;
 use crate::recover;
 use agent::Agent;
 use project::Project;
-use recording::{Recording, Stage};
+use recording::{ClaudeEventsDocuments, Stage};
 
 /// The layout.
 pub struct ClaudeEvents;
 
 const NAME: &str = "claude-events";
 
-/// The way from the journal's folder to the project, in the header.
+/// The header's key for the path from the journal's folder to the project.
 const FOLDER: &str = "folder";
 
 impl Layout for ClaudeEvents {
@@ -61,29 +60,29 @@ impl Layout for ClaudeEvents {
         }
     }
 
-    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
         let folder = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
         let project = Project::at(&folder);
-        let now = agent::millis(&(site.clock)()).unwrap_or(0);
+        let now = agent::millis(&(environment.clock)()).unwrap_or(0);
         let session = target.settings.get("session").map(|session| safe_component(session)).transpose()?;
         let mut agent =
-            Agent::announced(&target.settings, &project, project.start(session, now, site.files.as_ref())?)?;
+            Agent::announced(&target.settings, &project, project.start(session, now, environment.files.as_ref())?)?;
         let log = match target.settings.get("log") {
             Some(file) => PathBuf::from(file),
             None => project.log(&agent.session, &agent.id),
         };
         let name = log.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| Error::about(&log, Problem::BadName))?.to_owned();
-        let ground = LockedJournal::of_journal_in(&recover::beside(&log), Some(&folder), site)?;
-        let (base, warning) = LineDocument::base(&site.files, &log)?;
+        let ground = LockedJournal::of_journal_in(&recover::beside(&log), Some(&folder), environment)?;
+        let (base, warning) = LineDocument::base(&environment.files, &log)?;
         if base > 0 {
-            start_later(&mut agent, &project, site);
+            start_later(&mut agent, &project, environment);
         }
         let mut settings = agent.settings();
         settings.insert(FOLDER.to_owned(), project.seen_from(folder_of(&log))?);
-        let header = Header { layout: NAME.to_owned(), settings, documents: BTreeMap::from([(name, base)]) };
-        let document = LineDocument::new(&site.files, &log, &claude_events::ClaudeEvents, base);
-        let recording = Recording::new(document, agent, project, site, Stage::Live);
+        let header = RecordingHeader { layout: NAME.to_owned(), settings, documents: BTreeMap::from([(name, base)]) };
+        let document = LineDocument::new(&environment.files, &log, &claude_events::ClaudeEvents, base);
+        let recording = ClaudeEventsDocuments::new(document, agent, project, environment, Stage::Live);
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &log));
         let loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
         let again = (base > 0 && !same).then(|| appended(&log));
@@ -91,7 +90,7 @@ impl Layout for ClaudeEvents {
         Ok(Opened { loaded, warnings, ..Opened::new(ground, header, Box::new(recording)) })
     }
 
-    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recording, environment: &Environment) -> Result<Box<dyn Documents>, Error> {
         let unknown = || Error::about(&recorded.journal, Problem::NoLayout);
         let header = &recorded.header;
         let agent = Agent::of(&header.settings).ok_or_else(unknown)?;
@@ -102,12 +101,12 @@ impl Layout for ClaudeEvents {
         if !recorded.is_named_after(name) {
             return Err(Error::about(&log, Problem::Outside));
         }
-        let document = LineDocument::new(&site.files, &log, &claude_events::ClaudeEvents, *base);
-        Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))
+        let document = LineDocument::new(&environment.files, &log, &claude_events::ClaudeEvents, *base);
+        Ok(Box::new(ClaudeEventsDocuments::new(document, agent, project, environment, Stage::Resumed)))
     }
 
     fn folders(&self, journal: &Path, named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
-        // What all agents of a project share is beside the folder of their event logs.
+        // The files that all agents of a project share are beside the folder of the event logs.
         let folder = folder_of(journal);
         let home = folder.ancestors().find(|above| above.ends_with(project::GOODVIBES));
         std::iter::once(home.unwrap_or(folder)).chain(named).map(Path::to_owned).collect()
@@ -122,10 +121,10 @@ impl Layout for ClaudeEvents {
     }
 }
 
-/// A recording is told from an earlier one of the same agent by the moment it started, so no two start at the same one, whatever
-/// the clock says.
-fn start_later(agent: &mut Agent, project: &Project, site: &Environment) {
-    while let Ok(Some(_)) = telemetry::find(site.files.as_ref(), &project.telemetry(), agent) {
+/// Gives the recording a start time that no earlier one of the same agent has, whatever the clock says: the start time
+/// identifies a recording.
+fn start_later(agent: &mut Agent, project: &Project, environment: &Environment) {
+    while let Ok(Some(_)) = telemetry::find(environment.files.as_ref(), &project.telemetry(), agent) {
         agent.started_ms += 1;
     }
 }

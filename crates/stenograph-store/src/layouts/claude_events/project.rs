@@ -1,25 +1,25 @@
-//! Where GoodVibes keeps its things in a project. Nothing here reads or writes them.
+//! The paths of GoodVibes' files in a project. This file does not read or write them.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::agent::moment_of;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder};
+use crate::files::{Files, create_folder_durably, folder_of};
 use crate::lock::{self, Lock};
 
-/// A project: the folder in which `.goodvibes` stands.
+/// A project: the folder that contains `.goodvibes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     folder: PathBuf,
 }
 
-/// The folder that GoodVibes makes in a project.
+/// GoodVibes' folder in a project.
 pub const GOODVIBES: &str = ".goodvibes";
 
 /// The folder of event logs in it.
 pub const TRANSCRIPTS: &str = "transcripts";
 
-/// How the name of an event log ends.
+/// The file name extension of an event log.
 pub const LOG_ENDING: &str = "jsonl";
 
 impl Project {
@@ -28,7 +28,7 @@ impl Project {
         Project { folder: folder.to_owned() }
     }
 
-    /// The project that is this way from a folder, by the shortest path.
+    /// The project at this path relative to a folder, simplified.
     pub fn seen(folder: &Path, way: &str) -> Project {
         let mut path = folder.to_owned();
         for step in Path::new(way).components() {
@@ -44,12 +44,12 @@ impl Project {
         Project { folder: if here { PathBuf::from(".") } else { path } }
     }
 
-    /// The folder as it is written down: from the root, so that it means the same everywhere.
+    /// The absolute path of the folder as text.
     pub fn name_from_root(&self) -> String {
         from_root(&self.folder)
     }
 
-    /// The folder of all event logs, one folder a session.
+    /// The folder of all event logs, with one folder per session.
     pub fn transcripts(&self) -> PathBuf {
         self.folder.join(GOODVIBES).join(TRANSCRIPTS)
     }
@@ -59,8 +59,8 @@ impl Project {
         self.transcripts().join(session).join(format!("{agent}.{LOG_ENDING}"))
     }
 
-    /// When a recording starts that starts now. Where ids are made up of the moment it comes after all others beside it, even if the
-    /// clock was set back: they are read in that order.
+    /// The start time of a recording that starts now. If ids are generated from the time, it is later than all others in the
+    /// session, even if the clock was set back: logs are read in that order.
     pub fn start(&self, session: Option<&str>, now_ms: i64, files: &dyn Files) -> Result<i64, Error> {
         let folder = session.map_or_else(|| self.transcripts(), |session| self.transcripts().join(session));
         let beside = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
@@ -68,33 +68,33 @@ impl Project {
         Ok(moments.max().map_or(now_ms, |latest| now_ms.max(latest + 1)))
     }
 
-    /// The list of the agents at work.
+    /// The list of active agents.
     pub fn tracking(&self) -> PathBuf {
         self.folder.join(GOODVIBES).join("state").join("agent-tracking.json")
     }
 
-    /// The folder of telemetry, a file for every month.
+    /// The folder of telemetry, with a file for every month.
     pub fn telemetry(&self) -> PathBuf {
         self.folder.join(GOODVIBES).join("telemetry")
     }
 
-    /// Waits until nobody else of us changes what all agents share.
+    /// Takes the lock on the files that all agents share.
     pub fn lock(&self, files: &dyn Files) -> Result<Lock, Error> {
         let tracking = self.tracking();
         let state = folder_of(&tracking);
-        make_folder(files, state).map_err(|error| Error::at(state, Problem::Unwritable, error))?;
-        // Where the list may not be written, no lock is put beside it.
+        create_folder_durably(files, state).map_err(|error| Error::at(state, Problem::Unwritable, error))?;
+        // If the list may not be written, no lock file is put beside it.
         files.length(&tracking).map_err(|error| Error::at(&tracking, Problem::Unwritable, error))?;
         Lock::wait(&lock::beside(&tracking))
     }
 
-    /// The way from a folder to the project: upwards where it is inside, so that the project may be moved with all that is in
-    /// it, and from the root where it is not.
+    /// The path from a folder to the project: relative if the folder is inside, so that the project may be moved with its
+    /// content, and absolute otherwise.
     pub fn seen_from(&self, folder: &Path) -> Result<String, Error> {
         if let Ok(inside) = absolute(folder).strip_prefix(absolute(&self.folder)) {
             let steps = inside.components().filter(|part| matches!(part, Component::Normal(_))).count();
             let way = if steps == 0 { ".".to_owned() } else { vec![".."; steps].join("/") };
-            // Behind a link, upwards leads elsewhere.
+            // Through a link, `..` leads elsewhere.
             let (there, here) = (folder.join(&way).canonicalize(), self.folder.canonicalize());
             if matches!((there, here), (Ok(there), Ok(here)) if there == here) {
                 return Ok(way);
@@ -105,14 +105,14 @@ impl Project {
     }
 }
 
-/// A path from the root, as text.
+/// An absolute path as text.
 pub fn from_root(path: &Path) -> String {
     absolute(path).to_string_lossy().into_owned()
 }
 
 fn absolute(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // A step on the spot says nothing.
+    // A `.` component has no meaning.
     path.components().collect()
 }
 

@@ -1,4 +1,5 @@
-//! Which files say what happened in a folder: the event logs and the journals beside them. Nothing here changes anything.
+//! Finds the files that record what happened in a folder: the event logs and the journals beside them. This file changes
+//! nothing.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,8 +14,8 @@ use super::{NAME, telemetry};
 use crate::files::Files;
 use crate::recover;
 
-/// The logs of a project, of the folder of all its sessions, or of one folder of logs, in the order the agents started; `None` for
-/// any other folder.
+/// The logs of a project, of the folder of all its sessions, or of one folder of logs, in the order in which the agents
+/// started; `None` for any other folder.
 pub fn reads(folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
     let inside = Path::new(GOODVIBES).join(TRANSCRIPTS);
     let above = |steps: usize| folder.ancestors().nth(steps).map(Project::at);
@@ -44,12 +45,12 @@ fn below(transcripts: &Path, files: &dyn Files) -> Vec<PathBuf> {
     sessions.iter().filter(|path| path.is_dir()).flat_map(|session| logs(session, files)).collect()
 }
 
-/// The logs in a folder. A journal may stand there before its log does.
+/// The logs in a folder. A journal may exist before its log does.
 fn logs(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let is_log = |path: &Path| path.extension().is_some_and(|ending| ending == LOG_ENDING);
     let log_of = |path: &Path| match path.extension()?.to_str()? {
         LOG_ENDING => Some(path.to_owned()),
-        recover::ENDING => Some(path.with_extension("")).filter(|log| is_log(log)),
+        recover::JOURNAL_EXTENSION => Some(path.with_extension("")).filter(|log| is_log(log)),
         _ => None,
     };
     let names = files.list(folder).unwrap_or_default();
@@ -59,13 +60,13 @@ fn logs(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     logs
 }
 
-/// A log, and its journal after it, as far as they are there.
+/// A log and then its journal, as far as they exist.
 fn with_journal(log: PathBuf) -> impl Iterator<Item = PathBuf> {
     let journal = recover::beside(&log);
     [log, journal].into_iter().filter(|path| path.is_file())
 }
 
-/// When an agent started: as its id says, the telemetry or its journal; else when its log was last written.
+/// When an agent started: from its id, the telemetry or its journal; otherwise when its log was last written.
 fn started_ms(log: &Path, starts: &HashMap<(String, String), i64>, files: &dyn Files) -> i64 {
     let text = |name: Option<&std::ffi::OsStr>| name.and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let (session, agent) = (text(log.parent().and_then(Path::file_name)), text(log.file_stem()));
@@ -83,13 +84,13 @@ fn started_ms(log: &Path, starts: &HashMap<(String, String), i64>, files: &dyn F
     known.or_else(announced).or_else(written).unwrap_or(0)
 }
 
-/// Whether all these are event logs, or journals of some. A file with nothing in it may be anything.
+/// Whether all these are event logs or journals of some. An empty file may be anything.
 fn are_events(logs: &[PathBuf], files: &dyn Files) -> bool {
     let mut seen = false;
     let all = logs.iter().cloned().flat_map(with_journal);
     for path in all.filter(|path| files.length(path).ok().flatten().is_some_and(|length| length > 0)) {
         let head = head(&path, files).unwrap_or_default();
-        let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
+        let journal = path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION);
         let ours = if journal {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let layout = format!("\"layout\":\"{NAME}\"");

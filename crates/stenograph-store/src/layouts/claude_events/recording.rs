@@ -1,5 +1,5 @@
-//! A recording of one agent: its event log in step with the journal, its entry on the list of agents at work, and its line of
-//! telemetry. What agents share never stops a recording: what fails there is remarked and made up for later.
+//! A recording of one agent: its event log in step with the journal, its entry in the list of active agents, and its line of
+//! telemetry. A failure in the shared files never stops a recording: it becomes a warning and is repaired later.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use super::project::{Project, from_root};
 use super::seen::Seen;
 use super::telemetry::{self, Status};
 use super::tracking;
-use crate::document::{LineDocument, Measured, measure};
+use crate::document::{ComparedDocument, LineDocument, measure};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
-use crate::journal::{End, Recorded};
-use crate::layouts::{Clock, Documents, Environment, Finished, Journal, StatedFields};
+use crate::journal::{Recording, RecordingEnd};
+use crate::layouts::{Clock, Documents, Environment, Finished, JournalNeed, StatedFields};
 use crate::tail::Warning;
 
 /// The documents of one agent.
-pub struct Recording {
+pub struct ClaudeEventsDocuments {
     pub log: LineDocument,
     pub agent: Agent,
     pub project: Project,
@@ -28,20 +28,26 @@ pub struct Recording {
     pub clock: Clock,
 }
 
-/// Whether the recording was seen from its beginning.
+/// Whether the recording was observed from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It goes on, and this is who records it.
+    /// It is active, and this process records it.
     Live,
-    /// It was cut off, or its end was: how much of it was done is to be found out.
+    /// It was cut off, or its end was: how much was done is unknown.
     Resumed,
 }
 
-impl Recording {
+impl ClaudeEventsDocuments {
     /// The documents of an agent, with nothing done yet.
-    pub fn new(log: LineDocument, agent: Agent, project: Project, site: &Environment, stage: Stage) -> Recording {
-        let (files, clock) = (Arc::clone(&site.files), Arc::clone(&site.clock));
-        Recording { log, agent, project, seen: Seen::default(), stage, files, clock }
+    pub fn new(
+        log: LineDocument,
+        agent: Agent,
+        project: Project,
+        environment: &Environment,
+        stage: Stage,
+    ) -> ClaudeEventsDocuments {
+        let (files, clock) = (Arc::clone(&environment.files), Arc::clone(&environment.clock));
+        ClaudeEventsDocuments { log, agent, project, seen: Seen::default(), stage, files, clock }
     }
 
     fn enter(&self) -> Result<Vec<Warning>, Error> {
@@ -50,9 +56,9 @@ impl Recording {
         tracking::enter(self.files.as_ref(), &self.project.tracking(), &self.agent, &transcript)
     }
 
-    /// Adds the line of telemetry, and only then takes the agent off the list: whoever is on it has no line yet, or one that
-    /// is found.
-    fn leave(&self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
+    /// Adds the line of telemetry and only then removes the agent from the list: an agent in the list has no line yet, or one
+    /// that can be found.
+    fn leave(&self, recorded: &Recording) -> Result<Vec<Warning>, Error> {
         let files = self.files.as_ref();
         let _lock = self.project.lock(files)?;
         let folder = self.project.telemetry();
@@ -77,39 +83,40 @@ impl Recording {
         Ok(warnings)
     }
 
-    /// The month on the wall of this place, which is the one GoodVibes files a line under.
+    /// The month in local time, under which GoodVibes files a line.
     fn month(&self) -> String {
         (self.clock)().wall("%Y-%m").unwrap_or_else(|| "1970-01".to_owned())
     }
 
-    fn outcome(&self, recorded: &Recorded) -> (Status, i64) {
+    fn outcome(&self, recorded: &Recording) -> (Status, i64) {
         let now = millis(&(self.clock)()).unwrap_or(self.agent.started_ms);
         let ended = match (self.stage, &recorded.ended) {
             (Stage::Live, _) => Some(now),
-            // When somebody noticed says nothing about when it ended.
-            (Stage::Resumed, Some(End::Interrupted) | None) => self.seen.last_ms(),
-            (Stage::Resumed, Some(End::Completed | End::Failed(_) | End::Canceled)) => {
+            // The time of the recovery says nothing about the end of the agent.
+            (Stage::Resumed, Some(RecordingEnd::Interrupted) | None) => self.seen.last_ms(),
+            (Stage::Resumed, Some(RecordingEnd::Completed | RecordingEnd::Failed(_) | RecordingEnd::Canceled)) => {
                 self.seen.stopped_ms().or(self.seen.last_ms())
             }
         };
-        // Events may bring moments of their own, and a clock may be set back: no agent ends before it starts, or later than now.
+        // Events may bring their own times, and a clock may be set back: an agent ends neither before it starts nor in the
+        // future.
         let ended = ended.unwrap_or(self.agent.started_ms).min(now).max(self.agent.started_ms);
         let status = match (&recorded.ended, self.seen.success()) {
-            (Some(End::Completed), None | Some(true)) => Status::Completed,
+            (Some(RecordingEnd::Completed), None | Some(true)) => Status::Completed,
             _ => Status::Failed,
         };
         (status, ended)
     }
 
-    fn measured(&self, recorded: &Recorded, given: StatedFields) -> Result<Journal, Error> {
+    fn measured(&self, recorded: &Recording, given: StatedFields) -> Result<JournalNeed, Error> {
         let path = self.log.path();
         let bytes = self.files.reader(path, self.log.starts_at());
         let bytes = bytes.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-        measure(recorded, Measured { format: self.log.format(), bytes }, given)
+        measure(recorded, ComparedDocument { format: self.log.format(), bytes }, given)
     }
 }
 
-impl Documents for Recording {
+impl Documents for ClaudeEventsDocuments {
     fn begin(&mut self) -> Vec<Warning> {
         self.log.begin();
         self.enter().unwrap_or_else(|error| {
@@ -123,7 +130,7 @@ impl Documents for Recording {
         self.log.add(event);
     }
 
-    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
         if self.stage == Stage::Resumed {
             let seen = &mut self.seen;
             recorded.read(&mut |event| seen.add(event))?;
@@ -133,7 +140,7 @@ impl Documents for Recording {
         match self.leave(recorded) {
             Ok(left) => warnings.extend(left),
             Err(error) => {
-                journal = Journal::Unfinished;
+                journal = JournalNeed::Unfinished;
                 let text = format!("is not written for the agent {}, steno recover does it: {error}", self.agent.id);
                 warnings.push(Warning::new(&self.project.telemetry(), text));
             }

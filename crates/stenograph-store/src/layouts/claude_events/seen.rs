@@ -1,4 +1,4 @@
-//! What the telemetry says about what an agent did, gathered as it happens. It remembers names and the last words, never a
+//! What the telemetry states about an agent's work, collected from its events. It keeps names and the last message, never a
 //! conversation.
 
 use stenograph::json::Object;
@@ -7,29 +7,29 @@ use stenograph::model::{Body, Content, Event, Input, Role};
 use super::agent::{beginning, millis};
 use crate::journal::{Author, author};
 
-/// What is remembered of an agent's events.
+/// A summary of an agent's events.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     tools: Names,
     files: Names,
-    /// The last thing the assistant said.
+    /// The last message of the assistant.
     said: Option<String>,
-    /// The last word of an agent that said so where it stopped.
+    /// The final result that an agent stated when it stopped.
     result: Option<String>,
-    /// Whether the agent ended well, where its last stop says so.
+    /// Whether the agent succeeded, if its last stop states it.
     success: Option<bool>,
     last_ms: Option<i64>,
     stopped_ms: Option<i64>,
 }
 
-/// Names in the order they were seen first, each once.
+/// Names in the order of first occurrence, each once.
 #[derive(Clone, Debug, Default)]
 struct Names {
     names: Vec<String>,
     left_out: u64,
 }
 
-/// How many tools or files a line names, and how long a name may be: an agent that touches more is told by its log.
+/// The maximum number and length of the tool or file names on a line; the log has the rest.
 const NAMES_MAX: usize = 1000;
 const NAME_SIZE_MAX: usize = 4096;
 
@@ -47,7 +47,7 @@ impl Names {
 }
 
 impl Seen {
-    /// Takes notice of an event.
+    /// Adds an event.
     pub fn add(&mut self, event: &Event<'_>) {
         let moment = event.time.as_ref().and_then(millis);
         if author(event) == Author::Stop {
@@ -93,27 +93,27 @@ impl Seen {
         &self.files.names
     }
 
-    /// The beginning of what the agent said last.
+    /// The beginning of the agent's last message.
     pub fn summary(&self) -> &str {
         self.said.as_deref().or(self.result.as_deref()).unwrap_or_default()
     }
 
-    /// Whether the agent itself said how it ended.
+    /// Whether the agent succeeded, if it stated that.
     pub fn success(&self) -> Option<bool> {
         self.success
     }
 
-    /// When the last event came that somebody gave.
+    /// The time of the last recorded event.
     pub fn last_ms(&self) -> Option<i64> {
         self.last_ms
     }
 
-    /// When the recorder said that it ended.
+    /// When the recorder stated the end.
     pub fn stopped_ms(&self) -> Option<i64> {
         self.stopped_ms
     }
 
-    /// How many names of tools and files found no room, as often as they were seen.
+    /// How many occurrences of tool and file names were left out.
     pub fn left_out(&self) -> u64 {
         self.tools.left_out + self.files.left_out
     }
@@ -124,7 +124,7 @@ fn text(content: &Content<'_>) -> Option<String> {
     (!text.is_empty()).then(|| beginning(&text.decode()))
 }
 
-/// The tools that change files, in the two spellings that GoodVibes knows and with those it forgot, and where they say which.
+/// The tools that change files, in the two notations that GoodVibes knows and with those it forgot, and their path arguments.
 const CHANGING: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit_file"];
 const PATHS: [&str; 4] = ["file_path", "notebook_path", "path", "file"];
 

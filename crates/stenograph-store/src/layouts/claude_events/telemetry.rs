@@ -1,5 +1,5 @@
-//! `telemetry/YYYY-MM.jsonl`: a line for every agent that came to its end, in the file of the month it was written in. Lines are
-//! only ever added. Whoever calls holds the project's lock.
+//! `telemetry/YYYY-MM.jsonl`: a line for every agent that ended, in the file of the month in which it was written. Lines are
+//! only added. The caller holds the project's lock.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -13,15 +13,15 @@ use super::agent::{Agent, iso, millis};
 use super::project::LOG_ENDING;
 use super::seen::Seen;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, write_again, write_all};
-use crate::tail::{self, LastLine, Warning};
+use crate::files::{Files, create_folder_durably, folder_of, rewrite_from, write_all};
+use crate::tail::{self, LastLineRule, Warning};
 
 /// How an agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It did what it was to do.
+    /// It succeeded.
     Completed,
-    /// It did not, or nobody knows.
+    /// It failed, or that is unknown.
     Failed,
 }
 
@@ -43,7 +43,7 @@ pub fn line(agent: &Agent, seen: &Seen, status: Status, ended_ms: i64) -> String
             Status::Failed => "failed",
         },
     );
-    // All other keywords come from GoodVibes' own lists of words.
+    // All other keywords come from GoodVibes' own word lists.
     draft.set("keywords", list(&agent.keyword().map(str::to_owned).into_iter().collect::<Vec<_>>()));
     draft.set("files_modified", list(seen.files()));
     draft.set("tools_used", list(seen.tools()));
@@ -51,19 +51,20 @@ pub fn line(agent: &Agent, seen: &Seen, status: Status, ended_ms: i64) -> String
     draft.render(None)
 }
 
-/// Adds a line to a month. Half a line that somebody left there is moved aside first.
+/// Adds a line to a month. Moves half a line that a crash left aside first.
 pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Result<Vec<Warning>, Error> {
     let path = folder.join(format!("{month}.{LOG_ENDING}"));
     let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
-    make_folder(files, folder).map_err(unwritable)?;
-    let tail = tail::settle(files, &path, LastLine::MayLackNewline)?;
+    create_folder_durably(files, folder).map_err(unwritable)?;
+    let tail = tail::repair_tail(files, &path, LastLineRule::MayLackNewline)?;
     let line = format!("{}{line}\n", if tail.lacks_newline { "\n" } else { "" });
     let mut file = files.open(&path).map_err(unwritable)?;
     let added = write_all(file.as_mut(), line.as_bytes())
         .and_then(|()| file.sync())
         .and_then(|()| files.sync_folder(folder_of(&path)));
     if let Err(error) = added {
-        // What may be there in part, or may not last, goes: it is added again later. What somebody else added meanwhile stays.
+        // Bytes that may be incomplete or not durable are removed and added again later. Lines that another process added
+        // meanwhile stay.
         let ours = tail.length..=tail.length + line.len() as u64;
         if files.length(&path).ok().flatten().is_some_and(|length| ours.contains(&length)) {
             let _ = file.truncate(tail.length);
@@ -73,14 +74,14 @@ pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Resu
     Ok(tail.warning.into_iter().collect())
 }
 
-/// Where a line stands.
+/// The position of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     path: PathBuf,
     offset: u64,
 }
 
-/// The line about this very recording of an agent. The latest month is looked at first.
+/// The line about this recording of an agent. The latest month is searched first.
 pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<Place>, Error> {
     let started = agent.started_at();
     let mut found = None;
@@ -94,7 +95,7 @@ pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<Pl
     Ok(found)
 }
 
-/// When agents started, by session and id: the first time each of them did.
+/// When agents first started, by session and id.
 pub fn starts(files: &dyn Files, folder: &Path) -> Result<HashMap<(String, String), i64>, Error> {
     let mut starts = HashMap::new();
     each(files, folder, &mut |_, line| {
@@ -109,23 +110,23 @@ pub fn starts(files: &dyn Files, folder: &Path) -> Result<HashMap<(String, Strin
     Ok(starts)
 }
 
-/// Makes a line durable that was found: whoever wrote it may have seen a sync fail.
+/// Makes an existing line durable: its writer's sync may have failed.
 pub fn settle(files: &dyn Files, Place { path, offset }: &Place) -> Result<(), Error> {
-    let written = write_again(files, path, *offset).and_then(|()| files.sync_folder(folder_of(path)));
+    let written = rewrite_from(files, path, *offset).and_then(|()| files.sync_folder(folder_of(path)));
     written.map_err(|error| Error::at(path, Problem::Unwritable, error))
 }
 
-/// No line of ours is longer; a longer one is looked at in pieces, none of which is anybody's line.
+/// The maximum length of our lines; a longer line is read in pieces, none of which matches.
 const LINE_SIZE_MAX: u64 = 16 << 20;
 
-/// Whether whoever looks at lines has seen enough.
+/// Whether to continue reading lines.
 #[derive(PartialEq, Eq)]
 enum Go {
     On,
     NoFurther,
 }
 
-/// Looks at all lines, those of the latest month first.
+/// Passes all lines to `look`, those of the latest month first.
 fn each(files: &dyn Files, folder: &Path, look: &mut dyn FnMut(&Place, &Object<'_>) -> Go) -> Result<(), Error> {
     let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
     let months = files.list(folder).map_err(|error| unreadable(folder, error))?;
@@ -152,7 +153,7 @@ fn lines(
         if reader.by_ref().take(LINE_SIZE_MAX).read_until(b'\n', &mut line)? == 0 {
             return Ok(Go::On);
         }
-        // A line that a crash cut off is not there.
+        // A line that a crash cut off does not count.
         let whole = line.ends_with(b"\n").then(|| std::str::from_utf8(&line).ok()).flatten();
         if whole.and_then(Object::parse).is_some_and(|object| look(&place, &object) == Go::NoFurther) {
             return Ok(Go::NoFurther);

@@ -1,4 +1,4 @@
-//! The life of agents in a project: recorded, at once, again, cut off, and on a disk that fails.
+//! The life of agents in a project: recorded, concurrently, again, cut off, and on a failing disk.
 
 mod cut_off;
 mod disk;
@@ -16,11 +16,11 @@ use stenograph::{Detected, Registry};
 
 use super::*;
 use crate::files::Disk;
-use crate::journal::End;
+use crate::journal::RecordingEnd;
 use crate::layouts::Clock;
 use crate::log::Durability;
 use crate::recover::recover;
-use crate::{Kept, Recorder};
+use crate::{Recorder, RecordingFiles};
 use disk::Failing;
 
 const EVENTS: &str = r#"{"role":"user","content":"Fix the bug in auth.ts"}
@@ -40,7 +40,7 @@ fn events(text: &str) -> Vec<Event<'static>> {
     read::all(Registry::built_in().named(NAME).unwrap(), text.as_bytes()).events
 }
 
-/// A clock that goes on by a second whenever it is looked at.
+/// A clock that advances by a second with every reading.
 fn ticking() -> Clock {
     let millis = AtomicI64::new(1_767_867_164_501);
     Arc::new(move || {
@@ -53,7 +53,7 @@ fn standing() -> Clock {
     Arc::new(|| Time::iso("2026-02-01T00:30:00.000+01:00".into()).unwrap())
 }
 
-fn site(clock: Clock) -> Environment {
+fn environment(clock: Clock) -> Environment {
     Environment { files: Arc::new(Failing::never()), clock, durability: Durability::Never, home: None }
 }
 
@@ -64,12 +64,12 @@ fn target(folder: &Path, pairs: &[(&str, &str)]) -> Target {
 
 const WHO: [(&str, &str); 3] = [("agent", "a1"), ("session", "s1"), ("type", "goodvibes:tester")];
 
-fn begin(folder: &Path, pairs: &[(&str, &str)], site: &Environment) -> Recorder {
-    Recorder::open(&ClaudeEvents, &target(folder, pairs), site.clone()).unwrap()
+fn begin(folder: &Path, pairs: &[(&str, &str)], environment: &Environment) -> Recorder {
+    Recorder::open(&ClaudeEvents, &target(folder, pairs), environment.clone()).unwrap()
 }
 
-fn record(folder: &Path, pairs: &[(&str, &str)], end: &End, site: &Environment) -> Kept {
-    let recorder = begin(folder, pairs, site);
+fn record(folder: &Path, pairs: &[(&str, &str)], end: &RecordingEnd, environment: &Environment) -> RecordingFiles {
+    let recorder = begin(folder, pairs, environment);
     recorder.append_all(&events(EVENTS)).unwrap();
     recorder.finish(end).unwrap()
 }
@@ -82,7 +82,7 @@ fn tracking(folder: &Path) -> String {
     text(&folder.join(".goodvibes/state/agent-tracking.json"))
 }
 
-/// All lines of telemetry, of whatever month.
+/// All lines of telemetry of all months.
 fn telemetry(folder: &Path) -> Vec<String> {
     let months = Disk.list(&folder.join(".goodvibes/telemetry")).unwrap();
     months.iter().filter(|path| path.extension().is_some_and(|it| it == "jsonl")).flat_map(|path| lines(path)).collect()
@@ -92,7 +92,7 @@ fn lines(path: &Path) -> Vec<String> {
     text(path).lines().map(str::to_owned).collect()
 }
 
-/// The bytes are of this format for sure, and keep its laws.
+/// The bytes are certainly of this format and keep its laws.
 fn keeps_the_laws(name: &str, bytes: &[u8]) {
     assert!(
         matches!(Registry::built_in().detect(bytes), Detected::Format(format) if format.info().name == name),
@@ -105,9 +105,9 @@ fn keeps_the_laws(name: &str, bytes: &[u8]) {
 #[test]
 fn an_agent_is_on_the_list_while_it_works_and_in_the_telemetry_when_it_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(ticking());
+    let environment = environment(ticking());
     let pairs = [&WHO[..], &[("branch", "main"), ("commit", "9c1e04b"), ("task", "Fix it.")]].concat();
-    let recorder = begin(folder.path(), &pairs, &site);
+    let recorder = begin(folder.path(), &pairs, &environment);
     let log = folder.path().join(".goodvibes/transcripts/s1/a1.jsonl");
     let project = folder.path().display();
     let name = folder.path().file_name().unwrap().to_str().unwrap();
@@ -133,7 +133,7 @@ fn an_agent_is_on_the_list_while_it_works_and_in_the_telemetry_when_it_ended() {
     );
     keeps_the_laws("goodvibes-tracking", tracking(folder.path()).as_bytes());
     recorder.append_all(&events(EVENTS)).unwrap();
-    let kept = recorder.finish(&End::Completed).unwrap();
+    let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!((kept.files, kept.warnings), (vec![log.clone()], vec![]));
     assert_eq!(tracking(folder.path()), "{}");
     let month = folder.path().join(".goodvibes/telemetry/2026-01.jsonl");
@@ -157,7 +157,7 @@ fn an_agent_is_on_the_list_while_it_works_and_in_the_telemetry_when_it_ended() {
     let object = Object::parse(line.trim()).unwrap();
     let moment = |key: &str| agent::millis(&Time::iso(object.peek_str(key).unwrap()).unwrap()).unwrap();
     assert_eq!(object.peek("duration_ms").unwrap(), (moment("ended_at") - moment("started_at")).to_string());
-    // The log has the events as they were given, each with the moment it came, and how it ended.
+    // The log has the events as they were given, each with its time of arrival, and how it ended.
     keeps_the_laws(NAME, text(&log).as_bytes());
     assert_eq!(lines(&log).len(), 12);
     assert!(lines(&log)[11].contains(r#""type":"stop","stop_reason":"completed","success":true"#), "{}", text(&log));
@@ -165,16 +165,16 @@ fn an_agent_is_on_the_list_while_it_works_and_in_the_telemetry_when_it_ended() {
 
 #[test]
 fn how_it_ended_is_the_status() {
-    let failed = || End::Failed("exit code 3".to_owned());
+    let failed = || RecordingEnd::Failed("exit code 3".to_owned());
     let stop = r#"{"type":"stop","stop_reason":"end_turn","success":false}"#;
     for (end, said, status) in [
-        (End::Completed, "", "completed"),
+        (RecordingEnd::Completed, "", "completed"),
         (failed(), "", "failed"),
-        (End::Canceled, "", "failed"),
-        (End::Completed, stop, "failed"),
+        (RecordingEnd::Canceled, "", "failed"),
+        (RecordingEnd::Completed, stop, "failed"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let recorder = begin(folder.path(), &WHO, &site(ticking()));
+        let recorder = begin(folder.path(), &WHO, &environment(ticking()));
         recorder.append_all(&events(&format!("{EVENTS}{said}\n"))).unwrap();
         recorder.finish(&end).unwrap();
         let line = telemetry(folder.path()).remove(0);
@@ -183,25 +183,25 @@ fn how_it_ended_is_the_status() {
 }
 
 #[test]
-fn the_month_is_the_one_on_the_wall() {
+fn the_month_is_that_of_local_time() {
     let folder = tempfile::tempdir().unwrap();
-    record(folder.path(), &WHO, &End::Completed, &site(standing()));
+    record(folder.path(), &WHO, &RecordingEnd::Completed, &environment(standing()));
     // In UTC it is still January.
     let line = text(&folder.path().join(".goodvibes/telemetry/2026-02.jsonl"));
     assert!(line.contains(r#""started_at":"2026-01-31T23:30:00.000Z""#), "{line}");
 }
 
 #[test]
-fn what_others_wrote_on_the_list_stays() {
+fn entries_of_others_in_the_list_stay() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join(".goodvibes/state");
     std::fs::create_dir_all(&state).unwrap();
     let others = "\u{feff}{\"b2\":{\"agent_id\":\"b2\",\"n\":1.50,\"u\":\"\\u00e9\"},\"legacy\":[1, 2],\"a1\":{\"session_id\":\"s0\"}}";
     std::fs::write(state.join("agent-tracking.json"), others).unwrap();
-    let recorder = begin(folder.path(), &WHO, &site(ticking()));
+    let recorder = begin(folder.path(), &WHO, &environment(ticking()));
     assert!(recorder.warnings().iter().any(|warning| warning.text.contains("another session")));
     let during = tracking(folder.path());
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     let after = "{\n  \"b2\": {\n    \"agent_id\": \"b2\",\n    \"n\": 1.50,\n    \"u\": \"\\u00e9\"\n  },\n  \"legacy\": [\n    1,\n    2\n  ]\n}";
     assert_eq!(tracking(folder.path()), after);
     assert!(
@@ -212,23 +212,23 @@ fn what_others_wrote_on_the_list_stays() {
 #[test]
 fn the_entry_of_another_recording_of_the_same_agent_is_not_taken_off() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(ticking());
-    let first = begin(folder.path(), &WHO, &site);
-    let second = begin(folder.path(), &[("agent", "a1"), ("session", "s2")], &site);
-    first.finish(&End::Completed).unwrap();
+    let environment = environment(ticking());
+    let first = begin(folder.path(), &WHO, &environment);
+    let second = begin(folder.path(), &[("agent", "a1"), ("session", "s2")], &environment);
+    first.finish(&RecordingEnd::Completed).unwrap();
     assert!(tracking(folder.path()).contains("\"session_id\": \"s2\""));
-    second.finish(&End::Completed).unwrap();
+    second.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!((tracking(folder.path()).as_str(), telemetry(folder.path()).len()), ("{}", 2));
 }
 
 #[test]
-fn a_list_that_is_none_is_set_aside() {
+fn a_file_that_is_not_a_list_is_moved_aside() {
     for broken in [&b"{\"a\":{\"agent_id\""[..], b"[1]", b"\xff\xfe{}"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".goodvibes/state/agent-tracking.json");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, broken).unwrap();
-        let recorder = begin(folder.path(), &WHO, &site(ticking()));
+        let recorder = begin(folder.path(), &WHO, &environment(ticking()));
         let warning = &recorder.warnings()[0];
         assert!(warning.path == path && warning.text.contains("agent-tracking.json.torn-1"), "{warning:?}");
         assert_eq!(std::fs::read(path.with_file_name("agent-tracking.json.torn-1")).unwrap(), broken);
@@ -243,7 +243,7 @@ fn half_a_line_of_telemetry_is_set_aside_and_a_missing_newline_put_there() {
         let path = folder.path().join(".goodvibes/telemetry/2026-01.jsonl");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, there).unwrap();
-        let kept = record(folder.path(), &WHO, &End::Completed, &site(ticking()));
+        let kept = record(folder.path(), &WHO, &RecordingEnd::Completed, &environment(ticking()));
         assert_eq!(telemetry(folder.path()).len(), lines, "{there}");
         assert_eq!(kept.warnings.len(), 2 - lines);
     }
@@ -252,23 +252,23 @@ fn half_a_line_of_telemetry_is_set_aside_and_a_missing_newline_put_there() {
 #[test]
 fn a_second_recorder_of_an_agent_is_refused_and_disturbs_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(ticking());
-    let recorder = begin(folder.path(), &WHO, &site);
+    let environment = environment(ticking());
+    let recorder = begin(folder.path(), &WHO, &environment);
     let before = tracking(folder.path());
-    let refused = Recorder::open(&ClaudeEvents, &target(folder.path(), &WHO), site.clone()).unwrap_err();
+    let refused = Recorder::open(&ClaudeEvents, &target(folder.path(), &WHO), environment.clone()).unwrap_err();
     assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
     assert_eq!(tracking(folder.path()), before);
     recorder.append_all(&events(EVENTS)).unwrap();
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!((tracking(folder.path()).as_str(), telemetry(folder.path()).len()), ("{}", 1));
 }
 
 #[test]
-fn an_agent_that_goes_on_adds_to_its_log_and_has_a_line_for_each_time_even_if_the_clock_stands() {
+fn a_continued_agent_appends_to_its_log_and_gets_a_line_each_time_even_with_a_stopped_clock() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(standing());
+    let environment = environment(standing());
     for times in 1..=3 {
-        record(folder.path(), &WHO, &End::Completed, &site);
+        record(folder.path(), &WHO, &RecordingEnd::Completed, &environment);
         assert_eq!(telemetry(folder.path()).len(), times);
         assert_eq!(lines(&folder.path().join(".goodvibes/transcripts/s1/a1.jsonl")).len(), times * 12);
     }
@@ -285,18 +285,18 @@ fn the_log_may_be_elsewhere() {
     let (folder, elsewhere) = (both.path().join("project"), both.path().join("logs"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::create_dir_all(&elsewhere).unwrap();
-    let site = site(ticking());
+    let environment = environment(ticking());
     let log = elsewhere.join(".log.jsonl");
     let pairs = [&WHO[..], &[("log", log.to_str().unwrap())]].concat();
-    let recorder = begin(&folder, &pairs, &site);
+    let recorder = begin(&folder, &pairs, &environment);
     recorder.append_all(&events(EVENTS)).unwrap();
     assert!(tracking(&folder).contains(&format!("\"transcript_path\": \"{}\"", log.display())));
     drop(recorder);
-    // A journal alone names no folder to write into: the project is completed by who names a folder with both.
+    // A journal alone does not name a folder to write into: naming a folder that contains both completes the project.
     let before = tracking(&folder);
-    assert!(!recover(&log, &site).unwrap().warnings.is_empty());
+    assert!(!recover(&log, &environment).unwrap().warnings.is_empty());
     assert_eq!((tracking(&folder), telemetry(&folder).len()), (before, 0));
-    recover(both.path(), &site).unwrap();
+    recover(both.path(), &environment).unwrap();
     assert_eq!((tracking(&folder).as_str(), telemetry(&folder).len()), ("{}", 1));
     assert_eq!(lines(&log).len(), 12);
     assert!(!folder.join(".goodvibes/transcripts").exists());
@@ -305,18 +305,18 @@ fn the_log_may_be_elsewhere() {
 #[test]
 fn the_journal_stays_when_the_log_cannot_say_it_all() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(ticking());
+    let environment = environment(ticking());
     let native = r#"{"v":1,"kind":"message","id":"e1","time":"2026-01-01T00:00:00Z","role":"user","content":"Hello."}"#;
     let event = read::all(Registry::built_in().named("steno").unwrap(), native.as_bytes()).events;
-    let recorder = begin(folder.path(), &WHO, &site);
+    let recorder = begin(folder.path(), &WHO, &environment);
     recorder.append_all(&event).unwrap();
-    let kept = recorder.finish(&End::Completed).unwrap();
+    let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     let log = folder.path().join(".goodvibes/transcripts/s1/a1.jsonl");
     let journal = recover::beside(&log);
     assert_eq!(kept.files, [log.clone(), journal.clone()]);
     assert!(text(&journal).contains(r#""id":"e1""#));
-    // A log that stands alone says it all.
-    record(folder.path(), &[("agent", "b2"), ("session", "s1")], &End::Completed, &site);
+    // A log without a journal holds everything.
+    record(folder.path(), &[("agent", "b2"), ("session", "s1")], &RecordingEnd::Completed, &environment);
     let other = log.with_file_name("b2.jsonl");
     let expected = Some(vec![log, journal, other]);
     for folder in [folder.path().to_owned(), folder.path().join(".goodvibes/transcripts/s1")] {
@@ -342,17 +342,18 @@ fn a_folder_of_logs_is_known_by_what_is_in_it() {
 fn a_project_is_read_in_the_order_its_agents_started_even_if_the_clock_was_set_back() {
     let folder = tempfile::tempdir().unwrap();
     let back = AtomicI64::new(1_767_867_164_501);
-    let site = site(Arc::new(move || {
+    let environment = environment(Arc::new(move || {
         let text = back.fetch_add(-1000, Ordering::Relaxed).to_string();
         Time { text: text.into(), unit: Unit::Millis }
     }));
-    let made: Vec<_> = (0..5).map(|_| record(folder.path(), &[], &End::Completed, &site).files.remove(0)).collect();
+    let made: Vec<_> =
+        (0..5).map(|_| record(folder.path(), &[], &RecordingEnd::Completed, &environment).files.remove(0)).collect();
     assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), Some(made));
-    // Those with names of their own are told by the telemetry.
+    // The telemetry has the start times of those with their own ids.
     let folder = tempfile::tempdir().unwrap();
-    let site = Environment { clock: ticking(), ..site };
+    let environment = Environment { clock: ticking(), ..environment };
     for (agent, session) in [("b", "z"), ("c", "a"), ("a", "z")] {
-        record(folder.path(), &[("agent", agent), ("session", session)], &End::Completed, &site);
+        record(folder.path(), &[("agent", agent), ("session", session)], &RecordingEnd::Completed, &environment);
     }
     let logs =
         ["z/b.jsonl", "a/c.jsonl", "z/a.jsonl"].map(|log| folder.path().join(".goodvibes/transcripts").join(log));
@@ -366,21 +367,21 @@ fn a_project_is_read_in_the_order_its_agents_started_even_if_the_clock_was_set_b
 #[test]
 fn sixteen_agents_at_once_lose_nothing_of_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let site = site(ticking());
+    let environment = environment(ticking());
     let all_started = std::sync::Barrier::new(16);
     std::thread::scope(|scope| {
         for number in 0..16 {
-            let (site, folder, all_started) = (&site, folder.path(), &all_started);
+            let (environment, folder, all_started) = (&environment, folder.path(), &all_started);
             scope.spawn(move || {
                 let id = format!("a{number}");
-                let recorder = begin(folder, &[("agent", &id), ("session", "s1")], site);
+                let recorder = begin(folder, &[("agent", &id), ("session", "s1")], environment);
                 all_started.wait();
                 for other in 0..16 {
                     assert!(tracking(folder).contains(&format!("\"a{other}\": {{")), "{other} is not on the list");
                 }
                 all_started.wait();
                 recorder.append_all(&events(EVENTS)).unwrap();
-                assert_eq!(recorder.finish(&End::Completed).unwrap().warnings, []);
+                assert_eq!(recorder.finish(&RecordingEnd::Completed).unwrap().warnings, []);
             });
         }
     });

@@ -1,5 +1,5 @@
-//! `agent-tracking.json`: the agents at work. An entry is put in when one starts and taken out when it ends; what others wrote
-//! there stays. Whoever calls holds the project's lock.
+//! `agent-tracking.json`: the active agents. An entry is added when an agent starts and removed when it ends; entries of others
+//! stay. The caller holds the project's lock.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use stenograph::text::quote;
 
 use super::agent::Agent;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, replace};
+use crate::files::{Files, create_folder_durably, folder_of, replace};
 use crate::tail::{self, Warning};
 
-/// How large a list may be: it has some hundred bytes for each agent at work.
+/// The maximum size of the list, which has some hundred bytes for each active agent.
 const SIZE_MAX: u64 = 64 << 20;
 
-/// Puts an agent on the list.
+/// Adds an agent to the list.
 pub fn enter(files: &dyn Files, path: &Path, agent: &Agent, transcript: &str) -> Result<Vec<Warning>, Error> {
     let Table { text, mut warnings } = Table::read(files, path)?;
     let mut members = members(&text);
@@ -30,7 +30,7 @@ pub fn enter(files: &dyn Files, path: &Path, agent: &Agent, transcript: &str) ->
     Ok(warnings)
 }
 
-/// Takes an agent off the list. The entry of another recording of an agent with the same id stays.
+/// Removes an agent from the list. The entry of another recording of an agent with the same id stays.
 pub fn leave(files: &dyn Files, path: &Path, agent: &Agent) -> Result<Vec<Warning>, Error> {
     let Table { text, warnings } = Table::read(files, path)?;
     let mut members = members(&text);
@@ -52,7 +52,7 @@ fn is_of_recording(entry: &str, agent: &Agent) -> bool {
         && Object::parse(entry).is_some_and(|entry| entry.peek_str("started_at").as_deref() == Some(&started))
 }
 
-/// The list as it stands there.
+/// The existing list.
 struct Table {
     text: String,
     warnings: Vec<Warning>,
@@ -90,7 +90,7 @@ fn members(text: &str) -> Vec<(String, String)> {
     object.map_or_else(Vec::new, |object| object.pairs().map(|(id, raw)| (id.to_owned(), raw.to_owned())).collect())
 }
 
-/// Writes the list as GoodVibes does: indented by two spaces, without a newline at the end.
+/// Writes the list as GoodVibes does: indented by two spaces, without a final newline.
 fn write(files: &dyn Files, path: &Path, members: &[(String, String)]) -> Result<(), Error> {
     let mut text = String::from("{");
     for (at, (id, entry)) in members.iter().enumerate() {
@@ -98,6 +98,6 @@ fn write(files: &dyn Files, path: &Path, members: &[(String, String)]) -> Result
         text.push_str(&format!("{}: {}", quote(id), indent(entry, 1)));
     }
     text.push_str(if members.is_empty() { "}" } else { "\n}" });
-    let written = make_folder(files, folder_of(path)).and_then(|()| replace(files, path, text.as_bytes()));
+    let written = create_folder_durably(files, folder_of(path)).and_then(|()| replace(files, path, text.as_bytes()));
     written.map_err(|error| Error::at(path, Problem::Unwritable, error))
 }

@@ -1,5 +1,5 @@
-//! The messages of a document, as bytes: what follows its head. Both for a recording under way and for its completion, so that
-//! both come to the same. Nothing here opens a file.
+//! The messages of a document as bytes: everything after its head. Both a live recording and its completion use this file, so
+//! that both produce the same. It opens no file.
 
 use stenograph::model::{Event, Outline};
 use stenograph::write::{Writing, Written};
@@ -10,7 +10,7 @@ use super::Kind;
 #[derive(Debug)]
 pub struct Body {
     writing: Writing,
-    /// What the writer puts before the first message, to be left out: the head is somebody else's.
+    /// The writer's pieces before the first message, which are dropped: the head is written elsewhere.
     head: HeadPieces,
 }
 
@@ -20,10 +20,10 @@ enum HeadPieces {
     Gone,
 }
 
-/// A header comes with what stands before and after it.
+/// A header comes with a piece before it and one after it.
 const HEADER_PIECES: usize = 3;
 
-/// What is held back is written again with every event: no more than this.
+/// The maximum size of held-back bytes, which are written again with every event.
 const HELD_SIZE_MAX: usize = 1 << 20;
 
 impl Body {
@@ -33,7 +33,7 @@ impl Body {
             Kind::Chat => HeadPieces::Gone,
             Kind::Trajectory => HeadPieces::ToCome,
         };
-        // No outline: what is not known while events come must not be known when they are written again.
+        // Without an outline: facts that are unknown while events arrive must not be known when they are written again.
         Body { writing: Writing::new(kind.format(), &Outline::default()), head }
     }
 
@@ -55,7 +55,7 @@ impl Body {
 }
 
 impl HeadPieces {
-    /// The bytes of these pieces, the head taken off.
+    /// The bytes of these pieces without the head.
     fn off(&mut self, mut pieces: Vec<Written>) -> Vec<u8> {
         if *self == HeadPieces::ToCome && pieces.len() >= HEADER_PIECES {
             pieces.drain(..HEADER_PIECES);

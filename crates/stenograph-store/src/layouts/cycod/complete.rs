@@ -1,5 +1,5 @@
-//! Brings a document up to what its journal says, whatever state it is in. What is missing is written; what is damaged is moved
-//! aside; what somebody else wrote is left alone.
+//! Brings a document up to date with its journal, whatever its state. Missing content is written, damaged content is moved
+//! aside, and content of other programs is left alone.
 
 use std::io::{self, Read};
 
@@ -8,15 +8,15 @@ use super::body::Body;
 use super::document::{Document, Titled, beginning};
 use super::title::{Head, Title};
 use crate::error::{Error, Problem};
-use crate::files::{OpenFile, folder_of, make_folder, write_all};
-use crate::journal::Recorded;
+use crate::files::{OpenFile, create_folder_durably, folder_of, write_all};
+use crate::journal::Recording;
 use crate::tail::{self, Warning};
 
-/// Completes a document, and gives what there is to say.
-pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
+/// Completes a document. Returns warnings.
+pub fn complete(document: &mut Document, recorded: &Recording) -> Result<Vec<Warning>, Error> {
     let path = document.path.clone();
     let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
-    make_folder(document.files.as_ref(), folder_of(&path)).map_err(unwritable)?;
+    create_folder_durably(document.files.as_ref(), folder_of(&path)).map_err(unwritable)?;
     let mut warnings = Vec::new();
     document.head = Head::of(&beginning(&document.files, &path)?, document.kind);
     document.title = document.head.title.clone();
@@ -63,7 +63,7 @@ pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Warn
     Ok(warnings)
 }
 
-/// Moves the end of a document to a file of its own.
+/// Moves the end of a document to a separate file.
 fn set_aside(document: &Document, at: u64, rest: &[u8]) -> io::Result<Warning> {
     let aside = tail::move_aside(document.files.as_ref(), &document.path, rest)?;
     document.files.open(&document.path)?.truncate(at)?;
@@ -71,17 +71,17 @@ fn set_aside(document: &Document, at: u64, rest: &[u8]) -> io::Result<Warning> {
     Ok(Warning::new(&document.path, text))
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 enum Outcome {
-    /// The document holds what it should; what was damaged was moved aside.
+    /// The document is complete; damaged content was moved aside.
     Whole(Option<Warning>),
-    /// Somebody else wrote there.
+    /// Another program wrote there.
     Foreign,
 }
 
-/// How a document compares with what it should hold.
+/// The state of comparing a document with its expected content.
 enum State {
-    /// So far they are the same.
+    /// Equal so far.
     Same(Box<dyn Read>),
     /// The document ended: from here on it is written.
     Writing(Box<dyn OpenFile>),
@@ -90,13 +90,13 @@ enum State {
     Failed(Error),
 }
 
-/// Where a document is no longer what it should be.
+/// The first difference between a document and its expected content.
 struct Apart {
-    /// What is there.
+    /// The actual bytes.
     there: Vec<u8>,
-    /// What should be.
+    /// The expected bytes.
     wanted: Vec<u8>,
-    /// Whether what is there stood there once, or would have but for what a power cut took.
+    /// Whether the actual bytes are an earlier state of ours, possibly damaged by a power failure.
     whose: Whose,
 }
 
@@ -106,19 +106,19 @@ enum Whose {
     Unknown,
 }
 
-/// The part of a document that is ours, gone through beside the journal.
+/// Compares our part of a document with the journal.
 struct Ours<'d> {
     document: &'d Document,
     state: State,
-    /// How far document and journal are the same.
+    /// The offset up to which document and journal agree.
     at: u64,
-    /// What may have stood after that for a while.
+    /// Bytes that may have followed for a while.
     held: Vec<Vec<u8>>,
-    /// What may have stood before it, where nothing does now: a head that was cut off.
+    /// Heads that may have been cut off from the beginning.
     heads: Vec<Vec<u8>>,
 }
 
-/// How many states of what was held back, and of the head, are known. One that is forgotten looks like somebody else's, and is
+/// How many states of the held-back bytes and of the head are remembered. A forgotten state looks like foreign content and is
 /// left alone.
 const STATES_MAX: usize = 512;
 
@@ -132,14 +132,14 @@ impl<'d> Ours<'d> {
         Ok(Ours { document, state: State::Same(reader), at, held: Vec::new(), heads: vec![Vec::new()] })
     }
 
-    /// Remembers what may have stood at the beginning. Only a file that was empty can have lost its head.
+    /// Remembers a possible head. Only a file that was empty can have lost its head.
     fn headed(&mut self, head: Vec<u8>) {
         if self.document.starts_at() == 0 && self.heads.len() < STATES_MAX && !self.heads.contains(&head) {
             self.heads.push(head);
         }
     }
 
-    /// Remembers what may have stood at the end.
+    /// Remembers a possible end.
     fn held(&mut self, held: Vec<u8>) {
         match &mut self.state {
             State::Same(_) if !held.is_empty() && self.held.last() != Some(&held) => {
@@ -153,7 +153,7 @@ impl<'d> Ours<'d> {
         }
     }
 
-    /// The next bytes that should be there.
+    /// Compares the next expected bytes.
     fn next(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -185,7 +185,7 @@ impl<'d> Ours<'d> {
         }
     }
 
-    /// What to do where the document is no longer what it should be.
+    /// Handles the first difference.
     fn part(&self, there: &[u8], wanted: &[u8]) -> State {
         if wanted.starts_with(there) {
             return cut(self.document, self.at).map_or_else(State::Failed, State::Writing);
@@ -200,7 +200,7 @@ impl<'d> Ours<'d> {
         }
     }
 
-    /// Does what is left to do, and says how far the document is as it should be.
+    /// Finishes the comparison. Returns the offset up to which the document is correct.
     fn end(self) -> Result<(Outcome, u64), Error> {
         let Ours { document, state, mut at, heads, .. } = self;
         let mut apart = match state {
@@ -208,7 +208,7 @@ impl<'d> Ours<'d> {
             State::Same(_) | State::Writing(_) => return Ok((Outcome::Whole(None), at)),
             State::Apart(apart) => apart,
         };
-        // A title that came late may stand in the head all the same.
+        // The head may already contain a title that came late.
         apart.explain(&heads, &[]);
         let Apart { there, wanted, whose } = apart;
         let same = there.iter().zip(&wanted).take_while(|(there, wanted)| there == wanted).count();
@@ -228,13 +228,13 @@ impl<'d> Ours<'d> {
 }
 
 impl Apart {
-    /// Whether what is there is one of these heads, what should be there, and this, or the first part of it; zeros are what a power
-    /// cut makes of bytes that were not on disk yet.
+    /// Whether the actual bytes are one of these heads, the expected bytes and `held`, or a prefix of that; a power failure
+    /// leaves zeros for bytes that were not on disk yet.
     fn explain(&mut self, heads: &[Vec<u8>], held: &[u8]) {
         if self.whose != Whose::Unknown {
             return;
         }
-        // What is beyond its end explains nothing new, but for a head that is known by then.
+        // Bytes beyond the end explain nothing new, except with a head that is known by then.
         let (length, wanted) = (self.there.len(), self.wanted.len());
         let may_end = |head: &&Vec<u8>| length <= head.len() + wanted + held.len();
         for head in heads.iter().filter(may_end) {
@@ -260,8 +260,8 @@ fn unwritable(document: &Document, error: io::Error) -> Error {
     Error::at(&document.path, Problem::Unwritable, error)
 }
 
-/// Whether nobody can have meant to write this: no whole line among lines, or zeros. Behind the hole that a power cut left, a line
-/// of ours may be whole.
+/// Whether no program can have written this on purpose: no complete line among lines, or zeros. After a hole that a power
+/// failure left, a line of ours may be complete.
 fn is_damaged(rest: &[u8], kind: Kind) -> bool {
     match kind {
         _ if rest.contains(&0) => true,

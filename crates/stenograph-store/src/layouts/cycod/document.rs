@@ -1,5 +1,6 @@
-//! One document of a recording: a head that speaks of the whole, what others wrote before, and the messages of this recording. It is
-//! kept in step with the journal, which is always right; what others wrote is never touched, but for a title in the head.
+//! One document of a recording: a head about the whole conversation, the content of other programs, and the messages of this
+//! recording. It is kept in step with the journal, which is always right; the content of others is never touched, except for a
+//! title in the head.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,10 +14,10 @@ use super::Kind;
 use super::body::Body;
 use super::complete::complete;
 use super::title::{HEAD_SIZE_MAX, Head, Title};
-use crate::document::{LineDocument, Measured};
+use crate::document::{ComparedDocument, LineDocument};
 use crate::error::{Error, Problem};
-use crate::files::{Files, OpenFile, folder_of, make_folder, replace_with, write_again, write_all};
-use crate::journal::Recorded;
+use crate::files::{Files, OpenFile, create_folder_durably, folder_of, replace_with, rewrite_from, write_all};
+use crate::journal::Recording;
 use crate::tail::Warning;
 
 /// A document of a recording.
@@ -24,50 +25,50 @@ pub struct Document {
     pub(super) files: Arc<dyn Files>,
     pub(super) path: PathBuf,
     pub(super) kind: Kind,
-    /// How much others wrote, after the head.
+    /// The size of the others' content after the head.
     pub(super) base: u64,
-    /// The head as it stands in the file.
+    /// The head as it is in the file.
     pub(super) head: Head,
-    /// What is known of the conversation by now.
+    /// The current title data of the conversation.
     pub(super) title: Title,
-    /// Whether this recording had something to say about that.
+    /// Whether this recording changed the title.
     pub(super) titled: Titled,
-    /// How much of the file is ours and stays.
+    /// The end of our final bytes, relative to our part.
     pub(super) settled: u64,
-    /// What follows that and may still change.
+    /// The bytes after that, which may still change.
     held: Vec<u8>,
     body: Option<Body>,
     file: FileState,
-    /// How many bytes were written anew for the sake of a title.
+    /// How many bytes were rewritten to change a title.
     rewritten: u64,
 }
 
 /// The file, as far as it is written to.
 enum FileState {
-    /// Nothing was written yet: where nothing is said no file is made.
+    /// Nothing was written yet: without content no file is created.
     NotYet,
     Open(Box<dyn OpenFile>),
-    /// It is out of step, and completed at the end.
+    /// It is out of step and is completed at the end.
     Lost,
 }
 
-/// Whether a recording had something to say about the title.
+/// Whether a recording changed the title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Titled {
     Here,
     Elsewhere,
 }
 
-/// Titles that change again and again are not each worth a rewrite: so much, and a few times what is new, is.
+/// The budget for rewriting a file to change its title: this much, plus a multiple of the new content.
 const REWRITTEN_MAX: u64 = 16 << 20;
 const REWRITTEN_FACTOR: u64 = 4;
 
 impl Document {
-    /// Looks at what others wrote, and says how much it is. What is there must be a document of that kind; half a line at its end
-    /// is moved aside.
+    /// Checks the others' content and returns its size. It must be a document of this kind; half a line at its end is moved
+    /// aside.
     pub fn base(files: &Arc<dyn Files>, path: &Path, kind: Kind) -> Result<(u64, Option<Warning>), Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-        make_folder(files.as_ref(), folder_of(path)).map_err(unwritable)?;
+        create_folder_durably(files.as_ref(), folder_of(path)).map_err(unwritable)?;
         let beginning = beginning(files, path)?;
         if beginning.trim_ascii().is_empty() {
             return Ok((beginning.len() as u64, None));
@@ -83,7 +84,7 @@ impl Document {
         Ok((length.saturating_sub(head.bytes.len() as u64), warning))
     }
 
-    /// A document that goes on after so much of others.
+    /// A document that continues after this much content of others.
     pub fn new(files: &Arc<dyn Files>, path: &Path, kind: Kind, base: u64) -> Document {
         Document {
             files: Arc::clone(files),
@@ -101,7 +102,7 @@ impl Document {
         }
     }
 
-    /// Gets ready to write. Where that fails the document is out of step, and completed at the end.
+    /// Prepares to write. If that fails, the document is out of step and is completed at the end.
     pub fn begin(&mut self) {
         self.body = Some(Body::new(self.kind));
         match beginning(&self.files, &self.path) {
@@ -111,7 +112,7 @@ impl Document {
         self.title = self.head.title.clone();
     }
 
-    /// The open file, where it is in step.
+    /// The open file, if it is in step.
     fn open(&mut self) -> Option<&mut dyn OpenFile> {
         if matches!(self.file, FileState::NotYet) {
             self.file = self.files.open(&self.path).map_or(FileState::Lost, FileState::Open);
@@ -127,17 +128,17 @@ impl Document {
         &self.path
     }
 
-    /// How much others wrote, after the head.
+    /// The size of the others' content after the head.
     pub fn others(&self) -> u64 {
         self.base
     }
 
-    /// Takes an event that is in the journal.
+    /// Adds an event that is in the journal.
     pub fn add(&mut self, event: &Event<'_>) {
         if Title::is_about(event) {
             self.title.take(event);
             self.titled = Titled::Here;
-            // A record may say it in several parts.
+            // A record may state it in several parts.
             if event.part.index.saturating_add(1) >= event.part.of {
                 let wanted = self.wanted_head();
                 self.put_head(&wanted);
@@ -158,7 +159,7 @@ impl Document {
         self.kind == Kind::Trajectory && self.base == 0 && self.head.bytes.is_empty()
     }
 
-    /// Writes what is new, and what may still change, in the place of what changed.
+    /// Writes the new bytes and those that may still change, replacing the ones that changed.
     fn put(&mut self, bytes: &[u8], held: Vec<u8>) {
         if bytes.is_empty() && held == self.held {
             return;
@@ -168,14 +169,14 @@ impl Document {
         let (before, files, path) = (std::mem::take(&mut self.held), Arc::clone(&self.files), self.path.clone());
         let Some(file) = self.open() else { return };
         let written = match new.strip_prefix(before.as_slice()) {
-            // Almost always what was held back is as it was, and something follows.
+            // Usually the held-back bytes are unchanged, and more follow.
             Some(rest) => write_all(file, rest),
-            // What somebody else may have written after it must not go with it.
+            // Content that another program may have added after it must not be removed.
             None if !is_length(&files, &path, end + before.len() as u64) => Err(std::io::ErrorKind::Other.into()),
             None => file.truncate(end).and_then(|()| write_all(file, &new)),
         };
         if written.is_err() || !file.is_linked().unwrap_or(false) {
-            // How much of it is there is not known: it is compared with the journal at the end.
+            // How much was written is unknown: it is compared with the journal at the end.
             self.file = FileState::Lost;
             return;
         }
@@ -183,7 +184,7 @@ impl Document {
         self.held = held;
     }
 
-    /// Puts what is known of the conversation where it stands in the file.
+    /// Updates the head in the file.
     fn put_head(&mut self, wanted: &[u8]) {
         if wanted == self.head.bytes || self.open().is_none() {
             return;
@@ -196,7 +197,7 @@ impl Document {
             self.file = FileState::NotYet;
             self.replace_head(wanted).is_ok() && self.open().is_some()
         } else {
-            // At the end it is.
+            // At the end it is written in any case.
             return;
         };
         if done {
@@ -206,7 +207,7 @@ impl Document {
         }
     }
 
-    /// The head as it should be. A document that somebody else began keeps its own, unless this recording has a title.
+    /// The expected head. A document that another program began keeps its own, unless this recording has a title.
     pub(super) fn wanted_head(&self) -> Vec<u8> {
         match (self.titled, self.kind) {
             (Titled::Here, _) => self.head.saying(&self.title, self.kind),
@@ -215,9 +216,9 @@ impl Document {
         }
     }
 
-    /// Writes the file anew with another head: whole, or not at all.
+    /// Rewrites the file with another head: completely or not at all.
     pub(super) fn replace_head(&self, wanted: &[u8]) -> std::io::Result<()> {
-        // A link stays a link: what it points to is replaced.
+        // A link stays a link: the file that it points to is replaced.
         let path = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let mut rest = self.files.reader(&path, self.head.bytes.len() as u64)?;
         let mut buffer = vec![0; 256 << 10];
@@ -232,13 +233,13 @@ impl Document {
         })
     }
 
-    /// Where what is ours begins.
+    /// The offset at which our part begins.
     pub(super) fn starts_at(&self) -> u64 {
         self.head.bytes.len() as u64 + self.base
     }
 
     /// Completes the document and makes it durable.
-    pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
+    pub fn finish(&mut self, recorded: &Recording) -> Result<Vec<Warning>, Error> {
         let mut in_step = false;
         if let Some(body) = self.body.take() {
             let rest = body.finish();
@@ -252,9 +253,9 @@ impl Document {
             FileState::NotYet if in_step => (Vec::new(), Ok(())),
             FileState::Open(_) | FileState::NotYet | FileState::Lost => {
                 let warnings = complete(self, recorded)?;
-                // Whoever wrote it may have seen a sync fail.
+                // A sync by an earlier process may have failed.
                 let from = if self.base == 0 { 0 } else { self.starts_at() };
-                let written = if self.exists() { write_again(self.files.as_ref(), &self.path, from) } else { Ok(()) };
+                let written = if self.exists() { rewrite_from(self.files.as_ref(), &self.path, from) } else { Ok(()) };
                 (warnings, written)
             }
         };
@@ -263,24 +264,24 @@ impl Document {
         Ok(warnings)
     }
 
-    /// Whether there is a file at all.
+    /// Whether the file exists.
     pub fn exists(&self) -> bool {
         !matches!(self.files.length(&self.path), Ok(None))
     }
 
-    /// Whether the file was made, and nothing stands in it.
+    /// Whether the file was created but is empty.
     pub fn is_claimed_only(&self) -> bool {
         is_length(&self.files, &self.path, 0)
     }
 
-    /// Whether anybody who finds the file knows what it is.
+    /// Whether the file's format can be detected.
     pub fn is_recognised(&self) -> bool {
         let beginning = beginning(&self.files, &self.path).unwrap_or_default();
         beginning.is_empty() || is_recognised(&beginning, self.kind)
     }
 
-    /// What this recording wrote, to be read back.
-    pub fn measured(&self) -> Result<Measured<'_>, Error> {
+    /// The part that this recording wrote, to be read back.
+    pub fn measured(&self) -> Result<ComparedDocument<'_>, Error> {
         let ours: Box<dyn Read> = match self.files.reader(&self.path, self.starts_at()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Box::new(std::io::empty()),
             opened => opened.map_err(|error| Error::at(&self.path, Problem::Unreadable, error))?,
@@ -289,11 +290,11 @@ impl Document {
             (Titled::Here, _) | (_, Kind::Trajectory) => self.head.bytes.as_slice(),
             (Titled::Elsewhere, Kind::Chat) => &[],
         };
-        Ok(Measured { format: self.kind.format(), bytes: Box::new(head.chain(ours)) })
+        Ok(ComparedDocument { format: self.kind.format(), bytes: Box::new(head.chain(ours)) })
     }
 }
 
-/// The first bytes of a file; none when it is not there.
+/// The first bytes of a file; empty if it is missing.
 pub(super) fn beginning(files: &Arc<dyn Files>, path: &Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let read = match files.reader(path, 0) {
@@ -304,12 +305,13 @@ pub(super) fn beginning(files: &Arc<dyn Files>, path: &Path) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// Whether a file that begins so is taken for a document of that kind.
+/// Whether a file with this beginning is detected as a document of this kind.
 fn is_recognised(beginning: &[u8], kind: Kind) -> bool {
     matches!(Registry::built_in().detect(beginning), Detected::Format(format) if format.info().name == kind.format_name())
 }
 
-/// Whether a file that nobody recognises holds messages of that kind all the same: others may have put keys of their own into them.
+/// Whether a file whose format is not detected holds messages of this kind all the same: other programs may have added their
+/// own keys.
 fn holds_messages(beginning: &[u8], kind: Kind) -> bool {
     let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(beginning.len(), |newline| newline + 1);
     let lines = beginning.get(..whole).unwrap_or_default();
@@ -319,11 +321,11 @@ fn holds_messages(beginning: &[u8], kind: Kind) -> bool {
 }
 
 fn is_length(files: &Arc<dyn Files>, path: &Path, length: u64) -> bool {
-    // A file that is not there is as good as an empty one.
+    // A missing file counts as empty.
     files.length(path).is_ok_and(|found| found.unwrap_or(0) == length)
 }
 
-/// Ends the last line of a text, and says how long it is.
+/// Ends the last line of a text. Returns its length.
 fn end_line(files: &Arc<dyn Files>, path: &Path) -> std::io::Result<u64> {
     let length = files.length(path)?.unwrap_or(0);
     let last = files.read(path, length.saturating_sub(1))?;

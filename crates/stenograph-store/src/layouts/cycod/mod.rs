@@ -1,6 +1,6 @@
-//! CycoD's layout: a chat history, and a trajectory for people. Both are saved in its history folder without being asked for, and
-//! wherever somebody asks for them besides. See `README.md` beside this file. What one document looks like is in `document.rs`,
-//! which documents there are in `plan.rs`; going on with a conversation is in `systems/cycod/`.
+//! CycoD's layout: a chat history, and a trajectory for people. CycoD saves both in its history folder by default, and also
+//! where the user asks for them. See `README.md` beside this file. `document.rs` writes one document, `plan.rs` decides which
+//! documents there are; `systems/cycod/` continues a conversation.
 
 mod body;
 mod complete;
@@ -28,7 +28,7 @@ use crate::document::measure;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, replace};
 use crate::identity::is_same;
-use crate::journal::{Header, Recorded};
+use crate::journal::{Recording, RecordingHeader};
 use crate::recover;
 use crate::source::{Passes, Source};
 use crate::tail::Warning;
@@ -51,10 +51,10 @@ pub fn is_chat(format: &dyn Format) -> bool {
     format.info().name == Kind::Chat.format_name()
 }
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Messages, one a line.
+    /// Messages, one per line.
     Chat,
     /// Markdown for people.
     Trajectory,
@@ -72,7 +72,7 @@ impl Kind {
         self.format().info().name
     }
 
-    /// What a file of that name is: Markdown is a trajectory, everything else a chat history.
+    /// The kind of a file by its name: Markdown is a trajectory, everything else a chat history.
     fn of(path: &Path) -> Kind {
         match path.extension() {
             Some(ending) if ending.eq_ignore_ascii_case("md") => Kind::Trajectory,
@@ -97,15 +97,15 @@ impl Layout for Cycod {
         }
     }
 
-    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
-        let Plan { asked, saved, mut warnings } = Plan::new(target, site)?;
-        let files = &site.files;
+    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
+        let Plan { asked, saved, mut warnings } = Plan::new(target, environment)?;
+        let files = &environment.files;
         let mut documents = Vec::new();
         let mut ground = None;
         let mut in_place = false;
         if let Some(path) = &asked {
-            // Before anything is looked at: another recorder may be in the middle of a line, or have left half of one.
-            ground = Some(LockedJournal::of_journal(&recover::beside(path), site)?);
+            // Taken first: another recorder may be in the middle of a line, or have left half of one.
+            ground = Some(LockedJournal::of_journal(&recover::beside(path), environment)?);
             in_place = target.load.as_deref().is_some_and(|load| is_same(load, path));
             let kind = Kind::of(path);
             let (base, warning) = Document::base(files, path, kind)?;
@@ -125,19 +125,19 @@ impl Layout for Cycod {
         }
         let ground = match (ground, documents.first()) {
             (Some(ground), _) => ground,
-            (None, Some(first)) => LockedJournal::of_journal(&recover::beside(first.document.path()), site)?,
+            (None, Some(first)) => LockedJournal::of_journal(&recover::beside(first.document.path()), environment)?,
             (None, None) => return Err(Error::about(Path::new(NAME), Problem::NoLayout)),
         };
         let header = header(&ground.journal, target, &documents)?;
         documents.iter_mut().for_each(|kept| kept.document.begin());
-        let mut opened = Opened::new(ground, header, Box::new(Recording { documents, files: Arc::clone(files) }));
+        let mut opened = Opened::new(ground, header, Box::new(CycodDocuments { documents, files: Arc::clone(files) }));
         opened.loaded = if in_place { Loaded::InPlace } else { Loaded::ToBeRecorded };
         opened.first = target.settings.get("title").map(|text| title(text)).into_iter().collect();
         opened.warnings = warnings;
         Ok(opened)
     }
 
-    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recording, environment: &Environment) -> Result<Box<dyn Documents>, Error> {
         let mut documents = Vec::new();
         for role in Role::ALL {
             let Some(name) = recorded.header.settings.get(role.name()) else { continue };
@@ -153,16 +153,16 @@ impl Layout for Cycod {
                 Role::SavedTrajectory => Kind::Trajectory,
             };
             let base = recorded.header.documents.get(name).copied().unwrap_or(0);
-            documents.push(Kept { role, document: Document::new(&site.files, &path, kind, base) });
+            documents.push(Kept { role, document: Document::new(&environment.files, &path, kind, base) });
         }
         if documents.is_empty() {
             return Err(Error::about(&recorded.journal, Problem::NoLayout));
         }
-        Ok(Box::new(Recording { documents, files: Arc::clone(&site.files) }))
+        Ok(Box::new(CycodDocuments { documents, files: Arc::clone(&environment.files) }))
     }
 
-    fn folders(&self, journal: &Path, _named: Option<&Path>, site: &Environment) -> Vec<PathBuf> {
-        let history = site.home.as_ref().map(|home| home.join(plan::HISTORY));
+    fn folders(&self, journal: &Path, _named: Option<&Path>, environment: &Environment) -> Vec<PathBuf> {
+        let history = environment.home.as_ref().map(|home| home.join(plan::HISTORY));
         std::iter::once(folder_of(journal).to_owned()).chain(history).collect()
     }
 
@@ -170,8 +170,9 @@ impl Layout for Cycod {
         let names = files.list(folder).ok()?;
         let is_ours = |path: &&PathBuf| is_history(path) || is_lone_trajectory(path, &names) || is_journal(path, files);
         let mut found: Vec<PathBuf> = names.iter().filter(is_ours).cloned().collect();
-        // What stands beside a journal is part of it, whatever it is called.
-        let beside = found.iter().filter(|path| path.extension().is_some_and(|ending| ending == recover::ENDING));
+        // A file beside its journal is part of the recording, whatever its name.
+        let beside =
+            found.iter().filter(|path| path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION));
         let beside: Vec<PathBuf> = beside.map(|journal| journal.with_extension("")).collect();
         found.extend(beside.into_iter().filter(|path| names.contains(path)));
         found.sort();
@@ -180,11 +181,11 @@ impl Layout for Cycod {
     }
 }
 
-/// Whether a file is a journal of this layout: its first line says so.
+/// Whether a file is a journal of this layout, by its first line.
 fn is_journal(path: &Path, files: &dyn Files) -> bool {
     const HEADER_SIZE_MAX: u64 = 64 << 10;
     let mut line = Vec::new();
-    path.extension().is_some_and(|ending| ending == recover::ENDING)
+    path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION)
         && files.reader(path, 0).is_ok_and(|file| file.take(HEADER_SIZE_MAX).read_to_end(&mut line).is_ok())
         && line.split(|byte| *byte == b'\n').next().is_some_and(|line| {
             let layout = format!("\"layout\":\"{NAME}\"");
@@ -192,7 +193,7 @@ fn is_journal(path: &Path, files: &dyn Files) -> bool {
         })
 }
 
-/// Whether a trajectory says what no chat history beside it does: both have the same moment in their names.
+/// Whether a trajectory has no chat history beside it: both have the same time in their names.
 fn is_lone_trajectory(path: &Path, names: &[PathBuf]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Some(moment) = name.strip_prefix("trajectory-").and_then(|rest| rest.strip_suffix(".md")) else { return false };
@@ -204,15 +205,14 @@ fn title(text: &str) -> Event<'static> {
 }
 
 fn not_saved(error: &Error) -> String {
-    // The path is said already.
+    // The path is already part of the message.
     let error = error.to_string();
     let why = error.rsplit_once(": ").map_or(error.as_str(), |(_, why)| why);
     format!("is not saved: {why}")
 }
 
-/// What the journal's first line says: which documents there are, by their paths from the journal's folder, and what is not ours
-/// in each.
-fn header(journal: &Path, target: &Target, documents: &[Kept]) -> Result<Header, Error> {
+/// The journal's first line: the documents, by path relative to the journal's folder, and how much of each is not ours.
+fn header(journal: &Path, target: &Target, documents: &[Kept]) -> Result<RecordingHeader, Error> {
     let mut settings = target.settings.clone();
     let mut lengths = BTreeMap::new();
     for Kept { role, document } in documents {
@@ -223,17 +223,17 @@ fn header(journal: &Path, target: &Target, documents: &[Kept]) -> Result<Header,
         settings.insert(role.name().to_owned(), name.to_owned());
         lengths.insert(name.to_owned(), document.others());
     }
-    Ok(Header { layout: NAME.to_owned(), settings, documents: lengths })
+    Ok(RecordingHeader { layout: NAME.to_owned(), settings, documents: lengths })
 }
 
-/// Makes a document that is saved without being asked for. It holds the conversation that goes on elsewhere, too.
+/// Creates a document that is saved by default. It includes the conversation that is continued.
 fn save(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: Option<&Path>) -> Result<Document, Error> {
     let path = plan::claim(files, path, kind)?;
     let base = load.map_or(Ok(0), |load| seed(files, &path, kind, load))?;
     Ok(Document::new(files, &path, kind, base))
 }
 
-/// Fills a document with the conversation that goes on elsewhere, and says how much of it that is.
+/// Fills a document with the conversation that is continued. Returns its size.
 fn seed(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: &Path) -> Result<u64, Error> {
     let bytes = Source::open(load, Passes::Once)?.read_whole(SEED_SIZE_MAX)?;
     let mut made = Vec::new();
@@ -248,11 +248,11 @@ fn seed(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: &Path) -> Result<
     Ok(Document::base(files, path, kind)?.0)
 }
 
-/// A conversation that is larger is not copied into the history folder: the file it is in has it.
+/// A larger conversation is not copied into the history folder: its own file has it.
 const SEED_SIZE_MAX: u64 = 256 << 20;
 
 /// The documents of a recording.
-struct Recording {
+struct CycodDocuments {
     documents: Vec<Kept>,
     files: Arc<dyn Files>,
 }
@@ -262,9 +262,9 @@ struct Kept {
     document: Document,
 }
 
-impl Drop for Recording {
+impl Drop for CycodDocuments {
     fn drop(&mut self) {
-        // A recording that came to nothing leaves no empty files where nobody asked for any.
+        // A recording without events leaves no empty files that the user did not ask for.
         for Kept { role, document } in &self.documents {
             if *role != Role::Asked && document.is_claimed_only() {
                 let _ = self.files.remove(document.path());
@@ -273,18 +273,18 @@ impl Drop for Recording {
     }
 }
 
-impl Documents for Recording {
+impl Documents for CycodDocuments {
     fn add(&mut self, event: &Event<'_>) {
         self.documents.iter_mut().for_each(|kept| kept.document.add(event));
     }
 
-    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
-        let mut finished = Finished { journal: super::Journal::Needed, written: Vec::new(), warnings: Vec::new() };
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
+        let mut finished = Finished { journal: super::JournalNeed::Needed, written: Vec::new(), warnings: Vec::new() };
         for (at, Kept { document, .. }) in self.documents.iter_mut().enumerate() {
             let path = document.path().to_owned();
             match document.finish(recorded) {
                 Ok(warnings) => finished.warnings.extend(warnings),
-                // What nobody asked for must not be in the way of what somebody did.
+                // A failure in a default document must not prevent the requested one.
                 Err(error) if at > 0 => {
                     finished.warnings.push(Warning::new(&path, not_saved(&error)));
                     continue;
@@ -294,7 +294,7 @@ impl Documents for Recording {
             finished.written.push(path);
         }
         if let Some(Kept { document, .. }) = self.documents.first() {
-            // A document that nobody would know for one says nothing to whoever finds it.
+            // A document whose format cannot be detected is useless without the journal.
             if document.is_recognised() {
                 finished.journal = measure(recorded, document.measured()?, given)?;
             }

@@ -1,5 +1,5 @@
-//! Which documents a recording makes, and what they are called. CycoD saves both kinds in its history folder unless it is told
-//! not to, and an explicit one besides; one path is written once.
+//! Decides which documents a recording makes and how they are named. CycoD saves both kinds in its history folder unless it is
+//! told not to, plus an explicitly requested one; the same path is written once.
 
 use std::io;
 use std::path::{Path, PathBuf, absolute};
@@ -10,48 +10,48 @@ use stenograph::time::Time;
 
 use super::Kind;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder};
+use crate::files::{Files, create_folder_durably, folder_of};
 use crate::layouts::{Environment, Target};
 use crate::tail::Warning;
 
-/// What a recording makes.
+/// The documents of a recording.
 #[derive(Debug)]
 pub struct Plan {
-    /// The document that was asked for.
+    /// The requested document.
     pub asked: Option<PathBuf>,
-    /// Those that are saved besides.
+    /// Documents that are saved in addition.
     pub saved: Vec<Planned>,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// A document to be made.
+/// A document to write.
 #[derive(Debug)]
 pub struct Planned {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Why it is made.
+    /// Why it is written.
     pub role: Role,
 }
 
-/// Why a document is made.
+/// Why a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Somebody asked for it.
+    /// The user asked for it.
     Asked,
-    /// Chat histories are saved.
+    /// Chat histories are saved by default.
     SavedChat,
-    /// Trajectories are.
+    /// Trajectories are saved by default.
     SavedTrajectory,
 }
 
 impl Role {
-    /// All of them, what matters most first.
+    /// All roles, the most important first.
     pub const ALL: [Role; 3] = [Role::Asked, Role::SavedChat, Role::SavedTrajectory];
 
-    /// How a journal's header calls it.
+    /// Its name in a journal's header.
     pub fn name(self) -> &'static str {
         match self {
             Role::Asked => "asked",
@@ -61,21 +61,21 @@ impl Role {
     }
 }
 
-/// The names of CycoD's files, by itself and by default.
+/// CycoD's default file names.
 const CHAT_TEMPLATE: &str = "chat-history-{time}.jsonl";
 const TRAJECTORY_TEMPLATE: &str = "trajectory-{time}.md";
 
-/// The folder in the home folder that CycoD saves them in.
+/// CycoD's history folder in the home folder.
 pub const HISTORY: &str = ".cycod/history";
 
-/// The keys that switch saving on and off.
+/// The settings that switch saving on and off.
 pub const AUTO_SAVE_CHAT: &str = "auto_save_chat_history";
 pub const AUTO_SAVE_TRAJECTORY: &str = "auto_save_trajectory";
 
 impl Plan {
     /// The documents of a recording.
-    pub fn new(target: &Target, site: &Environment) -> Result<Plan, Error> {
-        let now = (site.clock)();
+    pub fn new(target: &Target, environment: &Environment) -> Result<Plan, Error> {
+        let now = (environment.clock)();
         let mut asked = target.path.as_deref().map(|path| explicit(path, target, &now)).transpose()?;
         let mut saved = Vec::new();
         let mut warnings = Vec::new();
@@ -86,7 +86,7 @@ impl Plan {
             if !is_on(target, key) {
                 continue;
             }
-            let Some(home) = &site.home else {
+            let Some(home) = &environment.home else {
                 let text = "is not saved: there is no home folder";
                 warnings.push(Warning::new(&Path::new("~").join(HISTORY).join(template), text));
                 continue;
@@ -97,7 +97,7 @@ impl Plan {
                 saved.push(Planned { path, kind, role });
             }
         }
-        // Somebody wants a recording: where nothing would be saved, it is the file that CycoD makes without a name.
+        // The user wants a recording: if nothing would be saved, it is the file that CycoD uses without a name.
         if asked.is_none() && saved.is_empty() {
             asked = Some(PathBuf::from(file_name(CHAT_TEMPLATE, None, &now)));
         }
@@ -110,7 +110,7 @@ fn is_on(target: &Target, key: &str) -> bool {
     !target.settings.get(key).is_some_and(|value| off.contains(&value.trim().to_ascii_lowercase().as_str()))
 }
 
-/// The path that was asked for: a template, filled in; in a folder, the usual name.
+/// The requested path: a template, filled in; in a folder, the default name.
 fn explicit(given: &Path, target: &Target, now: &Time<'_>) -> Result<PathBuf, Error> {
     let text = given.to_str().ok_or_else(|| Error::about(given, Problem::BadName))?;
     let loaded = target.load.as_deref().map(Path::to_string_lossy);
@@ -123,14 +123,14 @@ fn explicit(given: &Path, target: &Target, now: &Time<'_>) -> Result<PathBuf, Er
     })
 }
 
-/// How many recordings may begin in the same instant.
+/// How many recordings may begin at the same time.
 const SAME_MOMENT_MAX: u32 = 1_000;
 
-/// Makes the file of a document that is saved. Its name has a moment in it, and two recordings may begin in the same one: then the
-/// next that is free is taken.
+/// Creates the file of a document that is saved by default. Its name contains a time, and two recordings may begin at the same
+/// one: then the next free name is used.
 pub fn claim(files: &Arc<dyn Files>, path: &Path, kind: Kind) -> Result<PathBuf, Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-    make_folder(files.as_ref(), folder_of(path)).map_err(unwritable)?;
+    create_folder_durably(files.as_ref(), folder_of(path)).map_err(unwritable)?;
     let ending = match kind {
         Kind::Chat => "jsonl",
         Kind::Trajectory => "md",

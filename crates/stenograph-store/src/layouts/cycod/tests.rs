@@ -1,4 +1,4 @@
-//! The layout on a real disk: what stands in the files while a recording goes on, when it ends, and after it was cut off.
+//! The layout on a real disk: the content of the files during a recording, at its end, and after it was cut off.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::super::{Environment, Loaded, Target};
 use super::{Cycod, Kind};
 use crate::files::Disk;
-use crate::journal::End;
+use crate::journal::RecordingEnd;
 use crate::log::Durability;
 use crate::recover::{self, beside};
 use crate::{Problem, Recorder};
@@ -36,7 +36,7 @@ impl Place {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn site(&self) -> Environment {
+    fn environment(&self) -> Environment {
         Environment {
             files: Arc::new(Disk),
             clock: Arc::new(|| Time::iso(MOMENT.into()).unwrap()),
@@ -50,13 +50,13 @@ impl Place {
     }
 
     fn open(&self, name: &str) -> Recorder {
-        Recorder::open(&Cycod, &self.target(name), self.site()).unwrap()
+        Recorder::open(&Cycod, &self.target(name), self.environment()).unwrap()
     }
 
     fn record(&self, name: &str, events: &[Event<'_>]) {
         let recorder = self.open(name);
         events.iter().for_each(|event| recorder.append(event).unwrap());
-        recorder.finish(&End::Completed).unwrap();
+        recorder.finish(&RecordingEnd::Completed).unwrap();
     }
 }
 
@@ -108,7 +108,7 @@ fn each_message_is_on_disk_as_it_occurs() {
     recorder.append(&said(Role::Assistant, "Let me look.")).unwrap();
     let begun = format!("{USER}{{\"role\":\"assistant\",\"content\":\"Let me look.\"}}\n");
     assert_eq!(place.text("talk.jsonl"), begun);
-    // A call belongs to what was said with it: the line changes, and is a line at every moment.
+    // A call joins the message before it: the line changes, and is complete at every moment.
     recorder.append(&called("a")).unwrap();
     let text = place.text("talk.jsonl");
     assert!(text.starts_with(USER) && text.lines().count() == 2 && text.contains("\"tool_calls\":[{\"id\":\"a\""));
@@ -117,7 +117,7 @@ fn each_message_is_on_disk_as_it_occurs() {
     recorder.append(&answered("a")).unwrap();
     assert!(place.text("talk.jsonl").starts_with(&text));
     assert!(place.text(SAVED_TRAJECTORY).contains("<invoke name=\"look\">"));
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(place.text("talk.jsonl").lines().count(), 3);
 }
 
@@ -139,25 +139,25 @@ fn a_title_goes_to_the_first_line_and_to_the_header() {
 }
 
 #[test]
-fn a_title_that_is_said_beforehand_comes_first() {
+fn a_title_in_the_settings_comes_first() {
     let place = Place::new();
     let mut target = place.target("talk.md");
     target.settings.insert("title".to_owned(), "Oaks".to_owned());
-    let recorder = Recorder::open(&Cycod, &target, place.site()).unwrap();
+    let recorder = Recorder::open(&Cycod, &target, place.environment()).unwrap();
     recorder.append(&said(Role::User, "which tree?")).unwrap();
     let expected = "# Title: \"Oaks\"\n**Status:** Unlocked\n\n---\n\n\n> which tree?\n";
     assert_eq!(place.text("talk.md"), expected);
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(place.text("talk.md"), expected);
 }
 
 #[test]
-fn what_was_there_stays_byte_for_byte_and_its_copy_holds_it_too() {
+fn existing_content_stays_byte_for_byte_and_its_copy_has_it_too() {
     let place = Place::new();
     let before = "\u{feff}{\"_meta\":{\"title\":\"Old\",\"titleLocked\":true,\"x\":1}}\n{\"role\":\"user\", \"content\":\"h\\u0069\"}";
     fs::write(place.path("talk.jsonl"), before).unwrap();
     let target = Target { load: Some(place.path("talk.jsonl")), ..place.target("talk.jsonl") };
-    let recorder = Recorder::open(&Cycod, &target, place.site()).unwrap();
+    let recorder = Recorder::open(&Cycod, &target, place.environment()).unwrap();
     assert_eq!(recorder.loaded(), Loaded::InPlace);
     recorder.append(&said(Role::Assistant, "hello")).unwrap();
     let after = format!("{before}\n{{\"role\":\"assistant\",\"content\":\"hello\"}}\n");
@@ -166,7 +166,7 @@ fn what_was_there_stays_byte_for_byte_and_its_copy_holds_it_too() {
     recorder.append(&titled("New")).unwrap();
     let after = after.replace("\"Old\"", "\"New\"");
     assert_eq!(place.text("talk.jsonl"), after);
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(place.text("talk.jsonl"), after);
     let trajectory = place.text(SAVED_TRAJECTORY);
     assert!(trajectory.starts_with("# Title: \"New\"\n**Status:** Locked\n"), "{trajectory}");
@@ -177,7 +177,7 @@ fn what_was_there_stays_byte_for_byte_and_its_copy_holds_it_too() {
 fn a_file_of_another_kind_is_not_written_on() {
     let place = Place::new();
     fs::write(place.path("notes.txt"), "my notes").unwrap();
-    let refused = Recorder::open(&Cycod, &place.target("notes.txt"), place.site()).unwrap_err();
+    let refused = Recorder::open(&Cycod, &place.target("notes.txt"), place.environment()).unwrap_err();
     assert_eq!(refused.problem, Problem::Exists);
     assert_eq!(place.text("notes.txt"), "my notes");
 }
@@ -187,21 +187,21 @@ fn a_second_recorder_changes_nothing() {
     let place = Place::new();
     let first = place.open("talk.jsonl");
     first.append(&said(Role::User, "which tree?")).unwrap();
-    let refused = Recorder::open(&Cycod, &place.target("talk.jsonl"), place.site()).unwrap_err();
+    let refused = Recorder::open(&Cycod, &place.target("talk.jsonl"), place.environment()).unwrap_err();
     assert!(matches!(refused.problem, Problem::Locked { .. }));
     assert_eq!(place.text("talk.jsonl"), USER);
 }
 
 #[test]
-fn what_cannot_be_saved_is_a_remark() {
+fn a_document_that_cannot_be_saved_is_a_warning() {
     let place = Place::new();
     fs::write(place.path("home"), "a file").unwrap();
     let recorder = place.open("talk.jsonl");
     assert_eq!(recorder.warnings().iter().filter(|warning| warning.text.starts_with("is not saved")).count(), 2);
     recorder.append(&said(Role::User, "which tree?")).unwrap();
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(place.text("talk.jsonl"), USER);
-    let homeless = Environment { home: None, ..place.site() };
+    let homeless = Environment { home: None, ..place.environment() };
     let recorder = Recorder::open(&Cycod, &place.target("other.jsonl"), homeless).unwrap();
     assert!(recorder.warnings().iter().all(|warning| warning.text.contains("no home folder")));
 }
@@ -211,15 +211,15 @@ fn saving_can_be_switched_off_and_one_path_is_written_once() {
     let place = Place::new();
     let mut target = place.target("talk.jsonl");
     target.settings.insert("auto_save_trajectory".to_owned(), "false".to_owned());
-    let recorder = Recorder::open(&Cycod, &target, place.site()).unwrap();
+    let recorder = Recorder::open(&Cycod, &target, place.environment()).unwrap();
     recorder.append(&said(Role::User, "which tree?")).unwrap();
-    recorder.finish(&End::Completed).unwrap();
+    recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(place.path(SAVED_CHAT).is_file() && !place.path(SAVED_TRAJECTORY).exists());
 
     let place = Place::new();
     let recorder = place.open("home/.cycod/history/chat-history-{time}.jsonl");
     recorder.append(&said(Role::User, "which tree?")).unwrap();
-    let kept = recorder.finish(&End::Completed).unwrap();
+    let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(kept.files, [place.path(SAVED_CHAT), place.path(SAVED_TRAJECTORY)]);
     assert_eq!(place.text(SAVED_CHAT), USER);
 }
@@ -228,11 +228,11 @@ fn saving_can_be_switched_off_and_one_path_is_written_once() {
 fn two_recordings_of_one_moment_have_two_names_and_nothing_leaves_nothing() {
     let place = Place::new();
     let target = Target::default();
-    let first = Recorder::open(&Cycod, &target, place.site()).unwrap();
-    let second = Recorder::open(&Cycod, &target, place.site()).unwrap();
+    let first = Recorder::open(&Cycod, &target, place.environment()).unwrap();
+    let second = Recorder::open(&Cycod, &target, place.environment()).unwrap();
     first.append(&said(Role::User, "which tree?")).unwrap();
-    first.finish(&End::Completed).unwrap();
-    second.finish(&End::Canceled).unwrap();
+    first.finish(&RecordingEnd::Completed).unwrap();
+    second.finish(&RecordingEnd::Canceled).unwrap();
     let history = place.path("home/.cycod/history");
     let mut names: Vec<String> =
         fs::read_dir(history).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -241,7 +241,7 @@ fn two_recordings_of_one_moment_have_two_names_and_nothing_leaves_nothing() {
     assert_eq!(names, ["chat-history-1772442845061.jsonl", "trajectory-1772442845061.md"]);
 }
 
-/// What stands in the documents once all is done, by what was done to them in between.
+/// The documents after completion, depending on the damage in between.
 fn completed_after(count: usize, harm: impl Fn(&Path)) -> [String; 3] {
     let place = Place::new();
     let events = conversation();
@@ -250,7 +250,7 @@ fn completed_after(count: usize, harm: impl Fn(&Path)) -> [String; 3] {
     drop(recorder);
     let documents = ["talk.jsonl", SAVED_CHAT, SAVED_TRAJECTORY].map(|name| place.path(name));
     documents.iter().filter(|path| path.exists()).for_each(|path| harm(path));
-    recover::recover(&place.path("talk.jsonl"), &place.site()).unwrap();
+    recover::recover(&place.path("talk.jsonl"), &place.environment()).unwrap();
     let found = ["talk.jsonl", SAVED_CHAT, SAVED_TRAJECTORY].map(|name| match place.path(name).exists() {
         true => place.text(name),
         false => String::new(),
@@ -258,14 +258,14 @@ fn completed_after(count: usize, harm: impl Fn(&Path)) -> [String; 3] {
     let exists = |name: &str| place.path(name).exists();
     assert_eq!([exists("talk.jsonl"), exists(SAVED_CHAT)], [count > 0; 2]);
     if count > 0 {
-        let again = recover::recover(&place.path("talk.jsonl"), &place.site()).unwrap();
+        let again = recover::recover(&place.path("talk.jsonl"), &place.environment()).unwrap();
         assert!(again.warnings.is_empty() && place.text("talk.jsonl") == found[0]);
     }
     found
 }
 
 #[test]
-fn whatever_a_crash_leaves_is_completed() {
+fn every_state_that_a_crash_leaves_is_completed() {
     let events = conversation();
     for count in 0..=events.len() {
         let place = Place::new();
@@ -292,14 +292,14 @@ fn whatever_a_crash_leaves_is_completed() {
 }
 
 #[test]
-fn what_somebody_else_wrote_meanwhile_is_left_alone_and_the_journal_stays() {
+fn foreign_content_is_left_alone_and_the_journal_stays() {
     let place = Place::new();
     let recorder = place.open("talk.jsonl");
     recorder.append(&said(Role::User, "which tree?")).unwrap();
     let theirs = "{\"role\":\"user\",\"content\":\"mine now\"}\n";
     fs::write(place.path("talk.jsonl"), theirs).unwrap();
     recorder.append(&said(Role::Assistant, "An oak.")).unwrap();
-    let kept = recorder.finish(&End::Completed).unwrap();
+    let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(place.text("talk.jsonl").starts_with(theirs));
     assert!(kept.warnings.iter().any(|warning| warning.text.contains("somebody else")), "{:?}", kept.warnings);
     assert!(beside(&place.path("talk.jsonl")).is_file());
@@ -310,7 +310,7 @@ fn a_journal_goes_when_the_chat_history_says_it_all() {
     let place = Place::new();
     place.record("talk.jsonl", &[said(Role::User, "which tree?"), said(Role::Assistant, "An oak.")]);
     assert!(!beside(&place.path("talk.jsonl")).exists());
-    // A thought that is sealed has no place there.
+    // A sealed thought has no place there.
     let mut thought = Event::new(Body::Failure { name: None, content: Some(Content::text("overloaded")) });
     thought.model = Some("m".into());
     place.record("other.jsonl", &[said(Role::User, "which tree?"), thought]);

@@ -1,5 +1,5 @@
-//! What stands at the beginning of a document and speaks of all of it: the `_meta` line of a chat history, the header of a
-//! trajectory. It is found, made and changed here; nothing here opens a file.
+//! The beginning of a document, which concerns all of it: the `_meta` line of a chat history, the header of a trajectory. It is
+//! parsed, created and changed here; this file opens no file.
 
 use stenograph::formats::openai_chat::TITLE_LOCKED;
 use stenograph::json::{Draft, Object};
@@ -9,17 +9,17 @@ use stenograph::{read, write};
 
 use super::Kind;
 
-/// What is known of a conversation as a whole.
+/// What is known about a conversation as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Title {
     /// The title, as a JSON string.
     text: Option<String>,
     lock: Lock,
-    /// Whatever else stands in a `_meta` line, as a JSON object.
+    /// Further keys of a `_meta` line, as a JSON object.
     rest: Option<String>,
 }
 
-/// Whether a title is to stay as it is.
+/// Whether a title must not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Lock {
     Locked,
@@ -27,7 +27,7 @@ enum Lock {
     Unlocked,
 }
 
-/// A longer one is no title, and stays in the journal.
+/// A longer text is not a title and stays in the journal.
 const TITLE_SIZE_MAX: usize = 64 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -36,7 +36,7 @@ const TITLE_OPENS: &[u8] = b"# Title: ";
 const RULE: &[u8] = b"---";
 
 impl Title {
-    /// Whether an event speaks of the conversation as a whole: it has no place among the messages.
+    /// Whether an event concerns the conversation as a whole: it does not belong among the messages.
     pub fn is_about(event: &Event<'_>) -> bool {
         match &event.body {
             Body::Fact { name, content } => match name.as_ref() {
@@ -48,7 +48,7 @@ impl Title {
         }
     }
 
-    /// Takes notice of such an event.
+    /// Applies such an event.
     pub fn take(&mut self, event: &Event<'_>) {
         let Body::Fact { name, content } = &event.body else { return };
         if name == TITLE_LOCKED {
@@ -61,7 +61,7 @@ impl Title {
                 self.text = Some(text);
             }
         }
-        // A line of CycoD's own says all of it anew.
+        // CycoD's own line replaces everything.
         if let Some(residue) = event.extra.get(Kind::Chat.format_name()) {
             let mut rest = String::new();
             match (residue.raw("_meta"), residue.object("_meta")) {
@@ -74,7 +74,7 @@ impl Title {
         }
     }
 
-    /// The bytes that say so in a document; none where nothing is known and the document can do without.
+    /// The head of a document; empty if nothing is known and the document does not need one.
     pub fn bytes(&self, kind: Kind) -> Vec<u8> {
         match kind {
             Kind::Chat => self.meta_line(),
@@ -117,20 +117,20 @@ impl Title {
     }
 }
 
-/// What stands at the beginning of a document.
+/// The beginning of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// All of it.
+    /// All of its bytes.
     pub bytes: Vec<u8>,
-    /// What it says.
+    /// Its title data.
     pub title: Title,
 }
 
-/// How much of a document is looked at.
+/// How much of a document is read.
 pub const HEAD_SIZE_MAX: u64 = 1 << 20;
 
 impl Head {
-    /// The head of a document that begins so.
+    /// The head of a document with this beginning.
     pub fn of(beginning: &[u8], kind: Kind) -> Head {
         let mark = if beginning.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let after = beginning.get(mark..).unwrap_or_default();
@@ -146,7 +146,7 @@ impl Head {
         Head { bytes: beginning.get(..mark + length).unwrap_or_default().to_vec(), title }
     }
 
-    /// The head of the same document when this is known of it.
+    /// The head of the same document with this title data.
     pub fn saying(&self, title: &Title, kind: Kind) -> Vec<u8> {
         let mark = if self.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK } else { b"" };
         [mark, &title.bytes(kind)].concat()
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_said_as_cycod_says_it() {
+    fn a_title_is_written_as_cycod_writes_it() {
         let title = told(&[("title", Some("Tall \"trees\""))]);
         let line = "{\"_meta\":{\"title\":\"Tall \\\"trees\\\"\",\"titleLocked\":false}}\n";
         assert_eq!(String::from_utf8(title.bytes(Kind::Chat)).unwrap(), line);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_found_and_changed_and_what_nobody_knows_in_it_stays() {
+    fn a_head_is_found_and_changed_and_its_unknown_keys_stay() {
         let source = "\u{feff}{\"_meta\":{\"title\":\"Oak\",\"titleLocked\":true,\"colour\":3}}\n{\"role\":\"user\"}\n";
         let head = Head::of(source.as_bytes(), Kind::Chat);
         assert_eq!(head.bytes.len(), source.find('\n').unwrap() + 1);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_head_is_none() {
+    fn text_that_is_not_a_head_is_not_parsed_as_one() {
         for (source, kind) in [
             ("{\"_meta\":{\"ti", Kind::Chat),
             ("{\"role\":\"user\"}\n", Kind::Chat),

@@ -1,5 +1,5 @@
-//! What the events of a run add up to: tokens by role, cost, how it ended, and which calls stand in a turn that is not the last.
-//! Nothing here writes.
+//! The totals of a run: tokens by role, cost, how it ended, and which calls are in a turn that is not the last. This file
+//! writes nothing.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,10 +9,10 @@ use stenograph::time::Time;
 
 use super::Status;
 use crate::error::Error;
-use crate::journal::{Author, End, Recorded, author};
+use crate::journal::{Author, Recording, RecordingEnd, author};
 use crate::tail::Warning;
 
-/// The sum of a run.
+/// The totals of a run.
 #[derive(Debug, Default)]
 pub struct Account {
     outline: Outline,
@@ -20,13 +20,13 @@ pub struct Account {
     pub ended: Option<Time<'static>>,
     place: Place,
     open: HashMap<Option<String>, u64>,
-    /// Calls that stand in the turn of an assistant after which others follow.
+    /// Calls in a turn of the assistant that others follow.
     moved: u64,
-    /// Calls after somebody else's turn, which stand in a turn of their own.
+    /// Calls after another party's turn, which get their own turn.
     alone: u64,
     /// Whether an assistant has spoken.
     answered: bool,
-    /// What users and system prompts state themselves.
+    /// Tokens that users and system prompts state themselves.
     asked: Option<u64>,
 }
 
@@ -36,18 +36,18 @@ enum Place {
     #[default]
     Elsewhere,
     Assistant,
-    /// Results of tools that no call asked for, after an assistant's turn.
+    /// Tool results without a call, after an assistant's turn.
     ResultsAfterAssistant,
 }
 
 impl Account {
-    /// Adds up a recording.
-    pub fn of(recorded: &Recorded) -> Result<Account, Error> {
+    /// Computes the totals of a recording.
+    pub fn of(recorded: &Recording) -> Result<Account, Error> {
         let mut account = Account::default();
-        let interrupted = recorded.ended == Some(End::Interrupted);
+        let interrupted = recorded.ended == Some(RecordingEnd::Interrupted);
         recorded.read(&mut |event| {
             let own = author(event) == Author::Stop;
-            // When a recording that was cut off is completed says nothing about when it ended.
+            // The time at which an interrupted recording is completed says nothing about its end.
             if !(own && interrupted) && event.time.is_some() {
                 account.ended = event.time.clone().map(Time::into_owned);
             }
@@ -98,12 +98,12 @@ impl Account {
         }
     }
 
-    /// Whether a call waits for this answer; it waits no longer.
+    /// Whether a call waits for this answer; marks it as answered.
     fn answer(&mut self, call: Option<&str>) -> bool {
         let named = call.map(str::to_owned);
         let key = match self.open.contains_key(&named) {
             true => Some(named),
-            // A result without an id answers whatever is open.
+            // A result without an id answers any open call.
             false if call.is_none() => self.open.keys().next().cloned(),
             false => None,
         };
@@ -124,40 +124,40 @@ impl Account {
         };
     }
 
-    /// What was sent to the model: what users and system prompts state, as devflow adds it up. Most agents state it with the answers
-    /// instead, and then that counts.
+    /// Tokens sent to the model: those that users and system prompts state, as devflow adds them up. Most agents state them
+    /// with the answers instead; then those count.
     pub fn tokens_in(&self) -> u64 {
         self.asked.unwrap_or_else(|| sent(self.outline.total))
     }
 
-    /// What the assistant wrote.
+    /// Tokens that the assistant wrote.
     pub fn tokens_out(&self) -> u64 {
         self.outline.total.output.unwrap_or(0)
     }
 
-    /// What its events say that it cost.
+    /// The cost that its events state.
     pub fn cost(&self) -> Option<f64> {
         self.outline.total.cost.map(|cost| cost.value())
     }
 
-    /// How it ended, in devflow's words, and what went wrong. What the agent said of its own end counts where nobody else ended it.
-    pub fn status(&self, end: Option<&End>) -> (Status, Option<String>) {
+    /// How it ended, in devflow's words, and the error. The agent's own statement counts unless the recording ended otherwise.
+    pub fn status(&self, end: Option<&RecordingEnd>) -> (Status, Option<String>) {
         match end {
-            Some(End::Canceled) => (Status::Canceled, None),
-            Some(End::Failed(error)) => (Status::Failed, Some(error.clone())),
-            Some(End::Interrupted) | None => (Status::Failed, Some("interrupted".to_owned())),
-            Some(End::Completed) if self.outline.success == Some(false) => {
+            Some(RecordingEnd::Canceled) => (Status::Canceled, None),
+            Some(RecordingEnd::Failed(error)) => (Status::Failed, Some(error.clone())),
+            Some(RecordingEnd::Interrupted) | None => (Status::Failed, Some("interrupted".to_owned())),
+            Some(RecordingEnd::Completed) if self.outline.success == Some(false) => {
                 let reason = self.outline.stop.clone().unwrap_or_default();
                 let word = reason.to_lowercase();
                 let broken_off = ["interrupt", "cancel", "abort"].iter().any(|part| word.contains(part));
                 let error = self.outline.failure.clone().or(Some(reason)).filter(|error| !error.is_empty());
                 (if broken_off { Status::Canceled } else { Status::Failed }, error)
             }
-            Some(End::Completed) => (Status::Completed, None),
+            Some(RecordingEnd::Completed) => (Status::Completed, None),
         }
     }
 
-    /// What there is to say about the turns.
+    /// Warnings about the turns.
     pub fn warnings(&self, transcript: &Path) -> Vec<Warning> {
         let calls = |count: u64| match count {
             1 => "a tool call stands".to_owned(),
@@ -172,7 +172,7 @@ impl Account {
     }
 }
 
-/// All tokens that were sent: devflow does not tell apart what came from a cache.
+/// All tokens sent: devflow does not distinguish cached ones.
 fn sent(Usage { input, cache_read, cache_write, .. }: Usage) -> u64 {
     [input, cache_read, cache_write].into_iter().flatten().fold(0, u64::saturating_add)
 }

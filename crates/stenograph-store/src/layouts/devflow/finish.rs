@@ -1,5 +1,5 @@
-//! Ending a run: the transcript is made of the journal by the same conversion that `steno convert` does, plain or compressed by its
-//! size; then `metadata.json` says how the run ended, and the index knows it. All of it can be done again after a crash.
+//! Ends a run: converts the journal into the transcript as `steno convert` does, plain or compressed by its size; then
+//! `metadata.json` states how the run ended, and the index includes it. All of it can be repeated after a crash.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -20,37 +20,37 @@ use super::account::Account;
 use super::metadata::Metadata;
 use super::record::{DURATION, STARTED};
 use super::{Base, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
-use crate::document::{Measured, measure};
+use crate::document::{ComparedDocument, measure};
 use crate::error::{Error, Problem};
 use crate::files::{folder_of, replace};
-use crate::journal::{self, Recorded};
+use crate::journal::{self, Recording};
 use crate::layouts::anew::{header_line, meanwhile, write_anew};
 use crate::layouts::{self, Environment, Finished, StatedFields};
 use crate::tail::Warning;
 
-/// The documents of a run. They are made when it ends: until then everything is in the journal.
+/// The documents of a run. They are written when it ends; until then everything is in the journal.
 pub struct Documents {
-    site: Environment,
+    environment: Environment,
     /// The folder of a run that begins here.
     begun: Option<PathBuf>,
 }
 
 impl Documents {
-    /// The documents of a run in this place.
-    pub fn new(site: &Environment) -> Documents {
-        Documents { site: site.clone(), begun: None }
+    /// The documents of an existing run.
+    pub fn new(environment: &Environment) -> Documents {
+        Documents { environment: environment.clone(), begun: None }
     }
 
     /// The documents of a run that begins in this folder.
-    pub fn begun(site: &Environment, folder: PathBuf) -> Documents {
-        Documents { site: site.clone(), begun: Some(folder) }
+    pub fn begun(environment: &Environment, folder: PathBuf) -> Documents {
+        Documents { environment: environment.clone(), begun: Some(folder) }
     }
 
     /// The metadata of a run that ended.
-    fn metadata(recorded: &Recorded, account: &Account) -> Metadata {
+    fn metadata(recorded: &Recording, account: &Account) -> Metadata {
         let settings = &recorded.header.settings;
         let folder = folder_of(&recorded.journal);
-        // A folder may have been renamed: its name is the id.
+        // The folder may have been renamed: its name is the id.
         let run = folder.file_name().unwrap_or_default().to_string_lossy();
         let (status, error) = account.status(recorded.ended.as_ref());
         let started = settings.get(STARTED).and_then(|text| Time::iso(text.clone().into()));
@@ -71,9 +71,9 @@ impl Documents {
         }
     }
 
-    /// Writes the transcript, in the form its size asks for, and removes the other one: two forms would say different things.
+    /// Writes the transcript in the form that its size requires, and removes the other form: two forms could differ.
     fn write_transcript(&self, source: &mut Told, folder: &Path) -> Result<PathBuf, Error> {
-        let files = self.site.files.as_ref();
+        let files = self.environment.files.as_ref();
         let plain = meanwhile(&folder.join(TRANSCRIPT));
         let unwritable = |path: &Path, error: io::Error| Error::at(path, Problem::Unwritable, error);
         let size = write_anew(files, &plain, &mut |out| {
@@ -112,13 +112,13 @@ impl Documents {
 impl layouts::Documents for Documents {
     fn add(&mut self, _event: &Event<'_>) {}
 
-    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
-        let files = self.site.files.as_ref();
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
+        let files = self.environment.files.as_ref();
         let folder = folder_of(&recorded.journal);
         let account = Account::of(recorded)?;
         let mut metadata = Documents::metadata(recorded, &account);
         let mut source = Told { head: String::new(), recorded: recorded.clone() };
-        // A header says how many turns follow: they are counted first.
+        // The header states how many turns follow, so they are counted first.
         source.head = head(&metadata);
         let mut turns = Turns { reading: Reading::new(&Devflow, Want::All), count: 0 };
         convert(journal::NATIVE, &mut source, &Devflow, &mut turns, Carry::Not)
@@ -131,7 +131,7 @@ impl layouts::Documents for Documents {
             .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
         let mut warnings = account.warnings(&transcript);
         let base = folder.parent().and_then(Path::parent).map(Base::at);
-        if let Some(Err(error)) = base.map(|base| index::update(files, &base, &(self.site.clock)())) {
+        if let Some(Err(error)) = base.map(|base| index::update(files, &base, &(self.environment.clock)())) {
             let text = "is not up to date; it will be made again when runs are listed";
             let index = match &error.place {
                 crate::Place::Path(index) => index.clone(),
@@ -145,26 +145,26 @@ impl layouts::Documents for Documents {
             true => Box::new(MultiGzDecoder::new(bytes)),
             false => bytes,
         };
-        let journal = measure(recorded, Measured { format: &Devflow, bytes }, given)?;
+        let journal = measure(recorded, ComparedDocument { format: &Devflow, bytes }, given)?;
         Ok(Finished { journal, written: vec![transcript, path], warnings })
     }
 
     /// Frees the id of the run.
     fn discard(&mut self) -> Result<(), Error> {
         let Some(folder) = &self.begun else { return Ok(()) };
-        let (files, path) = (self.site.files.as_ref(), folder.join(METADATA));
+        let (files, path) = (self.environment.files.as_ref(), folder.join(METADATA));
         let removed = files.remove(&path).and_then(|()| files.remove_folder(folder));
         removed
             .and_then(|()| files.sync_folder(folder_of(folder)))
             .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
         match folder.parent().and_then(Path::parent) {
-            Some(base) => index::update(files, &Base::at(base), &(self.site.clock)()).map(drop),
+            Some(base) => index::update(files, &Base::at(base), &(self.environment.clock)()).map(drop),
             None => Ok(()),
         }
     }
 }
 
-/// The header of the transcript as an event, which the format writes as it is.
+/// The header of the transcript as an event, which the format writes unchanged.
 fn head(metadata: &Metadata) -> String {
     let json = metadata.json();
     let run = Object::parse(&json).and_then(|metadata| metadata.peek("runId").map(str::to_owned));
@@ -175,10 +175,10 @@ fn head(metadata: &Metadata) -> String {
     header_line(&Devflow, own)
 }
 
-/// What the conversion is told: our header, and the events of the journal.
+/// The input of the conversion: our header and the events of the journal.
 struct Told {
     head: String,
-    recorded: Recorded,
+    recorded: Recording,
 }
 
 impl convert::Source for Told {
@@ -189,7 +189,7 @@ impl convert::Source for Told {
     }
 }
 
-/// The lines of a journal without headers of other transcripts of devflow: a document has one.
+/// The lines of a journal without headers of other devflow transcripts: a document has one.
 struct Events<R> {
     inner: BufReader<R>,
     line: Vec<u8>,
@@ -221,7 +221,7 @@ fn is_header(line: &[u8]) -> bool {
     object.peek_str("kind").as_deref() == Some(Kind::Fact.name()) && own()
 }
 
-/// Counts the turns of what is written into it.
+/// Counts the turns in the bytes written to it.
 struct Turns {
     reading: Reading,
     count: u64,

@@ -1,5 +1,5 @@
-//! `index.json`: every run in a few words, newest first. It is derived from the runs' folders and may be deleted at any time: an
-//! entry counts only as long as the files it was made from are the same.
+//! `index.json`: a summary of every run, newest first. It is derived from the runs' folders and may be deleted at any time: an
+//! entry is valid only while its files are unchanged.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,20 +16,20 @@ use crate::files::{Files, replace};
 use crate::lock::{self, Lock};
 use crate::source::{Passes, Source};
 
-/// How many bytes an index may have that is still read.
+/// The maximum size of an index that is read.
 const INDEX_SIZE_MAX: u64 = 256 << 20;
 
-/// All runs, newest first, with the index brought up to date. Where it cannot be written, the folders tell as much.
+/// All runs, newest first, after updating the index. If it cannot be written, the folders give the same answer.
 pub fn list(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
     update(files, base, now).or_else(|_| look(files, base))
 }
 
-/// All runs, newest first, as far as the index knows them from there. Nothing is written.
+/// All runs, newest first, using the index as far as it is valid. Writes nothing.
 pub fn look(files: &dyn Files, base: &Base) -> Result<Vec<Run>, Error> {
     gather(files, base, &entries_of(&base.index())).map(|(runs, _)| runs)
 }
 
-/// Brings the index up to date and gives all runs, newest first. Whoever comes second sees what the first one's run left.
+/// Updates the index and returns all runs, newest first. Waits for a concurrent update and then includes its changes.
 pub fn update(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
     let path = base.index();
     let _lock = Lock::wait(&lock::beside(&path))?;
@@ -42,12 +42,12 @@ pub fn update(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>
     Ok(runs)
 }
 
-/// All runs as their own folders tell, newest first: what decides over keeping and removing goes by nothing else.
+/// All runs from their own folders, newest first: decisions about keeping and removing use nothing else.
 pub fn read_all(files: &dyn Files, base: &Base) -> Result<Vec<Run>, Error> {
     gather(files, base, &HashMap::new()).map(|(runs, _)| runs)
 }
 
-/// Whether the folders tell something that the index does not.
+/// Whether the folders hold something that the index does not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum News {
     Some,
@@ -83,7 +83,7 @@ fn ids(files: &dyn Files, base: &Base) -> Result<Vec<String>, Error> {
     Ok(folders.filter(|name| !name.starts_with('.')).collect())
 }
 
-/// What an index says; nothing, where it is missing or damaged.
+/// The entries of an index; none if it is missing or damaged.
 fn entries_of(path: &Path) -> HashMap<String, Run> {
     let read = Source::open(path, Passes::Once).and_then(|mut source| source.read_whole(INDEX_SIZE_MAX));
     let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();

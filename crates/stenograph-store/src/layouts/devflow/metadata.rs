@@ -1,4 +1,4 @@
-//! `metadata.json`, and the same object in a transcript: what is known of a run, in the order and spelling of Go's struct.
+//! `metadata.json`, and the same object in a transcript: the facts about a run, in the order and notation of Go's struct.
 
 use stenograph::formats::devflow::{ZERO_TIME, map, spelled};
 use stenograph::json::Draft;
@@ -7,14 +7,14 @@ use super::Status;
 use super::record::{COST, FLOW, INPUT, NODE, STARTED};
 use crate::journal::Settings;
 
-/// What is known of a run.
+/// The facts about a run.
 #[derive(Clone, Debug)]
 pub struct Metadata {
     /// Its id.
     pub run: String,
-    /// What was said of it beforehand.
+    /// Its settings.
     pub settings: Settings,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// When it ended.
     pub ended: Option<String>,
@@ -22,13 +22,13 @@ pub struct Metadata {
     pub tokens_in: u64,
     /// Tokens of the assistant.
     pub tokens_out: u64,
-    /// What its events say that it cost.
+    /// The cost that its events state.
     pub cost: Option<f64>,
-    /// How many turns it has.
+    /// The number of turns.
     pub turn_count: u64,
-    /// How long it took.
+    /// Its duration.
     pub duration_ms: Option<u64>,
-    /// What went wrong.
+    /// Its error.
     pub error: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Metadata {
         }
     }
 
-    /// The object, on one line.
+    /// The object on one line.
     pub fn json(&self) -> String {
         let said = |key: &str| self.settings.get(key).map(String::as_str);
         let mut draft = Draft::new();
@@ -72,7 +72,7 @@ impl Metadata {
         draft.render(None)
     }
 
-    /// The file, as Go spells it.
+    /// The file in Go's notation.
     pub fn document(&self) -> String {
         spelled(&self.json())
     }

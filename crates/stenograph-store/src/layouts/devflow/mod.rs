@@ -1,5 +1,5 @@
-//! devflow's folder: `{base}/runs/{runId}/` with `metadata.json` and a transcript, `{base}/archive/YYYY-MM/` with what was put
-//! away, and `{base}/index.json`, the searchable summary. How a transcript is spelled is the format's part.
+//! devflow's folder: `{base}/runs/{runId}/` with `metadata.json` and a transcript, `{base}/archive/YYYY-MM/` with archived
+//! runs, and `{base}/index.json`, the searchable summary. The format writes transcripts.
 
 mod account;
 mod finish;
@@ -18,7 +18,7 @@ use crate::lock::Lock;
 pub use record::Runs;
 pub use run::{Run, Status};
 
-/// The folder that devflow makes in a project.
+/// devflow's folder in a project.
 pub const BASE: &str = ".devflow";
 
 const RUNS: &str = "runs";
@@ -29,10 +29,10 @@ const TRANSCRIPT: &str = "transcript.json";
 const TRANSCRIPT_COMPRESSED: &str = "transcript.json.gz";
 pub(crate) const JOURNAL: &str = "journal.steno";
 
-/// What an archive is called after its run.
+/// The file name ending of an archive.
 pub(crate) const ARCHIVE_ENDING: &str = ".tar.gz";
 
-/// What a folder that is being removed or restored is called meanwhile. No run can have such a name.
+/// Prefixes of a folder that is being removed or restored. No run can have such a name.
 pub(crate) const REMOVED: &str = ".removed-";
 pub(crate) const RESTORING: &str = ".restoring-";
 
@@ -41,7 +41,7 @@ pub(crate) const RESTORING: &str = ".restoring-";
 pub struct Base(PathBuf);
 
 impl Base {
-    /// The folder at this path.
+    /// The base at this path.
     pub fn at(path: &Path) -> Base {
         Base(path.to_owned())
     }
@@ -61,7 +61,7 @@ impl Base {
         self.runs().join(id)
     }
 
-    /// The folder of what was put away.
+    /// The folder of archived runs.
     pub fn archive(&self) -> PathBuf {
         self.0.join(ARCHIVE)
     }
@@ -71,7 +71,7 @@ impl Base {
         self.0.join(INDEX)
     }
 
-    /// Lets only one process at a time put runs away, bring them back or remove them.
+    /// Takes the lock under which runs are archived, restored or removed.
     pub(crate) fn keep_house(&self) -> Result<Lock, Error> {
         Lock::on(&self.archive())
     }

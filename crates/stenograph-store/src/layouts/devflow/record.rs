@@ -1,5 +1,5 @@
-//! Beginning a run: an id that nobody has, a folder of its own, and `metadata.json` that says it is running. The turns are in the
-//! journal until the run ends; what is made of them then is in `finish.rs`.
+//! Begins a run: a free id, a folder of its own, and `metadata.json` that states it is running. The turns are in the journal
+//! until the run ends; `finish.rs` converts them then.
 
 use std::borrow::Cow;
 use std::io;
@@ -13,10 +13,10 @@ use super::finish::Documents;
 use super::metadata::Metadata;
 use super::run::Run;
 use super::{ARCHIVE_ENDING, BASE, Base, JOURNAL, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
-use crate::discover::place_of;
+use crate::discover::path_hints;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, write_all};
-use crate::journal::{Header, Recorded, Settings, recordings};
+use crate::files::{Files, create_folder_durably, folder_of, write_all};
+use crate::journal::{Recording, RecordingHeader, Settings, recordings};
 use crate::layouts::{self, Environment, Info, Layout, LockedJournal, Opened, RunSummary, Target};
 use crate::lock::{Lock, safe_component};
 use crate::source::{Passes, Source};
@@ -28,7 +28,7 @@ pub struct Runs;
 
 const NAME: &str = "devflow";
 
-/// What is said of a run, by the names on the command line.
+/// The settings of a run, by their names on the command line.
 pub const RUN: &str = "run";
 pub const FLOW: &str = "flow";
 pub const NODE: &str = "node";
@@ -37,10 +37,10 @@ pub const COST: &str = "cost";
 pub const DURATION: &str = "duration";
 const IDENTIFIER: &str = "identifier";
 const TICKET: &str = "ticket";
-/// When it began: the recorder's own word, which a recovery needs.
+/// The start time, which the recorder adds for a recovery.
 pub const STARTED: &str = "startedAt";
 
-/// The flow of a run of which nothing is said.
+/// The flow of a run without settings.
 const FLOW_DEFAULT: &str = "manual";
 
 impl Layout for Runs {
@@ -63,23 +63,23 @@ impl Layout for Runs {
         }
     }
 
-    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
         let base = Base::at(target.path.as_deref().unwrap_or(Path::new(BASE)));
         let mut settings = target.settings.clone();
         check(&settings)?;
-        let started = beginning(&base, site)?;
+        let started = beginning(&base, environment)?;
         settings.entry(FLOW.to_owned()).or_insert_with(|| FLOW_DEFAULT.to_owned());
         settings.insert(STARTED.to_owned(), started.to_iso().unwrap_or_default().into_owned());
-        let id = claim(&base, &mut settings, &started, site)?;
-        let ground = LockedJournal::of_journal(&base.run(&id).join(JOURNAL), site)?;
-        // Whoever looks into the index finds the run there; that it could not be written is made up for at the end.
-        let _ = index::update(site.files.as_ref(), &base, &started);
-        let header = Header { layout: NAME.to_owned(), settings, ..Header::default() };
-        Ok(Opened::new(ground, header, Box::new(Documents::begun(site, base.run(&id)))))
+        let id = claim(&base, &mut settings, &started, environment)?;
+        let ground = LockedJournal::of_journal(&base.run(&id).join(JOURNAL), environment)?;
+        // The index should include the run from the start; a failure is repaired at the end.
+        let _ = index::update(environment.files.as_ref(), &base, &started);
+        let header = RecordingHeader { layout: NAME.to_owned(), settings, ..RecordingHeader::default() };
+        Ok(Opened::new(ground, header, Box::new(Documents::begun(environment, base.run(&id)))))
     }
 
-    fn resume(&self, _recorded: &Recorded, site: &Environment) -> Result<Box<dyn layouts::Documents>, Error> {
-        Ok(Box::new(Documents::new(site)))
+    fn resume(&self, _recorded: &Recording, environment: &Environment) -> Result<Box<dyn layouts::Documents>, Error> {
+        Ok(Box::new(Documents::new(environment)))
     }
 
     fn run_summary(&self, path: &Path) -> Option<RunSummary> {
@@ -88,7 +88,7 @@ impl Layout for Runs {
         });
         let folder = if path.is_dir() { Some(path) } else { is_part.then(|| folder_of(path)) };
         let run = match folder.filter(|folder| is_run(folder)) {
-            // What is called `.` has no name to go by.
+            // `.` has no file name.
             Some(folder) => {
                 let whole = std::fs::canonicalize(folder).ok()?;
                 Run::at(folder, &whole.file_name()?.to_string_lossy())
@@ -124,7 +124,7 @@ impl Layout for Runs {
         let mut folders: Vec<PathBuf> = runs.map(|run| run.path()).collect();
         folders.sort();
         folders.push(folder.to_owned());
-        // A run that has a journal is read from that.
+        // A run with a journal is read from that.
         let folders = folders.iter().filter(|folder| is_run(folder) && there(folder, JOURNAL).is_none());
         let text = format!("is no whole transcript; {TRANSCRIPT} beside it is read instead");
         folders.filter_map(|folder| damaged_transcript(folder)).map(|path| Warning::new(&path, text.clone())).collect()
@@ -136,7 +136,8 @@ fn is_run(folder: &Path) -> bool {
     [METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED].iter().any(|name| folder.join(name).is_file())
 }
 
-/// What tells all of a run: its journal as long as there is one, else its transcript, compressed first as devflow does.
+/// The file that holds all of a run: its journal while there is one, otherwise its transcript, the compressed one first as
+/// devflow does.
 fn reads_run(folder: &Path) -> Option<PathBuf> {
     if !is_run(folder) {
         return None;
@@ -147,7 +148,7 @@ fn reads_run(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The compressed transcript of a run, if it cannot be read and there is another one.
+/// The compressed transcript of a run, if it is unreadable and there is another one.
 fn damaged_transcript(folder: &Path) -> Option<PathBuf> {
     there(folder, TRANSCRIPT)?;
     there(folder, TRANSCRIPT_COMPRESSED).filter(|compressed| !is_whole_transcript(compressed))
@@ -160,16 +161,16 @@ fn there(folder: &Path, name: &str) -> Option<PathBuf> {
 /// Whether a file is a transcript that can be read to its end.
 fn is_whole_transcript(path: &Path) -> bool {
     let Ok(mut source) = Source::open(path, Passes::Once) else { return false };
-    let is_transcript = source.recognize(&place_of(path)).is_some_and(|found| is_same(found.format, &Devflow));
+    let is_transcript = source.recognize(&path_hints(path)).is_some_and(|found| is_same(found.format, &Devflow));
     is_transcript && source.pass().is_ok_and(|mut pass| io::copy(&mut pass, &mut io::sink()).is_ok())
 }
 
-/// When a run begins: now, and after the newest one. A clock that is set back does not turn the order of runs round, unless by so
-/// much that it was rather wrong before.
-fn beginning(base: &Base, site: &Environment) -> Result<Time<'static>, Error> {
+/// The start time of a run: now, but after the newest run. A clock that is set back does not change the order of runs, unless
+/// by so much that it was probably wrong before.
+fn beginning(base: &Base, environment: &Environment) -> Result<Time<'static>, Error> {
     const AHEAD_MAX_MS: i64 = 24 * 60 * 60 * 1000;
-    let now = (site.clock)();
-    let runs = index::look(site.files.as_ref(), base)?;
+    let now = (environment.clock)();
+    let runs = index::look(environment.files.as_ref(), base)?;
     let millis = |time: &Time<'_>| Some(time.instant()?.as_millisecond());
     let newest = runs.iter().find_map(|run| run.started.as_ref().and_then(millis));
     Ok(match (newest, millis(&now)) {
@@ -180,7 +181,7 @@ fn beginning(base: &Base, site: &Environment) -> Result<Time<'static>, Error> {
     })
 }
 
-/// A moment, by the clock of the place where another one was written down.
+/// A time with the UTC offset of another one.
 fn at_the_place_of(there: &Time<'_>, millis: i64) -> Time<'static> {
     let time = |millis: i64| Time { text: millis.to_string().into(), unit: Unit::Millis };
     let offset = || {
@@ -197,7 +198,7 @@ fn at_the_place_of(there: &Time<'_>, millis: i64) -> Time<'static> {
     local.unwrap_or_else(|| time(millis))
 }
 
-/// What was said must make sense before anything is recorded.
+/// Validates the settings before anything is recorded.
 fn check(settings: &Settings) -> Result<(), Error> {
     let bad = |key: &str| Error::about(Path::new(key), Problem::BadSetting);
     for (key, value) in settings {
@@ -215,21 +216,20 @@ fn check(settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the folder of a run that nobody has yet, and gives its id. An id that was given must be free; one that is made up gets a
-/// number where it is taken.
-fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Environment) -> Result<String, Error> {
+/// Creates the folder of a new run and returns its id. A given id must be free; a generated one gets a number if it is taken.
+fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, environment: &Environment) -> Result<String, Error> {
     if let Some(id) = settings.get(RUN).cloned() {
         safe_component(&id)?;
-        return match take(base, &id, settings, site)? {
+        return match take(base, &id, settings, environment)? {
             Taken::Now => Ok(id),
-            Taken::Before => Err(why_taken(&base.run(&id), site)),
+            Taken::Before => Err(why_taken(&base.run(&id), environment)),
         };
     }
     let made = made_up(settings, started);
     for number in 1_u32.. {
         let id = if number == 1 { made.clone() } else { format!("{made}-{number}") };
         settings.insert(RUN.to_owned(), id.clone());
-        match take(base, &id, settings, site)? {
+        match take(base, &id, settings, environment)? {
             Taken::Now => return Ok(id),
             Taken::Before => {}
         }
@@ -237,32 +237,32 @@ fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Enviro
     Err(Error::about(&base.run(&made), Problem::Exists))
 }
 
-/// Why a run cannot be recorded once more: somebody records it now, or did and was cut off, or it is over.
-fn why_taken(run: &Path, site: &Environment) -> Error {
+/// Why a run cannot be recorded again: it is being recorded, it was cut off, or it is over.
+fn why_taken(run: &Path, environment: &Environment) -> Error {
     let journal = run.join(JOURNAL);
     let going_on = journal.is_file().then(|| Lock::on(&journal)).and_then(Result::err);
     if let Some(Problem::Locked { holder }) = going_on.map(|error| error.problem) {
         return Error::about(run, Problem::Locked { holder });
     }
-    let last = recordings(&site.files, &journal).ok().and_then(|mut found| found.pop());
-    let cut_off = last.is_some_and(|recorded| !recorded.settled);
-    Error::about(run, if cut_off { Problem::CutOff } else { Problem::Exists })
+    let last = recordings(&environment.files, &journal).ok().and_then(|mut found| found.pop());
+    let was_cut_off = last.is_some_and(|recorded| !recorded.is_completed);
+    Error::about(run, if was_cut_off { Problem::CutOff } else { Problem::Exists })
 }
 
-/// Whether a run is ours now, or was somebody's before.
+/// Whether the id was free.
 enum Taken {
     Now,
     Before,
 }
 
-/// Two who want the same id both see that it is free; only one of them can make the file.
-fn take(base: &Base, id: &str, settings: &Settings, site: &Environment) -> Result<Taken, Error> {
-    let (files, folder) = (site.files.as_ref(), base.run(id));
+/// Two processes may both see that an id is free; only one of them can create the file.
+fn take(base: &Base, id: &str, settings: &Settings, environment: &Environment) -> Result<Taken, Error> {
+    let (files, folder) = (environment.files.as_ref(), base.run(id));
     let unwritable = |error| Error::at(&folder, Problem::Unwritable, error);
     if std::fs::symlink_metadata(&folder).is_ok() || was_put_away(files, base, id) {
         return Ok(Taken::Before);
     }
-    make_folder(files, &folder).map_err(unwritable)?;
+    create_folder_durably(files, &folder).map_err(unwritable)?;
     let path = folder.join(METADATA);
     let mut file = match files.create_new(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Taken::Before),
@@ -279,7 +279,7 @@ fn was_put_away(files: &dyn Files, base: &Base, id: &str) -> bool {
     months.iter().any(|month| month.join(format!("{id}{ARCHIVE_ENDING}")).is_file())
 }
 
-/// `{date}-{flow}-{identifier}`, the date being that of the clock here.
+/// `{date}-{flow}-{identifier}` with the local date.
 fn made_up(settings: &Settings, started: &Time<'_>) -> String {
     let date = started.wall("%Y-%m-%d").unwrap_or_else(|| "1970-01-01".to_owned());
     let flow = in_a_name(settings.get(FLOW).map_or(FLOW_DEFAULT, String::as_str));
@@ -287,7 +287,7 @@ fn made_up(settings: &Settings, started: &Time<'_>) -> String {
         let input = Object::parse(settings.get(INPUT)?)?;
         input.peek_str("ticketId").map(Cow::into_owned)
     });
-    // TK-421 is TK421 in an id, whose parts are told apart by hyphens.
+    // TK-421 becomes TK421 in an id, whose parts are separated by hyphens.
     let ticket = ticket.map(|ticket| ticket.chars().filter(|char| char.is_alphanumeric()).collect::<String>());
     let identifier = settings.get(IDENTIFIER).map(|given| in_a_name(given)).or(ticket);
     let identifier = identifier.filter(|identifier| !identifier.is_empty()).unwrap_or_else(|| {
@@ -299,7 +299,7 @@ fn made_up(settings: &Settings, started: &Time<'_>) -> String {
 
 const PART_LENGTH_MAX: usize = 40;
 
-/// A word as a part of an id: what has no place in a name is a hyphen.
+/// A word as part of an id: invalid characters become hyphens.
 fn in_a_name(word: &str) -> String {
     let harmless = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.');
     let name: String = word.chars().map(|char| if harmless(char) { char } else { '-' }).take(PART_LENGTH_MAX).collect();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_told_by_the_clock_of_the_place() {
+    fn a_time_gets_the_utc_offset_of_another_one() {
         let millis = Time::iso("2025-01-15T23:30:00.007Z".into()).unwrap().instant().unwrap().as_millisecond();
         let at = |text: &'static str| {
             at_the_place_of(&Time::iso(text.into()).unwrap(), millis).to_iso().unwrap().into_owned()
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_must_make_sense() {
+    fn settings_must_be_valid() {
         for (key, bad) in
             [("input", "[1]"), ("input", "{"), ("cost", "much"), ("cost", "-1"), ("cost", "NaN"), ("duration", "1s")]
         {

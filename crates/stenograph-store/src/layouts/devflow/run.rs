@@ -1,5 +1,5 @@
-//! One run as its folder tells of it: from `metadata.json`, else from the transcript. Reading cannot fail: a run of which nothing
-//! can be read is listed as such. Nothing here writes.
+//! One run as its folder describes it: from `metadata.json`, otherwise from the transcript. Reading cannot fail: an unreadable
+//! run is listed as such. This file writes nothing.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,23 +16,23 @@ use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
 
 use super::{Base, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED};
-use crate::discover::place_of;
+use crate::discover::path_hints;
 use crate::layouts::RunSummary;
 use crate::source::{Passes, Source};
 use crate::source_file::is_same;
 
-/// What became of a run.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It goes on, or was broken off without a word.
+    /// It is active, or was cut off without a final status.
     Running,
-    /// It did what it was to do.
+    /// It succeeded.
     Completed,
-    /// It did not.
+    /// It failed.
     Failed,
-    /// Somebody broke it off.
+    /// It was stopped.
     Canceled,
-    /// Its folder does not tell.
+    /// Its folder does not state it.
     Unreadable,
 }
 
@@ -41,7 +41,7 @@ impl Status {
     pub const ALL: [Status; 5] =
         [Status::Running, Status::Completed, Status::Failed, Status::Canceled, Status::Unreadable];
 
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Status::Running => "running",
@@ -52,22 +52,22 @@ impl Status {
         }
     }
 
-    /// The status of that name.
+    /// The status with this name.
     pub fn named(name: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|status| status.name() == name)
     }
 }
 
-/// A run in a few words.
+/// A summary of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Its id: the name of its folder.
     pub id: String,
-    /// The flow it is a run of.
+    /// The flow of the run.
     pub flow: String,
     /// The node of the flow.
     pub node: Option<String>,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// When it began.
     pub started: Option<Time<'static>>,
@@ -77,29 +77,29 @@ pub struct Run {
     pub tokens_in: u64,
     /// Tokens of the assistant.
     pub tokens_out: u64,
-    /// What it cost in US dollars, as it is spelled.
+    /// Its cost in US dollars, as written.
     pub cost: Option<String>,
-    /// How many turns it has.
+    /// The number of turns.
     pub turn_count: Option<u64>,
-    /// How long it took, where that is stated.
+    /// Its duration, if stated.
     pub(crate) stated_ms: Option<u64>,
-    /// What went wrong in it.
+    /// Its error.
     pub error: Option<String>,
-    /// The beginning of the first thing a user said.
+    /// The beginning of the user's first message.
     pub query: Option<String>,
     /// Why its folder cannot be read.
     pub problem: Option<String>,
-    /// What tells whether its files were changed since.
+    /// A stamp that changes when its files change.
     pub(crate) stamp: String,
 }
 
-/// How many bytes `metadata.json` may have.
+/// The maximum size of `metadata.json`.
 pub(crate) const METADATA_SIZE_MAX: u64 = 16 << 20;
 
-/// How far into a transcript the first question is looked for.
+/// How far into a transcript the first question is searched.
 const QUERY_SIZE_MAX: u64 = 4 << 20;
 
-/// How many characters of a question are kept.
+/// How many characters of a question are stored.
 const QUERY_LENGTH_MAX: usize = 200;
 
 impl Run {
@@ -113,7 +113,7 @@ impl Run {
         let stamp = Run::stamp_of(folder);
         let stated = stated_at(&folder.join(METADATA));
         let mut look = Look { fields: stated.as_ref().ok().cloned(), ..Look::default() };
-        // devflow looks for the compressed form first, and takes the other one when that is damaged.
+        // devflow prefers the compressed form, and takes the other one if that is damaged.
         for name in [TRANSCRIPT_COMPRESSED, TRANSCRIPT] {
             if look.is_enough() {
                 break;
@@ -126,10 +126,10 @@ impl Run {
         Run { turn_count: run.turn_count.or(turns), query: look.query, stamp, ..run }
     }
 
-    /// The run that a transcript tells of, wherever it lies.
+    /// The run of a transcript at any path.
     pub(crate) fn of_transcript(path: &Path) -> Option<Run> {
         let source = Source::open(path, Passes::Once).ok()?;
-        let recognized = source.recognize(&place_of(path))?;
+        let recognized = source.recognize(&path_hints(path))?;
         if !is_same(recognized.format, &Devflow) {
             return None;
         }
@@ -139,7 +139,7 @@ impl Run {
         Some(Run { query: look.query, ..Run::of(&id, Some(look.fields?), None) })
     }
 
-    /// How long it took: what is stated, else the time from its beginning to its end.
+    /// Its duration: as stated, otherwise from start to end.
     pub fn duration_ms(&self) -> Option<u64> {
         let took = || {
             let (start, end) = (self.started.as_ref()?.instant()?, self.ended.as_ref()?.instant()?);
@@ -166,13 +166,13 @@ impl Run {
         }
     }
 
-    /// A run of which only the metadata is at hand.
+    /// A run of which only the metadata is available.
     pub(crate) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> Run {
         let missing = || Some(format!("it has no {METADATA} that can be read"));
         Run::of(id, metadata.and_then(Fields::of), problem.or_else(missing))
     }
 
-    /// A run by what is stated of it, or why nothing is.
+    /// A run from its stated fields, or the reason why there are none.
     fn of(id: &str, fields: Option<Fields>, unread: Option<String>) -> Run {
         let problem = match &fields {
             None => unread,
@@ -199,7 +199,7 @@ impl Run {
         }
     }
 
-    /// What tells whether the files of a run were changed: their lengths, their moments, and which files they are.
+    /// A stamp of a run's files: lengths, times and identities.
     pub(crate) fn stamp_of(folder: &Path) -> String {
         let mut stamp = String::new();
         for name in [METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED] {
@@ -216,19 +216,19 @@ impl Run {
         stamp
     }
 
-    /// What puts runs in order: the newest first, those without a beginning last.
+    /// The sort key of runs: the newest first, those without a start last.
     pub fn order(&self) -> impl Ord + use<> {
         std::cmp::Reverse((self.started.as_ref().and_then(Time::instant), self.id.clone()))
     }
 
-    /// The moment by which its age is counted, in seconds since 1970: its end, else its beginning, else the date in its id.
+    /// The time from which its age counts, in seconds since 1970: its end, otherwise its start, otherwise the date in its id.
     pub fn moment(&self) -> Option<i64> {
         let stated = self.ended.as_ref().or(self.started.as_ref()).and_then(Time::to_seconds);
         let by_id = || Time::iso(format!("{}T00:00:00Z", super::date_of(&self.id)?).into())?.to_seconds();
         stated.or_else(by_id)
     }
 
-    /// The run as one line of JSON, in devflow's words.
+    /// The run as one line of JSON, with devflow's keys.
     pub fn to_json(&self) -> String {
         self.draft().render(None)
     }
@@ -253,7 +253,7 @@ impl Run {
         draft
     }
 
-    /// The run that an entry of the index tells of.
+    /// The run in an entry of the index.
     pub(crate) fn of_entry(entry: &str) -> Option<Run> {
         let object = Object::parse(entry)?;
         let text = |key: &str| object.peek_str(key).map(Cow::into_owned);
@@ -264,7 +264,7 @@ impl Run {
     }
 }
 
-/// What a metadata object states.
+/// The fields of a metadata object.
 #[derive(Clone, Debug)]
 struct Fields {
     flow: String,
@@ -299,11 +299,11 @@ impl Default for Fields {
 }
 
 impl Fields {
-    /// Reads a metadata object. Whatever has neither a flow nor a status is none.
+    /// Parses a metadata object. An object with neither a flow nor a status is rejected.
     fn of(json: &str) -> Option<Fields> {
         let object = Object::parse(json)?;
         let text = |key: &str| object.peek_str(key).map(Cow::into_owned).filter(|text: &String| !text.is_empty());
-        // Go writes the first moment of its calendar where there is none.
+        // Go writes the first moment of its calendar for a missing time.
         let moment = |key: &str| Time::iso(text(key)?.into()).filter(|time| !time.text.starts_with("0001-01-01T"));
         let count = |key: &str| object.peek(key).and_then(number);
         if !object.has("flowId") && !object.has("status") {
@@ -333,13 +333,13 @@ fn stated_at(path: &Path) -> Result<Fields, String> {
     fields.ok_or_else(|| format!("{}: does not say what devflow writes there", path.display()))
 }
 
-/// A look into a transcript: for the header where `metadata.json` is missing, and for the first question.
+/// Searches a transcript for the header, if `metadata.json` is missing, and for the first question.
 #[derive(Default)]
 struct Look {
     fields: Option<Fields>,
     query: Option<String>,
     turns: u64,
-    /// The id that the header states.
+    /// The id in the header.
     run: Option<String>,
 }
 
@@ -348,7 +348,7 @@ impl Look {
         self.query.is_some() && self.fields.as_ref().is_some_and(|fields| fields.turn_count.is_some())
     }
 
-    /// Reads as much of a transcript as is needed. What is damaged tells what stands before the damage.
+    /// Reads as much of a transcript as is needed. A damaged one counts up to the damage.
     fn at(&mut self, path: &Path) {
         let headless = self.fields.as_ref().is_none_or(|fields| fields.turn_count.is_none());
         let size_max = if headless { u64::MAX } else { QUERY_SIZE_MAX };

@@ -1,4 +1,4 @@
-//! Tests of recording runs: with the real recorder, on a real disk and on one whose calls fail one after the other.
+//! Recording runs: with the real recorder, on a real disk and on one whose calls fail one after the other.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use stenograph::time::Time;
 
 use super::*;
 use crate::files::Disk;
-use crate::journal::End;
+use crate::journal::RecordingEnd;
 use crate::layouts::testing::Stopping;
 use crate::layouts::{Environment, Layout, Target};
 use crate::recover::recover;
 use crate::{Problem, Recorder, folder};
 
-fn site() -> Environment {
+fn environment() -> Environment {
     let minutes = AtomicU32::new(0);
     let clock = move || {
         let second = minutes.fetch_add(1, Ordering::Relaxed);
@@ -44,8 +44,8 @@ fn answered(id: &'static str) -> Event<'static> {
     Event::new(Body::ToolResult { call: Some(id.into()), name: None, content, error: None })
 }
 
-fn record(base: &Path, settings: &[(&str, &str)], events: &[Event<'_>], end: &End) -> crate::Kept {
-    let recorder = Recorder::open(&Runs, &target(base, settings), site()).unwrap();
+fn record(base: &Path, settings: &[(&str, &str)], events: &[Event<'_>], end: &RecordingEnd) -> crate::RecordingFiles {
+    let recorder = Recorder::open(&Runs, &target(base, settings), environment()).unwrap();
     recorder.append_all(events).unwrap();
     recorder.finish(end).unwrap()
 }
@@ -74,7 +74,7 @@ fn a_run_is_written_as_devflow_writes_it() {
     ];
     let settings =
         [("run", "r 1"), ("flow", "review"), ("node", "n"), ("input", "{\"z\":1,\"a\":\"&\"}"), ("cost", "0.5")];
-    let kept = record(folder.path(), &settings, &events, &End::Completed);
+    let kept = record(folder.path(), &settings, &events, &RecordingEnd::Completed);
     let run = Base::at(folder.path()).run("r 1");
     assert_eq!(kept.files, [run.join("transcript.json"), run.join("metadata.json")]);
     assert_eq!(names(&run), ["metadata.json", "transcript.json"]);
@@ -100,26 +100,26 @@ fn a_run_is_written_as_devflow_writes_it() {
 fn a_run_says_that_it_is_running_and_how_it_ended() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
-    let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), site()).unwrap();
+    let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), environment()).unwrap();
     assert_eq!(Run::read(&base, "a").status, Status::Running);
     assert!(json(&base.index()).contains("\"running\""));
     assert!(json(&base.run("a").join("metadata.json")).contains("\"endedAt\": \"0001-01-01T00:00:00Z\""));
     recorder.append(&said(Role::User, "Go.")).unwrap();
-    recorder.finish(&End::Failed("out of <money>".to_owned())).unwrap();
+    recorder.finish(&RecordingEnd::Failed("out of <money>".to_owned())).unwrap();
     let run = Run::read(&base, "a");
     assert_eq!((run.status, run.error.as_deref(), run.turn_count), (Status::Failed, Some("out of <money>"), Some(1)));
     assert!(json(&base.index()).contains("\"failed\""));
-    record(folder.path(), &[("run", "b"), ("duration", "12")], &[said(Role::User, "Go.")], &End::Canceled);
+    record(folder.path(), &[("run", "b"), ("duration", "12")], &[said(Role::User, "Go.")], &RecordingEnd::Canceled);
     assert_eq!(Run::read(&base, "b").status, Status::Canceled);
     assert!(json(&base.run("b").join("transcript.json")).contains("\"durationMs\": 12\n"));
     let stop =
         Body::Stop { reason: Some("error".into()), success: Some(false), content: Some(Content::text("no key")) };
-    record(folder.path(), &[("run", "c")], &[said(Role::User, "Go."), Event::new(stop)], &End::Completed);
+    record(folder.path(), &[("run", "c")], &[said(Role::User, "Go."), Event::new(stop)], &RecordingEnd::Completed);
     assert_eq!(
         (Run::read(&base, "c").status, Run::read(&base, "c").error.as_deref()),
         (Status::Failed, Some("no key"))
     );
-    record(folder.path(), &[("run", "d")], &[], &End::Completed);
+    record(folder.path(), &[("run", "d")], &[], &RecordingEnd::Completed);
     assert_eq!((Run::read(&base, "d").status, Run::read(&base, "d").turn_count), (Status::Completed, Some(0)));
 }
 
@@ -127,7 +127,7 @@ fn a_run_says_that_it_is_running_and_how_it_ended() {
 fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
     let folder = tempfile::tempdir().unwrap();
     let open = |settings: &[(&str, &str)]| {
-        Runs.open(&target(folder.path(), settings), &site()).map(|opened| opened.ground.journal)
+        Runs.open(&target(folder.path(), settings), &environment()).map(|opened| opened.ground.journal)
     };
     for bad in ["", "..", "a/b", "/etc", ".hidden", "a\0"] {
         assert_eq!(open(&[("run", bad)]).unwrap_err().problem, Problem::BadName, "{bad:?}");
@@ -139,8 +139,8 @@ fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
     let made = [("flow", "f"), ("ticket", "T-1")];
     assert_eq!(open(&made).unwrap(), runs.join("2026-03-02-f-T1/journal.steno"));
     assert_eq!(open(&made).unwrap(), runs.join("2026-03-02-f-T1-2/journal.steno"));
-    // What was put away has its id still.
-    record(folder.path(), &[("run", "old")], &[said(Role::User, "Go.")], &End::Completed);
+    // An archived run still has its id.
+    record(folder.path(), &[("run", "old")], &[said(Role::User, "Go.")], &RecordingEnd::Completed);
     let base = Base::at(folder.path());
     crate::systems::devflow::archive::Maintenance::enter(&Disk, &base)
         .unwrap()
@@ -153,7 +153,7 @@ fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
 fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
     let length = |text: &str| {
         let folder = tempfile::tempdir().unwrap();
-        record(folder.path(), &[("run", "r")], &[said(Role::User, text)], &End::Completed);
+        record(folder.path(), &[("run", "r")], &[said(Role::User, text)], &RecordingEnd::Completed);
         fs::metadata(Base::at(folder.path()).run("r").join("transcript.json")).unwrap().len() as usize
     };
     let around = length("x") - 1;
@@ -161,7 +161,7 @@ fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let run = Base::at(folder.path()).run("r");
         let text = "x".repeat(size - around);
-        record(folder.path(), &[("run", "r")], &[said(Role::User, &text)], &End::Completed);
+        record(folder.path(), &[("run", "r")], &[said(Role::User, &text)], &RecordingEnd::Completed);
         assert_eq!(names(&run), ["metadata.json", form], "{size}");
         let mut found = stenograph::read::Collected::default();
         folder::read(&folder::parts(&run).unwrap(), &mut found).unwrap();
@@ -172,10 +172,10 @@ fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_does_not_turn_the_order_of_runs_round() {
+fn a_clock_that_is_set_back_does_not_change_the_order_of_runs() {
     let folder = tempfile::tempdir().unwrap();
     for run in ["b", "a"] {
-        record(folder.path(), &[("run", run)], &[said(Role::User, run)], &End::Completed);
+        record(folder.path(), &[("run", run)], &[said(Role::User, run)], &RecordingEnd::Completed);
     }
     let runs = index::look(&Disk, &Base::at(folder.path())).unwrap();
     assert_eq!((runs[0].id.as_str(), runs[1].id.as_str()), ("a", "b"));
@@ -188,15 +188,15 @@ fn a_call_joins_the_most_recent_turn_of_the_assistant_and_a_note_says_when_that_
     let base = Base::at(folder.path());
     let talk =
         [said(Role::User, "Go."), said(Role::Assistant, "I look."), answered("gone"), called("c1"), answered("c1")];
-    let kept = record(folder.path(), &[("run", "a")], &talk, &End::Completed);
+    let kept = record(folder.path(), &[("run", "a")], &talk, &RecordingEnd::Completed);
     assert_eq!(kept.warnings.len(), 1);
     assert!(kept.warnings[0].text.contains("which is not the last turn"), "{:?}", kept.warnings);
     assert_eq!(Run::read(&base, "a").turn_count, Some(3));
     let text = json(&base.run("a").join("transcript.json"));
     assert!(text.find("\"toolCalls\"").unwrap() < text.find("\"tool_result\"").unwrap(), "{text}");
-    // Whoever asks for something is answered in a turn of its own, with or without words.
+    // A request is answered in a separate turn, with or without words.
     let talk = [said(Role::Assistant, "Hello."), said(Role::User, "Go."), called("c1"), answered("c1")];
-    let kept = record(folder.path(), &[("run", "b")], &talk, &End::Completed);
+    let kept = record(folder.path(), &[("run", "b")], &talk, &RecordingEnd::Completed);
     assert!(kept.warnings[0].text.contains("turn of the assistant's own, without words"), "{:?}", kept.warnings);
     assert_eq!(Run::read(&base, "b").turn_count, Some(3));
 }
@@ -211,19 +211,24 @@ fn tokens_are_added_up_by_role_where_users_state_theirs() {
     };
     let talk = [cost(500, 0, said(Role::System, "Be brief.")), cost(1200, 0, said(Role::User, "Go."))];
     let answer = cost(999, 70, said(Role::Assistant, "Done."));
-    record(folder.path(), &[("run", "a")], &[&talk[..], std::slice::from_ref(&answer)].concat(), &End::Completed);
+    record(
+        folder.path(),
+        &[("run", "a")],
+        &[&talk[..], std::slice::from_ref(&answer)].concat(),
+        &RecordingEnd::Completed,
+    );
     let run = Run::read(&base, "a");
     assert_eq!((run.tokens_in, run.tokens_out), (1700, 70));
-    // Most agents state with an answer what was sent for it.
-    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go."), answer], &End::Completed);
+    // Most agents state the tokens sent with the answer.
+    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go."), answer], &RecordingEnd::Completed);
     let run = Run::read(&base, "b");
     assert_eq!((run.tokens_in, run.tokens_out), (999, 70));
 }
 
 #[test]
-fn a_run_that_goes_on_or_was_cut_off_says_so_to_who_wants_its_id() {
+fn the_id_of_an_active_or_interrupted_run_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let open = || Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), site());
+    let open = || Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), environment());
     let first = open().unwrap();
     let refused = open().unwrap_err();
     assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
@@ -234,22 +239,22 @@ fn a_run_that_goes_on_or_was_cut_off_says_so_to_who_wants_its_id() {
 }
 
 #[test]
-fn what_happened_in_another_order_keeps_its_journal() {
+fn events_in_another_order_keep_their_journal() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
     let talk = [said(Role::User, "Go."), called("c1"), called("c2"), answered("c1"), answered("c2")];
-    record(folder.path(), &[("run", "a")], &talk, &End::Completed);
+    record(folder.path(), &[("run", "a")], &talk, &RecordingEnd::Completed);
     assert!(names(&base.run("a")).contains(&"journal.steno".to_owned()));
 }
 
 #[test]
-fn what_a_transcript_cannot_say_is_in_the_journal_beside_it() {
+fn events_that_a_transcript_cannot_hold_are_in_the_journal_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
     let thought = Event::new(Body::Thinking { content: Content::text("hm") });
-    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go."), thought], &End::Completed);
+    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go."), thought], &RecordingEnd::Completed);
     assert_eq!(names(&base.run("a")), ["journal.steno", "metadata.json", "transcript.json"]);
-    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go.")], &End::Completed);
+    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go.")], &RecordingEnd::Completed);
     let mut found = stenograph::read::Collected::default();
     folder::read(&folder::parts(folder.path()).unwrap(), &mut found).unwrap();
     let texts: Vec<String> =
@@ -263,10 +268,10 @@ fn what_a_transcript_cannot_say_is_in_the_journal_beside_it() {
 fn the_header_of_another_transcript_does_not_become_a_second_one() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
-    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go.")], &End::Completed);
+    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go.")], &RecordingEnd::Completed);
     let before = fs::read(base.run("a").join("transcript.json")).unwrap();
     let events = stenograph::read::all(&stenograph::formats::devflow::Devflow, &before).events;
-    record(folder.path(), &[("run", "b")], &events, &End::Completed);
+    record(folder.path(), &[("run", "b")], &events, &RecordingEnd::Completed);
     let after = json(&base.run("b").join("transcript.json"));
     assert!(stenograph::json::is_valid(&after), "{after}");
     assert_eq!(after.matches("\"flowId\"").count(), 1);
@@ -277,35 +282,36 @@ fn the_header_of_another_transcript_does_not_become_a_second_one() {
 fn a_run_that_was_cut_off_has_failed_and_keeps_its_turns() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
-    let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a"), ("flow", "f")]), site()).unwrap();
+    let recorder =
+        Recorder::open(&Runs, &target(folder.path(), &[("run", "a"), ("flow", "f")]), environment()).unwrap();
     recorder.append_all(&[said(Role::User, "Go."), said(Role::Assistant, "Gone.")]).unwrap();
     drop(recorder);
-    let recovery = recover(folder.path(), &site()).unwrap();
+    let recovery = recover(folder.path(), &environment()).unwrap();
     assert_eq!(recovery.journals.len(), 1);
     let run = Run::read(&base, "a");
     assert_eq!((run.status, run.error.as_deref(), run.turn_count), (Status::Failed, Some("interrupted"), Some(2)));
-    // It ended when its last turn did, not when somebody looked.
+    // It ended with its last turn, not when it was completed.
     assert_eq!(run.ended, Time::iso("2026-03-02T09:10:03+02:00".into()));
     assert!(json(&base.run("a").join("transcript.json")).contains("Gone."));
     assert!(json(&base.index()).contains("interrupted"));
     let before = names(&base.run("a"));
-    recover(folder.path(), &site()).unwrap();
+    recover(folder.path(), &environment()).unwrap();
     assert_eq!(names(&base.run("a")), before);
 }
 
 #[test]
-fn whatever_call_fails_at_the_end_recovery_completes_the_run() {
+fn recovery_completes_the_run_whichever_call_failed_at_the_end() {
     let events = [said(Role::User, "Go."), said(Role::Assistant, &"x".repeat(110_000))];
     for last in 0.. {
         let folder = tempfile::tempdir().unwrap();
         let base = Base::at(folder.path());
         let files = Arc::new(Stopping::never());
-        let site = Environment { files: files.clone(), ..site() };
-        let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), site).unwrap();
+        let environment = Environment { files: files.clone(), ..environment() };
+        let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), environment).unwrap();
         recorder.append_all(&events).unwrap();
         files.stop_after(last);
-        let finished = recorder.finish(&End::Completed);
-        recover(folder.path(), &self::site()).unwrap();
+        let finished = recorder.finish(&RecordingEnd::Completed);
+        recover(folder.path(), &self::environment()).unwrap();
         let forms: Vec<String> =
             names(&base.run("a")).into_iter().filter(|name| name.starts_with("transcript")).collect();
         assert_eq!(forms, ["transcript.json.gz"], "call {last}");
@@ -333,7 +339,7 @@ fn many_runs_at_once_are_all_in_the_index() {
                         folder.path(),
                         &[("flow", "f"), ("ticket", "T1")],
                         &[said(Role::User, "Go.")],
-                        &End::Completed,
+                        &RecordingEnd::Completed,
                     );
                 }
             });

@@ -1,4 +1,4 @@
-//! Tests of recording conversation units: with the real recorder, on a real disk and on one whose calls fail one after the other.
+//! Recording conversation units: with the real recorder, on a real disk and on one whose calls fail one after the other.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use stenograph::read::Collected;
 use stenograph::time::Time;
 
 use super::*;
-use crate::journal::End;
+use crate::journal::RecordingEnd;
 use crate::layouts::testing::Stopping;
 use crate::recover::recover;
-use crate::{Kept, Recorder};
+use crate::{Recorder, RecordingFiles};
 
-/// A clock that is on the same minute all the time.
-fn site() -> Environment {
+/// A clock that stays in the same minute.
+fn environment() -> Environment {
     let millis = AtomicU32::new(0);
     let clock = move || {
         let milli = millis.fetch_add(1, Ordering::Relaxed);
@@ -38,8 +38,8 @@ fn called(input: &str) -> Event<'static> {
     Event::new(Body::ToolCall { call: None, name: "look".into(), input })
 }
 
-fn record(path: &Path, settings: &[(&str, &str)], events: &[Event<'_>], end: &End) -> Kept {
-    let recorder = Recorder::open(&Leslie, &target(path, settings), site()).unwrap();
+fn record(path: &Path, settings: &[(&str, &str)], events: &[Event<'_>], end: &RecordingEnd) -> RecordingFiles {
+    let recorder = Recorder::open(&Leslie, &target(path, settings), environment()).unwrap();
     recorder.append_all(events).unwrap();
     recorder.finish(end).unwrap()
 }
@@ -69,7 +69,7 @@ fn a_recording_is_one_text_for_every_question() {
         said(Role::Assistant, "Done."),
     ];
     let settings = [("thread", "thread-1"), ("chat", "chat-1"), ("mode", "plan")];
-    let kept = record(folder.path(), &settings, &events, &End::Completed);
+    let kept = record(folder.path(), &settings, &events, &RecordingEnd::Completed);
     let shelf = transcripts(folder.path(), "thread-1");
     assert!(shelf.ends_with(".leslie/threads/thread-1/.meta/transcripts"));
     assert_eq!(names(&shelf), ["20260208-1430-And-now.txt", "20260208-1430-Fix-login-bug.txt"]);
@@ -97,7 +97,12 @@ fn the_same_question_in_the_same_minute_overwrites_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let settings = [("thread", "t"), ("chat", "c"), ("stop", "max_tokens")];
     for answer in ["One.", "Two.", "Three."] {
-        record(folder.path(), &settings, &[said(Role::User, "Go?"), said(Role::Assistant, answer)], &End::Completed);
+        record(
+            folder.path(),
+            &settings,
+            &[said(Role::User, "Go?"), said(Role::Assistant, answer)],
+            &RecordingEnd::Completed,
+        );
     }
     let shelf = transcripts(folder.path(), "t");
     assert_eq!(names(&shelf), ["20260208-1430-Go-2.txt", "20260208-1430-Go-3.txt", "20260208-1430-Go.txt"]);
@@ -108,11 +113,11 @@ fn the_same_question_in_the_same_minute_overwrites_nothing() {
 }
 
 #[test]
-fn what_a_text_cannot_say_has_its_journal_beside_it() {
+fn a_unit_that_its_text_cannot_hold_has_a_journal_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let long = "x".repeat(300);
     let events = [said(Role::System, "Be brief."), said(Role::User, "Go?"), called(&long), said(Role::User, "More?")];
-    record(folder.path(), &[("thread", "t")], &events, &End::Canceled);
+    record(folder.path(), &[("thread", "t")], &events, &RecordingEnd::Canceled);
     let shelf = transcripts(folder.path(), "t");
     assert_eq!(names(&shelf), ["20260208-1430-Go.txt", "20260208-1430-Go.txt.steno", "20260208-1430-More.txt"]);
     let text = fs::read_to_string(shelf.join("20260208-1430-Go.txt")).unwrap();
@@ -120,7 +125,7 @@ fn what_a_text_cannot_say_has_its_journal_beside_it() {
     assert!(fs::read_to_string(shelf.join("20260208-1430-More.txt")).unwrap().contains("Stop Reason: cancelled"));
     assert_eq!(shown(folder.path()), ["Be brief.", "Go?", "More?"]);
     let before = names(&shelf);
-    assert_eq!(recover(folder.path(), &site()).unwrap().warnings, []);
+    assert_eq!(recover(folder.path(), &environment()).unwrap().warnings, []);
     assert_eq!(names(&shelf), before);
 }
 
@@ -132,7 +137,7 @@ fn a_text_has_at_most_twenty_kilobytes_and_nothing_is_lost() {
         folder.path(),
         &[("thread", "t")],
         &[said(Role::User, "Go?"), said(Role::Assistant, &long)],
-        &End::Completed,
+        &RecordingEnd::Completed,
     );
     let shelf = transcripts(folder.path(), "t");
     let text = fs::read_to_string(shelf.join("20260208-1430-Go.txt")).unwrap();
@@ -141,7 +146,7 @@ fn a_text_has_at_most_twenty_kilobytes_and_nothing_is_lost() {
 }
 
 #[test]
-fn the_fifty_newest_are_kept_and_nothing_else_is_touched() {
+fn the_fifty_newest_texts_stay_and_no_other_file_is_touched() {
     let folder = tempfile::tempdir().unwrap();
     let shelf = transcripts(folder.path(), "t");
     fs::create_dir_all(shelf.join("20200101-0000-a-folder.txt")).unwrap();
@@ -153,10 +158,14 @@ fn the_fifty_newest_are_kept_and_nothing_else_is_touched() {
         fs::write(shelf.join(name), "mine").unwrap();
     }
     let settings = [("thread", "t")];
-    let kept = record(folder.path(), &settings, &[said(Role::User, "One?")], &End::Completed);
+    let kept = record(folder.path(), &settings, &[said(Role::User, "One?")], &RecordingEnd::Completed);
     assert!(kept.warnings.is_empty(), "{:?}", kept.warnings);
-    let kept =
-        record(folder.path(), &settings, &[said(Role::User, "Two?"), said(Role::User, "Three?")], &End::Completed);
+    let kept = record(
+        folder.path(),
+        &settings,
+        &[said(Role::User, "Two?"), said(Role::User, "Three?")],
+        &RecordingEnd::Completed,
+    );
     let removed: Vec<&str> = kept.warnings.iter().filter_map(|warning| warning.path.file_name()?.to_str()).collect();
     assert_eq!(removed, ["20250101-0000-old.txt", "20250101-0001-old.txt", "20250101-0000-old.txt.steno"]);
     let left = names(&shelf);
@@ -181,15 +190,15 @@ fn a_recording_of_more_than_fifty_questions_loses_none() {
     let folder = tempfile::tempdir().unwrap();
     let questions: Vec<String> = (0..60).map(|number| format!("question {number}")).collect();
     let events: Vec<Event<'_>> = questions.iter().map(|question| said(Role::User, question)).collect();
-    let kept = record(folder.path(), &[("thread", "t")], &events, &End::Completed);
+    let kept = record(folder.path(), &[("thread", "t")], &events, &RecordingEnd::Completed);
     let shelf = transcripts(folder.path(), "t");
     let texts = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).count();
     assert_eq!((texts, kept.warnings.len()), (50, 1));
     let mut shown = shown(folder.path());
     shown.sort_by_key(|question| question.rsplit(' ').next().unwrap().parse::<u32>().unwrap());
     assert_eq!(shown, questions);
-    // What has no text goes when newer ones come.
-    let kept = record(folder.path(), &[("thread", "t")], &[said(Role::User, "last")], &End::Completed);
+    // Units without a text are removed when newer ones arrive.
+    let kept = record(folder.path(), &[("thread", "t")], &[said(Role::User, "last")], &RecordingEnd::Completed);
     assert_eq!(kept.warnings.len(), 2);
     let texts = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).count();
     assert_eq!((texts, names(&shelf).len()), (50, 50));
@@ -198,7 +207,7 @@ fn a_recording_of_more_than_fifty_questions_loses_none() {
 #[test]
 fn a_thread_and_a_mode_must_make_sense() {
     let folder = tempfile::tempdir().unwrap();
-    let open = |settings: &[(&str, &str)]| Leslie.open(&target(folder.path(), settings), &site()).map(|_| ());
+    let open = |settings: &[(&str, &str)]| Leslie.open(&target(folder.path(), settings), &environment()).map(|_| ());
     assert_eq!(open(&[("thread", "../x")]).unwrap_err().problem, Problem::BadName);
     assert_eq!(open(&[("mode", "sleep")]).unwrap_err().problem, Problem::BadSetting);
     assert!(names(folder.path()).is_empty());
@@ -209,11 +218,11 @@ fn a_thread_and_a_mode_must_make_sense() {
 #[test]
 fn a_recording_that_was_cut_off_becomes_texts() {
     let folder = tempfile::tempdir().unwrap();
-    let recorder = Recorder::open(&Leslie, &target(folder.path(), &[("thread", "t")]), site()).unwrap();
+    let recorder = Recorder::open(&Leslie, &target(folder.path(), &[("thread", "t")]), environment()).unwrap();
     recorder.append_all(&[said(Role::User, "Go?"), said(Role::Assistant, "Gone.")]).unwrap();
     drop(recorder);
     assert_eq!(shown(folder.path()), ["Go?", "Gone."]);
-    recover(folder.path(), &site()).unwrap();
+    recover(folder.path(), &environment()).unwrap();
     let shelf = transcripts(folder.path(), "t");
     assert!(names(&shelf).contains(&"20260208-1430-Go.txt".to_owned()), "{:?}", names(&shelf));
     assert!(fs::read_to_string(shelf.join("20260208-1430-Go.txt")).unwrap().contains("Stop Reason: interrupted"));
@@ -222,7 +231,7 @@ fn a_recording_that_was_cut_off_becomes_texts() {
 }
 
 #[test]
-fn whatever_call_fails_at_the_end_recovery_writes_every_text_once() {
+fn recovery_writes_every_text_once_whichever_call_failed_at_the_end() {
     let events = [
         said(Role::User, "Go?"),
         said(Role::Assistant, "One."),
@@ -233,12 +242,12 @@ fn whatever_call_fails_at_the_end_recovery_writes_every_text_once() {
     for last in 0.. {
         let folder = tempfile::tempdir().unwrap();
         let files = Arc::new(Stopping::never());
-        let site = Environment { files: files.clone(), ..site() };
-        let recorder = Recorder::open(&Leslie, &target(folder.path(), &[("thread", "t")]), site).unwrap();
+        let environment = Environment { files: files.clone(), ..environment() };
+        let recorder = Recorder::open(&Leslie, &target(folder.path(), &[("thread", "t")]), environment).unwrap();
         recorder.append_all(&events).unwrap();
         files.stop_after(last);
-        let finished = recorder.finish(&End::Completed);
-        recover(folder.path(), &self::site()).unwrap();
+        let finished = recorder.finish(&RecordingEnd::Completed);
+        recover(folder.path(), &self::environment()).unwrap();
         let shelf = transcripts(folder.path(), "t");
         let texts: Vec<String> = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).collect();
         assert_eq!(texts, ["20260208-1430-Go-2.txt", "20260208-1430-Go.txt", "20260208-1430-Last.txt"], "call {last}");

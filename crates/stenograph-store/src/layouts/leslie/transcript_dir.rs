@@ -1,5 +1,5 @@
-//! The folder of a thread's transcripts: names that nobody has, texts and the journals beside them, and how many are kept. Only
-//! files whose names are Leslie's are ever removed.
+//! The folder of a thread's transcripts: free names, texts and the journals beside them, and how many are kept. Only files with
+//! Leslie's names are ever removed.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::unit::Unit;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::layouts::anew::{are_equal, meanwhile, write_anew};
-use crate::layouts::{Journal, StatedFields};
+use crate::layouts::{JournalNeed, StatedFields};
 use crate::recover;
 use crate::tail::Warning;
 
@@ -23,19 +23,19 @@ pub const TEXTS_MAX: usize = 50;
 pub struct TranscriptDir<'a> {
     files: &'a dyn Files,
     folder: &'a Path,
-    /// What belongs to this recording, oldest first: texts, and journals.
+    /// The files of this recording, oldest first: texts and journals.
     texts: Vec<PathBuf>,
     journals: Vec<PathBuf>,
     /// How many units have no text.
     untold: usize,
 }
 
-/// What is at a name that a unit might have.
+/// The content of a candidate path for a unit.
 enum There {
     Nothing,
-    /// The same, from before a crash.
+    /// The same content, from before a crash.
     Ours,
-    /// Somebody else's.
+    /// Other content.
     Other,
 }
 
@@ -45,16 +45,16 @@ impl<'a> TranscriptDir<'a> {
         TranscriptDir { files, folder, texts: Vec::new(), journals: Vec::new(), untold: 0 }
     }
 
-    /// Puts a unit there, under the first name that is free. One that was put there before a crash is found again.
+    /// Stores a unit under the first free name. Finds one that was stored before a crash again.
     pub fn put(&mut self, unit: &Unit, given: StatedFields) -> Result<(), Error> {
         let telling = unit.tell(given)?;
         let path = self.place(&telling.name, unit, Some(&telling.text))?;
-        if telling.journal == Journal::Needed {
-            // The journal first: a text without it would say too little.
+        if telling.journal == JournalNeed::Needed {
+            // The journal first: a text without it would be incomplete.
             self.put_journal(&path, unit)?;
         }
         match self.files.create_new(&path) {
-            // Only an empty file of ours, or the same text, is there.
+            // The path is free, or has an empty file of ours or the same text.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => drop(made.map_err(|error| Error::at(&path, Problem::Unwritable, error))?),
         }
@@ -63,8 +63,8 @@ impl<'a> TranscriptDir<'a> {
         Ok(())
     }
 
-    /// Puts units there whose texts would be removed at once, because so many newer ones follow in the same recording: one journal
-    /// has them all.
+    /// Stores units whose texts would be removed at once, because too many newer ones follow in the same recording: one journal
+    /// holds them all.
     pub fn put_untold(&mut self, units: &[Unit]) -> Result<(), Error> {
         let (Some(all), Some(first)) = (Unit::joined(units), units.first()) else { return Ok(()) };
         let path = self.place(&first.name()?, &all, None)?;
@@ -72,7 +72,7 @@ impl<'a> TranscriptDir<'a> {
         self.put_journal(&path, &all)
     }
 
-    /// The path of the first name that is free, or holds the same from before a crash.
+    /// The first path that is free or has the same content from before a crash.
     fn place(&self, name: &str, unit: &Unit, text: Option<&[u8]>) -> Result<PathBuf, Error> {
         for number in 1_u32.. {
             let path = self.folder.join(numbered(name, number));
@@ -110,7 +110,7 @@ impl<'a> TranscriptDir<'a> {
         Ok(())
     }
 
-    /// Puts a file there, whole or not at all. Its name is durable when the folder is, at the end.
+    /// Writes a file, completely or not at all. Its name becomes durable with the folder, at the end.
     fn write(&self, path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
         let meanwhile = meanwhile(path);
         let placed = write_anew(self.files, &meanwhile, fill).and_then(|_| self.files.rename(&meanwhile, path));
@@ -120,7 +120,7 @@ impl<'a> TranscriptDir<'a> {
         placed.map_err(|error| Error::at(path, Problem::Unwritable, error))
     }
 
-    /// Removes the oldest texts, and what lost its text; says what was written and what was removed.
+    /// Removes the oldest texts and journals without a text. Returns what was written and removed.
     pub fn tidy(self) -> Result<(Vec<PathBuf>, Vec<Warning>), Error> {
         let mut warnings = Vec::new();
         let synced = self.files.sync_folder(self.folder);
@@ -157,7 +157,7 @@ impl<'a> TranscriptDir<'a> {
     }
 }
 
-/// The name with a number before its ending; the first one has none.
+/// The name with a number before its extension; the first one has none.
 fn numbered(name: &str, number: u32) -> String {
     match (number, name.strip_suffix(".txt")) {
         (1, _) | (_, None) => name.to_owned(),
@@ -165,8 +165,8 @@ fn numbered(name: &str, number: u32) -> String {
     }
 }
 
-/// The files that tell what happened, in order: each unit by its journal where it has one, else by its text; then what is still
-/// being recorded.
+/// The files that record what happened, in order: each unit by its journal if it has one, otherwise by its text; then active
+/// recordings.
 pub fn reads(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let texts = texts_of(folder, files).unwrap_or_default();
     let journals = journals_of(folder, files).unwrap_or_default();
@@ -178,13 +178,13 @@ pub fn reads(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     units.sort_by_cached_key(|path| age(path));
     let going_on = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(RECORDING) && path.extension().is_some_and(|ending| ending == recover::ENDING)
+        name.starts_with(RECORDING) && path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION)
     };
     units.extend(files.list(folder).unwrap_or_default().into_iter().filter(going_on));
     units
 }
 
-/// The texts in a folder whose names are Leslie's, oldest first.
+/// The texts in a folder with Leslie's names, oldest first.
 fn texts_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
     named(folder, files, is_file_name)
 }
@@ -192,7 +192,7 @@ fn texts_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
 /// The journals beside such texts, oldest first.
 fn journals_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
     let text = |name: &str| {
-        name.strip_suffix(recover::ENDING).and_then(|name| name.strip_suffix('.')).is_some_and(is_file_name)
+        name.strip_suffix(recover::JOURNAL_EXTENSION).and_then(|name| name.strip_suffix('.')).is_some_and(is_file_name)
     };
     named(folder, files, text)
 }
@@ -208,7 +208,7 @@ fn named(folder: &Path, files: &dyn Files, fits: impl Fn(&str) -> bool) -> Resul
     Ok(found)
 }
 
-/// What puts files in order: the minute in their names; within a minute when they were written, which names do not tell.
+/// The sort key of files: the minute in their names, then the time of writing, which names do not contain.
 fn age(path: &Path) -> (String, Option<SystemTime>, PathBuf) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let written = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_stands_before_the_ending() {
+    fn the_number_comes_before_the_extension() {
         assert_eq!(numbered("20260208-1430-x.txt", 1), "20260208-1430-x.txt");
         assert_eq!(numbered("20260208-1430-x.txt", 2), "20260208-1430-x-2.txt");
     }

@@ -1,5 +1,5 @@
-//! A conversation unit: a user's message and everything up to the next one. It is a stretch of the recording's journal, told as
-//! Leslie tells it and measured, without being held in memory. Where it is put is not known here.
+//! A conversation unit: a user's message and everything up to the next one. It is a range of the recording's journal, rendered
+//! as Leslie does and measured without being held in memory. This file does not decide where it is stored.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -12,37 +12,37 @@ use stenograph::time::Time;
 use stenograph::wire;
 
 use super::{CHAT, MODE, MODE_DEFAULT, STOP, THREAD, said};
-use crate::document::{Measured, measure};
+use crate::document::{ComparedDocument, measure};
 use crate::error::{Error, Problem};
 use crate::files::Files;
-use crate::journal::{self, Author, End, Recorded, author};
+use crate::journal::{self, Author, Recording, RecordingEnd, author};
 use crate::layouts::anew::header_line;
-use crate::layouts::{Journal, StatedFields};
+use crate::layouts::{JournalNeed, StatedFields};
 
-/// A unit, as a stretch of its recording.
+/// A unit, as a range of its recording.
 pub struct Unit {
-    recorded: Recorded,
-    /// When it began and ended, as its events say.
+    recorded: Recording,
+    /// When it began and ended, according to its events.
     began: Option<Time<'static>>,
     ended: Option<Time<'static>>,
     last: bool,
-    /// Whether anybody did something about the question.
+    /// Whether the agent reacted to the question.
     is_answered: bool,
 }
 
-/// A unit as Leslie tells it.
+/// A unit as Leslie renders it.
 pub struct Telling {
-    /// What its file is called.
+    /// Its file name.
     pub name: String,
     /// The text.
     pub text: Vec<u8>,
-    /// Whether the text says it all.
-    pub journal: Journal,
+    /// Whether the journal is needed beside the text.
+    pub journal: JournalNeed,
 }
 
 impl Unit {
-    /// The units of a recording. What precedes the first question belongs to the first unit.
-    pub fn split(recorded: &Recorded) -> Result<Vec<Unit>, Error> {
+    /// The units of a recording. Events before the first question belong to the first unit.
+    pub fn split(recorded: &Recording) -> Result<Vec<Unit>, Error> {
         let mut units: Vec<Unit> = Vec::new();
         let mut asked = false;
         recorded.read(&mut |event| {
@@ -58,7 +58,7 @@ impl Unit {
             }
             asked |= asks;
             if let Some(unit) = units.last_mut() {
-                // The newline after a line is its own.
+                // The newline after a line belongs to it.
                 unit.recorded.end = recorded.start + at.end() + 1;
                 unit.is_answered |= is_answer(event);
                 if let Some(time) = event.time.as_ref().filter(|time| time.instant().is_some()) {
@@ -73,7 +73,7 @@ impl Unit {
         Ok(units)
     }
 
-    /// Several units that follow each other, as one stretch.
+    /// Several consecutive units as one range.
     pub fn joined(units: &[Unit]) -> Option<Unit> {
         let (first, last) = (units.first()?, units.last()?);
         let mut recorded = first.recorded.clone();
@@ -82,7 +82,7 @@ impl Unit {
         Some(Unit { recorded, began: first.began.clone(), ended: last.ended.clone(), last: last.last, is_answered })
     }
 
-    /// What its file is called.
+    /// Its file name.
     pub fn name(&self) -> Result<String, Error> {
         let mut outline = Outline::default();
         self.recorded.read(&mut |event| outline.add(event))?;
@@ -94,14 +94,15 @@ impl Unit {
         file_name(self.began.as_ref().unwrap_or(&nowhen), outline.query.as_deref().unwrap_or_default())
     }
 
-    /// Tells the unit, and measures what the text does not say.
+    /// Renders the unit and measures what the text lacks.
     pub fn tell(&self, given: StatedFields) -> Result<Telling, Error> {
         let unreadable = |error| Error::at(&self.recorded.journal, Problem::Unreadable, error);
-        // A header says how many calls follow: they are counted first.
+        // The header states how many calls follow, so they are counted first.
         let outline = self.convert(&Outline::default(), &mut io::sink()).map_err(unreadable)?.outline;
         let mut text = Vec::new();
         self.convert(&outline, &mut text).map_err(unreadable)?;
-        let journal = measure(&self.recorded, Measured { format: &Leslie, bytes: Box::new(text.as_slice()) }, given)?;
+        let journal =
+            measure(&self.recorded, ComparedDocument { format: &Leslie, bytes: Box::new(text.as_slice()) }, given)?;
         Ok(Telling { name: self.named(&outline), text, journal })
     }
 
@@ -110,7 +111,7 @@ impl Unit {
         Ok(convert(journal::NATIVE, &mut told, &Leslie, out, Carry::Not)?)
     }
 
-    /// The header of the text as an event, which the format writes as it is.
+    /// The header of the text as an event, which the format writes unchanged.
     fn head(&self, outline: &Outline) -> String {
         let settings = &self.recorded.header.settings;
         let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned));
@@ -125,33 +126,33 @@ impl Unit {
         header_line(&Leslie, own)
     }
 
-    /// Why it stopped: as the agent says, else as was said beforehand, else as the recording ended. Whoever asks on was answered; a
-    /// turn that never began has no end.
+    /// Why it stopped: from the agent, otherwise from the settings, otherwise from the recording's end. A unit followed by
+    /// another question was answered; a turn that never began has no end.
     fn stop(&self, outline: &Outline) -> Option<String> {
         let by_end = match self.recorded.ended.as_ref() {
             _ if !self.last => None,
-            Some(End::Completed) if !self.is_answered => None,
-            Some(End::Completed) => Some("end_turn"),
-            Some(End::Canceled) => Some("cancelled"),
-            Some(End::Failed(_)) => Some("error"),
-            Some(End::Interrupted) | None => Some("interrupted"),
+            Some(RecordingEnd::Completed) if !self.is_answered => None,
+            Some(RecordingEnd::Completed) => Some("end_turn"),
+            Some(RecordingEnd::Canceled) => Some("cancelled"),
+            Some(RecordingEnd::Failed(_)) => Some("error"),
+            Some(RecordingEnd::Interrupted) | None => Some("interrupted"),
         };
         let beforehand = said(&self.recorded.header.settings, STOP).filter(|_| self.last);
         outline.stop.clone().or_else(|| beforehand.or(by_end).map(str::to_owned))
     }
 
-    /// The unit as a journal of its own: complete, so that nobody completes it again.
+    /// The unit as a separate, complete journal, which recovery leaves alone.
     pub fn journal(&self, files: &dyn Files) -> io::Result<Box<dyn Read>> {
         let nowhen = || Time { text: "0".into(), unit: stenograph::time::Unit::Seconds };
         let (began, ended) = (self.began.clone().unwrap_or_else(nowhen), self.ended.clone().unwrap_or_else(nowhen));
         let line = |event| wire::event(&event) + "\n";
         let end = match (&self.recorded.ended, self.last) {
             (Some(end), true) => end.clone(),
-            (None, true) => End::Interrupted,
-            (_, false) => End::Completed,
+            (None, true) => RecordingEnd::Interrupted,
+            (_, false) => RecordingEnd::Completed,
         };
         let header = line(self.recorded.header.event(began));
-        let marks = line(journal::end_line(&end, ended.clone())) + &line(journal::settled_line(ended));
+        let marks = line(journal::end_line(&end, ended.clone())) + &line(journal::completed_line(ended));
         let length = self.recorded.end.saturating_sub(self.recorded.start);
         let events = files.reader(&self.recorded.journal, self.recorded.start)?.take(length);
         Ok(Box::new(io::Cursor::new(header).chain(events).chain(io::Cursor::new(marks))))
@@ -167,10 +168,10 @@ fn is_answer(event: &Event<'_>) -> bool {
     }
 }
 
-/// What the conversion is told: our header, and the events of the unit.
+/// The input of the conversion: our header and the events of the unit.
 struct Told {
     head: String,
-    recorded: Recorded,
+    recorded: Recording,
 }
 
 impl convert::Source for Told {

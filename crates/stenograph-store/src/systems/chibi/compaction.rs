@@ -1,5 +1,5 @@
-//! Compacting a context: which entries of its window a summary takes the place of, and bringing them back. How entries are put
-//! aside without losing any is `window.rs`'s part; what the summary says is the caller's.
+//! Compacts a context: chooses the entries of its window that a summary replaces, and brings them back. `window.rs` archives
+//! entries without losing any; the caller writes the summary.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,31 +13,31 @@ use stenograph::read;
 use super::markdown;
 use super::window::{Changed, Place, Undo, Window, spoken};
 use crate::error::{Error, Problem};
-use crate::files::{Files, cut_off};
+use crate::files::{Files, truncate_durably};
 use crate::layouts::chibi::NAME;
 use crate::layouts::chibi::entry::{self, Anchor, Entry};
 use crate::layouts::chibi::transcript::Transcript;
-use crate::undo::{self, Undone};
+use crate::undo::{self, UndoOutcome};
 
-/// What a compaction of a window would put aside.
+/// The entries that a compaction would archive.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// What the window says.
+    /// The events of the window.
     pub events: Vec<Event<'static>>,
-    /// What of it goes.
+    /// Which of them are archived.
     pub aside: Aside,
     places: Vec<Place>,
 }
 
 impl Choice {
-    /// The format that the events come from.
+    /// The format of the events.
     pub fn origin(&self) -> &'static str {
         NAME
     }
 }
 
 impl Window {
-    /// Decides which entries go. `None` when there is nothing that a summary could take the place of.
+    /// Chooses the entries. `None` if there is nothing that a summary could replace.
     pub fn choose(&self, keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<Choice> {
         let all: Vec<&Entry> = self.entries.iter().collect();
         let events = read::all(&Chibi, &entry::lines(&all)).events;
@@ -47,7 +47,7 @@ impl Window {
         let goes: HashSet<usize> =
             aside.goes.iter().filter_map(|number| events.get(*number)).filter_map(entry_of).collect();
         let place = |(at, entry): (usize, &&Entry)| {
-            // A window begins with one anchor, and it gets a new one.
+            // A window begins with one anchor, which is replaced.
             let goes = goes.contains(&at) || entry.is_anchor();
             if at < cut && goes { Place::Aside } else { Place::Window }
         };
@@ -55,36 +55,37 @@ impl Window {
         Some(Choice { events, aside, places })
     }
 
-    /// Puts the summary in the place of what was chosen.
+    /// Replaces the chosen entries with the summary.
     pub fn compact(self, choice: &Choice, summary: &str) -> Result<Changed, Error> {
         self.change(&Anchor::Compaction(summary.to_owned()), &choice.places, Undo::Kept)
     }
 
-    /// Keeps the window as it is beside it, before these entries take its place.
+    /// Saves the window for undo before these entries replace it.
     pub(super) fn keep_for_undo(&self, window: &[&Entry]) -> Result<(), Error> {
         let path = self.context.window();
-        let before = self.site.files.read(&path, 0).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
-        undo::keep_bytes(&path, &before, &entry::lines(window), "compact").map(drop)
+        let before =
+            self.environment.files.read(&path, 0).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
+        undo::save_undo_bytes(&path, &before, &entry::lines(window), "compact").map(drop)
     }
 
-    /// Brings back what the last compaction put aside, into its old places, and counts it as archived no more. What was said since
-    /// stays at the end. Where the window was written anew since, or what was kept of it is gone, the archive says what went.
-    /// `None` when there is nothing to undo.
+    /// Brings back what the last compaction archived, in its old places, and removes it from the archive. Later entries stay at
+    /// the end. If the window was rewritten since, or its undo file is gone, the archive determines what comes back. `None` if
+    /// there is nothing to undo.
     pub fn undo_compaction(mut self) -> Result<Option<Changed>, Error> {
         self.write_rebuilt()?;
         let path = self.context.window();
-        let files = self.site.files.clone();
+        let files = self.environment.files.clone();
         let files = files.as_ref();
         if let Transcript::Archive(archive) = Transcript::of(&self.context.folder) {
-            // A crash on the way back may have left entries in both.
+            // A crash during an earlier undo may have left entries in both.
             take_back(files, &archive, &self.entries)?;
         }
         match undo::undo(&path)? {
-            Undone::Restored { .. } => {}
-            // A compaction that never came to its end: the one before it is the last one.
-            Undone::AsItWas => return self.undo_compaction(),
-            Undone::Nothing if self.lacks_anchor()? => return self.anchor_anew().map(Some),
-            Undone::Nothing | Undone::Changed | Undone::Damaged { .. } => return self.bring_back(),
+            UndoOutcome::Restored { .. } => {}
+            // The compaction was never completed: the one before it is the last one.
+            UndoOutcome::AlreadyRestored => return self.undo_compaction(),
+            UndoOutcome::Nothing if self.lacks_anchor()? => return self.anchor_anew().map(Some),
+            UndoOutcome::Nothing | UndoOutcome::Changed | UndoOutcome::Damaged { .. } => return self.bring_back(),
         }
         let before = std::mem::replace(&mut self.entries, entry::all(files, &path)?);
         let was: HashSet<(u64, u64)> = before.iter().map(Entry::identity).collect();
@@ -98,19 +99,19 @@ impl Window {
                 let (entries, transcript, warnings) = (self.entries.len(), archive.clone(), self.warnings);
                 Changed { archived, entries, anchor, transcript, warnings }
             }
-            // A transcript is only ever added to: an anchor says what the window holds again.
+            // A transcript is append-only: a new anchor states what the window holds again.
             Transcript::Single(_) | Transcript::Folder(_) => self.anchor_anew()?,
         };
         changed.archived = archived;
         Ok(Some(changed))
     }
 
-    /// Whether a transcript ends with a compaction of which the window knows nothing: on the way back the last step is missing.
+    /// Whether a transcript ends with a compaction that the window does not have: the last step of an undo is missing.
     fn lacks_anchor(&self) -> Result<bool, Error> {
         let transcript = Transcript::of(&self.context.folder);
         let mut last = None;
         if transcript.holds_window() {
-            transcript.each(self.site.files.as_ref(), &mut |entry| {
+            transcript.each(self.environment.files.as_ref(), &mut |entry| {
                 last = entry.anchor().map(|anchor| (anchor, entry.may_keep())).or(last);
                 Ok(())
             })?;
@@ -119,7 +120,7 @@ impl Window {
         Ok(last.is_some_and(|(anchor, compacts)| compacts && !known(anchor)))
     }
 
-    /// Puts a new anchor before the window that says what its own one says.
+    /// Puts a new anchor with the content of the window's own one before the window.
     fn anchor_anew(self) -> Result<Changed, Error> {
         let own = self.entries.first().filter(|entry| entry.is_anchor());
         let anchor = own.map_or(Anchor::Created, Anchor::of);
@@ -131,7 +132,7 @@ impl Window {
     }
 }
 
-/// Takes off the end of an archive what is in the window again.
+/// Removes entries from the end of an archive that are in the window again.
 fn take_back(files: &dyn Files, archive: &Path, window: &[Entry]) -> Result<(), Error> {
     let unwritable = |error| Error::at(archive, Problem::Unwritable, error);
     let back: HashSet<(u64, u64)> = window.iter().map(Entry::identity).collect();
@@ -144,7 +145,7 @@ fn take_back(files: &dyn Files, archive: &Path, window: &[Entry]) -> Result<(), 
         Ok(())
     })?;
     if kept < end {
-        cut_off(files, archive, kept).map_err(unwritable)?;
+        truncate_durably(files, archive, kept).map_err(unwritable)?;
     }
     Ok(())
 }

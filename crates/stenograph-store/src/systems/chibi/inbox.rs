@@ -1,5 +1,5 @@
-//! The inbox of a context: messages that other contexts left. Every message is taken by exactly one reader, and by at least one
-//! when somebody crashes: it is removed only after it was handed over. Everything happens under the lock that Chibi takes, too.
+//! The inbox of a context: messages from other contexts. Exactly one reader takes each message, or at least one after a crash:
+//! a message is removed only after it was delivered. Everything happens under the lock that Chibi also takes.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::json::{Draft, Object};
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, replace};
+use crate::files::{Files, create_folder_durably, folder_of, replace};
 use crate::layouts::chibi::entry::{self, Entry, Stamp};
 use crate::layouts::chibi::inbox_lock::InboxLock;
 use crate::layouts::chibi::transcript::{Sync, append_lines};
@@ -23,26 +23,26 @@ pub const INBOX_FORMAT: &dyn Format = &ChibiInbox;
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who it is from.
+    /// The sender.
     pub from: String,
     /// What it says.
     pub content: String,
-    /// The line it stands on.
+    /// Its line.
     pub line: String,
 }
 
-/// What was found in an inbox.
+/// The messages in an inbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mail {
-    /// The messages, in the order they came.
+    /// The messages, in order of arrival.
     pub messages: Vec<Message>,
     /// Whether more wait than are taken at once.
     pub more: bool,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// How much is taken at once.
+/// How many bytes are taken at once.
 const MAIL_SIZE_MAX: u64 = 64 << 20;
 
 fn path_in(folder: &Path) -> PathBuf {
@@ -53,7 +53,7 @@ fn latched(folder: &Path) -> Result<InboxLock, Error> {
     InboxLock::wait(&folder.join(".inbox.lock"))
 }
 
-/// Leaves a message, and returns when it is on disk.
+/// Adds a message and returns when it is on disk.
 pub fn send(
     files: &dyn Files,
     folder: &Path,
@@ -61,7 +61,7 @@ pub fn send(
     content: &str,
     stamp: &Stamp,
 ) -> Result<Vec<Warning>, Error> {
-    make_folder(files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
+    create_folder_durably(files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
     let _latch = latched(folder)?;
     append_lines(files, &path_in(folder), &[&Entry::new(line((from, to), content, stamp).as_bytes())], Sync::Now)
 }
@@ -77,12 +77,12 @@ pub fn line((from, to): (&str, &str), content: &str, stamp: &Stamp) -> String {
     draft.render(None)
 }
 
-/// Looks at the messages and leaves them there.
+/// Reads the messages and leaves them there.
 pub fn peek(files: &dyn Files, folder: &Path) -> Result<Mail, Error> {
     Ok(read(files, folder)?.mail)
 }
 
-/// Hands the messages over and removes them once `hand_over` says that they have arrived. When it fails they stay.
+/// Delivers the messages and removes them once `hand_over` succeeds. If it fails, they stay.
 pub fn take<E: From<Error>>(
     files: &dyn Files,
     folder: &Path,
@@ -104,7 +104,7 @@ pub fn take<E: From<Error>>(
     Ok(found.mail)
 }
 
-/// How many messages wait.
+/// The number of waiting messages.
 pub fn count(files: &dyn Files, folder: &Path) -> Result<u64, Error> {
     let mut count = 0;
     entry::each(files, &path_in(folder), &mut |entry| {
@@ -121,13 +121,13 @@ pub fn block(messages: &[Message]) -> String {
     format!("--- INBOX MESSAGES ---\n{lines}--- END INBOX ---\n\n")
 }
 
-/// What was read of an inbox.
+/// The content of an inbox.
 #[derive(Debug, Default)]
 struct Found {
     mail: Mail,
-    /// Lines that are no messages.
+    /// Lines that are not messages.
     odd: Vec<Entry>,
-    /// How many bytes were read.
+    /// The number of bytes read.
     length: u64,
 }
 
@@ -162,7 +162,7 @@ fn read(files: &dyn Files, folder: &Path) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// A message; Chibi asks for all five fields, but only these two are needed to hand it over.
+/// Parses a message. Chibi requires all five fields, but delivery needs only these two.
 fn message(line: &[u8]) -> Option<Message> {
     let line = std::str::from_utf8(line).ok()?.trim_start_matches('\u{feff}');
     let mut object = Object::parse(line)?;
@@ -172,13 +172,13 @@ fn message(line: &[u8]) -> Option<Message> {
 }
 
 impl Found {
-    /// Keeps lines that are no messages in a file beside the inbox. Chibi loses them.
+    /// Saves lines that are not messages in a file beside the inbox. Chibi loses them.
     fn keep_odd_lines(&self, files: &dyn Files, folder: &Path) -> Result<Vec<Warning>, Error> {
         if self.odd.is_empty() {
             return Ok(Vec::new());
         }
         let aside = folder.join("inbox.unread.jsonl");
-        // After a crash in between they stand there already.
+        // After a crash they may already be there.
         let kept: Vec<Vec<u8>> = entry::all(files, &aside)?.into_iter().map(|entry| entry.line).collect();
         let missing: Vec<&Entry> = self.odd.iter().filter(|entry| !kept.contains(&entry.line)).collect();
         let mut warnings = append_lines(files, &aside, &missing, Sync::Now)?;
@@ -188,7 +188,7 @@ impl Found {
         Ok(warnings)
     }
 
-    /// Removes what was read. What somebody added without asking for the lock stays.
+    /// Removes what was read. Lines added without the lock stay.
     fn clear(&self, files: &dyn Files, path: &Path) -> Result<(), Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
         let length = files.length(path).map_err(unwritable)?.unwrap_or(0);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_handed_over_stays() {
+    fn messages_that_could_not_be_delivered_stay() {
         let folder = tempfile::tempdir().unwrap();
         sent(folder.path(), "one");
         let failed = take(&Disk, folder.path(), |_| Err(Error::about(folder.path(), Problem::Unwritable)));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_messages_are_kept_aside_once() {
+    fn lines_that_are_not_messages_are_saved_aside_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("inbox.jsonl");
         std::fs::write(&path, "oops\n{\"content\":\"a\"}\n\n{\"from\":1}\n{\"content\":").unwrap();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_without_a_lock_while_mail_is_taken_stays() {
+    fn a_message_added_without_the_lock_stays() {
         let folder = tempfile::tempdir().unwrap();
         sent(folder.path(), "one");
         let path = folder.path().join("inbox.jsonl");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn many_who_take_at_once_get_every_message_once() {
+    fn concurrent_readers_get_every_message_once() {
         let folder = tempfile::tempdir().unwrap();
         let taken = std::sync::Mutex::new(Vec::new());
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! `transcript.md`: what was put aside, for people, in the manner of 0.5.0. It is only ever added to.
+//! `transcript.md`: the archived conversation for people, in the style of 0.5.0. It is append-only.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use stenograph::model::Outline;
 use stenograph::{read, write};
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, cut_off, folder_of, write_all};
+use crate::files::{Files, folder_of, truncate_durably, write_all};
 use crate::layouts::chibi::entry::{self, Entry};
 
-/// Adds what was said after the first `length` bytes, where a crash may have left some of it already.
+/// Appends messages after the first `length` bytes, where a crash may have left some of them already.
 pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) -> Result<(), Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
     let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
@@ -22,7 +22,7 @@ pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) ->
     let length = length.min(there);
     let mut wanted = Vec::new();
     if length > 0 {
-        // Every message ends with a blank line; whoever forgot it before does not run into this one.
+        // Every message ends with a blank line; if the previous writer omitted it, it is added here.
         let end = files.read(path, length.saturating_sub(2)).map_err(unwritable)?;
         let before = end.get(..usize::try_from(length.min(2)).unwrap_or(0)).unwrap_or_default();
         wanted.extend(match before {
@@ -36,7 +36,7 @@ pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) ->
     let missing = if left.starts_with(&wanted) {
         &[]
     } else {
-        // What somebody else added in the meantime stays, and all of ours follows it.
+        // Text that another process added meanwhile stays, and all of ours follows it.
         wanted.strip_prefix(left.as_slice()).unwrap_or(&wanted)
     };
     let mut file = files.open(path).map_err(unwritable)?;
@@ -44,14 +44,14 @@ pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) ->
     files.sync_folder(folder_of(path)).map_err(unwritable)
 }
 
-/// Takes back what was said last, where nothing stands after it: it is in the window again.
+/// Removes the last messages, which are in the window again, if nothing follows them.
 pub fn take_back(files: &dyn Files, path: &Path, spoken: &[&Entry]) -> Result<(), Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
     let text = text(spoken);
     let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
     let Some(before) = there.checked_sub(text.len() as u64).filter(|_| !text.is_empty()) else { return Ok(()) };
     if files.read(path, before).map_err(unwritable)? == text {
-        cut_off(files, path, before).map_err(unwritable)?;
+        truncate_durably(files, path, before).map_err(unwritable)?;
     }
     Ok(())
 }

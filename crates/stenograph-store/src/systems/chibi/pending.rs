@@ -1,5 +1,5 @@
-//! What a change of a window is about to do, written down before it is done: whoever does it again after a crash goes on instead
-//! of beginning anew, so that nothing is said twice where there are no ids to tell by.
+//! Records a change of a window before it is made: after a crash the change is continued instead of restarted, so that nothing
+//! is added twice where there are no ids to compare.
 
 use std::path::PathBuf;
 
@@ -11,24 +11,24 @@ use crate::files::{Files, replace};
 use crate::layouts::chibi::context::Context;
 use crate::layouts::chibi::entry::Entry;
 
-/// A change that was begun.
+/// A change that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// How long `transcript.md` was before.
+    /// The length of `transcript.md` before the change.
     pub markdown_length: u64,
-    /// What the window will begin with.
+    /// The new beginning of the window.
     pub anchor: Entry,
-    /// What it began with before.
+    /// Its old beginning.
     first: String,
 }
 
 impl Pending {
-    /// Where it is written down.
+    /// The path of the record.
     pub fn path(context: &Context) -> PathBuf {
         context.folder.join(".steno-pending.json")
     }
 
-    /// Begins a change, or goes on with the one that was begun on the same window to the same end.
+    /// Begins a change, or continues the one that was begun on the same window to the same end.
     pub fn begin(files: &dyn Files, context: &Context, window: &[Entry], anchor: Entry) -> Result<Pending, Error> {
         let first = window.first().map(|entry| String::from_utf8_lossy(&entry.line).into_owned()).unwrap_or_default();
         let begun = Pending::read(files, context)?.filter(|begun| begun.first == first);
@@ -40,7 +40,7 @@ impl Pending {
             {
                 return Ok(begun);
             }
-            // Another summary of the same entries: people were told of these already.
+            // Another summary of the same entries: `transcript.md` already has them.
             Some(begun) => begun.markdown_length,
             None => {
                 let page = context.markdown();
@@ -55,7 +55,7 @@ impl Pending {
         Ok(pending)
     }
 
-    /// The change that was begun; a note that makes no sense counts for nothing.
+    /// The recorded change; an invalid record counts as none.
     pub fn read(files: &dyn Files, context: &Context) -> Result<Option<Pending>, Error> {
         let path = Pending::path(context);
         let unreadable = |error| Error::at(&path, Problem::Unreadable, error);

@@ -1,5 +1,5 @@
-//! Bringing back what the last compaction put aside. The window is whole before the archive is cut, so that a crash in between
-//! leaves entries in both and loses none.
+//! Brings back what the last compaction archived. The window is complete before the archive is truncated, so that a crash in
+//! between leaves entries in both and loses none.
 
 use std::collections::HashSet;
 
@@ -12,13 +12,13 @@ use crate::layouts::chibi::rebuild::kept_by_anchor;
 use crate::layouts::chibi::transcript::Transcript;
 
 impl Window {
-    /// Undoes the compaction that the window begins with; `None` when it begins with none.
+    /// Undoes the compaction that the window begins with; `None` if it does not begin with one.
     pub fn bring_back(mut self) -> Result<Option<Changed>, Error> {
         self.write_rebuilt()?;
         let Some(marker) = self.entries.first().filter(|entry| entry.may_keep()).cloned() else { return Ok(None) };
-        let now = seconds(&self.site.clock);
+        let now = seconds(&self.environment.clock);
         let mut transcript = Transcript::of(&self.context.folder);
-        let files = self.site.files.clone();
+        let files = self.environment.files.clone();
         let files = files.as_ref();
         let mut aside = put_aside_by(&marker, &transcript, files)?;
         let before = aside.first().filter(|anchor| !anchor.kept().is_empty());
@@ -28,7 +28,7 @@ impl Window {
         let stayed = self.entries.iter().skip(1).filter(|entry| !back.contains(&entry.identity()));
         let mut window: Vec<Entry> = aside.iter().chain(stayed).cloned().collect();
         if transcript.holds_window() {
-            // The transcript is only added to: a new anchor says what belongs after it.
+            // The transcript is append-only: a new anchor states what belongs after it.
             let ids: Vec<&str> =
                 window.iter().filter(|entry| !entry.is_anchor()).filter_map(|entry| entry.id.as_deref()).collect();
             let anchor = Anchor::Created.entry(&self.context.name, &Stamp::random(now), &ids);
@@ -57,8 +57,8 @@ impl Window {
     }
 }
 
-/// What a compaction put aside: in an archive everything from the anchor of the window before it on, in a transcript everything
-/// between that anchor and the marker.
+/// The entries that a compaction archived: in an archive everything from the anchor of the window before it on, in a transcript
+/// everything between that anchor and the marker.
 fn put_aside_by(marker: &Entry, transcript: &Transcript, files: &dyn crate::files::Files) -> Result<Vec<Entry>, Error> {
     let mut aside: Vec<Entry> = Vec::new();
     let mut past = false;

@@ -1,5 +1,5 @@
-//! Changing a context's window: what leaves it is archived first, then the window is replaced whole. A crash at any point leaves
-//! every entry somewhere, and doing it again adds nothing twice. What a summary says is the caller's business.
+//! Changes a context's window: archives what leaves it, then replaces the window as a whole. A crash at any point leaves every
+//! entry somewhere, and repeating the change adds nothing twice. The caller writes the summary.
 
 use std::path::PathBuf;
 
@@ -16,63 +16,63 @@ use crate::layouts::chibi::rebuild::{Rebuilt, remove_mark};
 use crate::layouts::chibi::transcript::Transcript;
 use crate::layouts::{Environment, LockedJournal};
 use crate::lock::Lock;
-use crate::tail::{self, LastLine, Warning};
+use crate::tail::{self, LastLineRule, Warning};
 
-/// A context that nobody else changes as long as this is held.
+/// A context that no other process changes while this is held.
 #[derive(Debug)]
 pub struct Window {
     pub(super) context: Context,
-    pub(super) site: Environment,
+    pub(super) environment: Environment,
     pub(super) entries: Vec<Entry>,
-    /// The rebuilt window, where Chibi marked the file as out of date. `entries` holds it already; the first change writes it.
+    /// The rebuilt window, if Chibi marked the file as out of date. `entries` already holds it; the first change writes it.
     rebuilt: Option<Rebuilt>,
     pub(super) warnings: Vec<Warning>,
     _journal: Lock,
     _hold: ContextLock,
 }
 
-/// What a change did.
+/// The result of a change.
 #[derive(Debug)]
 pub struct Changed {
-    /// How many entries left the window, or came back into it.
+    /// How many entries left the window or came back into it.
     pub archived: usize,
-    /// How many the window has now.
+    /// How many entries the window has now.
     pub entries: usize,
-    /// What it begins with.
+    /// Its beginning.
     pub anchor: Option<Entry>,
-    /// Where entries stand that left the window.
+    /// Where the entries are that left the window.
     pub transcript: PathBuf,
-    /// What there is to say.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
 impl Window {
-    /// Holds a context and reads its window, once what a crash left is completed. A window that Chibi marked as out of date is rebuilt in
-    /// memory; the first change writes it.
-    pub fn hold(context: &Context, site: &Environment) -> Result<Window, Error> {
+    /// Locks a context and reads its window, after completing what a crash left. A window that Chibi marked as out of date is
+    /// rebuilt in memory; the first change writes it.
+    pub fn hold(context: &Context, environment: &Environment) -> Result<Window, Error> {
         context.must_exist()?;
-        let hold = ContextLock::take(&context.folder, &site.clock, HEARTBEAT_SECONDS)?;
-        let ground = LockedJournal::of_journal(&context.journal(), site)?;
+        let hold = ContextLock::take(&context.folder, &environment.clock, HEARTBEAT_SECONDS)?;
+        let ground = LockedJournal::of_journal(&context.journal(), environment)?;
         let mut warnings: Vec<Warning> = hold.warning.iter().cloned().collect();
         warnings.extend(ground.warnings);
         let path = context.window();
-        warnings.extend(tail::settle(site.files.as_ref(), &path, LastLine::MayLackNewline)?.warning);
-        let mut entries = entry::all(site.files.as_ref(), &path)?;
-        let rebuilt = Rebuilt::of_marked(context, site.files.as_ref(), &entries, seconds(&site.clock))?;
+        warnings.extend(tail::repair_tail(environment.files.as_ref(), &path, LastLineRule::MayLackNewline)?.warning);
+        let mut entries = entry::all(environment.files.as_ref(), &path)?;
+        let rebuilt = Rebuilt::of_marked(context, environment.files.as_ref(), &entries, seconds(&environment.clock))?;
         if let Some(rebuilt) = &rebuilt {
             entries.clone_from(&rebuilt.entries);
             warnings.push(rebuilt.warning(context));
         }
         let window = Window {
             context: context.clone(),
-            site: site.clone(),
+            environment: environment.clone(),
             entries,
             rebuilt,
             warnings,
             _journal: ground.lock,
             _hold: hold,
         };
-        let pending = Pending::read(site.files.as_ref(), context)?;
+        let pending = Pending::read(environment.files.as_ref(), context)?;
         if pending.is_some_and(|pending| window.begins_with(&pending.anchor)) {
             // Only the last step was missing.
             window.end()?;
@@ -80,31 +80,32 @@ impl Window {
         Ok(window)
     }
 
-    /// What stands in the window.
+    /// The entries of the window.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Whether anything was said since its anchor.
+    /// Whether there are no messages after its anchor.
     pub fn is_empty(&self) -> bool {
         self.entries.iter().all(Entry::is_anchor)
     }
 
-    /// Archives everything and begins anew.
+    /// Archives everything and starts an empty window.
     pub fn clear(self) -> Result<Changed, Error> {
         let all = vec![Place::Aside; self.entries.len()];
         self.put_aside(&Anchor::Archival, &all)
     }
 
-    /// Archives the entries whose place is aside, and puts an anchor before those that stay. `places` has one for each entry.
+    /// Archives the entries with place `Aside`, and puts an anchor before those that stay. `places` has one element for each
+    /// entry.
     pub(crate) fn put_aside(self, anchor: &Anchor, places: &[Place]) -> Result<Changed, Error> {
         self.change(anchor, places, Undo::Not)
     }
 
-    /// The same, and says whether it can be undone.
+    /// The same, with or without undo.
     pub(super) fn change(mut self, anchor: &Anchor, places: &[Place], undo: Undo) -> Result<Changed, Error> {
         self.write_rebuilt()?;
-        let now = seconds(&self.site.clock);
+        let now = seconds(&self.environment.clock);
         let mut transcript = Transcript::of(&self.context.folder);
         let place = |at: usize| places.get(at).copied().unwrap_or(Place::Window);
         let chosen = |which: Place| -> Vec<&Entry> {
@@ -114,7 +115,7 @@ impl Window {
         let (aside, kept) = (chosen(Place::Aside), chosen(Place::Window));
         let archived: Vec<&Entry> =
             if transcript.holds_window() { self.entries.iter().collect() } else { aside.clone() };
-        let files = self.site.files.as_ref();
+        let files = self.environment.files.as_ref();
         let mut warnings = transcript.add_missing(files, &archived, now)?.warnings;
         let ids: Vec<&str> = kept.iter().filter_map(|entry| entry.id.as_deref()).collect();
         let made =
@@ -139,10 +140,10 @@ impl Window {
         Ok(Changed { archived, entries, anchor: Some(anchor), transcript, warnings: self.warnings })
     }
 
-    /// Rebuilds the window: the last anchor, what was kept after it, and everything since.
+    /// Rebuilds the window: the last anchor, the entries kept after it, and all later entries.
     pub fn rebuild(mut self) -> Result<Changed, Error> {
         if self.rebuilt.is_none() {
-            let (files, now) = (self.site.files.as_ref(), seconds(&self.site.clock));
+            let (files, now) = (self.environment.files.as_ref(), seconds(&self.environment.clock));
             self.rebuilt = Some(Rebuilt::of(&self.context, files, &self.entries, now)?);
         }
         let archived = self.write_rebuilt()?;
@@ -152,11 +153,11 @@ impl Window {
         Ok(Changed { archived, entries: self.entries.len(), anchor, transcript, warnings: self.warnings })
     }
 
-    /// Writes the rebuilt window, if there is one. Says how many entries left the window.
+    /// Writes the rebuilt window, if there is one. Returns how many entries left the window.
     pub(super) fn write_rebuilt(&mut self) -> Result<usize, Error> {
         let Some(rebuilt) = self.rebuilt.take() else { return Ok(0) };
-        let now = seconds(&self.site.clock);
-        self.warnings.extend(rebuilt.write(&self.context, self.site.files.as_ref(), now)?);
+        let now = seconds(&self.environment.clock);
+        self.warnings.extend(rebuilt.write(&self.context, self.environment.files.as_ref(), now)?);
         self.entries = rebuilt.entries;
         Ok(rebuilt.leaving.len())
     }
@@ -168,12 +169,13 @@ impl Window {
     pub(super) fn write(&self, entries: &[&Entry]) -> Result<(), Error> {
         let path = self.context.window();
         let bytes = entry::lines(entries);
-        replace(self.site.files.as_ref(), &path, &bytes).map_err(|error| Error::at(&path, Problem::Unwritable, error))
+        replace(self.environment.files.as_ref(), &path, &bytes)
+            .map_err(|error| Error::at(&path, Problem::Unwritable, error))
     }
 
-    /// Removes the mark of a change that is done.
+    /// Removes the record of a completed change.
     pub(super) fn end(&self) -> Result<(), Error> {
-        remove_mark(self.site.files.as_ref(), &Pending::path(&self.context))
+        remove_mark(self.environment.files.as_ref(), &Pending::path(&self.context))
     }
 }
 
@@ -189,9 +191,9 @@ pub enum Place {
 /// Whether a change can be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Undo {
-    /// What is needed for it is kept.
+    /// An undo file is written.
     Kept,
-    /// It cannot.
+    /// No undo file is written.
     Not,
 }
 
@@ -202,7 +204,7 @@ pub(super) fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
     }
 }
 
-/// What user and assistant said.
+/// The messages of user and assistant.
 pub(super) fn spoken<'e>(entries: &[&'e Entry]) -> Vec<&'e Entry> {
     let speaks = |role: Option<Role>| matches!(role, Some(Role::User | Role::Assistant));
     entries.iter().copied().filter(|entry| speaks(entry.role)).collect()

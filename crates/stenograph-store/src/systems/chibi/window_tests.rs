@@ -1,4 +1,4 @@
-//! What clearing and rebuilding a window keep, also when every single step of it is the last one before a crash.
+//! What clearing and rebuilding a window preserve, even with a crash after any single step.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::*;
 use crate::files::{Disk, Files, OpenFile};
 use crate::log::Durability;
 
-pub(crate) fn site(files: Arc<dyn Files>) -> Environment {
+pub(crate) fn environment(files: Arc<dyn Files>) -> Environment {
     let clock = Arc::new(|| Time { text: "2000".into(), unit: Unit::Seconds });
     Environment { files, clock, durability: Durability::Always, home: None }
 }
@@ -32,7 +32,7 @@ pub(crate) fn types(path: &Path) -> Vec<String> {
 }
 
 pub(crate) fn held(folder: &Path) -> Window {
-    Window::hold(&Context::at(folder), &site(Arc::new(Disk))).unwrap()
+    Window::hold(&Context::at(folder), &environment(Arc::new(Disk))).unwrap()
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn clearing_archives_first_and_says_it_to_people() {
     assert_eq!(page, "[USER]: What is Rust?\n\n[ASSISTANT]: A\nlanguage.\n\n");
     assert_eq!(types(&folder.join("context.jsonl")), ["archival"]);
     assert!(held(folder).is_empty());
-    // The same words again are said again.
+    // The same words again are a new message.
     let mut file = fs::read_to_string(folder.join("context.jsonl")).unwrap();
     file += &message("3", "ctx", "What is Rust?");
     fs::write(folder.join("context.jsonl"), file).unwrap();
@@ -59,7 +59,7 @@ fn clearing_archives_first_and_says_it_to_people() {
 }
 
 #[test]
-fn what_is_kept_stands_after_the_anchor_and_a_rebuild_leaves_it_there() {
+fn kept_entries_follow_the_anchor_and_a_rebuild_leaves_them_there() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
@@ -73,14 +73,14 @@ fn what_is_kept_stands_after_the_anchor_and_a_rebuild_leaves_it_there() {
     let changed = held(folder).rebuild().unwrap();
     assert_eq!((changed.archived, changed.entries), (0, 3));
     assert_eq!(ids(&folder.join("context.jsonl")), window);
-    // A window that is lost comes back from the archive as far as it went there.
+    // A lost window comes back from the archive as far as it was archived.
     fs::remove_file(folder.join("context.jsonl")).unwrap();
     held(folder).rebuild().unwrap();
     assert_eq!(types(&folder.join("context.jsonl")), ["context_created", "message"]);
 }
 
 #[test]
-fn todays_transcript_gets_the_anchor_and_a_rebuild_knows_what_was_kept() {
+fn the_current_transcript_gets_the_anchor_and_a_rebuild_knows_the_kept_entries() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("transcript")).unwrap();
@@ -138,13 +138,13 @@ fn a_compaction_is_undone_and_the_next_one_too() {
 }
 
 #[test]
-fn what_chibi_kept_after_its_own_compaction_does_not_drop_out_and_gets_its_ids_back() {
+fn entries_that_chibi_kept_after_its_compaction_stay_and_get_their_ids_back() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let anchor = "{\"id\":\"a\",\"timestamp\":1500,\"from\":\"system\",\"to\":\"ctx\",\"content\":\"Context compacted\",\"entry_type\":\"compaction\"}\n";
     let transcript = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat() + anchor + &message("4", "ctx", "4");
     fs::write(folder.join("transcript.jsonl"), transcript).unwrap();
-    // Chibi wrote its window anew: other ids, the same words.
+    // Chibi rewrote its window: other ids, the same words.
     let window = anchor.replace("\"a\"", "\"b\"") + &message("x", "ctx", "3") + &message("y", "ctx", "4");
     fs::write(folder.join("context.jsonl"), window).unwrap();
     fs::write(folder.join(".dirty"), "").unwrap();
@@ -184,7 +184,7 @@ fn a_crash_at_any_step_loses_nothing_and_doing_it_again_adds_nothing_twice() {
                 fs::write(folder.join(history), message("1", "ctx", "word 1")).unwrap();
             }
             let crashing = Arc::new(Crashing { left: Arc::new(AtomicUsize::new(steps)) });
-            let first = Window::hold(&Context::at(folder), &site(crashing)).and_then(Window::clear);
+            let first = Window::hold(&Context::at(folder), &environment(crashing)).and_then(Window::clear);
             let everywhere = fs::read_to_string(folder.join(history)).unwrap_or_default()
                 + &fs::read_to_string(folder.join("context.jsonl")).unwrap_or_default();
             for id in ["1", "2", "3"] {
@@ -212,7 +212,7 @@ fn a_crash_at_any_step_loses_nothing_and_doing_it_again_adds_nothing_twice() {
     }
 }
 
-/// A disk on which everything fails after so many steps; the write it fails at is half done.
+/// A disk on which everything fails after some number of steps; the failing write is half done.
 #[derive(Clone, Debug)]
 pub(crate) struct Crashing {
     pub(crate) left: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! Which conversation goes on when nobody says: the newest chat history, by CycoD's own rule.
+//! Finds the conversation to continue by default: the newest chat history, by CycoD's own rule.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -11,12 +11,12 @@ use crate::layouts::cycod::is_history;
 pub struct History {
     /// The file.
     pub path: PathBuf,
-    /// When it was written last.
+    /// When it was last written.
     pub written: SystemTime,
 }
 
-/// The newest chat history in these folders: the one that was written last; of several in the same instant, the one whose name is
-/// the last. A folder that is not there has none, and a file in which nothing stands is none.
+/// The newest chat history in these folders: the one written last; of several with the same time, the one with the last name. A
+/// missing folder has none, and an empty file does not count.
 pub fn newest(folders: &[PathBuf]) -> Result<Option<History>, Error> {
     let mut found: Option<History> = None;
     for folder in folders {
@@ -30,7 +30,7 @@ pub fn newest(folders: &[PathBuf]) -> Result<Option<History>, Error> {
             if !is_history(&path) {
                 continue;
             }
-            // What vanishes meanwhile, and what cannot be looked at, does not stop the search.
+            // Files that disappear meanwhile or are inaccessible do not stop the search.
             let Ok(metadata) = std::fs::metadata(&path) else { continue };
             let Some(written) = metadata.modified().ok().filter(|_| metadata.is_file() && metadata.len() > 0) else {
                 continue;

@@ -1,5 +1,5 @@
-//! A conversation, ready to be sent: the messages of a chat history as CycoD has them once it has loaded it. The file itself is
-//! left as it is.
+//! Prepares a conversation to be sent: the messages of a chat history as CycoD has them after loading it. The file itself is
+//! unchanged.
 
 use std::io;
 
@@ -14,22 +14,22 @@ use stenograph::write;
 
 use crate::layouts::cycod::Kind;
 
-/// A conversation, ready to be sent.
+/// A conversation that is ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     /// Its title.
     pub title: Option<String>,
     /// Its messages, each a JSON object on one line.
     pub messages: Vec<String>,
-    /// How many calls got an answer that says that there is none.
+    /// How many unanswered calls got a placeholder answer.
     pub answered: u64,
-    /// How many answers were left out because nobody asked for them: no model takes them.
+    /// How many answers without a call were dropped: models reject them.
     pub orphans: u64,
-    /// How many lines were left out because they are no messages.
+    /// How many lines were dropped because they are not messages.
     pub others: u64,
 }
 
-/// The messages of a chat history.
+/// Prepares the messages of a chat history.
 pub fn ready(bytes: &[u8]) -> Ready {
     let mut preparing = Preparing { ready: Ready::default(), record: Vec::new(), open: Vec::new() };
     let mut reading = Reading::new(Kind::Chat.format(), Want::All);
@@ -40,8 +40,9 @@ pub fn ready(bytes: &[u8]) -> Ready {
 }
 
 impl Ready {
-    /// Makes the conversation fit the limits that hold at a moment, as the system prompts and the newest question allow, and gives an account of it. A call and its
-    /// answer go together. Tool results of the newest turn may be shortened, as CycoD does: one question may take an agent hours.
+    /// Trims the conversation to the limits of a moment, as far as the system prompts and the newest question allow. Returns an
+    /// account of it. A call and its answer are removed together. Tool results of the newest turn may be shortened, as CycoD
+    /// does: one question may keep an agent busy for hours.
     pub fn trim(&mut self, limits: Limits, moment: Moment) -> io::Result<Account> {
         let mut bytes = self.messages.join("\n").into_bytes();
         bytes.push(b'\n');
@@ -56,9 +57,9 @@ impl Ready {
 
 struct Preparing {
     ready: Ready,
-    /// The parts of the record that is being read.
+    /// The parts of the current record.
     record: Vec<Event<'static>>,
-    /// The calls that have no answer yet.
+    /// The calls without an answer yet.
     open: Vec<String>,
 }
 
@@ -106,7 +107,7 @@ impl Preparing {
     }
 
     fn put(&mut self, events: &[Event<'static>]) {
-        // Without an outline nothing is attached that a record only carries.
+        // Without an outline nothing is added that a record only carries.
         let message = write::fragment(Kind::Chat.format(), &Outline::default(), events);
         match message.and_then(|message| String::from_utf8(message).ok()) {
             Some(message) => self.ready.messages.push(message),
@@ -114,7 +115,7 @@ impl Preparing {
         }
     }
 
-    /// Answers the calls that nobody answered, in the words of CycoD: no model takes a conversation without.
+    /// Answers unanswered calls with CycoD's placeholder: models reject a conversation without.
     fn give_answers(&mut self) {
         for call in std::mem::take(&mut self.open) {
             let mut answer = Draft::new();
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_trimmed_can_still_be_sent() {
+    fn a_trimmed_conversation_can_still_be_sent() {
         let long = "x".repeat(4000);
         let answers = format!(
             "{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{long}\"}}\n\
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_model_takes_is_left_out_and_counted() {
+    fn records_that_models_reject_are_dropped_and_counted() {
         let source = "{\"banana\":1}\n{\"role\":\"user\",\"content\":\"a\"}\n\
                       {\"role\":\"tool\",\"tool_call_id\":\"x\",\"content\":\"y\"}\nnot json\n";
         let ready = ready(source.as_bytes());

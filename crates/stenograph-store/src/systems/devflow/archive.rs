@@ -1,5 +1,5 @@
-//! Putting runs away and bringing them back: `archive/YYYY-MM/<runId>.tar.gz`, every entry below `<runId>/`. What is put away is
-//! read back before its folder goes, and a crash at any moment leaves the run in one of its two places, whole.
+//! Archives runs and restores them: `archive/YYYY-MM/<runId>.tar.gz`, every entry below `<runId>/`. An archive is read back
+//! before the run's folder is removed, and a crash at any moment leaves the run complete in one of the two places.
 
 use std::fs;
 use std::io::{self, BufWriter, Read};
@@ -13,35 +13,35 @@ use stenograph::time::{Time, Unit};
 use super::compare::{self, Verdict};
 use super::tree::{self, Entry, Kind};
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::files::{Files, create_folder_durably, folder_of, write_all};
 use crate::layouts::anew::Writing;
 use crate::layouts::devflow::run::METADATA_SIZE_MAX;
 use crate::layouts::devflow::{ARCHIVE_ENDING, Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
 use crate::lock::{self, Lock, safe_component};
 
-/// A run that was put away.
+/// An archived run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archived {
-    /// The run.
+    /// The run's id.
     pub id: String,
-    /// Where it is.
+    /// The archive's path.
     pub path: PathBuf,
-    /// When it was put away, in seconds since 1970.
+    /// When it was archived, in seconds since 1970.
     pub moment: Option<i64>,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// Whether an archive stays when its run is brought back.
+/// Whether an archive stays after its run is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Afterwards {
-    /// It goes: a run is in one place.
+    /// It is removed: a run is in one place.
     Removed,
     /// It stays.
     Kept,
 }
 
-/// A base in which this process alone moves runs. What a crash left half-done is cleared away first.
+/// A base in which this process alone moves runs. Leftovers of a crash are removed first.
 #[derive(Debug)]
 pub struct Maintenance<'a> {
     files: &'a dyn Files,
@@ -50,7 +50,7 @@ pub struct Maintenance<'a> {
 }
 
 impl<'a> Maintenance<'a> {
-    /// Waits for nobody: who else moves runs is named.
+    /// Takes the lock without waiting; fails with the process that holds it.
     pub fn enter(files: &'a dyn Files, base: &'a Base) -> Result<Maintenance<'a>, Error> {
         if !base.path().is_dir() {
             return Err(Error::about(base.path(), Problem::Missing));
@@ -60,7 +60,7 @@ impl<'a> Maintenance<'a> {
         Ok(house)
     }
 
-    /// Removes what was on its way out, and what was on its way in: of both there is a whole archive.
+    /// Removes folders that were being removed or restored: a complete archive of both exists.
     fn sweep(&self) -> Result<(), Error> {
         let runs = self.base.runs();
         for path in self.files.list(&runs).map_err(|error| Error::at(&runs, Problem::Unreadable, error))? {
@@ -72,7 +72,7 @@ impl<'a> Maintenance<'a> {
         Ok(())
     }
 
-    /// Puts a run away, and gives the archive's path. One that goes on is refused.
+    /// Archives a run and returns the archive's path. An active run is refused.
     pub fn archive(&self, run: &Run) -> Result<PathBuf, Error> {
         let path = destination(self.base, run)?;
         let folder = self.settled(run)?;
@@ -82,13 +82,13 @@ impl<'a> Maintenance<'a> {
         }
         let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
         if path.exists() {
-            // A crash came after the archive was whole and before the folder was gone.
+            // A crash happened after the archive was complete and before the folder was removed.
             match compare::matches(self.files, &path, &folder, &run.id, &entries)? {
                 Verdict::Same => {}
                 Verdict::Differs => return Err(Error::about(&path, Problem::Differs)),
             }
         } else {
-            make_folder(self.files, folder_of(&path)).map_err(unwritable)?;
+            create_folder_durably(self.files, folder_of(&path)).map_err(unwritable)?;
             let temporary = path.with_file_name(format!(".{}{ARCHIVE_ENDING}.new", run.id));
             let packed = self.pack(&temporary, &folder, &run.id, &entries);
             let checked = packed.map_err(unwritable).and_then(|()| {
@@ -107,20 +107,20 @@ impl<'a> Maintenance<'a> {
         Ok(path)
     }
 
-    /// Removes a run for good. One that goes on is refused.
+    /// Deletes a run. An active run is refused.
     pub fn remove(&self, run: &Run) -> Result<(), Error> {
         self.settled(run)?;
         self.take_away(&run.id)
     }
 
-    /// Removes an archive for good.
+    /// Deletes an archive.
     pub fn remove_archived(&self, archived: &Archived) -> Result<(), Error> {
         let path = &archived.path;
         let removed = self.files.remove(path).and_then(|()| self.files.sync_folder(folder_of(path)));
         removed.map_err(|error| Error::at(path, Problem::Unwritable, error))
     }
 
-    /// Brings a run back, and gives its folder. A run that is there is not touched.
+    /// Restores a run and returns its folder. An existing run is not touched.
     pub fn restore(&self, archived: &Archived, afterwards: Afterwards) -> Result<PathBuf, Error> {
         let id = safe_component(&archived.id)?;
         let folder = self.base.run(id);
@@ -143,18 +143,18 @@ impl<'a> Maintenance<'a> {
         Ok(folder)
     }
 
-    /// The folder of a run that nobody writes any more.
+    /// The folder of a run that no process writes to.
     fn settled(&self, run: &Run) -> Result<PathBuf, Error> {
         destination(self.base, run)?;
         let folder = self.base.run(&run.id);
         if lock::beside(&folder.join(JOURNAL)).exists() {
-            // Whoever records here holds it; what a crash left of it goes.
+            // A recorder holds the lock; what a crash left of it is removed.
             drop(Lock::on(&folder.join(JOURNAL))?);
         }
         Ok(folder)
     }
 
-    /// Takes the folder out of sight in one step, and then away: half a run is never seen.
+    /// Hides the folder in one step and then removes it: half a run is never visible.
     fn take_away(&self, id: &str) -> Result<(), Error> {
         let (folder, meanwhile) = (self.base.run(id), self.base.runs().join(format!("{REMOVED}{id}")));
         let hidden = self.files.rename(&folder, &meanwhile).and_then(|()| self.files.sync_folder(&self.base.runs()));
@@ -190,7 +190,7 @@ impl<'a> Maintenance<'a> {
     }
 
     fn unpack(&self, archive: &Path, folder: &Path, id: &str) -> Result<(), Error> {
-        make_folder(self.files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
+        create_folder_durably(self.files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
         compare::each_entry(archive, id, &mut |path, header, content| {
             let target = folder.join(path);
             let unwritable = |error| Error::at(&target, Problem::Unwritable, error);
@@ -225,7 +225,7 @@ impl<'a> Maintenance<'a> {
         }
         file.sync().map_err(unwritable)?;
         drop(file);
-        // When it was written and who may run it are worth having, and no reason to fail.
+        // Time and permissions are useful, but not a reason to fail.
         if let Ok(seconds) = header.mtime() {
             let moment = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
             let _ = moment.map(|moment| fs::File::open(target).and_then(|file| file.set_modified(moment)));
@@ -239,7 +239,7 @@ impl<'a> Maintenance<'a> {
     }
 }
 
-/// All runs that were put away, by month and id. Names that are none of ours are passed over.
+/// All archived runs, by month and id. Other names are skipped.
 pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
     let mut found = Vec::new();
     let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
@@ -262,7 +262,7 @@ pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
     Ok(found)
 }
 
-/// Where a run would be put away. One that cannot be is refused.
+/// The archive path of a run. A run that cannot be archived is refused.
 pub fn destination(base: &Base, run: &Run) -> Result<PathBuf, Error> {
     let folder = base.run(safe_component(&run.id)?);
     if tree::kind_of(&folder)? != Kind::Folder {
@@ -283,7 +283,7 @@ impl Archived {
         draft.render(None)
     }
 
-    /// The run as its archive tells of it.
+    /// The run as its archive describes it.
     pub fn read(&self) -> Run {
         let mut stated = None;
         let read = compare::each_entry(&self.path, &self.id, &mut |path, _, content| {
@@ -298,7 +298,7 @@ impl Archived {
     }
 }
 
-/// The month a run belongs to: by the date in its id, else by when it began, else by its folder.
+/// The month of a run: from the date in its id, otherwise from its start, otherwise from its folder.
 fn month_of(run: &Run, folder: &Path) -> String {
     let by_folder = || {
         let moment = fs::metadata(folder).and_then(|metadata| metadata.modified()).ok().and_then(seconds)?;

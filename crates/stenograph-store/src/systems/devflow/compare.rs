@@ -1,5 +1,5 @@
-//! Reading archives: each entry in turn, checked before anybody acts on it, and all of them against the folder they were made
-//! from. Archives are hostile: an entry that leads out of its run, and a link, are refused.
+//! Reads archives: each entry in turn, checked before use, and all of them compared with their source folder. Archives are
+//! untrusted: entries that lead out of their run, and links, are refused.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -11,19 +11,20 @@ use crate::files::Files;
 use crate::layouts::anew::are_equal;
 use crate::source::{Passes, Source};
 
-/// Whether an archive holds what a folder holds.
+/// Whether an archive and a folder have the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every file and folder, byte for byte, and nothing else.
     Same,
-    /// Something else.
+    /// They differ.
     Differs,
 }
 
-/// What is done with an entry: its path below the run, its header, its bytes.
+/// Receives an entry: its path below the run, its header and its bytes.
 type Visit<'a> = dyn FnMut(&Path, &tar::Header, &mut dyn Read) -> Result<(), Error> + 'a;
 
-/// Visits the entries of an archive, the run's own folder left out, and reads it to its very end, where its checksum is.
+/// Passes the entries of an archive, without the run's own folder, to `visit`, and reads it to its very end, where its checksum
+/// is.
 pub fn each_entry(archive: &Path, run: &str, visit: &mut Visit<'_>) -> Result<(), Error> {
     let mut source = Source::open(archive, Passes::Once)?;
     let mut archive_reader = tar::Archive::new(source.pass()?);
@@ -53,7 +54,7 @@ pub fn each_entry(archive: &Path, run: &str, visit: &mut Visit<'_>) -> Result<()
     rest.map(|_| ()).map_err(|error| explain(archive, error))
 }
 
-/// What an entry is. Only files and folders are anything.
+/// The kind of an entry. Only files and folders are supported.
 pub fn kind_of(header: &tar::Header) -> Kind {
     match header.entry_type() {
         tar::EntryType::Regular | tar::EntryType::Continuous => Kind::File { size: header.size().unwrap_or(0) },
@@ -62,7 +63,7 @@ pub fn kind_of(header: &tar::Header) -> Kind {
     }
 }
 
-/// Holds an archive against the folder it was made from.
+/// Compares an archive with its source folder.
 pub fn matches(
     files: &dyn Files,
     archive: &Path,

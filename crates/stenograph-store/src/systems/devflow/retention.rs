@@ -1,43 +1,43 @@
-//! How long runs are kept: a plan of what goes where, made from what is known of the runs. Nothing here touches a disk; what is
-//! planned is shown as it is, and then done.
+//! How long runs are kept: a plan of what happens to each run, made from its summary. This file accesses no disk; the plan is
+//! shown as it is and then carried out.
 
 use super::archive::Archived;
 use crate::layouts::devflow::{Run, Status};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
-/// The rules, by devflow's names and with its defaults.
+/// The rules, with devflow's names and defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// With [`Outdated::Deleted`]: a run older than this is removed without being put away.
+    /// With [`Outdated::Deleted`]: an older run is deleted without being archived.
     pub retention_days: u32,
-    /// A run older than this is put away.
+    /// An older run is archived.
     pub archive_after_days: u32,
-    /// An archive older than this is removed.
+    /// An older archive is deleted.
     pub archive_retention_days: u32,
-    /// Whether failed runs stay where they are.
+    /// Whether failed runs stay.
     pub failed: Failed,
-    /// This many of the newest runs stay where they are.
+    /// How many of the newest runs stay.
     pub keep_min_runs: usize,
-    /// What becomes of runs that are older than the retention.
+    /// What happens to runs older than the retention.
     pub outdated: Outdated,
 }
 
-/// What becomes of failed runs.
+/// What happens to failed runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
-    /// They stay: somebody may want to know why.
+    /// They stay, so that the cause can be examined.
     Kept,
-    /// They go like all others.
+    /// They are treated like all others.
     LikeOthers,
 }
 
-/// What becomes of runs that are older than the retention.
+/// What happens to runs older than the retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outdated {
-    /// They are put away like all others: nothing is removed that was not put away.
+    /// They are archived like all others: nothing is deleted that was not archived.
     Archived,
-    /// They are removed.
+    /// They are deleted.
     Deleted,
 }
 
@@ -54,12 +54,12 @@ impl Default for Policy {
     }
 }
 
-/// What becomes of a run.
+/// What happens to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is put away.
+    /// It is archived.
     Archive,
-    /// It is removed for good.
+    /// It is deleted.
     Delete,
     /// It stays, for this reason.
     Keep(Reason),
@@ -68,7 +68,7 @@ pub enum Fate {
 /// Why a run stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It goes on.
+    /// It is active.
     Running,
     /// It failed.
     Failed,
@@ -76,9 +76,9 @@ pub enum Reason {
     Newest,
     /// It is not old enough.
     Young,
-    /// Nothing tells how old it is.
+    /// Its age is unknown.
     Undated,
-    /// Nobody knows what it is.
+    /// Its status is unknown.
     Unreadable,
 }
 
@@ -96,7 +96,7 @@ impl Reason {
     }
 }
 
-/// What becomes of every run, in the order they were given: newest first. `now` is in seconds since 1970.
+/// What happens to every run, in the given order: newest first. `now` is in seconds since 1970.
 pub fn fates(runs: &[Run], policy: &Policy, now: i64) -> Vec<Fate> {
     let fate = |(place, run): (usize, &Run)| {
         let Some(moment) = run.moment() else { return Fate::Keep(reason_without_age(run)) };
@@ -128,8 +128,8 @@ fn reason_without_age(run: &Run) -> Reason {
     }
 }
 
-/// Whether an archive is older than the rules allow. Its age is counted from when it was made: what was put away today is not
-/// removed today, however old it is.
+/// Whether an archive is older than the rules allow. Its age counts from its creation: what was archived today is not deleted
+/// today, however old it is.
 pub fn is_outdated(archived: &Archived, policy: &Policy, now: i64) -> bool {
     let days_max = i64::from(policy.archive_retention_days) * DAY_SECONDS;
     archived.moment.is_some_and(|moment| now.saturating_sub(moment) >= days_max)
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_run_is_put_away_and_never_removed_unless_told() {
+    fn an_old_run_is_archived_and_deleted_only_on_request() {
         let runs = [
             run("young", Status::Completed, Some("2026-03-24T00:00:01Z")),
             run("old", Status::Canceled, Some("2026-03-24T00:00:00Z")),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_what_failed_what_is_new_and_what_nobody_understands_stays() {
+    fn active_failed_new_and_unreadable_runs_stay() {
         let old = Some("2025-01-01T00:00:00Z");
         let runs = [
             run("first", Status::Completed, old),

@@ -1,4 +1,5 @@
-//! The files of a run's folder: walking them, and removing them in an order that a crash cannot harm. Nothing here follows a link.
+//! The files of a run's folder: walks them, and removes them in an order that is safe against crashes. This file follows no
+//! link.
 
 use std::fs;
 use std::io;
@@ -7,15 +8,15 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 
-/// How many files and folders a run may have: what has more is none.
+/// The maximum number of files and folders of a run.
 pub const ENTRIES_MAX: usize = 1_000_000;
 
-/// What a path is.
+/// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A file of that many bytes.
+    /// A file.
     File {
-        /// How many.
+        /// Its size in bytes.
         size: u64,
     },
     /// A folder.
@@ -24,16 +25,16 @@ pub enum Kind {
     Odd,
 }
 
-/// One thing in a folder.
+/// One entry below a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path from the folder on.
+    /// Its path relative to the folder.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// All that is below a folder, each folder before what is in it.
+/// All entries below a folder, each folder before its content.
 pub fn walk(files: &dyn Files, folder: &Path) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     let mut ahead = vec![PathBuf::new()];
@@ -55,7 +56,7 @@ pub fn walk(files: &dyn Files, folder: &Path) -> Result<Vec<Entry>, Error> {
     Ok(entries)
 }
 
-/// What is at a path, links not followed.
+/// The kind of a path, without following links.
 pub fn kind_of(path: &Path) -> Result<Kind, Error> {
     let metadata = fs::symlink_metadata(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     Ok(match metadata.file_type() {
@@ -65,7 +66,7 @@ pub fn kind_of(path: &Path) -> Result<Kind, Error> {
     })
 }
 
-/// Removes a folder and all in it; a link goes, what it points to stays.
+/// Removes a folder and its content; a link is removed, its target stays.
 pub fn remove(files: &dyn Files, folder: &Path) -> Result<(), Error> {
     let failed = |path: &Path, error: io::Error| Error::at(path, Problem::Unwritable, error);
     for entry in walk(files, folder)?.iter().rev() {
@@ -79,7 +80,7 @@ pub fn remove(files: &dyn Files, folder: &Path) -> Result<(), Error> {
     files.remove_folder(folder).map_err(|error| failed(folder, error))
 }
 
-/// The path that an archive's entry has below its run; `None` when it would lead anywhere else.
+/// The path of an archive's entry below its run; `None` if it would lead elsewhere.
 pub fn path_within(path: &Path, run: &str) -> Option<PathBuf> {
     let mut steps = path.components();
     match steps.next()? {

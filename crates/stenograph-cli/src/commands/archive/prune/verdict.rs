@@ -1,6 +1,6 @@
 //! Whether a session may be let go of, or why not.
 
-use stenograph_store::archive::{Archive, CopyInfo, Label, Standing};
+use stenograph_store::archive::{Archive, CopyInfo, Label, SourceCheck};
 
 use super::Candidate;
 use crate::output::counted;
@@ -52,21 +52,21 @@ fn reason(archive: &Archive, copy: &CopyInfo, candidate: &Candidate) -> Option<S
     let path = copy.path.display();
     // A file that was moved says under its new name what was kept under its old one.
     let places = candidate.rows.iter().map(|row| &row.path).filter(|place| **place != copy.path);
-    let mut worst = Standing::Nothing;
+    let mut worst = SourceCheck::Nothing;
     for place in std::iter::once(&copy.path).chain(places) {
-        match archive.standing(copy.id, place) {
-            Ok(Standing::Whole) => {
+        match archive.check_source(copy.id, place) {
+            Ok(SourceCheck::Whole) => {
                 let earlier = (copy.versions.len() as u64).saturating_sub(1);
                 let versions = counted(earlier, "earlier version");
                 return (earlier > 0).then(|| format!("{versions} of {path} only the archive has"));
             }
-            Ok(Standing::Other) if *place == copy.path => worst = Standing::Other,
-            Ok(Standing::Other | Standing::Nothing) => {}
+            Ok(SourceCheck::Other) if *place == copy.path => worst = SourceCheck::Other,
+            Ok(SourceCheck::Other | SourceCheck::Nothing) => {}
             Err(error) => return Some(format!("it cannot be compared: {error}")),
         }
     }
     Some(match worst {
-        Standing::Other => format!("{path} says something else now, so this is the only copy of what it said"),
-        Standing::Nothing | Standing::Whole => format!("{path} is gone, so this is the only copy"),
+        SourceCheck::Other => format!("{path} says something else now, so this is the only copy of what it said"),
+        SourceCheck::Nothing | SourceCheck::Whole => format!("{path} is gone, so this is the only copy"),
     })
 }

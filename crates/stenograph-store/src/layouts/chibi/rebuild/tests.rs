@@ -12,7 +12,7 @@ fn anchor(id: &str, entry_type: &str) -> String {
     message(id, "ctx", "x").replace("\"message\"", &format!("\"{entry_type}\""))
 }
 
-/// The transcript was cleared and went on; the window still holds what was said before, under other ids.
+/// The transcript was cleared and continued; the window still holds the earlier messages, under other ids.
 fn out_of_date(folder: &Path) {
     let old = message("1", "ctx", "one") + &message("2", "user", "two");
     fs::write(folder.join("transcript.jsonl"), old + &anchor("a", "archival") + &message("3", "ctx", "three")).unwrap();
@@ -35,7 +35,7 @@ fn holding_a_marked_window_shows_it_rebuilt_and_writes_nothing_yet() {
     let context = Context::at(folder);
     assert_eq!(context.window_entries(&Disk, 0).unwrap().len(), 2);
     assert_eq!(context.look(&Disk, 0).unwrap().entries, 2);
-    // Nothing of the old window is new to the transcript.
+    // The transcript already has everything in the old window.
     assert_eq!(context.reads(&Disk).unwrap(), [folder.join("transcript.jsonl")]);
 }
 
@@ -55,16 +55,16 @@ fn a_recording_begins_after_the_rebuilt_window() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     out_of_date(folder);
-    let warnings = refresh(&Context::at(folder), &site(Arc::new(Disk))).unwrap();
+    let warnings = refresh(&Context::at(folder), &environment(Arc::new(Disk))).unwrap();
     assert!(warnings[0].text.contains("out of date"), "{warnings:?}");
     assert_eq!(ids(&folder.join("context.jsonl")), ["a", "3"]);
     assert_eq!(ids(&folder.join("transcript.jsonl")), ["1", "2", "a", "3"]);
     assert!(!folder.join(".dirty").exists());
-    assert!(refresh(&Context::at(folder), &site(Arc::new(Disk))).unwrap().is_empty());
+    assert!(refresh(&Context::at(folder), &environment(Arc::new(Disk))).unwrap().is_empty());
 }
 
 #[test]
-fn what_only_the_old_window_holds_is_not_lost() {
+fn entries_that_only_the_old_window_has_are_not_lost() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     out_of_date(folder);

@@ -1,4 +1,4 @@
-//! A disk that fails at one call, once or from then on. It syncs nothing: what comes of that is no matter of these tests.
+//! A disk that fails at one call, once or from then on. It does not sync; these tests do not depend on that.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::files::{Disk, Files, OpenFile};
 
-/// How long it goes on failing.
+/// How long it keeps failing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
     Once,
@@ -108,7 +108,7 @@ impl OpenFile for FailingFile {
         match self.1.call() {
             Ok(()) => self.0.write(bytes),
             Err(error) => {
-                // Half of it is there all the same.
+                // Half of it is written all the same.
                 let _ = self.0.write(bytes.get(..bytes.len() / 2).unwrap_or_default());
                 Err(error)
             }

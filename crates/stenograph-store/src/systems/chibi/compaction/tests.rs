@@ -1,4 +1,4 @@
-//! What compacting a context keeps, what it puts aside and brings back, also when every single step is the last one before a crash.
+//! What compacting a context keeps, archives and brings back, even with a crash after any single step.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::*;
 use crate::layouts::chibi::context::Context;
-use crate::systems::chibi::window::tests::{Crashing, held, ids, message, site, types};
+use crate::systems::chibi::window::tests::{Crashing, environment, held, ids, message, types};
 
 fn line(id: &str, from: &str, to: &str, content: &str, rest: &str) -> String {
     format!(
@@ -50,7 +50,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_is_kept_stands_after_the_marker_with_its_bytes_and_the_rest_in_the_archive() {
+fn kept_entries_follow_the_marker_unchanged_and_the_rest_is_archived() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("context.jsonl"), conversation()).unwrap();
@@ -78,7 +78,7 @@ fn what_is_kept_stands_after_the_marker_with_its_bytes_and_the_rest_in_the_archi
 }
 
 #[test]
-fn undoing_gives_every_file_back_and_keeps_what_was_said_since() {
+fn undo_restores_every_file_and_keeps_later_messages() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("context.jsonl"), conversation()).unwrap();
@@ -102,7 +102,7 @@ fn undoing_gives_every_file_back_and_keeps_what_was_said_since() {
 }
 
 #[test]
-fn what_was_kept_for_it_may_be_gone_or_fit_no_more() {
+fn the_undo_file_may_be_missing_or_no_longer_fit() {
     for change in ["gone", "written anew"] {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
@@ -122,7 +122,7 @@ fn what_was_kept_for_it_may_be_gone_or_fit_no_more() {
 }
 
 #[test]
-fn in_todays_transcript_an_anchor_says_what_came_back() {
+fn in_the_current_transcript_an_anchor_states_what_came_back() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("transcript")).unwrap();
@@ -155,7 +155,7 @@ fn a_crash_at_any_step_loses_nothing_and_another_summary_completes_it() {
                 fs::write(folder.join(history), conversation()).unwrap();
             }
             let crashing = Arc::new(Crashing { left: Arc::new(AtomicUsize::new(steps)) });
-            let first = Window::hold(&Context::at(folder), &site(crashing)).and_then(|window| {
+            let first = Window::hold(&Context::at(folder), &environment(crashing)).and_then(|window| {
                 let choice = window.choose(Keep::Turns(1), &Tokenizer::default()).unwrap();
                 window.compact(&choice, "first try")
             });
@@ -201,7 +201,7 @@ fn a_crash_at_any_step_of_the_way_back_loses_nothing() {
             }
             compacted(folder, 1, "They talked.");
             let crashing = Arc::new(Crashing { left: Arc::new(AtomicUsize::new(steps)) });
-            let first = Window::hold(&Context::at(folder), &site(crashing)).and_then(Window::undo_compaction);
+            let first = Window::hold(&Context::at(folder), &environment(crashing)).and_then(Window::undo_compaction);
             let done = first.is_ok();
             let mut everywhere = ids(&folder.join("context.jsonl"));
             everywhere.extend(ids(&folder.join(history)));

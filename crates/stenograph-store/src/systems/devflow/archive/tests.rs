@@ -1,4 +1,4 @@
-//! Tests of putting runs away and bringing them back, on a real disk and on one whose calls fail one after the other.
+//! Archiving and restoring runs, on a real disk and on one whose calls fail one after the other.
 
 use super::*;
 use crate::files::Disk;
@@ -33,7 +33,7 @@ fn contents(base: &Base, id: &str) -> Vec<(PathBuf, Option<Vec<u8>>)> {
 }
 
 #[test]
-fn a_run_that_was_put_away_comes_back_as_it_was() {
+fn an_archived_run_is_restored_unchanged() {
     let (_folder, base) = base();
     let run = make_run(&base, "2025-12-31-review-42");
     let before = contents(&base, &run.id);
@@ -46,7 +46,7 @@ fn a_run_that_was_put_away_comes_back_as_it_was() {
     house.restore(&archived[0], Afterwards::Kept).unwrap();
     assert_eq!(contents(&base, &run.id), before);
     assert_eq!(found(&base).len(), 1);
-    // The folder and its archive say the same, so that only the folder has to go.
+    // The folder and its archive are equal, so only the folder must be removed.
     assert_eq!(house.archive(&run).unwrap(), path);
     house.restore(&archived[0], Afterwards::Removed).unwrap();
     assert_eq!(contents(&base, &run.id), before);
@@ -76,7 +76,7 @@ fn nothing_that_is_there_is_overwritten() {
 }
 
 #[test]
-fn what_goes_on_or_holds_a_link_stays() {
+fn an_active_run_or_one_with_a_link_is_not_archived() {
     let (_folder, base) = base();
     let house = Maintenance::enter(&Disk, &base).unwrap();
     let run = Run { status: Status::Running, ..make_run(&base, "a") };
@@ -142,7 +142,7 @@ fn an_archive_that_would_write_elsewhere_is_refused_whole() {
         assert_eq!(fs::read_dir(base.runs()).unwrap().count(), 0);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
-    // The same file twice is refused too; damage and emptiness are told apart from it.
+    // The same file twice is refused too; damage and emptiness are distinguished from it.
     fs::write(&path, tar_of(&[("r/a", Regular), ("r/a", Regular)])).unwrap();
     house.restore(&found(&base)[0], Afterwards::Removed).unwrap_err();
     let good = tar_of(&[("r", Directory), ("r/a", Regular)]);
@@ -164,7 +164,7 @@ fn a_crash_at_any_call_leaves_the_run_whole_in_one_of_its_places() {
         let before = contents(&base, "a");
         let files = Stopping::after(last);
         let put_away = Maintenance::enter(&files, &base).and_then(|house| house.archive(&run));
-        // Whatever happened, trying again on a disk that works ends well, both ways.
+        // Whatever happened, a retry on a working disk succeeds, both ways.
         let house = Maintenance::enter(&Disk, &base).unwrap();
         if base.run("a").exists() {
             assert_eq!(contents(&base, "a"), before, "call {last}");

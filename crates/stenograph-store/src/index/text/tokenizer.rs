@@ -1,51 +1,50 @@
-//! The project's own words as the engine takes them: [`stenograph::query::words`] gives them one after another, the engine asks for
-//! them one by one.
+//! Adapts the project's tokenizer to the engine: [`stenograph::query::words`] pushes words, the engine pulls them one by one.
 
 use stenograph::query::words;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-/// The name under which the fields know it.
+/// The tokenizer's registered name.
 pub(super) const NAME: &str = "steno";
 
 /// How much text is split at a time.
 const PIECE_SIZE: usize = 4 << 10;
 
-/// Splits texts.
+/// Splits texts into words.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Splitter {
-    /// The words of the piece at hand, one behind the other.
+pub(super) struct WordTokenizer {
+    /// The words of the current piece, concatenated.
     lower: String,
-    /// Where each of them ends, where it stands, and how many stand before it.
+    /// For each word: its end in `lower`, its start in the text, its end in the text, and its position.
     found: Vec<(usize, usize, usize, u32)>,
     token: Token,
 }
 
 /// The words of one text.
-pub(super) struct Splitting<'a> {
-    splitter: &'a mut Splitter,
+pub(super) struct WordStream<'a> {
+    splitter: &'a mut WordTokenizer,
     text: &'a str,
     /// Where the next piece begins.
     at: usize,
-    /// How many words stand before it.
+    /// The number of words before it.
     before: u32,
     next: usize,
     start: usize,
 }
 
-impl Tokenizer for Splitter {
-    type TokenStream<'a> = Splitting<'a>;
+impl Tokenizer for WordTokenizer {
+    type TokenStream<'a> = WordStream<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Splitting<'a> {
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream<'a> {
         self.lower.clear();
         self.found.clear();
-        Splitting { splitter: self, text, at: 0, before: 0, next: 0, start: 0 }
+        WordStream { splitter: self, text, at: 0, before: 0, next: 0, start: 0 }
     }
 }
 
-impl Splitting<'_> {
-    /// Splits the next piece. Words never reach over white space, so a text may be cut there.
+impl WordStream<'_> {
+    /// Splits the next piece. Words never span white space, so a text may be cut there.
     fn refill(&mut self) -> bool {
-        let Splitter { lower, found, .. } = &mut *self.splitter;
+        let WordTokenizer { lower, found, .. } = &mut *self.splitter;
         (self.next, self.start) = (0, 0);
         loop {
             lower.clear();
@@ -71,12 +70,12 @@ impl Splitting<'_> {
     }
 }
 
-impl TokenStream for Splitting<'_> {
+impl TokenStream for WordStream<'_> {
     fn advance(&mut self) -> bool {
         if self.next >= self.splitter.found.len() && !self.refill() {
             return false;
         }
-        let Splitter { lower, found, token } = &mut *self.splitter;
+        let WordTokenizer { lower, found, token } = &mut *self.splitter;
         let Some((end, from, to, position)) = found.get(self.next).copied() else { return false };
         token.text.clear();
         token.text.push_str(lower.get(self.start..end).unwrap_or_default());
@@ -105,7 +104,7 @@ mod tests {
         let text = "One two_three 中文字 café ".repeat(1000) + &"x".repeat(9000) + " end";
         let mut whole = Vec::new();
         words(&text, &mut |word| whole.push((word.text.to_owned(), word.at.clone(), word.position as usize)));
-        let mut splitter = Splitter::default();
+        let mut splitter = WordTokenizer::default();
         let mut stream = splitter.token_stream(&text);
         let mut pieces = Vec::new();
         while stream.advance() {

@@ -1,5 +1,5 @@
-//! Events of one source on their way into the index: a document each, and what the catalogue wants to know of all of them. It
-//! decides nothing about which source is read or from where.
+//! Indexes the events of one source: writes a document for each, and collects what the catalogue records about all of them. It
+//! does not choose the source or where reading starts.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,70 +11,70 @@ use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 
-use super::catalogue::{SourceRow, Tally};
+use super::catalogue::{SourceRow, SourceSummary};
 use super::text::{TextWriter, twin};
 use crate::Error;
-use crate::journal::Header;
+use crate::journal::RecordingHeader;
 
 /// How many session ids of a source are remembered.
 const SESSIONS_MAX: usize = 8;
 
-/// How many types of unknown records of a source are told apart.
+/// How many types of unknown records of a source are counted separately.
 const UNKNOWN_MAX: usize = 64;
 
-/// How many calls stand on one page of the ledger: a source of any length is counted in as much memory as these take.
+/// How many calls one page of the ledger holds, which bounds the memory for counting a source of any length.
 const ROWS_MAX: usize = 4096;
 
-/// How many characters of a title or a query are kept.
+/// How many characters of a title or a query are stored.
 const TITLE_LENGTH_MAX: usize = 200;
 
-/// How many texts of a source are remembered to know what is said again. They are saved with what the next run needs.
+/// How many texts of a source are remembered to detect repetitions. They are saved with the state for the next run.
 const STATED_MAX: usize = 64;
 
-/// Takes events.
-pub(super) struct Intake<'w> {
+pub(super) struct EventIndexer<'w> {
     writer: &'w TextWriter,
     batch: u64,
-    /// Marks the documents.
-    pub lot: u64,
+    /// The group of the documents.
+    pub doc_group: u64,
     /// The number of the next event.
     pub event: u64,
-    /// What is known from the events so far.
+    /// The state of reading after the events so far.
     pub trail: EntryBuilder,
-    /// What was counted.
-    pub tally: Tally,
-    /// Which records only repeat others. The claims of a log are trusted: it has the whole conversation again and again.
+    /// A summary of the events so far.
+    pub summary: SourceSummary,
+    /// Detects records that only repeat others. A log's claims are trusted, because it repeats the whole conversation again and
+    /// again.
     repeats: Option<RepeatCheck>,
-    /// Files touched since this was last emptied: lot, event, file, time.
+    /// Files touched, not yet saved: group, event, file, time.
     pub touches: Vec<(u64, u64, Touch, Option<i64>)>,
-    /// Records nobody understands since this was last emptied, by type: how many, and the line of the first.
+    /// Unknown records, not yet saved, by type: how many, and the line of the first.
     pub unknown: BTreeMap<String, (u64, u64)>,
-    /// The ids of sessions that events name.
+    /// The session ids that events name.
     pub sessions: Vec<String>,
-    /// The side conversation of every event so far, if it is one and the same.
+    /// The side conversation of the events so far, if all name the same one.
     pub thread: Option<Option<String>>,
-    /// What a journal says of the recording that it is.
-    pub recording: Option<Header>,
-    /// The key of the first thing a user said.
+    /// The header of a journal.
+    pub recording: Option<RecordingHeader>,
+    /// The key of the user's first message.
     pub first_key: Option<u64>,
-    /// The keys of all events, where somebody wants to know what is said no more.
+    /// The keys of all events, if the caller needs them to find removed events.
     pub keys: Option<HashSet<u64>>,
-    /// What model calls took since the last page was turned.
+    /// Usage of model calls since the last full page.
     counting: Counting,
-    /// What went wrong first. Readers cannot be stopped by an error.
+    /// The first error. A sink cannot stop its reader.
     pub failed: Option<Error>,
 }
 
-impl<'w> Intake<'w> {
-    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, lot: u64, ledger: State) -> Intake<'w> {
-        Intake {
+impl<'w> EventIndexer<'w> {
+    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, doc_group: u64, ledger: State) -> EventIndexer<'w> {
+        EventIndexer {
             writer,
             batch,
-            lot,
+            doc_group,
             counting: Counting::resumed(agent, Calls::Tools, ledger),
             event: 0,
             trail: EntryBuilder::default(),
-            tally: Tally::default(),
+            summary: SourceSummary::default(),
             repeats: None,
             touches: Vec::new(),
             unknown: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl<'w> Intake<'w> {
         }
     }
 
-    /// Whether an event only repeats another. What may still turn out to be repeated counts until then.
+    /// Whether an event only repeats another. An undecided one counts until it is decided.
     fn is_repeat(&mut self, event: &Event<'_>) -> IsRepeat {
         let claimed = if event.restates { IsRepeat::Yes } else { IsRepeat::No };
         let Some(repeats) = &mut self.repeats else { return claimed };
@@ -96,24 +96,24 @@ impl<'w> Intake<'w> {
         }
         let mut proved = 0;
         let verdict = repeats.add(SpokenWords::of(event), &mut |_| proved += 1);
-        self.tally.messages = self.tally.messages.saturating_sub(proved);
+        self.summary.messages = self.summary.messages.saturating_sub(proved);
         if verdict == RepeatVerdict::Repeats { IsRepeat::Yes } else { IsRepeat::No }
     }
 
     fn notice(&mut self, event: &Event<'_>, is_repeat: IsRepeat) {
-        let tally = &mut self.tally;
+        let summary = &mut self.summary;
         let last = |slot: &mut Option<String>, value: &Option<std::borrow::Cow<'_, str>>| {
             if let Some(value) = value.as_deref().filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
                 *slot = Some(value.to_owned());
             }
         };
-        last(&mut tally.branch, &event.branch);
-        last(&mut tally.version, &event.version);
+        last(&mut summary.branch, &event.branch);
+        last(&mut summary.version, &event.version);
         if !event.model.as_deref().is_some_and(|model| model.starts_with('<')) {
-            last(&mut tally.model, &event.model);
+            last(&mut summary.model, &event.model);
         }
-        if tally.cwd.is_none() {
-            last(&mut tally.cwd, &event.cwd);
+        if summary.cwd.is_none() {
+            last(&mut summary.cwd, &event.cwd);
         }
         if let Some(session) = event.session.as_deref().filter(|session| !session.is_empty())
             && self.sessions.len() < SESSIONS_MAX
@@ -129,16 +129,16 @@ impl<'w> Intake<'w> {
             Some(_) => {}
         }
         if self.recording.is_none() && self.event == 0 {
-            self.recording = Header::of(event);
+            self.recording = RecordingHeader::of(event);
         }
         if is_repeat == IsRepeat::Yes {
             return;
         }
         match &event.body {
-            Body::Message { role: Role::User | Role::Assistant, .. } => tally.messages += 1,
-            Body::ToolCall { .. } => tally.calls += 1,
+            Body::Message { role: Role::User | Role::Assistant, .. } => summary.messages += 1,
+            Body::ToolCall { .. } => summary.calls += 1,
             Body::Fact { name, content: Some(content) } if name == "title" || name == "summary" => {
-                tally.title = Some(beginning(&content.joined().decode()));
+                summary.title = Some(beginning(&content.joined().decode()));
             }
             Body::Other { name: Some(name), .. } if !event.is_oversize() => {
                 let line = event.at.map_or(0, |at| at.line);
@@ -152,9 +152,9 @@ impl<'w> Intake<'w> {
         }
     }
 
-    /// Makes an entry findable.
-    fn keep(&mut self, event: &Event<'_>, entry: &Entry<'_>) {
-        let touched = entry.files.iter().map(|touch| (self.lot, self.event, touch.clone(), entry.time));
+    /// Makes an entry searchable.
+    fn index_entry(&mut self, event: &Event<'_>, entry: &Entry<'_>) {
+        let touched = entry.files.iter().map(|touch| (self.doc_group, self.event, touch.clone(), entry.time));
         self.touches.extend(touched);
         if self.failed.is_none() {
             self.failed = self.put(event, entry).err();
@@ -185,7 +185,7 @@ impl<'w> Intake<'w> {
         Has::ALL.iter().filter(|has| has.is_in(entry)).for_each(|has| tag(format!("has:{}", has.name())));
         let at = event.at.unwrap_or_default();
         document.number(|fields| fields.failed, u64::from(entry.error));
-        document.number(|fields| fields.lot, self.lot);
+        document.number(|fields| fields.doc_group, self.doc_group);
         document.number(|fields| fields.batch, self.batch);
         document.number(|fields| fields.event, self.event);
         document.number(|fields| fields.offset, at.offset);
@@ -205,52 +205,52 @@ impl<'w> Intake<'w> {
     }
 }
 
-impl<'w> Intake<'w> {
-    /// Goes on where a source was left.
+impl<'w> EventIndexer<'w> {
+    /// Resumes at the saved state of a source.
     pub(super) fn resumed(
         writer: &'w TextWriter,
         format: &dyn Format,
         batch: u64,
         row: &SourceRow,
         ledger: State,
-    ) -> Intake<'w> {
+    ) -> EventIndexer<'w> {
         let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
         let mut saved = counts.splitn(5, ' ');
         let mut counts = saved.by_ref().take(4).map(|count| count.parse().unwrap_or(0));
-        let mut tally = row.tally.clone();
+        let mut summary = row.summary.clone();
         let repeats = (!format.info().traits.log).then(|| RepeatCheck::remembering(STATED_MAX));
-        for slot in [&mut tally.messages, &mut tally.calls, &mut tally.errors, &mut tally.notes] {
+        for slot in [&mut summary.messages, &mut summary.calls, &mut summary.errors, &mut summary.notes] {
             *slot = counts.next().unwrap_or(0);
         }
-        Intake {
-            event: row.lot_events,
+        EventIndexer {
+            event: row.doc_group_events,
             trail: EntryBuilder::restore(trail).through(format),
-            tally,
+            summary,
             repeats: repeats.map(|check| check.restore(saved.next().unwrap_or_default())),
             first_key: row.first_key,
-            ..Intake::new(writer, format.info().agent, batch, row.lot, ledger)
+            ..EventIndexer::new(writer, format.info().agent, batch, row.doc_group, ledger)
         }
     }
 
-    /// Whether there is so much on the page of the ledger that it should be turned.
+    /// Whether the current ledger page is full.
     pub(super) fn is_page_full(&self) -> bool {
         self.counting.rows() >= ROWS_MAX
     }
 
-    /// The page of the ledger that the events so far have filled. The next ones begin another.
+    /// Takes the current ledger page. Later events start a new one.
     pub(super) fn turn_page(&mut self) -> SourceUsage {
         self.counting.turn()
     }
 
-    /// What the next run needs to go on from here. Counts that events after it change are kept as they are now.
+    /// The state that the next run needs to resume here. Counts that later events change are saved as they are now.
     pub(super) fn state(&self) -> String {
-        let Tally { messages, calls, errors, notes, .. } = &self.tally;
+        let SourceSummary { messages, calls, errors, notes, .. } = &self.summary;
         let repeats = self.repeats.as_ref().map(RepeatCheck::save).unwrap_or_default();
         format!("{messages} {calls} {errors} {notes} {repeats}\n{}", self.trail.save())
     }
 }
 
-impl Sink for Intake<'_> {
+impl Sink for EventIndexer<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let is_repeat = self.is_repeat(event);
         self.notice(event, is_repeat);
@@ -261,37 +261,38 @@ impl Sink for Intake<'_> {
                 keys.insert(entry.key);
             }
             if let Some(time) = entry.time {
-                self.tally.started = Some(self.tally.started.map_or(time, |started| started.min(time)));
-                self.tally.ended = Some(self.tally.ended.map_or(time, |ended| ended.max(time)));
+                self.summary.started = Some(self.summary.started.map_or(time, |started| started.min(time)));
+                self.summary.ended = Some(self.summary.ended.map_or(time, |ended| ended.max(time)));
             }
             if !entry.restates {
-                self.tally.errors += u64::from(entry.error);
+                self.summary.errors += u64::from(entry.error);
             }
-            // A text for people says again what another file may say exactly; where there is no other, its words are the session's.
+            // A rendered text repeats what another file may hold exactly; if there is no other file, its words are the
+            // session's.
             if is_repeat == IsRepeat::No {
                 if entry.role == Some(Role::User) && !event.restates && self.first_key.is_none() {
                     self.first_key = Some(entry.key);
                 }
-                if entry.role == Some(Role::User) && self.tally.query.is_none() {
+                if entry.role == Some(Role::User) && self.summary.query.is_none() {
                     let mut text = String::new();
                     entry.texts(&mut |piece| {
                         if text.is_empty() {
                             text = beginning(piece);
                         }
                     });
-                    // What an agent puts in by itself is framed by tags, and nobody's question.
-                    self.tally.query = Some(text).filter(|text| !text.is_empty() && !text.starts_with('<'));
+                    // Text that the agent injects is framed by tags and is not a question.
+                    self.summary.query = Some(text).filter(|text| !text.is_empty() && !text.starts_with('<'));
                 }
             }
-            self.keep(event, &entry);
+            self.index_entry(event, &entry);
         }
-        // A record inside this one is found under the number of this one. It is counted where it stands by itself.
+        // A nested record is found under this record's number. It is counted where it occurs by itself.
         for inner in nested_events(event) {
             if let Some(entry) = trail.nested(&inner) {
                 if let Some(keys) = &mut self.keys {
                     keys.insert(entry.key);
                 }
-                self.keep(&inner, &entry);
+                self.index_entry(&inner, &entry);
             }
         }
         self.trail = trail;
@@ -299,7 +300,7 @@ impl Sink for Intake<'_> {
     }
 
     fn note(&mut self, _note: Note) {
-        self.tally.notes += 1;
+        self.summary.notes += 1;
     }
 }
 

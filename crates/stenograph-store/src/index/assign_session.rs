@@ -1,5 +1,5 @@
-//! Which session a source belongs to, which project that is of, and what it follows from. A session is known by what it says of
-//! itself; the place of its file only helps out.
+//! Assigns a source to its session, the session to its project, and links it to the session it follows from. The content
+//! decides; the file's place only fills gaps.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -7,62 +7,62 @@ use std::path::Path;
 use stenograph::format::Format;
 
 use super::catalogue::{Session, SessionId, SourceRow};
-use super::run::{Job, Run};
+use super::run::{IndexJob, IndexRun};
 use crate::Error;
-use crate::discover::Named;
+use crate::discover::PathHints;
 use crate::identity::is_unique;
-use crate::journal::Header;
-use crate::project::{Project, State};
+use crate::journal::RecordingHeader;
+use crate::project::{FolderState, Project};
 use crate::recover;
-use crate::session_files::{self, Tells, journals_of};
+use crate::session_files::{self, Coverage, journals_of};
 
-/// How a session is linked to the one that it goes on with.
+/// The link from a session to the one it continues.
 const CONTINUES: &str = "continues";
 
-/// What a source says of the session that it belongs to.
+/// What a source's content says about its session.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    /// The ids of sessions that its events name.
+pub(super) struct SessionClaims {
+    /// The session ids that its events name.
     pub sessions: Vec<String>,
-    /// The sub-agent that all its events are of.
+    /// The sub-agent, if all events are of the same one.
     pub thread: Option<String>,
-    /// What a journal says of the recording that it is.
-    pub recording: Option<Header>,
+    /// The header of a journal.
+    pub recording: Option<RecordingHeader>,
 }
 
-impl Run<'_> {
-    /// Says which session a source belongs to, and what that follows from.
+impl IndexRun<'_> {
+    /// Assigns a source to its session and links that session to its parent.
     pub(super) fn place(
         &mut self,
-        job: &Job,
+        job: &IndexJob,
         format: &'static dyn Format,
         row: &mut SourceRow,
-        said: Said,
+        claims: SessionClaims,
     ) -> Result<(), Error> {
-        let Said { mut sessions, thread, recording } = said;
-        let named = believed(&job.named, format);
-        // Where a recording lies is its session, whatever the conversation in it called itself.
-        let recorded = recording.as_ref().and_then(Header::agent);
-        if recorded.is_some() && named.session.is_some() {
+        let SessionClaims { mut sessions, thread, recording } = claims;
+        let hints = claims_for_format(&job.hints, format);
+        // A recording's folder is its session, whatever id the conversation in it has.
+        let recorded = recording.as_ref().and_then(RecordingHeader::agent);
+        if recorded.is_some() && hints.session.is_some() {
             sessions.clear();
         }
         let agent = recorded.unwrap_or(format.info().agent);
         let stem = job.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = stem.split('.').next().unwrap_or_default().to_owned();
         let own = sessions.iter().find(|session| **session == stem || stem.ends_with(session.as_str()));
-        let by_place = named.session.clone().filter(|name| sessions.is_empty() || sessions.contains(name));
-        let name = by_place.or_else(|| own.cloned()).or_else(|| sessions.first().cloned()).or(named.session.clone());
-        let is_many = row.tells == Tells::Log && sessions.len() > 1 && named.session.is_none();
+        let by_place = hints.session.clone().filter(|name| sessions.is_empty() || sessions.contains(name));
+        let name = by_place.or_else(|| own.cloned()).or_else(|| sessions.first().cloned()).or(hints.session.clone());
+        let is_many = row.coverage == Coverage::Log && sessions.len() > 1 && hints.session.is_none();
         let name = name.filter(|_| !is_many).unwrap_or(stem);
-        // A name that only the place gives means something in that place only.
-        let home = match &named.within {
+        // A name that only the place suggests is unique only in that place.
+        let home = match &hints.within {
             _ if is_unique(&name) => String::new(),
             Some(within) => within.display().to_string(),
             _ if sessions.contains(&name) => String::new(),
             None => job.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default(),
         };
         row.session = self.catalogue.make_session(agent, &name, &home)?;
-        row.thread = thread.or_else(|| named.thread.clone());
+        row.thread = thread.or_else(|| hints.thread.clone());
         for journal in journals_of(&job.path) {
             self.unresolved.extend(self.catalogue.source_at(&journal)?.map(|journal| journal.session));
         }
@@ -71,7 +71,8 @@ impl Run<'_> {
             let other = self.catalogue.make_session(agent, other, "")?;
             self.catalogue.link(row.session, other, CONTINUES)?;
         }
-        if let Some(folder) = row.tally.cwd.clone().or_else(|| named.folder.map(|folder| folder.display().to_string()))
+        if let Some(folder) =
+            row.summary.cwd.clone().or_else(|| hints.folder.map(|folder| folder.display().to_string()))
         {
             let project = self.project(&folder)?;
             self.catalogue.set_project(row.session, project)?;
@@ -79,23 +80,23 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Has the journals of a session and the documents that are made of them tell one session; gives that one.
+    /// Puts the journals of a session and the documents made from them into one session. Returns that session.
     fn join_recordings(&mut self, session: SessionId) -> Result<SessionId, Error> {
         let mut joined = session;
         for journal in self.catalogue.sources_of(session)? {
             if !recover::is_journal_name(&journal.path) || journal.format != stenograph::wire::NAME {
                 continue;
             }
-            let Some(recording) = Header::at(&journal.path) else { continue };
+            let Some(recording) = RecordingHeader::at(&journal.path) else { continue };
             let folder = journal.path.parent().unwrap_or(Path::new(""));
             let names = recording.documents.keys().map(|name| folder.join(name));
             let mut documents: Vec<SourceRow> = Vec::new();
             for path in names.chain([journal.path.with_extension("")]) {
                 let path = std::fs::canonicalize(&path).unwrap_or(path);
-                documents.extend(self.catalogue.source_at(&path)?.filter(|row| row.tells != Tells::Log));
+                documents.extend(self.catalogue.source_at(&path)?.filter(|row| row.coverage != Coverage::Log));
             }
-            // The fullest document says whose session it is.
-            documents.sort_by_key(|row| (row.tells, std::cmp::Reverse(row.tally.messages), row.id));
+            // The largest document decides.
+            documents.sort_by_key(|row| (row.coverage, std::cmp::Reverse(row.summary.messages), row.id));
             let Some(first) = documents.first().cloned() else { continue };
             for row in documents.iter().chain([&journal]) {
                 self.catalogue.set_session(row.id, first.session, first.thread.as_deref())?;
@@ -105,7 +106,7 @@ impl Run<'_> {
         Ok(joined)
     }
 
-    /// Decides which sources of the sessions that changed tell the same, and which is read.
+    /// Decides, for the sessions that changed, which sources cover others and which one is read.
     pub(super) fn resolve_sessions(&mut self) -> Result<(), Error> {
         for session in std::mem::take(&mut self.unresolved) {
             let session = self.join_recordings(session)?;
@@ -113,15 +114,15 @@ impl Run<'_> {
             changed.push(self.join_conversions(session)?);
             for session in changed {
                 let rows = self.catalogue.sources_of(session)?;
-                for told in session_files::resolve(&rows) {
-                    self.catalogue.set_told(&told)?;
+                for covered_by in session_files::resolve(&rows) {
+                    self.catalogue.set_role(&covered_by)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Gives conversions of a session that went on in another agent a session of their own; gives those.
+    /// Moves conversions that another agent has continued into sessions of their own. Returns those sessions.
     fn split_conversions(&mut self, session: SessionId) -> Result<Vec<SessionId>, Error> {
         let Some(Session { agent, name, .. }) =
             self.catalogue.session(session)?.filter(|session| is_unique(&session.name))
@@ -146,7 +147,7 @@ impl Run<'_> {
         Ok(split)
     }
 
-    /// Has conversions of a session for other agents tell that session; gives the one that all of them tell.
+    /// Puts conversions of a session for other agents into that session. Returns the session that all of them are in.
     fn join_conversions(&mut self, session: SessionId) -> Result<SessionId, Error> {
         let Some(name) = self.catalogue.session_name(session)?.filter(|name| is_unique(name)) else {
             return Ok(session);
@@ -157,10 +158,10 @@ impl Run<'_> {
             let written = rows.iter().filter(|row| row.thread.is_none()).map(|row| row.stamp.changed).min();
             mains.extend(self.catalogue.source_at(&other.path)?.map(|main| (written, main)));
         }
-        // The session whose file was written first is the original; of several that were written at once, the one that tells most.
+        // The session whose file was written first is the original; of several written at once, the one with the most content.
         mains.sort_by_key(|(written, row)| {
-            let (tally, events) = (&row.tally, row.lot_events + row.tail_events);
-            (*written, row.tells, tally.started, Reverse(tally.ended), Reverse(events), row.path.clone())
+            let (summary, events) = (&row.summary, row.doc_group_events + row.tail_events);
+            (*written, row.coverage, summary.started, Reverse(summary.ended), Reverse(events), row.path.clone())
         });
         let mains: Vec<SourceRow> = mains.into_iter().map(|(_, main)| main).collect();
         let Some((original, others)) = mains.split_first() else { return Ok(session) };
@@ -178,15 +179,15 @@ impl Run<'_> {
         Ok(joined)
     }
 
-    /// The project that a working folder is. One that is gone is what it was known to be.
+    /// The project of a working folder. A folder that is gone keeps its recorded project.
     fn project(&mut self, folder: &str) -> Result<i64, Error> {
         if let Some(project) = self.projects.get(folder) {
             return Ok(*project);
         }
         let found = Project::of(Path::new(folder));
         let known = match found.state {
-            State::There => None,
-            State::Gone => self.catalogue.project_of_folder(folder)?,
+            FolderState::There => None,
+            FolderState::Gone => self.catalogue.project_of_folder(folder)?,
         };
         let project = match known {
             Some(project) => project,
@@ -201,8 +202,8 @@ impl Run<'_> {
     }
 }
 
-/// What the place says, if it belongs to this format.
-fn believed(named: &Named, format: &'static dyn Format) -> Named {
+/// The place's claims, if the place belongs to this format.
+fn claims_for_format(hints: &PathHints, format: &'static dyn Format) -> PathHints {
     let is = |other: Option<&'static dyn Format>| other.is_some_and(|other| other.info().agent == format.info().agent);
-    if is(named.format) || is(named.like) { named.clone() } else { Named::default() }
+    if is(hints.format) || is(hints.like) { hints.clone() } else { PathHints::default() }
 }

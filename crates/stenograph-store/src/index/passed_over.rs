@@ -1,19 +1,19 @@
-//! Files that a run passes over: how many, of which kinds, and where. Whoever misses a transcript finds the reason here.
+//! Files that a run skips: how many, of which kinds, and where. A user who misses a transcript finds the reason here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Why a file is passed over.
+/// Why a run skips a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PassedOverReason {
-    /// No transcript has a name with such an ending.
+    /// Transcripts do not have this file name extension.
     Ending,
-    /// It was read, and is of no known format.
+    /// The file was read and has no known format.
     Format,
 }
 
 impl PassedOverReason {
-    /// For programs.
+    /// The reason's name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             PassedOverReason::Ending => "ending",
@@ -22,14 +22,14 @@ impl PassedOverReason {
     }
 }
 
-/// Files that a run passes over, grouped by folder, ending and reason.
+/// Files that a run skips, grouped by folder, extension and reason.
 #[derive(Clone, Debug, Default)]
 pub struct PassedOver {
     groups: BTreeMap<(PathBuf, String, PassedOverReason), u64>,
     count: u64,
 }
 
-/// More groups than this are not told apart by their folders.
+/// Beyond this number of groups, folders are no longer told apart.
 const GROUPS_MAX: usize = 10_000;
 
 impl PassedOver {
@@ -48,7 +48,7 @@ impl PassedOver {
         }
     }
 
-    /// Takes in what another counted.
+    /// Adds another's counts.
     pub(super) fn append(&mut self, other: PassedOver) {
         self.count += other.count;
         for (key, count) in other.groups {
@@ -56,22 +56,23 @@ impl PassedOver {
         }
     }
 
-    /// How many files.
+    /// The number of files.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The groups: folder, ending in lower case without its point, reason, and how many. The folder is empty where there are too many.
+    /// The groups: folder, extension in lower case without its dot, reason and count. The folder is empty if there are too
+    /// many.
     pub fn groups(&self) -> impl Iterator<Item = (&Path, &str, PassedOverReason, u64)> {
         self.groups.iter().map(|((folder, ending, reason), count)| (folder.as_path(), ending.as_str(), *reason, *count))
     }
 
-    /// How many files there are of each ending, the most first.
+    /// The number of files for each extension, the most frequent first.
     pub fn by_ending(&self) -> Vec<(String, u64)> {
         sorted(self.groups().map(|(_, ending, _, count)| (ending.to_owned(), count)))
     }
 
-    /// How many files there are in each folder, the most first.
+    /// The number of files in each folder, the most frequent first.
     pub fn by_folder(&self) -> Vec<(PathBuf, u64)> {
         sorted(self.groups().map(|(folder, _, _, count)| (folder.to_owned(), count)))
     }

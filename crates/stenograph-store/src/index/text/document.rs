@@ -1,5 +1,5 @@
-//! A document on its way into the engine, and how much of that there may be at a time. The engine queues documents by the thousand,
-//! however large they are; here they are counted by their bytes.
+//! Documents on their way into the engine, with a limit on their total size. The engine queues thousands of documents of any
+//! size; this limits them by bytes.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -8,13 +8,13 @@ use tantivy::schema::{Field, document};
 
 use super::Fields;
 
-/// A document to be indexed.
+/// A document to index.
 #[derive(Debug)]
 pub struct Document {
     inner: TantivyDocument,
     size: usize,
     fields: Fields,
-    share: Option<Share>,
+    share: Option<InFlightBytes>,
 }
 
 impl Document {
@@ -38,8 +38,8 @@ impl Document {
         self.inner.add_i64(self.fields.time, millis);
     }
 
-    /// The document, when there is room for it.
-    pub(super) fn loaded(mut self, load: &Load) -> Document {
+    /// The document, once the limit allows it.
+    pub(super) fn loaded(mut self, load: &InFlightLimit) -> Document {
         self.share = Some(load.take(self.size));
         self
     }
@@ -58,38 +58,38 @@ impl document::Document for Document {
     }
 }
 
-/// How many bytes are on their way.
+/// A limit on the bytes in flight.
 #[derive(Clone, Debug)]
-pub(super) struct Load {
+pub(super) struct InFlightLimit {
     inner: Arc<(Mutex<usize>, Condvar)>,
     most: usize,
 }
 
-/// Bytes on their way; dropped when they have arrived.
+/// Bytes in flight; dropping it releases them.
 #[derive(Debug)]
-struct Share {
-    load: Load,
+struct InFlightBytes {
+    load: InFlightLimit,
     size: usize,
 }
 
-impl Load {
-    pub(super) fn new(most: usize) -> Load {
-        Load { inner: Arc::default(), most }
+impl InFlightLimit {
+    pub(super) fn new(most: usize) -> InFlightLimit {
+        InFlightLimit { inner: Arc::default(), most }
     }
 
-    /// Waits until there is room. A document larger than everything waits until it is alone.
-    fn take(&self, size: usize) -> Share {
+    /// Waits until there is room. A document larger than the limit waits until it is alone.
+    fn take(&self, size: usize) -> InFlightBytes {
         let (held, arrived) = &*self.inner;
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
         while *held > 0 && *held + size > self.most {
             held = arrived.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
         *held += size;
-        Share { load: self.clone(), size }
+        InFlightBytes { load: self.clone(), size }
     }
 }
 
-impl Drop for Share {
+impl Drop for InFlightBytes {
     fn drop(&mut self) {
         let (held, arrived) = &*self.load.inner;
         let mut held: MutexGuard<'_, usize> = held.lock().unwrap_or_else(PoisonError::into_inner);

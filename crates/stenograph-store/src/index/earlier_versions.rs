@@ -1,5 +1,5 @@
-//! What earlier versions of a source said: a file that is compacted, cut off or rewritten loses words that the archive still has. They
-//! stay findable, marked by their version. What a later version says too is not indexed twice.
+//! Events that only earlier versions of a source have: a file that is compacted, truncated or rewritten loses words that the
+//! archive still has. They stay findable, under their version. Events that a later version has are not indexed twice.
 
 use std::collections::HashSet;
 
@@ -9,47 +9,48 @@ use stenograph::model::{Event, Note};
 use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
 
-use super::archive_worker::{Kept, copy_of};
+use super::archive_worker::{ArchiveReader, copy_of};
 use super::catalogue::SourceRow;
-use super::intake::Intake;
-use super::run::{Report, Run};
-use super::source::Start;
+use super::event_indexer::EventIndexer;
+use super::run::{IndexReport, IndexRun};
+use super::source::StartAt;
 use crate::archive::{CopyId, CopyInfo};
-use crate::decode::{Counter, Guard, decode};
+use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::tail::Warning;
 use crate::{Error, Passes, Place, Source};
 
-impl Run<'_> {
-    /// The version in the archive that a source is about to replace, if it does. From here on the keys of what it says are collected.
-    pub(super) fn version_before(&mut self, row: &SourceRow, start: Start) -> Result<Option<(CopyId, u32)>, Error> {
-        self.said = None;
-        let Some(copy) = copy_of(row).filter(|_| start == Start::Anew && row.id != 0) else { return Ok(None) };
+impl IndexRun<'_> {
+    /// The archived version that a source is about to replace, if it replaces one. From here on the run collects the keys of
+    /// the source's events.
+    pub(super) fn version_before(&mut self, row: &SourceRow, start: StartAt) -> Result<Option<(CopyId, u32)>, Error> {
+        self.seen_keys = None;
+        let Some(copy) = copy_of(row).filter(|_| start == StartAt::Beginning && row.id != 0) else { return Ok(None) };
         let version = self.archive()?.copy(copy).and_then(|copy| copy.versions.last().map(|version| version.number));
-        self.said = version.map(|_| HashSet::new());
+        self.seen_keys = version.map(|_| HashSet::new());
         Ok(version.map(|version| (copy, version)))
     }
 
-    /// Indexes what an earlier version of a source says and `said` does not have.
-    pub(super) fn take_in_version(
+    /// Indexes the events of an earlier version that are not in `seen_keys`.
+    pub(super) fn index_version(
         &mut self,
         row: &SourceRow,
         copy: CopyId,
         version: u32,
-        said: &mut HashSet<u64>,
-        report: &mut Report,
+        seen_keys: &mut HashSet<u64>,
+        report: &mut IndexReport,
     ) -> Result<(), Error> {
         let Some(format) = stenograph::Registry::built_in().named(&row.format) else { return Ok(()) };
-        let lot = self.catalogue.new_lot()?;
-        let fresh = SourceRow { lot, ..SourceRow::new(&row.path) };
+        let doc_group = self.catalogue.new_doc_group()?;
+        let fresh = SourceRow { doc_group, ..SourceRow::new(&row.path) };
         let writer = self.take_writer()?;
-        let mut vanished = Vanished {
-            intake: Intake::resumed(&writer, format, self.batch, &fresh, State::default()),
+        let mut vanished = RemovedEvents {
+            event_indexer: EventIndexer::resumed(&writer, format, self.batch, &fresh, State::default()),
             trail: EntryBuilder::default().through(format),
-            said,
+            seen_keys,
             count: 0,
         };
         let read = self.archive().and_then(|archive| read_version(archive, row, copy, version, format, &mut vanished));
-        let (count, failed) = (vanished.count, vanished.intake.failed.take());
+        let (count, failed) = (vanished.count, vanished.event_indexer.failed.take());
         drop(vanished);
         self.give_writer(writer);
         if let Some(failed) = failed {
@@ -60,20 +61,20 @@ impl Run<'_> {
             report.warnings.push(Warning::new(&row.path, text));
         }
         if count > 0 {
-            self.catalogue.put_earlier(lot, row.id, version)?;
+            self.catalogue.put_earlier(doc_group, row.id, version)?;
         }
         Ok(())
     }
 
-    /// Indexes what all earlier versions of kept copies say: an index that is rebuilt must not forget them.
-    pub(super) fn take_in_versions(&mut self, report: &mut Report) -> Result<(), Error> {
+    /// Indexes all earlier versions of archived copies, so that a rebuilt index has them too.
+    pub(super) fn index_versions(&mut self, report: &mut IndexReport) -> Result<(), Error> {
         let copies: Vec<CopyInfo> =
             self.archive()?.copies().into_iter().filter(|copy| copy.versions.len() > 1).collect();
         for copy in copies {
             let Some(row) = self.catalogue.source_at(&copy.path)?.filter(|row| row.copy_of.is_none()) else { continue };
             let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
-            let mut said = HashSet::new();
-            let mut keys = Keys { trail: EntryBuilder::default().through(format), said: &mut said };
+            let mut seen_keys = HashSet::new();
+            let mut keys = KeyCollector { trail: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
             if let Ok(mut source) = Source::open(&row.path, Passes::Many)
                 && let Ok(mut pass) = source.pass()
             {
@@ -82,20 +83,22 @@ impl Run<'_> {
                 reading.end(&mut keys);
             }
             let mut versions: Vec<u32> = copy.versions.iter().map(|version| version.number).collect();
-            // What is gone is indexed as its last version was.
-            if said.is_empty()
+            // A source that is gone is indexed in its last version.
+            if seen_keys.is_empty()
                 && let Some(last) = versions.pop()
             {
-                let mut keys = Keys { trail: EntryBuilder::default().through(format), said: &mut said };
+                let mut keys =
+                    KeyCollector { trail: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
                 let archive = self.archive()?;
                 let _ = read_version(archive, &row, copy.id, last, format, &mut keys);
             }
             for version in versions.into_iter().rev() {
                 if self.catalogue.has_earlier(row.id, version)? {
-                    let mut keys = Keys { trail: EntryBuilder::default().through(format), said: &mut said };
+                    let mut keys =
+                        KeyCollector { trail: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
                     let _ = read_version(self.archive()?, &row, copy.id, version, format, &mut keys);
                 } else {
-                    self.take_in_version(&row, copy.id, version, &mut said, report)?;
+                    self.index_version(&row, copy.id, version, &mut seen_keys, report)?;
                 }
             }
         }
@@ -104,7 +107,7 @@ impl Run<'_> {
 }
 
 fn read_version(
-    archive: &Kept,
+    archive: &ArchiveReader,
     row: &SourceRow,
     copy: CopyId,
     version: u32,
@@ -113,46 +116,46 @@ fn read_version(
 ) -> Result<(), Error> {
     let Some(stream) = archive.read_version(copy, version, 0)? else { return Ok(()) };
     let place = Place::Path(row.path.clone());
-    let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
+    let mut stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
     let mut reading = Reading::new(format, Want::All);
     let read = reading.feed_all(&mut stream, sink);
     reading.end(sink);
     read.map_err(|error| Error::from_system(&place, crate::Problem::Damaged, error))
 }
 
-/// Takes the events that nothing later says.
-struct Vanished<'v, 'w> {
-    intake: Intake<'w>,
+/// Indexes the events that no later version has.
+struct RemovedEvents<'v, 'w> {
+    event_indexer: EventIndexer<'w>,
     trail: EntryBuilder,
-    said: &'v mut HashSet<u64>,
+    seen_keys: &'v mut HashSet<u64>,
     count: u64,
 }
 
-impl Sink for Vanished<'_, '_> {
+impl Sink for RemovedEvents<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
-        let Vanished { intake, trail, said, count } = self;
+        let RemovedEvents { event_indexer, trail, seen_keys, count } = self;
         trail.entries(event, &mut |event, entry| {
-            if said.insert(entry.key) && intake.failed.is_none() {
+            if seen_keys.insert(entry.key) && event_indexer.failed.is_none() {
                 *count += 1;
-                intake.failed = intake.put(event, entry).err();
+                event_indexer.failed = event_indexer.put(event, entry).err();
             }
         });
-        self.intake.event += 1;
+        self.event_indexer.event += 1;
     }
 
     fn note(&mut self, _note: Note) {}
 }
 
-/// Takes the keys of events.
-struct Keys<'k> {
+/// Collects the keys of events.
+struct KeyCollector<'k> {
     trail: EntryBuilder,
-    said: &'k mut HashSet<u64>,
+    seen_keys: &'k mut HashSet<u64>,
 }
 
-impl Sink for Keys<'_> {
+impl Sink for KeyCollector<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.trail.entries(event, &mut |_, entry| {
-            self.said.insert(entry.key);
+            self.seen_keys.insert(entry.key);
         });
     }
 
