@@ -8,7 +8,7 @@ use crate::write::{Output, Writer};
 
 /// Writes one record per event.
 #[derive(Debug)]
-pub struct Records {
+pub(super) struct Records {
     /// Whether the events come from this format.
     own: bool,
 }
