@@ -1,29 +1,35 @@
-//! What a file is, by any beginning: the answer does not depend on the source before it, a certain answer stays when the source grows, and
-//! the first bytes pick the place of the file and where its head is cut.
+//! Which format a file has, by any beginning: nothing panics, a place that agrees with the content changes nothing, and bytes after a whole
+//! head change nothing. The first bytes pick the place of the file and where its head is cut.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use stenograph::format::Head;
 use stenograph::formats::FORMATS;
 use stenograph_store::Container;
 use stenograph_store::discover::Named;
-use stenograph_store::source_file::{Access, Confidence, recognize};
+use stenograph_store::source_file::{Access, recognize};
 
 fuzz_target!(|data: &[u8]| {
     let [place, high, low, source @ ..] = data else { return };
-    let format = FORMATS.get(usize::from(*place) % (FORMATS.len() + 1)).copied();
-    let place = match place < &128 {
-        true => Named { format, ..Named::default() },
-        false => Named { like: format, ..Named::default() },
-    };
-    let cut = usize::from(u16::from_be_bytes([*high, *low])).min(source.len());
-    let whole = recognize(source, &place);
-    if let Some(found) = whole {
+    let name = |head: &[u8], place: &Named| recognize(head, place).map(|found| found.format.info().name);
+    let format = FORMATS[usize::from(*place) % FORMATS.len()];
+    let (at_home, like) =
+        (Named { format: Some(format), ..Named::default() }, Named { like: Some(format), ..Named::default() });
+    let (at_home_name, like_name) = (name(source, &at_home), name(source, &like));
+    if let Some(found) = recognize(source, &Named::default()) {
         Access::of(found.format, Container::Plain, source);
+        if found.format.info().name == format.info().name {
+            let expected = Some(format.info().name);
+            assert_eq!(
+                (at_home_name, like_name),
+                (expected, expected),
+                "the place changes an answer that it agrees with"
+            );
+        }
     }
-    // Only whole lines: a certain answer may rest on the keys that half a line shows.
-    let lines = source[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    if let Some(part) = recognize(&source[..lines], &place).filter(|part| part.confidence == Confidence::Certain) {
-        let whole = whole.map(|whole| whole.format.info().name);
-        assert_eq!(whole, Some(part.format.info().name), "certain after {lines} bytes of {}", source.len());
+    let cut = (usize::from(*high) << 16 | usize::from(*low) << 8).min(source.len());
+    if Head::is_whole(&source[..cut]) {
+        let (part, whole) = (name(&source[..cut], &at_home), name(source, &at_home));
+        assert_eq!(part, whole, "{cut} bytes are a whole head, and more of {} change the answer", source.len());
     }
 });

@@ -7,8 +7,8 @@ pub fn without_tests(source: &str) -> &str {
         let declared = source.get(*at..).and_then(|tests| tests.lines().nth(2));
         declared.is_some_and(|line| line.ends_with('{'))
     };
-    let starts = source.match_indices("\n#[cfg(test)]\nmod ").map(|(at, _)| at);
-    starts.into_iter().find(is_body).and_then(|at| source.get(..at)).unwrap_or(source)
+    let mut starts = source.match_indices("\n#[cfg(test)]\nmod ").map(|(at, _)| at);
+    starts.find(is_body).and_then(|at| source.get(..at)).unwrap_or(source)
 }
 
 /// The string literals, each with its line.

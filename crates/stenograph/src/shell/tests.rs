@@ -97,7 +97,7 @@ fn two_subshells_are_not_arithmetic() {
     assert_eq!(words("((cd a; ls) && rm b)\nmake"), [vec!["cd", "a"], vec!["ls"], vec!["rm", "b"], vec!["make"]]);
     assert_eq!(words("echo $((cd a); ls)")[0], ["cd", "a"]);
     assert_eq!(words("echo $(((1 + 2) * (3)))"), [["echo", "$(((1 + 2) * (3)))"]]);
-    assert!(CommandLine::of(&format!("{}{}", "((a) ".repeat(100), ")".repeat(100))).is_opaque);
+    assert!(CommandLine::of(&format!("{}{}", "((a) ".repeat(100), " )".repeat(100))).is_opaque);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::read::{At, Objects, Sink};
 
 /// Reads one record at a time.
 #[derive(Debug)]
-pub struct Records;
+pub(super) struct Records;
 
 impl Objects for Records {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {

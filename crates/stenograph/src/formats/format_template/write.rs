@@ -3,11 +3,12 @@
 use super::NAME;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
+use crate::time::Time;
 use crate::write::{Output, Writer};
 
 /// Writes one record per event.
 #[derive(Debug)]
-pub struct Records {
+pub(super) struct Records {
     /// Whether the events come from this format.
     own: bool,
 }
@@ -23,7 +24,7 @@ impl Records {
         let mut draft = Draft::new();
         draft.default_str("format", NAME);
         draft.set_opt("id", event.id.as_deref());
-        draft.set_opt("time", event.time.as_ref().and_then(|time| time.to_iso()).as_deref());
+        draft.set_opt("time", event.time.as_ref().and_then(Time::to_iso).as_deref());
         match &event.body {
             Body::Message { role, content } => {
                 draft.set_str("role", role.name());
