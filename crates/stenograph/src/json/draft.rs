@@ -1,13 +1,13 @@
-//! A JSON object being written: values from an event, merged with what was left of the record the event came from.
+//! A JSON object under construction: values from an event, merged with the extra fields of the record the event came from.
 
 use crate::model::{ExtraFields, Held};
 use crate::text::{Raw, Str, Text, quote};
 
 /// An object under construction.
 ///
-/// [`Draft::set`] puts a value that the event states. [`Draft::default`] puts what a record of this format needs when it is
-/// made from another format's event; a record that comes from this very format has in its residue all it had, and takes no
-/// defaults.
+/// [`Draft::set`] adds a value that the event states. [`Draft::default`] adds a value that a record of this format needs when
+/// the event comes from another format. A record that comes from this format has all its other fields in its extra fields and
+/// takes no defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Draft<'a> {
     fields: Vec<(Str<'a>, Value<'a>, Force)>,
@@ -31,41 +31,41 @@ impl<'a> Draft<'a> {
         Draft { fields: Vec::new() }
     }
 
-    /// Puts a JSON value. It stands on one line, whatever it was: a record is a line in most formats.
+    /// Adds a JSON value, compacted to one line: a record is one line in most formats.
     pub fn set(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
         self.fields.push((key.into(), Value::Raw(super::one_line(raw.into())), Force::Set));
     }
 
-    /// Puts a text.
+    /// Adds a text.
     pub fn set_text(&mut self, key: impl Into<Str<'a>>, text: &Text<'_>) {
         self.set(key, text.to_json());
     }
 
-    /// Puts a string.
+    /// Adds a string.
     pub fn set_str(&mut self, key: impl Into<Str<'a>>, text: &str) {
         self.set(key, quote(text));
     }
 
-    /// Puts a string, if there is one.
+    /// Adds a string if there is one.
     pub fn set_opt(&mut self, key: impl Into<Str<'a>>, text: Option<&str>) {
         if let Some(text) = text {
             self.set_str(key, text);
         }
     }
 
-    /// Puts a number, if there is one.
+    /// Adds a number if there is one.
     pub fn set_number(&mut self, key: impl Into<Str<'a>>, number: Option<u64>) {
         if let Some(number) = number {
             self.set(key, number.to_string());
         }
     }
 
-    /// Puts a JSON value that only a record from another format needs.
+    /// Adds a JSON value that only a record from another format needs.
     pub fn default(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
         self.fields.push((key.into(), Value::Raw(raw.into()), Force::Default));
     }
 
-    /// Puts a string that only a record from another format needs.
+    /// Adds a string that only a record from another format needs.
     pub fn default_str(&mut self, key: impl Into<Str<'a>>, text: &str) {
         self.default(key, quote(text));
     }
@@ -78,12 +78,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Puts an object.
+    /// Adds an object.
     pub fn nest(&mut self, key: impl Into<Str<'a>>, draft: Draft<'a>) {
         self.fields.push((key.into(), Value::Draft(draft), Force::Set));
     }
 
-    /// Whether nothing was put.
+    /// Whether no value was added.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -102,7 +102,7 @@ impl<'a> Draft<'a> {
         let entries = rest.map_or([].as_slice(), |rest| rest.0.as_slice());
         let ordered = entries.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
         if !ordered {
-            // Without holes the order of the record is not known: the format's own order comes first.
+            // Without holes the order of the record is unknown: the format's own order comes first.
             self.remaining(entries, own, &mut done, from, out);
         }
         for (at, (key, held)) in entries.iter().enumerate() {
@@ -155,7 +155,7 @@ impl<'a> Draft<'a> {
             }
             let held = entries.iter().find(|(name, _)| name == key).map(|(_, held)| held);
             match (force, own, held) {
-                // What the record itself says stands where the format has it, unless it says it twice.
+                // A field of the record itself goes where the format has it, unless the record has it twice.
                 (Force::Default, Own::Yes, Some(Held::Raw(raw)))
                     if entries.iter().filter(|(name, _)| name == key).count() == 1 =>
                 {
@@ -166,7 +166,7 @@ impl<'a> Draft<'a> {
                     }
                 }
                 (Force::Default, Own::Yes, _) => continue,
-                // An object left over as a whole may still be one the draft puts fields into.
+                // The draft may add fields to an object that was kept whole.
                 (_, _, Some(Held::Raw(raw))) => match (value, crate::json::Object::parse(raw)) {
                     (Value::Draft(_), Some(object)) => {
                         self.put(at, Some(&object.rest()), own, done, from, out);

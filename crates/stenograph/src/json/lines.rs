@@ -1,5 +1,5 @@
-//! JSON Lines: what all formats of one JSON object a line have in common. Blank lines, a byte order mark, bad UTF-8, torn and
-//! welded records are dealt with here, once; a format only sees objects.
+//! JSON Lines: the common part of all formats with one JSON object per line. This file handles blank lines, byte order marks,
+//! invalid UTF-8, torn records and several records on one line; a format sees only objects.
 
 use std::borrow::Cow;
 
@@ -11,32 +11,32 @@ use crate::model::{Body, Event, Extra, FormatInfo, Note, NoteKind, Span};
 use crate::read::{Reader, Sink};
 use crate::text::{Raw, Text};
 
-/// Reads objects, one at a time.
+/// Reads one object at a time.
 pub trait Objects: Send {
-    /// Gives the events of one object. `at` says where it stands and emits them.
+    /// Emits the events of one object through `at`, which knows the position of the object.
     fn object(&mut self, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink);
 
-    /// Whether the line can be passed over unparsed, because nobody wants what it can give.
+    /// Whether the reader can skip the line without parsing it, because it contains nothing that the caller wants.
     fn skips(&self, _line: &[u8]) -> bool {
         false
     }
 
-    /// The path of objects in a record that will be opened, where nothing else is looked at and nobody wants notes.
+    /// The path of objects in each record that the reader opens, if it reads no other objects and the caller wants no notes.
     fn opens(&self) -> Option<&'static [&'static str]> {
         None
     }
 }
 
-/// Where an object stands, and what it carries.
+/// The position of an object, and its carried value.
 #[derive(Debug)]
 pub struct At<'a> {
-    /// Its bytes.
+    /// The bytes of the object.
     pub span: Span,
     carried: Option<Raw<'a>>,
 }
 
 impl<'a> At<'a> {
-    /// Emits all events of one record: numbers them and says where they stand.
+    /// Emits all events of one record: sets their part numbers and position.
     pub fn emit(&self, events: &mut [Event<'_>], out: &mut dyn Sink) {
         let of = u32::try_from(events.len()).unwrap_or(u32::MAX);
         for (index, event) in events.iter_mut().enumerate() {
@@ -55,14 +55,14 @@ impl<'a> At<'a> {
         self.emit(std::slice::from_mut(&mut event), out);
     }
 
-    /// Emits an event that already knows which part of its record it is.
+    /// Emits an event whose part number is already set.
     pub fn emit_as_is(&self, mut event: Event<'_>, out: &mut dyn Sink) {
         event.at = Some(self.span);
         event.carried = self.carried.as_ref().map(|raw| Cow::Owned(raw.clone().into_owned()));
         out.event(&event);
     }
 
-    /// Emits a record whose type this reader does not know: everything is left over, and a note says so.
+    /// Emits a record of an unknown type: all its fields are extra, and a note reports the type.
     pub fn emit_unknown(
         &self,
         format: &'static FormatInfo,
@@ -80,13 +80,13 @@ impl<'a> At<'a> {
         self.emit_one(event, out);
     }
 
-    /// A note about this record.
+    /// Adds a note about this record.
     pub fn note(&self, kind: NoteKind, text: impl Into<String>, out: &mut dyn Sink) {
         out.note(Note::new(kind, self.span, text));
     }
 }
 
-/// Makes a [`Reader`] of something that reads objects.
+/// Turns an object reader into a [`Reader`].
 #[derive(Debug)]
 pub struct JsonLines<R>(pub R);
 
@@ -110,7 +110,7 @@ impl<R: Objects> Reader for JsonLines<R> {
 #[derive(Debug)]
 pub struct JsonRecord<'a> {
     text: Cow<'a, str>,
-    /// The bytes that `text` was made from.
+    /// The bytes that `text` was decoded from.
     bytes: &'a [u8],
     /// Where in `text` an escape of six characters stands for one byte that JSON cannot have.
     mends: Vec<usize>,
@@ -120,11 +120,11 @@ pub struct JsonRecord<'a> {
     made: bool,
 }
 
-/// How many bytes longer an escape is than what it stands for.
+/// How many bytes longer an escape is than the byte that it replaces.
 const GROWTH: usize = 5;
 
 impl<'a> JsonRecord<'a> {
-    /// Makes text of a record's bytes: bytes that are not UTF-8 become escapes.
+    /// Decodes the bytes of a record: bytes that are not UTF-8 become escapes.
     pub fn new(record: &Record<'a>) -> JsonRecord<'a> {
         let (text, mends) = match std::str::from_utf8(record.bytes) {
             Ok(text) => (Cow::Borrowed(text), Vec::new()),
@@ -143,7 +143,7 @@ impl<'a> JsonRecord<'a> {
         JsonRecord { made: true, ..JsonRecord::new(&Record { bytes, ..*record }) }
     }
 
-    /// Whether it is one object and nothing else.
+    /// Whether the record is exactly one object.
     pub fn is_one_object(&self) -> bool {
         Object::parse(&self.text).is_some()
     }
@@ -157,13 +157,13 @@ impl<'a> JsonRecord<'a> {
         }
     }
 
-    /// The only object of the record, with what stands on a path in it opened, and its place.
+    /// The only object of the record, with the objects along `path` opened, and its position.
     fn opened(&self, path: &[&str]) -> Option<(Object<'_>, Span)> {
         let (offset, whole) = trimmed(&self.text);
         Some((Object::parse_open(whole, path)?, self.span(offset, whole.len())))
     }
 
-    /// Gives every object of the record to `read`; what is no object becomes an unread event and a note.
+    /// Passes every object of the record to `read`; any other value becomes an unread event and a note.
     pub fn each(&self, out: &mut dyn Sink, read: &mut dyn FnMut(Object<'_>, &At<'_>, &mut dyn Sink)) {
         let text = self.text.as_ref();
         if is_blank(text) {
@@ -213,7 +213,7 @@ impl<'a> JsonRecord<'a> {
         }
     }
 
-    /// The bytes from which this part of the text was made: where they begin, and how many there are.
+    /// The offset and length of the bytes that this part of the text was decoded from.
     fn source(&self, offset: usize, length: usize) -> (usize, usize) {
         let before = |offset: usize| offset - GROWTH * self.mends.partition_point(|mend| *mend < offset);
         (before(offset), before(offset + length) - before(offset))
@@ -254,7 +254,7 @@ impl<'a> JsonRecord<'a> {
     }
 }
 
-/// What may stand around a record without meaning anything.
+/// Characters around a record that have no meaning.
 const BLANK: [char; 5] = [' ', '\t', '\r', '\n', '\u{feff}'];
 
 fn is_blank(text: &str) -> bool {
@@ -265,13 +265,13 @@ fn may_have_surrogates(bytes: &[u8]) -> bool {
     memmem::find_iter(bytes, b"\\u").any(|at| matches!(bytes.get(at + 2), Some(b'd' | b'D')))
 }
 
-/// The object that is all there is on a line, with its offset and length: the usual case, parsed once.
+/// The only object on a line, with its offset and length: the usual case, parsed once.
 fn only(text: &str) -> Option<(usize, usize, Object<'_>)> {
     let (offset, whole) = trimmed(text);
     Some((offset, whole.len(), Object::parse(whole)?))
 }
 
-/// What is on a line without the blanks around it, and where it begins.
+/// The line without surrounding blanks, and the offset where it begins.
 fn trimmed(text: &str) -> (usize, &str) {
     let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
     (text.len() - start.len(), start.trim_end_matches(BLANK))
@@ -291,7 +291,8 @@ fn give_one(
     read(object, &At { span, carried: carried.map(Cow::Borrowed) }, out);
 }
 
-/// The values of a text, with their offsets, and where the good part ends. Blanks that JSON does not know may stand between them.
+/// The values of a text with their offsets, and the offset where valid JSON ends. Blanks that JSON does not allow may separate
+/// values.
 fn all_values(text: &str) -> (Vec<(usize, &str)>, usize) {
     let (mut found, mut good) = (Vec::new(), 0);
     loop {

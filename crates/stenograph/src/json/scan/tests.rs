@@ -1,4 +1,4 @@
-//! What is valid here is valid to the JSON parser, and the other way round.
+//! The scan and the JSON parser accept the same texts.
 
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ fn a_control_character_is_found_wherever_it_stands() {
     }
 }
 
-/// Pieces of which JSON is made, whole and broken.
+/// Valid and invalid fragments of JSON.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{",
