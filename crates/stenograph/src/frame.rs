@@ -1,5 +1,5 @@
-//! Bytes to records: positions, line numbers, oversize records, half a last line. Here and nowhere else.
-//! Framing knows nothing about formats; it must not interpret a record.
+//! Framing: bytes to records. Only this file handles positions, line numbers, oversize records and an incomplete last line.
+//! It knows nothing about formats and must not interpret a record.
 
 mod scan;
 
@@ -8,45 +8,45 @@ use memchr::memchr;
 use crate::model::Span;
 use scan::{Phase, Scan, Step};
 
-/// How a source is cut into records.
+/// How a source is split into records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// One record a line.
+    /// One record per line.
     Lines,
-    /// One JSON document, a record for each of its items.
+    /// One JSON document with a record for each of its items.
     Items(Items),
-    /// Lines, unless the first line is a lone brace that opens a document with such items.
+    /// Lines, unless the first line is a single brace that opens a document with such items.
     LinesOrItems(Items),
 }
 
-/// Where the items of a document are.
+/// The location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Items {
-    /// The elements of the array below this key of the document.
+    /// The elements of the array under this key of the document.
     Array(&'static str),
     /// The members of the document itself.
     Members,
 }
 
-/// What a record is to its source.
+/// The part of its source that a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A line.
     Line,
-    /// What stands before the first item of a document, its opening bracket included.
+    /// Everything before the first item of a document, including the opening bracket.
     Prologue,
     /// An item of a document.
     Item,
-    /// What stands after the last item, from the closing bracket on.
+    /// Everything after the last item, from the closing bracket on.
     Epilogue,
 }
 
-/// One frame of a source.
+/// One framed record of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Where it stands.
+    /// Its position.
     pub at: Span,
-    /// Its bytes, without the line's end.
+    /// Its bytes, without the line terminator.
     pub bytes: &'a [u8],
     /// What it is to its source.
     pub place: Place,
@@ -54,19 +54,19 @@ pub struct Record<'a> {
     pub terminated: bool,
 }
 
-/// What framing finds.
+/// A result of framing.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame<'a> {
     /// A record.
     Record(Record<'a>),
-    /// A record over the limit: only where it stands is known.
+    /// A record over the size limit: only its position is known.
     Oversize(Span),
 }
 
-/// The largest record that is held in memory. The largest in real files is 1.6 MB.
+/// The largest record kept in memory. The largest in real files is 1.6 MB.
 pub const RECORD_SIZE_MAX: usize = 32 << 20;
 
-/// Cuts a source that arrives in chunks into records.
+/// Splits a source that arrives in chunks into records.
 #[derive(Debug)]
 pub struct Framer {
     mode: Mode,
@@ -77,14 +77,14 @@ pub struct Framer {
     let_go: u64,
     /// Where the record under way starts.
     start: Span,
-    /// The offset after the last byte seen.
+    /// The offset after the last byte fed.
     offset: u64,
     line: u64,
 }
 
 #[derive(Debug)]
 enum Mode {
-    /// Lines or a document: everything is held until it shows. The walk has come to `seen`.
+    /// Either lines or a document. The framer buffers everything until it can decide; it has scanned `seen` bytes.
     Undecided {
         scan: Scan,
         seen: usize,
@@ -93,7 +93,7 @@ enum Mode {
     Document(Scan),
 }
 
-/// What a source turns out to be.
+/// The shape that [`Framing::LinesOrItems`] resolves to.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Lines,
@@ -101,7 +101,7 @@ enum Shape {
 }
 
 impl Framer {
-    /// A framer for sources of this framing.
+    /// A framer for a source with this framing.
     pub fn new(framing: Framing, size_max: usize) -> Framer {
         let mode = match framing {
             Framing::Lines => Mode::Lines,
@@ -112,8 +112,8 @@ impl Framer {
         Framer { mode, size_max, held: Vec::new(), let_go: 0, start, offset: 0, line: 1 }
     }
 
-    /// A framer for the rest of a source of lines, from the start of a line on. What looks like the head of a document is none
-    /// there: a document begins where its source does. Where the number of the line is unknown, so are those that follow.
+    /// A framer for the rest of a source of lines, beginning at the start of a line. It recognizes no documents: a document
+    /// begins at the start of its source. If the number of the line is unknown, so are the numbers of the following lines.
     pub fn from_line(size_max: usize, at: Span) -> Framer {
         let start = Span { length: 0, ..at };
         Framer { mode: Mode::Lines, size_max, held: Vec::new(), let_go: 0, start, offset: at.offset, line: at.line }
@@ -128,7 +128,7 @@ impl Framer {
         }
     }
 
-    /// Takes more of the source and gives the records it completes.
+    /// Takes the next chunk of the source and emits the records that it completes.
     pub fn feed(&mut self, chunk: &[u8], each: &mut dyn FnMut(Frame<'_>)) {
         match self.mode {
             Mode::Undecided { .. } => {
@@ -143,8 +143,8 @@ impl Framer {
         }
     }
 
-    /// What the bytes held so far show the source to be, if they do. What opens with a lone brace is a document when its items
-    /// begin, and lines when that brace is closed before.
+    /// The shape of the source, if the buffered bytes decide it. A source that opens with a single brace is a document once its
+    /// items begin, and lines if the brace closes first.
     fn shape(&mut self) -> Option<Shape> {
         let Mode::Undecided { scan, seen } = &mut self.mode else { return None };
         // Bytes over the limit have no say, so that the answer is the same however the source arrives.
@@ -174,7 +174,7 @@ impl Framer {
         self.feed(&held, each);
     }
 
-    /// Gives what is left when the source ends.
+    /// Emits the last record at the end of the source.
     pub fn end(&mut self, each: &mut dyn FnMut(Frame<'_>)) {
         self.decide(Shape::Lines, each);
         let place = match &self.mode {
@@ -254,7 +254,7 @@ impl Framer {
             match step {
                 Step::On => {}
                 Step::Start => {
-                    // Space and commas between items belong to no record.
+                    // White space and commas between items belong to no record.
                     from = at;
                     self.start = Span { offset: self.offset - 1, length: 0, line: self.line };
                 }
@@ -280,7 +280,7 @@ impl Framer {
     }
 }
 
-/// Whether a source of this framing that begins like this is cut at its lines: then it can be read from any of them.
+/// Whether a source with this framing and this head consists of lines, so that it can be read from any line.
 pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
     match framing {
         Framing::Lines => true,
@@ -289,7 +289,7 @@ pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
     }
 }
 
-/// Whether these bytes are all that stands before the first item of such a document.
+/// Whether these bytes are exactly the prologue of such a document.
 pub fn is_prologue(items: Items, bytes: &[u8]) -> bool {
     let mut scan = Scan::new(items);
     let begins = bytes.iter().position(|byte| {
@@ -299,8 +299,7 @@ pub fn is_prologue(items: Items, bytes: &[u8]) -> bool {
     begins.is_some_and(|at| at + 1 == bytes.len())
 }
 
-/// Whether these bytes, after what stands before the items of such a document, are one item and nothing else. They need not be
-/// whole.
+/// Whether these bytes, after the prologue of such a document, are exactly one item, which may be incomplete.
 pub fn is_item(items: Items, bytes: &[u8]) -> bool {
     let head: Vec<u8> = match items {
         Items::Array(key) => format!("{{\"{key}\":[").into_bytes(),
@@ -319,7 +318,7 @@ pub fn is_item(items: Items, bytes: &[u8]) -> bool {
     found == 1 && others == 0
 }
 
-/// Whether a source opens with a brace on a line of its own; `None` when it is too short to tell.
+/// Whether a source opens with a brace on a line of its own; `None` if it is too short to decide.
 fn opens_alone(source: &[u8]) -> Option<bool> {
     let source = after_boms(source);
     if BOM.starts_with(source) {
@@ -332,8 +331,8 @@ fn opens_alone(source: &[u8]) -> Option<bool> {
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The source after its byte order marks. One too many says no more than one: a source that is written again has none, and must be read
-/// the same.
+/// The source after its byte order marks. Several marks mean the same as one: a rewritten source has none and must read the
+/// same.
 pub(crate) fn after_boms(source: &[u8]) -> &[u8] {
     let mut rest = source;
     while let Some(after) = rest.strip_prefix(BOM) {
@@ -425,7 +424,7 @@ mod tests {
             assert_eq!(texts("\n{\n\"a\": 1,\n\"items\": [\n7]}", chunk), ["\n{\n\"a\": 1,\n\"items\": [", "7", "]}"]);
             assert_eq!(texts("\u{feff}{\r\n\"items\":[]}", chunk), ["{\r\n\"items\":[", "]}"]);
             assert_eq!(texts("\u{feff}\u{feff}{\r\n\"items\":[]}", chunk), ["{\r\n\"items\":[", "]}"]);
-            // A document of others, one that has no items, and one of which too little is there.
+            // A document with other items, one without items, and one that ends too early.
             assert_eq!(
                 texts("{\n\"turns\": [\n]}\n{\"items\":[1]}", chunk),
                 ["{", "\"turns\": [", "]}", "{\"items\":[1]}"]

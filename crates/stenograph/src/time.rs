@@ -1,4 +1,4 @@
-//! Moments as sources spell them, and as instants. This file must not read a clock.
+//! Times as sources spell them, and as instants. This file must not read a clock.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::text::Str;
 
-/// How a source spells a moment.
+/// How a source spells a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// RFC 3339 text, with its own offset.
@@ -18,7 +18,7 @@ pub enum Unit {
     Millis,
 }
 
-/// How exactly a moment is shown.
+/// The precision of a time shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// To the minute.
@@ -27,7 +27,7 @@ pub enum Precision {
     Seconds,
 }
 
-/// A moment for people: the clock of this time zone, labelled with its offset from UTC: `2026-03-02 10:14 +01:00`.
+/// A time for people: the wall clock in this time zone with its UTC offset, such as `2026-03-02 10:14 +01:00`.
 pub fn shown(instant: Timestamp, zone: &TimeZone, precision: Precision) -> String {
     let zoned = instant.to_zoned(zone.clone());
     let clock = match precision {
@@ -38,7 +38,7 @@ pub fn shown(instant: Timestamp, zone: &TimeZone, precision: Precision) -> Strin
     zoned.strftime(&format!("{clock} {label}")).to_string()
 }
 
-/// A moment, in the spelling of its source.
+/// A time in the spelling of its source.
 #[derive(Clone, Debug)]
 pub struct Time<'a> {
     /// The text, or the digits of the number.
@@ -48,7 +48,7 @@ pub struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    /// A moment from RFC 3339 text; `None` when it is not one, so that odd spellings stay where they were.
+    /// A time from RFC 3339 text; `None` for anything else, so that an odd spelling stays in the record.
     pub fn iso(text: Str<'a>) -> Option<Time<'a>> {
         let shape = text.as_bytes().get(..19)?;
         let good = shape.iter().enumerate().all(|(at, byte)| match at {
@@ -61,8 +61,8 @@ impl<'a> Time<'a> {
         (good && (time.is_usual() || time.instant().is_some())).then_some(time)
     }
 
-    /// Whether it is spelled as almost every source does, in UTC and with every field in range: then it need not be parsed to
-    /// be known good. A day that its month does not have is the one thing this does not see.
+    /// Whether the text has the most common spelling, in UTC with every field in range, so that it is valid without parsing.
+    /// This check accepts no day after the 28th, because it does not know the lengths of months.
     fn is_usual(&self) -> bool {
         let bytes = self.text.as_bytes();
         let number = |at: usize| match bytes.get(at..at + 2) {
@@ -85,7 +85,7 @@ impl<'a> Time<'a> {
         (plain && time.instant().is_some()).then_some(time)
     }
 
-    /// The moment on the time line.
+    /// The instant.
     pub fn instant(&self) -> Option<Timestamp> {
         let scale = match self.unit {
             Unit::Iso => return self.text.parse().ok(),
@@ -102,7 +102,7 @@ impl<'a> Time<'a> {
         Timestamp::from_nanosecond(nanos).ok()
     }
 
-    /// RFC 3339 text: the source's own where it has one.
+    /// RFC 3339 text, in the spelling of the source if it has one.
     pub fn to_iso(&self) -> Option<Str<'_>> {
         match self.unit {
             Unit::Iso => Some(Cow::Borrowed(&self.text)),
@@ -110,12 +110,12 @@ impl<'a> Time<'a> {
         }
     }
 
-    /// RFC 3339 in UTC, as our own JSON gives moments.
+    /// RFC 3339 in UTC, as our own JSON spells times.
     pub fn to_utc(&self) -> Option<String> {
         Some(self.instant()?.to_string())
     }
 
-    /// The moment for people: see [`shown`].
+    /// The time for people: see [`shown`].
     pub fn shown(&self, zone: &TimeZone, precision: Precision) -> Option<String> {
         Some(shown(self.instant()?, zone, precision))
     }
@@ -135,7 +135,7 @@ impl<'a> Time<'a> {
         Some(self.instant()?.as_millisecond())
     }
 
-    /// Whole seconds since 1970 as a number in JSON: the source's own digits where it counts in seconds.
+    /// Whole seconds since 1970 as a JSON number, with the digits of the source if it counts in seconds.
     pub fn seconds_json(&self) -> String {
         match self.unit {
             Unit::Seconds => self.text.to_string(),
@@ -143,7 +143,7 @@ impl<'a> Time<'a> {
         }
     }
 
-    /// The clock on the wall where the moment was written down, as `strftime` says: the text's own offset, else UTC.
+    /// The wall clock at the UTC offset of the text, or in UTC if it has none, formatted as in `strftime`.
     pub fn wall(&self, format: &str) -> Option<String> {
         let instant = self.instant()?;
         let offset = match self.unit {
@@ -156,19 +156,19 @@ impl<'a> Time<'a> {
         Some(instant.to_zoned(zone).strftime(format).to_string())
     }
 
-    /// The same moment, borrowing nothing.
+    /// The same time, borrowing nothing.
     pub fn into_owned(self) -> Time<'static> {
         Time { text: Cow::Owned(self.text.into_owned()), unit: self.unit }
     }
 
-    /// The same moment, borrowed.
+    /// The same time, borrowed.
     pub fn borrow(&self) -> Time<'_> {
         Time { text: Cow::Borrowed(&self.text), unit: self.unit }
     }
 }
 
 impl PartialEq for Time<'_> {
-    /// Two spellings of one instant are equal.
+    /// Two spellings of the same instant are equal.
     fn eq(&self, other: &Self) -> bool {
         (self.unit == other.unit && self.text == other.text)
             || matches!((self.instant(), other.instant()), (Some(a), Some(b)) if a == b)

@@ -1,35 +1,35 @@
-//! Writing: events in, bytes out. A writer makes the records of one format; what holds them together, and what carries the
-//! source along, is done here for all.
+//! Writing: events in, bytes out. A [`Writer`] makes the records of one format; this file groups events into records for it and
+//! attaches carried sources.
 
 use std::io;
 
 use crate::format::Format;
 use crate::model::{Event, Outline, Span};
 
-/// Whether events come from records of the format they are written in.
+/// Whether events come from the format they are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// They do: what no field of an event has a place for completes the record.
+    /// They do: the extra fields of the events complete the record.
     Own,
-    /// They come from another format: records are made as the system would make them.
+    /// They come from another format: the writer makes records as the agent would.
     Foreign,
 }
 
 /// Writes the records of one format.
 pub trait Writer: Send {
-    /// Writes the events of one source record. A format that cannot say an event leaves it out: the loss is measured, not
-    /// declared.
+    /// Writes the events of one source record. A writer omits an event that its format cannot express: the loss is measured,
+    /// not declared.
     fn record(&mut self, events: &[Event<'_>], out: &mut Output);
 
-    /// Writes what is held back as it would stand if nothing followed, and goes on holding it: for whoever keeps a file that
-    /// is looked at while it grows. What of it cannot be said yet is left out.
+    /// Writes the buffered records as if the source ended here, and keeps them buffered: for a file that others read while it
+    /// grows. It omits what is still undecided.
     fn held(&self, _out: &mut Output) {}
 
-    /// Writes what is held back, and the end of the file.
+    /// Writes the buffered records and the end of the file.
     fn finish(&mut self, _out: &mut Output) {}
 }
 
-/// What a writer makes: records, and what stands between them.
+/// The output of a writer: records, and the bytes between them.
 #[derive(Debug, Default)]
 pub struct Output {
     pieces: Vec<Written>,
@@ -50,12 +50,12 @@ impl Output {
         self.pieces.push(Written::Record(bytes.into()));
     }
 
-    /// What stands between records.
+    /// The bytes between records.
     pub fn glue(&mut self, bytes: impl Into<Vec<u8>>) {
         self.pieces.push(Written::Glue(bytes.into()));
     }
 
-    /// A record on a line of its own.
+    /// A record and a newline.
     pub fn line(&mut self, record: impl Into<Vec<u8>>) {
         self.record(record);
         self.glue("\n");
@@ -67,15 +67,15 @@ impl Output {
     }
 }
 
-/// How many events of one record are gathered. Records of real files have a few hundred at most.
+/// The most events of one record that are grouped. Records of real files have a few hundred at most.
 const PARTS_MAX: usize = 65_536;
 
-/// A file being written: gathers the events of one source record and gives them to the writer together.
+/// A file being written: groups the events of each source record and passes them to the writer together.
 pub struct Writing {
     writer: Box<dyn Writer>,
     gathered: Vec<Event<'static>>,
     output: Output,
-    /// Whether the events come from this very format, so that what their records carry is theirs to keep.
+    /// Whether the events come from this format, so that their records keep their carried values.
     own: bool,
 }
 
@@ -161,8 +161,8 @@ fn append(bytes: &mut Vec<u8>, pieces: Vec<Written>) {
     }
 }
 
-/// The bytes of the one record that these events make, to be put in the place of the record they came from. `None` when the
-/// format does not make exactly one record of them.
+/// The bytes of the record that these events make, to replace the record they came from; `None` if the writer does not make
+/// exactly one record from them.
 pub fn fragment(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) -> Option<Vec<u8>> {
     let mut writing = Writing::new(format, outline);
     let mut pieces: Vec<Written> = events.iter().flat_map(|event| writing.event(event)).collect();
@@ -175,16 +175,16 @@ pub fn fragment(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) ->
     records.next().is_none().then_some(only)
 }
 
-/// A run of a source to be replaced.
+/// A byte range of a source and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What is replaced.
+    /// The replaced range.
     pub at: Span,
-    /// By what.
+    /// The replacement.
     pub with: Vec<u8>,
 }
 
-/// Copies a source with some runs replaced. Everything else is copied byte for byte. The edits are in order and do not overlap.
+/// Copies a source with some ranges replaced; all other bytes stay the same. The edits are in order and do not overlap.
 pub fn splice(source: &mut dyn io::Read, edits: &[Edit], out: &mut dyn io::Write) -> io::Result<()> {
     let mut offset = 0;
     for edit in edits {

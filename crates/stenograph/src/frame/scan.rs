@@ -1,8 +1,8 @@
-//! A walk through a JSON document, byte by byte, that finds where its items begin and end. It must not hold any of it.
+//! Scans a JSON document byte by byte to find where its items begin and end. It must not buffer the document.
 
 use super::{Items, Place};
 
-/// The state of a walk through a document.
+/// The state of the scan.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) items: Items,
@@ -12,7 +12,7 @@ pub(super) struct Scan {
     escaped: bool,
     /// The last string at depth 1, which is a key when a colon follows.
     word: Vec<u8>,
-    /// Whether the key of the array was just read, and its value is next.
+    /// Whether the scan just read the key of the array, so that its value is next.
     key_seen: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum Phase {
     Epilogue,
 }
 
-/// What a byte does to the record under way.
+/// The effect of a byte on the current record.
 pub(super) enum Step {
     On,
     Start,
@@ -119,7 +119,7 @@ impl Scan {
             self.key_seen = false;
         }
         self.enter(byte);
-        // A member ends at the comma after it, an element where its own bracket closes.
+        // A member ends at the next comma, an element at its closing bracket.
         let closes = matches!(byte, b'}' | b']');
         if self.phase == Phase::Item && closes && self.depth == floor && self.items != Items::Members {
             self.phase = Phase::Between;
