@@ -1,29 +1,28 @@
-//! What a reader did not take: the fields of a record that have no place in the model, kept as they were spelled.
-//! Nothing here interprets a field.
+//! Extra fields: the fields of a record that have no place in the model, kept as spelled. Nothing here interprets a field.
 
 use std::borrow::Cow;
 
 use super::{FormatInfo, Origin};
 use crate::text::{Raw, Str};
 
-/// The fields nobody took, by the format whose words they are. An event read from an agent's file has one entry; one
-/// read from a native stream may have those of several formats.
+/// The fields that the reader did not take, by the format they come from. An event from an agent's file has one entry; an event
+/// from a native stream may have entries of several formats.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Extra<'a>(Vec<(Origin<'a>, ExtraFields<'a>)>);
 
-/// The fields of a JSON object that no field of an event has a place for. A taken field leaves a hole, so that a writer can put the value
-/// back where it stood.
+/// The fields of a JSON object that have no place in the model. A taken field leaves a hole, so that a writer can put its value
+/// back at the same position.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraFields<'a>(pub Vec<(Str<'a>, Held<'a>)>);
 
-/// What a place in an object holds.
+/// The content of one position in an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held<'a> {
-    /// A taken field stood here.
+    /// The reader took the field at this position.
     Hole,
-    /// A value nobody took.
+    /// A value that the reader did not take.
     Raw(Raw<'a>),
-    /// An object of which parts were taken.
+    /// An object from which the reader took fields.
     Object(ExtraFields<'a>),
 }
 
@@ -39,23 +38,22 @@ impl<'a> Extra<'a> {
         self.0.push((origin, residue));
     }
 
-    /// What is left in the words of `origin`.
+    /// The extra fields of a format.
     pub fn get(&self, origin: &str) -> Option<&ExtraFields<'a>> {
         self.0.iter().find(|(known, _)| known.name() == origin).map(|(_, residue)| residue)
     }
 
-    /// All origins and what is left in their words.
+    /// All formats and their extra fields.
     pub fn iter(&self) -> impl Iterator<Item = (&Origin<'a>, &ExtraFields<'a>)> {
         self.0.iter().map(|(origin, residue)| (origin, residue))
     }
 
-    /// What is known of each format in whose words something is left, with what is left. A format that this program does not know is
-    /// passed over.
+    /// The known formats and their extra fields.
     pub fn known(&self) -> impl Iterator<Item = (&'static FormatInfo, &ExtraFields<'a>)> {
         self.0.iter().filter_map(|(origin, residue)| Some((origin.info()?, residue)))
     }
 
-    /// Drops the field at this path, of which the keys are joined by points, in what is left in the words of `origin`.
+    /// Removes the field at this dotted path from the extra fields of a format.
     pub fn drop_field(&mut self, origin: &str, path: &str) {
         let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
         if let Some((_, residue)) = found {
@@ -63,7 +61,7 @@ impl<'a> Extra<'a> {
         }
     }
 
-    /// Lets a field that is there hold this JSON, in what is left in the words of `origin`.
+    /// Replaces the value of an existing extra field of a format with this JSON.
     pub fn set_field(&mut self, origin: &str, key: &str, json: String) {
         let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
         if let Some(held) = found.and_then(|(_, residue)| residue.held_mut(key)) {
@@ -71,8 +69,8 @@ impl<'a> Extra<'a> {
         }
     }
 
-    /// What the first part of a record leaves to the part that takes its place: what it holds of the record, with what the heir
-    /// holds of itself.
+    /// The extra fields of a part that becomes the first of its record: those of the record, which the old first part has, and
+    /// its own.
     pub fn inherited(self, heir: &Extra<'a>) -> Extra<'a> {
         let mut left = self;
         for (origin, residue) in &heir.0 {
@@ -84,7 +82,7 @@ impl<'a> Extra<'a> {
         left
     }
 
-    /// Whether nothing is held.
+    /// Whether there are no extra fields.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, residue)| residue.is_empty())
     }
@@ -97,22 +95,22 @@ impl<'a> Extra<'a> {
 }
 
 impl<'a> ExtraFields<'a> {
-    /// Whether nothing but holes is left.
+    /// Whether there are only holes.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, held)| match held {
             Held::Hole => true,
             Held::Raw(_) => false,
-            // An empty object is still something the source said.
+            // An empty object is still a statement of the source.
             Held::Object(inner) => !inner.0.is_empty() && inner.is_empty(),
         })
     }
 
-    /// What stands under a key: of two equal keys the last one counts, as in every JSON parser.
+    /// The content under a key. The last of two equal keys counts, as in every JSON parser.
     pub fn held(&self, key: &str) -> Option<&Held<'a>> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, held)| held)
     }
 
-    /// The value of the field at this path, whose keys are joined by points, as it was spelled.
+    /// The value at this dotted path, as spelled.
     pub(crate) fn at(&self, path: &str) -> Option<&str> {
         let (key, below) = match path.split_once('.') {
             Some((key, below)) => (key, Some(below)),
@@ -126,7 +124,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// The object at this path, whether parts of it were taken or it is still whole. An empty path is the record itself.
+    /// The object at this path, with or without holes. An empty path is the record itself.
     pub(crate) fn object_at(&self, path: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
         let mut object = self;
         let mut keys = path.split('.').filter(|key| !key.is_empty());
@@ -165,7 +163,7 @@ impl<'a> ExtraFields<'a> {
         crate::text::Text::from_json(self.raw(key)?)?.exact()
     }
 
-    /// What is left of an object in it.
+    /// The extra fields of the object under a key.
     pub fn object(&self, key: &str) -> Option<&ExtraFields<'a>> {
         match self.held(key)? {
             Held::Object(inner) => Some(inner),
@@ -173,7 +171,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// An object in it, whether parts of it were taken or it is still whole, as it is where a native stream holds it.
+    /// The object under a key, with or without holes; a native stream stores it whole.
     pub fn opened(&self, key: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
         match self.object(key) {
             Some(inner) => Some(Cow::Borrowed(inner)),
@@ -181,7 +179,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// Whether a key stands in it, taken or not.
+    /// Whether the object has this key, taken or not.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)
     }
@@ -199,7 +197,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// Puts what a part holds into what its record holds: a part names its place by the path down to it.
+    /// Merges the extra fields of a part into those of its record: a part locates itself by the path down to it.
     fn overlay(&mut self, part: &ExtraFields<'a>) {
         for (key, held) in &part.0 {
             match (self.held_mut(key), held) {
@@ -214,7 +212,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// The fields that are left, each with the path to it.
+    /// Calls `visit` with the path and value of each extra field.
     pub fn each(&self, path: &str, visit: &mut dyn FnMut(&str, &str)) {
         for (name, held) in &self.0 {
             let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
@@ -240,7 +238,7 @@ impl<'a> ExtraFields<'a> {
         ExtraFields(self.0.into_iter().map(own).collect())
     }
 
-    /// Appends what is left as a JSON object; holes do not show.
+    /// Appends the extra fields as a JSON object, without holes.
     pub fn write_json(&self, out: &mut String) {
         out.push('{');
         let mut first = true;
@@ -270,9 +268,9 @@ impl<'a> ExtraFields<'a> {
 }
 
 impl PartialEq for ExtraFields<'_> {
-    /// Holes and the order of keys are spelling, not content; so is whether an object was opened or left whole.
+    /// Holes, the order of keys, and whether an object was opened are spelling, not content.
     fn eq(&self, other: &Self) -> bool {
-        // Almost always nothing differs, not even the spelling.
+        // Almost always even the spelling is equal.
         if self.0 == other.0 {
             return true;
         }

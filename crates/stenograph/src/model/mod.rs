@@ -1,4 +1,5 @@
-//! What a transcript says, whatever wrote it: a flat stream of [`Event`]s. Types only; nothing here reads or writes a format.
+//! The content of a transcript, whatever wrote it: a flat stream of [`Event`]s. Types only; nothing here reads or writes a
+//! format.
 
 mod call_words;
 mod content;

@@ -1,6 +1,6 @@
-//! The active conversation: what another system would be told of a session. Branches and turns that the user went back on,
-//! records that repeat others and side conversations are left out, each with its reason. Nothing is left out because a link
-//! is broken.
+//! The spine: the active conversation of a session, as another agent would receive it. It excludes abandoned branches and
+//! turns, records that repeat others, and side conversations, each with a reason. It never excludes an event because a link is
+//! broken.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,9 +13,9 @@ use super::{Body, Event, Kind, Role};
 /// Why an event is not in the spine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LeftOut {
-    /// It says again what another record says.
+    /// It repeats another record.
     Restated,
-    /// It is on a branch that was given up.
+    /// It is on an abandoned branch.
     Branch,
     /// It belongs to a side conversation.
     Thread,
@@ -31,7 +31,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether another record says the same, so that nothing is lost without this one.
+    /// Whether another record has the same content, so that excluding this one loses nothing.
     pub fn is_said_elsewhere(self) -> bool {
         match self {
             LeftOut::Restated => true,
@@ -40,13 +40,14 @@ impl LeftOut {
     }
 }
 
-/// What the spine looks at in an event. Texts are known by fingerprints, so that whoever keeps those instead of the event can ask too.
+/// The properties of an event that the spine needs. It compares texts by fingerprint, so that a summary of an event can
+/// implement it too.
 pub(crate) trait SpineEvent {
-    /// What kind of thing happened.
+    /// The kind of its body.
     fn kind(&self) -> Kind;
-    /// Who speaks.
+    /// The speaker of a message.
     fn role(&self) -> Option<Role>;
-    /// Which part of its record it is.
+    /// Its part number within the record.
     fn part_index(&self) -> u32;
     /// The fingerprint of its side conversation.
     fn thread(&self) -> Option<u64>;
@@ -56,17 +57,17 @@ pub(crate) trait SpineEvent {
     fn parent(&self) -> Option<u64>;
     /// The fingerprint of its model response.
     fn group(&self) -> Option<u64>;
-    /// Whether it says again what another record says.
+    /// Whether it repeats another record.
     fn restates(&self) -> bool;
-    /// Whether it states what a response cost.
+    /// Whether it states the usage of a response.
     fn has_usage(&self) -> bool;
-    /// Whether it is made of elements of markup and nothing else.
+    /// Whether it consists of markup elements only.
     fn is_markup(&self) -> bool;
-    /// Whether it is one element of markup.
+    /// Whether it is a single markup element.
     fn is_framed(&self) -> bool;
-    /// How many turns it takes back.
+    /// The number of turns that it takes back.
     fn rewinds(&self) -> Option<u64>;
-    /// The fingerprints of what it says, each made with who says it.
+    /// The fingerprints of its texts, each combined with the speaker.
     fn prints(&self) -> Cow<'_, [u64]>;
 }
 
@@ -134,34 +135,34 @@ pub(crate) fn key(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
-/// Which records are in the spine. Built in one pass ([`Spine::add`]), asked in a second ([`Spine::left_out`]). Of each record a
-/// few bytes are kept while it is built, and four while it is asked.
+/// Which records are in the spine. The first pass builds it ([`Spine::add`]), the second queries it ([`Spine::left_out`]). It
+/// keeps a few bytes per record during the first pass, and four during the second.
 #[derive(Debug, Default)]
 pub struct Spine {
     nodes: Vec<Node>,
     by_id: Recent,
-    /// For each model response the record that stated its usage last.
+    /// For each model response, the last record that stated its usage.
     last_usage: Recent,
     /// Records, with the response they belong to, whose usage a later record states again.
     said_later: Vec<(u32, u32)>,
     /// For each record the branch it is on: 0 is the one that goes on.
     branch_of: Vec<u32>,
-    /// For each branch that was given up, from 1, the record it left from.
+    /// For each abandoned branch, from 1, the record it branches off.
     left_from: Vec<u32>,
     said: Said,
-    /// Fingerprints of the ids of records that stand inside other records; once decided, of those that are also records of the source.
+    /// Fingerprints of the ids of nested records; after [`Spine::decide`], only of those that are also records of the source.
     nested: HashSet<u64>,
     has_main: bool,
     has_threads: bool,
-    /// The record the second pass has come to.
+    /// The record that the second pass has reached.
     asked: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The index of the parent, or itself for a root.
+    /// The index of the parent, or its own index for a root.
     parent: u32,
-    /// The last record below it, itself included.
+    /// The last record in its subtree, including itself.
     latest: u32,
     /// The fingerprint of the model response that was going on here: its own, else that of its parent; or 0. It only tells neighbours
     /// apart, so a short one will do.
@@ -176,13 +177,13 @@ struct Node {
     answers: bool,
     /// What stands in it.
     own: Talk,
-    /// What stands in it and below it.
+    /// The talk in its subtree.
     below: Talk,
-    /// Whether the first talk in it or below it is a user's prompt.
+    /// Whether the first talk in its subtree is a user's prompt.
     begins_with_prompt: bool,
 }
 
-/// Who says something, as a set.
+/// A set of speakers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Talk(u8);
 
@@ -192,7 +193,7 @@ impl Talk {
     const MODEL: Talk = Talk(1);
     /// A user asks for something.
     const PROMPT: Talk = Talk(2);
-    /// The agent reports in the user's name what the user did beside the conversation: a command and its output.
+    /// The agent reports as a user message what the user did outside the conversation: a command and its output.
     const REPORT: Talk = Talk(4);
 
     fn of(event: &impl SpineEvent) -> Talk {
@@ -222,8 +223,8 @@ impl Talk {
 }
 
 impl Node {
-    /// Whether a branch that begins here can be given up for another, and another for it: somebody asks or answers in it, and it does
-    /// not begin in the middle of a turn. A user who runs commands asks nothing, so that those are never given up.
+    /// Whether a branch that begins here competes with its siblings: it has a prompt or an answer, and it does not begin in the
+    /// middle of a turn. A user who runs commands asks nothing, so a branch of commands is never abandoned.
     fn competes(&self) -> bool {
         let asks = self.below.has(Talk::PROMPT) && !self.below.has(Talk::REPORT);
         !self.answers && !self.goes_on && (self.below.has(Talk::MODEL) || asks)
@@ -238,14 +239,14 @@ impl Node {
     }
 }
 
-/// The numbers of the latest records by fingerprint: links reach back a few records, and a file may hold millions.
+/// The indexes of the latest records by fingerprint: links reach back a few records, and a file may have millions.
 #[derive(Debug, Default)]
 struct Recent {
     young: HashMap<u64, u32>,
     old: HashMap<u64, u32>,
 }
 
-/// How many records back a link is always followed. As many as fill a table of the next power of two.
+/// How many records back a link is always followed: as many as fill a hash table of the next power of two.
 const REACH: usize = (1 << 19) / 8 * 7;
 
 impl Recent {
@@ -262,17 +263,17 @@ impl Recent {
 }
 
 impl Spine {
-    /// Takes notice of one event; every event of the source, in order.
+    /// Adds one event. Call it for every event of the source, in order.
     pub fn add(&mut self, event: &Event<'_>) {
         self.notice(event);
     }
 
-    /// Takes notice of an event of a record that stands inside the record of another event.
+    /// Adds an event of a record that is nested in the record of another event.
     pub fn add_nested(&mut self, inner: &Event<'_>) {
         self.nested.extend(SpineEvent::id(inner));
     }
 
-    /// Whether the source says what this event says only inside the record of another event.
+    /// Whether the source has the record of this event only nested in another record.
     pub fn is_only_nested(&self, inner: &Event<'_>) -> bool {
         SpineEvent::id(inner).is_none_or(|id| !self.nested.contains(&id))
     }
@@ -327,8 +328,8 @@ impl Spine {
         index
     }
 
-    /// Decides which branches were given up: where a user asked again or a model answered again from one record, the branch that
-    /// was worked on last goes on. A parent that is missing or comes later ends a branch without blame.
+    /// Decides which branches were abandoned: where several branches compete, the one that was extended last is active. A
+    /// missing or later parent makes its record a root, which is never abandoned.
     pub fn decide(&mut self) {
         self.nested.retain(|id| self.by_id.get(*id).is_some());
         (self.by_id, self.last_usage) = (Recent::default(), Recent::default());
@@ -359,23 +360,23 @@ impl Spine {
         self.rewind();
     }
 
-    /// A new branch that leaves from this record.
+    /// Starts a branch that branches off this record.
     fn leave(&mut self, record: u32) -> u32 {
         self.left_from.push(record);
         number(self.left_from.len())
     }
 
-    /// Whether events are left out that do not merely repeat others.
+    /// Whether it excludes events other than repetitions.
     pub fn leaves_out(&self) -> bool {
         (self.has_main && self.has_threads) || self.branch_of.iter().any(|branch| *branch != 0)
     }
 
-    /// Goes back to the first event, to be asked about all of them once more.
+    /// Returns to the first event, to query all of them again.
     pub fn rewind(&mut self) {
         self.asked = 0;
     }
 
-    /// Why this event is not in the spine, if it is not; every event again, in the same order.
+    /// Why this event is not in the spine; `None` if it is. Call it for every event again, in the same order.
     pub fn left_out(&mut self, event: &Event<'_>) -> Option<LeftOut> {
         self.judge(event)
     }
@@ -386,7 +387,7 @@ impl Spine {
         if event.part_index() == 0 || self.asked == 0 {
             self.asked += 1;
         }
-        // What is said to repeat another record and does not is all there is of it.
+        // If the repeated record is missing, keep the repetition.
         if event.restates() && !self.said.is_alone(event) {
             return Some(LeftOut::Restated);
         }
@@ -396,17 +397,17 @@ impl Spine {
         (self.branch() != 0).then_some(LeftOut::Branch)
     }
 
-    /// The record of the event that was asked about last, from 0.
+    /// The record of the last queried event, from 0.
     pub fn record(&self) -> u32 {
         self.asked.saturating_sub(1)
     }
 
-    /// The branch which the event that was asked about last is on: 0 is the one that goes on. Ask after [`Spine::left_out`].
+    /// The branch of the last queried event: 0 is the active one. Call it after [`Spine::left_out`].
     pub fn branch(&self) -> u32 {
         self.branch_of.get(self.record() as usize).copied().unwrap_or(0)
     }
 
-    /// The record that each branch which was given up left from; the first in the list is that of branch 1.
+    /// The record that each abandoned branch branches off; the first one is that of branch 1.
     pub fn left_from(&self) -> &[u32] {
         &self.left_from
     }
@@ -422,7 +423,7 @@ impl Spine {
 fn sum_up(nodes: &mut [Node]) {
     for index in (0..nodes.len()).rev() {
         let Some(node) = nodes.get_mut(index) else { continue };
-        // What stands below it was added by its children; a prompt in the record of a result belongs to that call.
+        // Children come later and have already added theirs; a prompt in the record of a result belongs to that call.
         if node.own.has(Talk::MODEL.and(Talk::PROMPT)) {
             node.begins_with_prompt = !node.own.has(Talk::MODEL) && !node.answers;
         }
@@ -442,7 +443,7 @@ fn sum_up(nodes: &mut [Node]) {
     }
 }
 
-/// For each record and side conversation the branch from it that was worked on last, where several compete.
+/// For each record and side conversation with competing branches, the branch that was extended last.
 fn newest_rivals(nodes: &[Node]) -> HashMap<(u32, u32), u32> {
     let rivals = || nodes.iter().enumerate().filter(|(index, node)| node.parent as usize != *index && node.competes());
     let mut branches = vec![0_u8; nodes.len()];
@@ -461,7 +462,7 @@ fn newest_rivals(nodes: &[Node]) -> HashMap<(u32, u32), u32> {
     newest
 }
 
-/// Never 0, which means none.
+/// A short fingerprint; never 0, which means none.
 fn fingerprint(key: u64) -> u32 {
     u32::try_from(key >> 32).unwrap_or_default().max(1)
 }
