@@ -1,5 +1,5 @@
-//! Which files a tool call is to touch, and how, by the shape of what the tool was given: every agent has tools for files, and
-//! they look alike. No agent and no tool is named here, and no command of a shell is taken apart.
+//! The files that a tool call touches, and how, derived from the shape of the input: the file tools of all agents look alike.
+//! This file names no agent and no tool, and does not parse shell commands.
 
 use std::borrow::Cow;
 
@@ -8,36 +8,36 @@ use memchr::memmem;
 use crate::json::{Leaf, leaves};
 use crate::model::Input;
 
-/// A file that a call is to touch.
+/// A file that a call touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// Where it is: whole where the working folder is known.
+    /// The path: absolute if the working folder is known.
     pub path: String,
-    /// What is to happen to it.
+    /// What the call does to it.
     pub how: TouchHow,
 }
 
-/// What is to happen to a file.
+/// What a call does to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TouchHow {
-    /// It is looked at.
+    /// It reads the file.
     Read,
-    /// It is made, or written anew.
+    /// It creates or overwrites the file.
     Written,
-    /// Something in it is changed.
+    /// It changes part of the file.
     Edited,
-    /// It goes.
+    /// It deletes the file.
     Deleted,
-    /// It is named, and nothing says what for.
+    /// It names the file for an unknown purpose.
     Named,
 }
 
 impl TouchHow {
-    /// Every manner.
+    /// Every variant.
     pub const ALL: [TouchHow; 5] =
         [TouchHow::Read, TouchHow::Written, TouchHow::Edited, TouchHow::Deleted, TouchHow::Named];
 
-    /// The word on the wire and for people.
+    /// The name on the wire and for people.
     pub fn name(self) -> &'static str {
         match self {
             TouchHow::Read => "read",
@@ -48,19 +48,19 @@ impl TouchHow {
         }
     }
 
-    /// The manner of that name.
+    /// The variant with this name.
     pub fn named(name: &str) -> Option<TouchHow> {
         TouchHow::ALL.into_iter().find(|how| how.name() == name)
     }
 }
 
-/// How many files of one call are kept: more is a listing, not a touch.
+/// The most files of one call that are kept: more is a listing.
 const TOUCHES_MAX: usize = 256;
 
-/// How long a path may be.
+/// The longest path accepted.
 const PATH_SIZE_MAX: usize = 4096;
 
-/// Keys whose value is a path, without the signs between their words.
+/// Keys whose value is a path, without the separators between their words.
 const PATH_KEYS: [&str; 22] = [
     "file",
     "filepath",
@@ -86,10 +86,10 @@ const PATH_KEYS: [&str; 22] = [
     "newpath",
 ];
 
-/// Keys whose value says what a tool of several uses is to do.
+/// Keys whose value selects the operation of a tool with several.
 const ACTION_KEYS: [&str; 5] = ["command", "action", "operation", "op", "mode"];
 
-/// Words for what is done to a file, the stronger first: who replaces may well read.
+/// Words for operations on a file, the stronger first: a tool that replaces text may also read it.
 const VERBS: [(&str, TouchHow); 24] = [
     ("delete", TouchHow::Deleted),
     ("remove", TouchHow::Deleted),
@@ -117,10 +117,10 @@ const VERBS: [(&str, TouchHow); 24] = [
     ("load", TouchHow::Read),
 ];
 
-/// Words that end like one of these and mean something else.
+/// Words that end with one of these and mean something else.
 const OTHER_WORDS: [&str; 4] = ["thread", "upload", "reload", "review"];
 
-/// How a patch in the form that names its files in lines of their own begins.
+/// The first line of a patch in the format that names its files on separate lines.
 const PATCH: &str = "*** Begin Patch";
 
 /// The lines of such a patch that name a file.
@@ -131,7 +131,7 @@ const PATCH_LINES: [(&str, TouchHow); 4] = [
     ("*** Move to: ", TouchHow::Written),
 ];
 
-/// The files that a call of this tool is to touch.
+/// The files that a call of this tool touches.
 pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
     let mut found = Found { touches: Vec::new(), cwd };
     match input {
@@ -206,10 +206,10 @@ impl Found<'_> {
     }
 }
 
-/// The name of no file, in a unified diff.
+/// The path that a unified diff uses for a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 
-/// The path in a line of a unified diff, without the letter of its side and the time behind it.
+/// The path in a line of a unified diff, without its `a/` or `b/` prefix and the time after it.
 fn diff_path(line: &str) -> &str {
     let path = line.split('\t').next().unwrap_or_default().trim();
     path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
@@ -224,7 +224,7 @@ fn is_path_key(key: &str) -> bool {
     PATH_KEYS.iter().any(|known| known.bytes().eq(letters()))
 }
 
-/// Whether a text may be the path of a file. Addresses are none.
+/// Whether a text may be the path of a file. URLs are not paths.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     !matches!(text, "" | "." | "./" | "/" | "-")
@@ -233,7 +233,7 @@ pub(crate) fn is_path(text: &str) -> bool {
         && !text.contains("://")
 }
 
-/// What a name says is done to a file.
+/// The operation that a name states.
 pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     let parts = parts(name);
     let is = |verb: &str| parts.iter().any(|part| part == verb);
@@ -245,7 +245,7 @@ pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     whole.or_else(|| VERBS.into_iter().find(|(verb, _)| glued(verb))).map(|(_, how)| how)
 }
 
-/// The words of a name, however they are joined: `read_file`, `ReadFile`.
+/// The words of a name, whatever separates them: `read_file`, `ReadFile`.
 pub(crate) fn parts(name: &str) -> Vec<String> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut before = ' ';
@@ -262,7 +262,8 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// A path below the working folder, with what only goes around taken out. A path that needs neither stays as it is spelled.
+/// The path relative to the working folder, without empty, `.` and `..` segments. A path that needs no change keeps its
+/// spelling.
 pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
     let drive =
         |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());

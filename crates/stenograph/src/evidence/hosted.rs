@@ -1,4 +1,4 @@
-//! Calls of tools that run where the model runs: no record has their results, only the call states how it ended.
+//! Hosted tools, which run at the model's vendor: no record has their results; only the call states its outcome.
 
 use super::words;
 use crate::model::{Body, Event};

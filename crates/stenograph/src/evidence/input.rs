@@ -1,5 +1,5 @@
-//! What the input of a call says about its outcome: the command that it runs, and the jobs that it polls. Tools are told apart by the shape
-//! of what they are given; no tool is named here.
+//! The input of a call as evidence of its outcome: the command that it runs and the jobs that it polls. It recognizes tools by
+//! the shape of their inputs and names none.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use crate::json::{Object, items, word};
 use crate::model::{Input, ScriptWords};
 use crate::text::{Text, beginning};
 
-/// What the input of a call says about its outcome.
+/// The input of a call as evidence of its outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CallInput {
-    /// The command, if the call runs one. The commands of a script stand one below the other.
+    /// The command, if the call runs one. The commands of a script are separated by newlines.
     pub command: Option<String>,
     /// How many commands a script runs.
     pub commands: usize,
-    /// Whether the command was too long to be kept whole.
+    /// Whether the command was truncated.
     pub is_cut: bool,
     /// Names of jobs that the call may poll.
     pub asks_for: Vec<String>,
@@ -22,13 +22,13 @@ pub(crate) struct CallInput {
     is_text: bool,
 }
 
-/// How long a command may be to be kept whole. A script can be long; what is longer is data.
+/// The largest command kept whole. A script can be long; anything longer is data.
 pub(crate) const COMMAND_SIZE_MAX: usize = 16 << 10;
 
 /// How many jobs a call may poll.
 const ASKED_MAX: usize = 32;
 
-/// Keys whose value is a command, without the signs between their words.
+/// Keys whose value is a command, without the separators between their words.
 pub(crate) const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "argv"];
 
 /// Keys whose value is a file or a folder.
@@ -48,7 +48,7 @@ pub(crate) const PATH_KEYS: [&str; 13] = [
     "dir",
 ];
 
-/// Keys by whose value a call refers to a job.
+/// Keys whose value names a job.
 const HANDLES: [&str; 16] = [
     "taskid",
     "taskids",
@@ -68,11 +68,12 @@ const HANDLES: [&str; 16] = [
     "threadid",
 ];
 
-/// Words in the name of a tool that runs whatever text it is given.
+/// Words in the name of a tool that runs any text as a command.
 const SHELLS: [&str; 7] = ["bash", "shell", "exec", "terminal", "sh", "powershell", "python"];
 
 impl CallInput {
-    /// What this input says. `touches_files` tells whether a text names the files that it changes; then it is a patch and no command.
+    /// The evidence in this input. `touches_files` returns whether a text names files that it changes; it is then a patch, not
+    /// a command.
     pub fn of(
         tool: &str,
         input: &Input<'_>,
@@ -115,10 +116,10 @@ impl CallInput {
         let has_path = || object.pairs().any(|(key, _)| PATH_KEYS.contains(&&*fold_key(key)));
         for (key, raw) in object.pairs() {
             let folded = fold_key(key);
-            // A script may be one for anything, such as for what other agents are to do.
+            // A key "script" may hold anything, such as instructions for other agents.
             let is_command = COMMAND_KEYS.contains(&folded.as_str())
                 && (folded != "script" || is_named(tool, &SHELLS) || is_named(tool, &["run", "script", "command"]));
-            // A tool for files is told by one word what it is to do; that is no command.
+            // In a tool for files, a single word names an operation and not a command.
             if is_command && self.command.is_none() && !(is_one_word(raw) && has_path()) {
                 self.command = command(raw).map(|text| self.kept(&text)).filter(|text| !text.trim().is_empty());
             }
@@ -136,12 +137,12 @@ impl CallInput {
     }
 }
 
-/// Whether one of the words of a name is among these, however they are joined.
+/// Whether a name contains one of these words, whatever separates its words.
 pub(crate) fn is_named(name: &str, words: &[&str]) -> bool {
     super::parts(name).iter().any(|part| words.contains(&part.as_str()))
 }
 
-/// A key without the signs between its words.
+/// A key in lower case without the separators between its words.
 pub(crate) fn fold_key(key: &str) -> String {
     const LENGTH_MAX: usize = 32;
     if key.len() > LENGTH_MAX {
@@ -167,7 +168,7 @@ pub(crate) fn words(raw: &str) -> Vec<String> {
     items(raw).unwrap_or_default().into_iter().filter_map(|item| Some(word(item)?.into_owned())).collect()
 }
 
-/// A command as it would be typed. A list that only hands a script to a shell is that script.
+/// A command as a user would type it. A list that only passes a script to a shell becomes that script.
 fn command(raw: &str) -> Option<String> {
     if !raw.starts_with('[') {
         return Some(Text::from_json(raw)?.decode().into_owned());

@@ -1,6 +1,6 @@
-//! Whole records inside other records: what a sub-agent said and did, passed on to whoever watches. Their bytes stay in `extra` of the
-//! outer event, so that writers and losses see them once. This module reads them for search, display and audit. It reads one level;
-//! no agent writes more.
+//! Nested records: whole records inside other records, by which an agent forwards the conversation of a sub-agent. Their bytes
+//! stay in `extra` of the outer event, so that writers and losses see them once. This module reads them for search, display and
+//! audit. It reads one level; no agent writes more.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Want};
 pub struct NestedRecord {
     /// The side conversation it belongs to.
     pub thread: Option<String>,
-    /// The call that began the side conversation.
+    /// The call that started the side conversation.
     pub call: Option<String>,
-    /// Its events. They have the id, the time and the part numbers that they have in a file of their own, and the place of the outer
+    /// Its events. They have the same id, time and part numbers as in a file of their own, and the position of the outer
     /// record.
     pub events: Vec<Event<'static>>,
 }
 
-/// How many events of one nested record are read. Real ones have a few dozen at most.
+/// The most events of one nested record that are read. Real ones have a few dozen at most.
 const PARTS_MAX: usize = 4_096;
 
 /// The record inside the record of this event.
@@ -27,7 +27,7 @@ pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
     nested_as(event, Want::All)
 }
 
-/// The events of the record inside the record of this event, as far as they state what model calls took.
+/// The events of the nested record that state usage of model calls.
 pub(super) fn nested_usage(event: &Event<'_>) -> Vec<Event<'static>> {
     nested_as(event, Want::Usage).map(|nested| nested.events).unwrap_or_default()
 }
@@ -54,7 +54,7 @@ fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
     })
 }
 
-/// The events of the record inside the record of this event; none for most.
+/// The events of the nested record of this event; most events have none.
 pub fn nested_events(event: &Event<'_>) -> Vec<Event<'static>> {
     nested(event).map(|nested| nested.events).unwrap_or_default()
 }
@@ -73,7 +73,7 @@ pub(super) fn events_of(info: &FormatInfo, records: &[&str], want: Want) -> Vec<
     collected.0
 }
 
-/// Collects events, at most [`PARTS_MAX`].
+/// Collects at most [`PARTS_MAX`] events.
 struct Collected(Vec<Event<'static>>);
 
 impl Sink for Collected {

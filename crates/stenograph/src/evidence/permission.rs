@@ -1,4 +1,4 @@
-//! What a record says about permissions: the mode that holds from then on, and judgements on calls.
+//! Permissions in a record: the new permission mode, and decisions about calls.
 
 use super::words;
 use crate::model::{Body, Event, Verdict};
@@ -18,7 +18,7 @@ pub(crate) fn permission_mode(event: &Event<'_>) -> Option<String> {
     modes.last()
 }
 
-/// A judgement on a call by a person or a rule, in a record of its own.
+/// A decision of a person or a rule about a call, in a separate record.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     pub verdict: Verdict,
@@ -26,7 +26,7 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// The judgement that this event states.
+    /// The decision that this event states.
     pub fn of(event: &Event<'_>) -> Option<Judgement> {
         let Body::Fact { name, .. } = &event.body else { return None };
         words(event).find_map(|(words, residue)| {
