@@ -1,5 +1,5 @@
-//! The account of a conversion: how many events of each kind came through, and what happened to the rest. Counts are complete;
-//! examples are a few of each.
+//! The loss report of a conversion: how many events of each kind were kept, and what happened to the others. Counts are
+//! complete; examples are a few of each.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::text::quote;
 pub enum How {
     /// It is not there any more.
     Dropped {
-        /// Why, where it is known; empty where the target simply has no place for it.
+        /// The reason, if known; empty if the target simply has no place for it.
         why: &'static str,
     },
     /// It is shorter.
     Cut,
-    /// It is there, and says something else.
+    /// The target has it with another value.
     Changed,
-    /// It is there, in another place.
+    /// The target has it at another position.
     Moved,
-    /// The source does not state it; the target demands it.
+    /// The source does not state it; the target requires it.
     Invented,
 }
 
@@ -36,7 +36,7 @@ impl How {
         }
     }
 
-    /// Whether something the source said is gone.
+    /// Whether a statement of the source is gone.
     pub fn is_loss(self) -> bool {
         match self {
             How::Dropped { .. } | How::Cut | How::Changed => true,
@@ -45,18 +45,18 @@ impl How {
     }
 }
 
-/// How often one thing happened.
+/// How often something happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How often.
+    /// The number of times.
     pub times: u64,
-    /// For what was cut: how many bytes are left.
+    /// For cut texts: the number of bytes kept.
     pub kept: u64,
-    /// For what was cut: of how many.
+    /// For cut texts: the number of bytes in the source.
     pub of: u64,
-    /// Where in the source it happened, the first few times.
+    /// The first few positions in the source.
     pub examples: Vec<Span>,
-    /// For what was left out and nothing else says: on which lines of the source it stands, each run with its last line.
+    /// For excluded events that no other record repeats: their lines in the source, as ranges of the first and last line.
     pub lines: Vec<(u64, u64)>,
 }
 
@@ -88,27 +88,27 @@ impl Count {
     }
 }
 
-/// How many runs of lines are named of each thing: whoever needs more asks for the branches themselves.
+/// The most ranges of lines kept for each entry; the full list of branches is available elsewhere.
 const RUNS_MAX: usize = 1_024;
 
-/// How many of them are shown to people.
+/// The most ranges of lines shown to people.
 const RUNS_SHOWN: usize = 6;
 
-/// The field that an event which stands in another place moved in.
+/// The field name of an event that moved to another position.
 pub(crate) const ORDER: &str = "order";
 
-/// How many examples are kept of each thing.
+/// The most examples kept for each entry.
 const EXAMPLES_MAX: usize = 3;
 
-/// How many different things are told apart: a source may invent as many field names as it likes.
+/// The most distinct entries: a source may invent any number of field names.
 const DISTINCT_MAX: usize = 4096;
 
-/// The account of one conversion.
+/// The loss report of one conversion.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Events read, by kind.
     pub read: BTreeMap<Kind, u64>,
-    /// Events that came through, whole or in part, by kind.
+    /// Events kept, whole or in part, by kind.
     pub kept: BTreeMap<Kind, u64>,
     /// What happened, by kind of event, field and manner. The empty field is the event itself.
     pub losses: BTreeMap<(Kind, String, How), Count>,
@@ -129,17 +129,17 @@ impl Report {
         count
     }
 
-    /// Whether something the source said is gone.
+    /// Whether a statement of the source is gone.
     pub fn is_lossy(&self) -> bool {
         self.losses.keys().any(|(_, _, how)| how.is_loss())
     }
 
-    /// Whether events stand in another order.
+    /// Whether events are in another order.
     pub fn is_reordered(&self) -> bool {
         self.losses.keys().any(|(_, field, how)| field == ORDER && *how == How::Moved)
     }
 
-    /// One line for each kind of event: what came through, and what did not.
+    /// One line for each kind of event: what was kept and what was not.
     pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for kind in Kind::ALL {
@@ -157,8 +157,8 @@ impl Report {
         lines
     }
 
-    /// What happened in one manner to the events of a kind. The fields of the model are named; those that only the source's
-    /// format has are counted, for there are many, and the whole report names them.
+    /// What happened in one manner to the events of a kind. It lists fields of the model by name, and only counts fields that
+    /// are specific to the source format: there are many, and the full report lists them.
     fn remark(&self, kind: Kind, how: &str) -> Option<String> {
         let mut said = Vec::new();
         let mut fields: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Lines of the wire as events.
+//! Reads lines of the wire as events.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::model::{
     ServiceTier, Speed, Usage,
 };
 
-/// Reads an event; `None` when the object is not one of this version.
+/// Reads an event; `None` if the object is not an event of this version.
 pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
     if object.peek("v").and_then(crate::json::number)? != VERSION {
         return None;
@@ -69,8 +69,8 @@ const KEYS: [&str; 20] = [
     "extra",
 ];
 
-/// What is wrong with a line of this version and of a known kind that is no event: the field that is missing or has the wrong shape,
-/// and the keys that no event of this kind has.
+/// The error in a line of this version and a known kind that is not a valid event: the fields that are missing or have the
+/// wrong type, and the keys that no event of this kind has.
 pub fn problem(object: &Object<'_>) -> Option<String> {
     if object.peek("v").and_then(crate::json::number)? != VERSION {
         return None;
@@ -214,7 +214,7 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
     let mut extra = Extra::default();
     let Some(origins) = object.open("extra") else { return extra };
     if origins.duplicate().is_some() {
-        // Nobody can say in whose words it is: it stays on the line as it is.
+        // The format is ambiguous: the field stays on the line.
         object.close("extra", origins);
         return extra;
     }
@@ -232,14 +232,14 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
             held => unread.push((name, held)),
         }
     }
-    // What is in no format's words stays on the line, and an empty object with it.
+    // Values that are not the extra fields of a format stay on the line, and so does an empty object.
     if !unread.is_empty() || extra.iter().next().is_none() {
         object.close_with("extra", ExtraFields(unread));
     }
     extra
 }
 
-/// How many formats' words one event may hold. Real events hold those of one or two.
+/// The most formats that the extra fields of one event may come from. Real events have one or two.
 const ORIGINS_MAX: usize = 16;
 
 /// What is left of a line whose event was read, under the wire's own name. Where nobody could read what the event stands for,
