@@ -1,12 +1,12 @@
-//! Which events of a carried source, of the file as it was written and of the file as it is belong together: what was done to the file is
-//! planned for the source, and what the result should say is known before it is read back.
+//! Aligns the events of a carried source, of the file as written and of the current file: it plans the edits of the file for
+//! the source, and states the expected result before it is read back.
 
 use super::mend::{Records, merged};
 use crate::edit::{Fate, Plan};
 use crate::loss::twins;
 use crate::model::Event;
 
-/// The events of the source, of the file as it was and of the file as it is.
+/// The events of the source, of the file as written and of the current file.
 pub(super) struct Alignment<'e> {
     then: &'e [Event<'static>],
     before: &'e [Event<'static>],
@@ -21,7 +21,7 @@ pub(super) struct Alignment<'e> {
 }
 
 impl<'e> Alignment<'e> {
-    /// Finds what belongs together.
+    /// Aligns the three.
     pub fn new(
         then: &'e [Event<'static>],
         before: &'e [Event<'static>],
@@ -44,7 +44,7 @@ impl<'e> Alignment<'e> {
         self.was.get(now) == Some(&None) && !self.records.is_sealed(event)
     }
 
-    /// What is done to each event of the source: what was done to its twin in the file, compared with the file as it was.
+    /// The edits of the source: those that turned the file as written into the current file.
     pub fn plan(&self) -> Plan {
         let mut plan = Plan::of(self.then);
         for (index, was) in self.before.iter().enumerate() {
@@ -75,15 +75,15 @@ impl<'e> Alignment<'e> {
                 // The source may end with records that have no place in the file: what goes on comes after them.
                 _ if self.records.is_after_all_runs(event) => plan.put_before(self.then.len(), event.clone()),
                 Some(last) => plan.put_after(last, event.clone()),
-                // What was put in before everything else stands at the beginning here too.
+                // An event added before all others goes to the beginning of the source too.
                 None => plan.put_before(0, event.clone()),
             }
         }
         plan
     }
 
-    /// What the source should say once the plan is carried out: its own events, each with what was changed of it in the file, and what was
-    /// put in. Where it differs from what is read back, something of the file is lost.
+    /// The events that the source should have after the plan: its own events with the changes made in the file, and the added
+    /// events. Any difference from the events that are read back is a loss.
     pub fn expected(&self, plan: &Plan) -> Vec<Event<'static>> {
         let mut is_in_file = vec![false; self.then.len()];
         for number in (0..self.now.len()).filter_map(|index| self.origin_of(index)) {
@@ -126,7 +126,7 @@ impl<'e> Alignment<'e> {
     }
 }
 
-/// For each place of the other side the place that points to it.
+/// The inverse mapping: for each index of the other side, the index that maps to it.
 fn inverted(twins: &[Option<usize>], length: usize) -> Vec<Option<usize>> {
     let mut found = vec![None; length];
     for (index, twin) in twins.iter().enumerate() {

@@ -1,6 +1,5 @@
-//! Lays the source into the records that are written. The runs cut the source without a gap: a run begins where the one before
-//! ended, so that blank lines, and records without a place in the target, ride with the record after them; the last run takes
-//! the rest.
+//! Embeds the source in the written records, split into runs without gaps: each run begins where the previous one ends, so that
+//! blank lines and records without a place in the target go into the next record. The last run takes the rest.
 
 use std::io;
 
@@ -14,7 +13,7 @@ use crate::write::Written;
 pub struct CarryWriter {
     of: String,
     within: &'static str,
-    /// Source bytes that no run holds yet.
+    /// Source bytes that are in no run yet.
     pending: Vec<u8>,
     /// The offset of the first of them.
     start: u64,
@@ -29,29 +28,29 @@ pub struct CarryWriter {
     forwarded: Option<u64>,
 }
 
-/// What is carried.
+/// The source that the runs contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
     Source,
     Carried,
 }
 
-/// The largest run: what a target has no place for must not fill the memory, and a record that carries it must still be one
-/// that can be read.
+/// The largest run: source bytes without a place in the target must not fill the memory, and a record with a run must stay
+/// readable.
 const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
 impl CarryWriter {
-    /// A writer for the source itself, which is of the first format, in records of the second.
+    /// A writer that embeds the source, of format `of`, in records of format `within`.
     pub fn new(of: &str, within: &'static str) -> CarryWriter {
         CarryWriter::with(of, within, Load::Source)
     }
 
-    /// A writer for the source that the source's records carry themselves, whole and untouched.
+    /// A writer that embeds the source which the records of the converted source carry.
     pub fn forwarding(of: &str, within: &'static str) -> CarryWriter {
         CarryWriter::with(of, within, Load::Carried)
     }
 
-    /// The format of the source that it carries.
+    /// The format of the embedded source.
     pub fn of(&self) -> &str {
         &self.of
     }
@@ -87,7 +86,7 @@ impl CarryWriter {
         self.forward(event);
     }
 
-    /// Takes over what the record of an event carries itself.
+    /// Takes over the run that the record of an event carries.
     fn forward(&mut self, event: &Event<'_>) {
         if self.load == Load::Carried
             && let Some(carried) = event.carried.as_deref().and_then(Carried::parse)
@@ -169,7 +168,7 @@ impl CarryWriter {
     }
 }
 
-/// Where a record stands in the output.
+/// The position of a record in the output.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Within,

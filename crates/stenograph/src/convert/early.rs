@@ -1,7 +1,8 @@
-//! Results that are recorded before their calls. Agents write them when a tool is faster than the record of its call. Most targets pair a
-//! result with a call before it, so a result is written after its call. Order is all that changes, and the loss report says so.
+//! Results that are recorded before their calls. Agents write them when a tool is faster than the record of its call. Most
+//! targets pair a result with an earlier call, so the conversion writes a result after its call. Only the order changes, and
+//! the loss report says so.
 //!
-//! The first pass learns which results these are, and keeps a few bytes for each call. The pass that writes holds back those results alone.
+//! The first pass finds these results and keeps a few bytes per call. The writing pass buffers only those results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,14 +18,14 @@ pub struct EarlyResultFinder {
     count: u64,
     /// Fingerprints of the ids of all calls so far.
     calls: HashSet<u64>,
-    /// By the id of their call: results without a call so far, with their numbers and offsets.
+    /// Results without a call so far, by the id of the call, with their numbers and offsets.
     waiting: HashMap<u64, (u64, u64)>,
-    /// By the id of their call: the numbers of the results whose calls came later.
+    /// The numbers of the results whose calls came later, by the id of the call.
     found: HashMap<u64, u64>,
 }
 
 impl EarlyResultFinder {
-    /// Takes notice of one event.
+    /// Adds one event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.count += 1;
         let Some(id) = event.call().filter(|_| !event.restates).map(key) else { return };
@@ -37,7 +38,7 @@ impl EarlyResultFinder {
                     self.found.insert(id, number);
                 }
             }
-            // A call that has a result after it does not need the one before it.
+            // A call with a result after it does not need the one before it.
             Body::ToolResult { .. } if self.calls.contains(&id) => {
                 self.found.remove(&id);
             }
@@ -48,13 +49,13 @@ impl EarlyResultFinder {
         }
     }
 
-    /// What was found, for the pass that writes.
+    /// The found results, for the writing pass.
     pub fn finish(self) -> EarlyResults {
         EarlyResults { numbers: self.found.into_values().collect(), ..EarlyResults::default() }
     }
 }
 
-/// Holds results back until their calls are written.
+/// Buffers results until their calls are written.
 #[derive(Debug, Default)]
 pub struct EarlyResults {
     /// The numbers of the results that are recorded before their calls.
@@ -67,13 +68,13 @@ pub struct EarlyResults {
 struct HeldResult {
     event: Event<'static>,
     call: u64,
-    /// Whether its call has come.
+    /// Whether its call was written.
     is_due: bool,
 }
 
 impl EarlyResults {
-    /// Takes notice of the next event of the source, and gives the results that are due before it: a result follows the whole record of its
-    /// call.
+    /// Takes the next event of the source and returns the buffered results to write before it: a result follows the whole
+    /// record of its call.
     pub fn due_before(&mut self, event: &Event<'_>) -> Vec<Event<'static>> {
         self.count += 1;
         let is_due = |held: &mut HeldResult| event.part.index == 0 && held.is_due;
@@ -84,7 +85,7 @@ impl EarlyResults {
         due
     }
 
-    /// Whether the event that was noticed last is a result whose call comes later.
+    /// Whether the last event is a result that precedes its call.
     pub fn is_early(&self) -> bool {
         self.numbers.contains(&self.count)
     }
@@ -119,7 +120,7 @@ mod tests {
         Event { at: Some(Span { offset, length: 1, line: 1 }), ..event }
     }
 
-    /// The order in which events are written: calls by their ids, results by what they say.
+    /// The order in which events are written: calls by id, results by text.
     fn written(events: &[Event<'static>]) -> Vec<String> {
         let mut finder = EarlyResultFinder::default();
         events.iter().for_each(|event| finder.add(event));

@@ -1,8 +1,8 @@
-//! Converting: read, take the spine, write, read back, compare. What differs is the loss report.
+//! Conversion: read, take the spine, write, read back, compare. The differences are the loss report.
 //!
-//! A source is read twice: once to see it whole (which branch goes on, what a header must say), once to write. Where the target is
-//! told less than all, it is read once more in between: a header speaks of what stands below it. No pass holds more than a window
-//! of the source. A source that returns to its own format is copied, byte for byte.
+//! A conversion reads the source twice: once to survey it (which branch is active, what a header must state), and once to
+//! write. If the target receives only part of it, a pass in between collects the outline of that part for the header. No pass
+//! holds more than a window of the source. A conversion to the same format copies the source byte for byte.
 
 mod alignment;
 mod carry_writer;
@@ -37,28 +37,28 @@ impl Source for &[u8] {
     }
 }
 
-/// Whether the source is embedded in what is written.
+/// Whether the output embeds the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
-    /// The records hold what they were made of, so that converting back gives the source itself.
+    /// It does, so that converting it back gives the source itself.
     Along,
-    /// They do not.
+    /// It does not.
     Not,
 }
 
-/// What a conversion did.
+/// The outcome of a conversion.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What is known of the session.
+    /// The outline of the session.
     pub outline: Outline,
     /// What came through and what did not.
     pub losses: Report,
     /// What reading the source remarked on, the first few hundred.
     pub notes: Vec<Note>,
-    /// How many remarks there were.
+    /// The number of all notes.
     pub notes_count: u64,
-    /// What reading the output back remarked on: a record the target's own reader would stumble over. Empty, unless a
-    /// writer is at fault or the output was copied.
+    /// The notes about the output: records that the target agent's own reader would reject. Empty unless a writer has a bug or
+    /// the output was copied.
     pub output_notes: Vec<Note>,
     /// How the output came to be.
     pub way: Way,
@@ -66,15 +66,15 @@ pub struct Outcome {
     pub carries: Option<String>,
 }
 
-/// How an output came to be.
+/// How an output was produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Way {
     /// Written from events.
     #[default]
     Written,
-    /// Copied: the source is of the target's format already.
+    /// Copied: the source already has the target format.
     Copied,
-    /// Put together from the runs that the source's records carry, byte for byte.
+    /// Restored from the runs that the source's records carry, byte for byte.
     Restored,
     /// Put together from carried runs, with records that were edited since written anew.
     Mended {
@@ -89,7 +89,7 @@ pub enum Way {
 
 const NOTES_MAX: usize = 256;
 
-/// How much of a source is read at a time.
+/// How many bytes of a source are read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
 /// Converts a source.
@@ -110,7 +110,7 @@ pub fn convert(
     let mut survey = Survey::new(from);
     each_chunk(source, from, Want::All, &mut survey, &mut |_| Ok(()))?;
     survey.spine.decide();
-    // What gives the carried source back has nothing to carry: it is that source.
+    // The carried source itself needs nothing embedded.
     if survey.carried.as_deref() == Some(to.info().name) {
         return restore::restore(from, source, to, out, survey);
     }
@@ -125,7 +125,7 @@ pub fn rewrite_own(format: &dyn Format, source: &mut dyn Source, out: &mut dyn W
     rewrite(format, source, format, out, Carry::Not, survey)
 }
 
-/// What the first pass learns.
+/// The results of the first pass.
 struct Survey {
     outline: Outline,
     spine: Spine,
@@ -136,7 +136,7 @@ struct Survey {
     read: Report,
     /// The format of the source that the records carry.
     carried: Option<String>,
-    /// Within one format the whole stream is written, not the spine.
+    /// Whether source and target have the same format; then all events are written, not only the spine.
     own: bool,
 }
 
@@ -188,7 +188,7 @@ impl Sink for Told {
     fn event(&mut self, event: &Event<'_>) {
         let left_out = self.total.left_out(event, &mut self.spine);
         match left_out {
-            // Nothing else says it, so that it is no restatement any more.
+            // No other record has its content, so it is not a restatement any more.
             None if event.restates => self.outline.add(&Event { restates: false, ..event.clone() }),
             Some(_) if event.extra.get(self.to).is_none() => {}
             _ => self.outline.add(event),
@@ -207,7 +207,7 @@ fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io
     Ok(Outcome { outline, losses, notes, notes_count, way: Way::Copied, ..Outcome::default() })
 }
 
-/// Reads a source and gives each chunk to `first` before it is read.
+/// Reads a source and passes each chunk to `first` before it is parsed.
 fn each_chunk(
     source: &mut dyn Source,
     format: &dyn Format,
@@ -250,7 +250,7 @@ fn rewrite(
     let Survey { mut outline, mut spine, early, notes, notes_count, own, carried, .. } = survey;
     let bearer = match (carry, &carried) {
         (Carry::Not, _) => None,
-        // A source that is carried already is carried on, if nothing of it was touched.
+        // If the source itself carries an unchanged source, embed that one.
         (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => {
             Some(CarryWriter::forwarding(of, to.info().name))
         }

@@ -1,5 +1,5 @@
-//! The pass that writes: every event goes to the writer, what it writes goes out, and into a reader of the target's format, whose
-//! events are compared with what was given. How the source is read is not known here.
+//! The writing pass: it passes every event to the writer, and the output both to the caller and to a reader of the target
+//! format, whose events it compares with those written. How the source is read is not known here.
 
 use std::io::{self, Write};
 
@@ -29,7 +29,7 @@ pub struct Pass<'o> {
     bearer: Option<CarryWriter>,
 }
 
-/// Where the output goes: to the caller, and into a reader of its own format.
+/// The destination of the output: the caller, and a reader of its format.
 struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
@@ -50,7 +50,7 @@ impl Sink for Pass<'_> {
         if event.is_oversize() {
             return self.target.back.comparison.left_out(event, "larger than any record that is read");
         }
-        // A record that returns to its own format through the native one is not weighed either.
+        // A record that returns to its own format through the native one is always written.
         if self.stream == Stream::Whole || event.extra.get(self.to).is_some() {
             self.target.back.repeats |= event.restates;
             self.target.back.comparison.source(event);
@@ -64,7 +64,7 @@ impl Sink for Pass<'_> {
             return;
         }
         if event.restates {
-            // Nothing else says it, so that it is no restatement any more.
+            // No other record has its content, so it is not a restatement any more.
             let event = Event { restates: false, ..event.clone() };
             self.target.back.comparison.source(&event);
             return self.write(&event);
@@ -85,8 +85,8 @@ impl Sink for Pass<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
-/// What stands for the result of a call that ran where the model runs, and whose result nobody recorded: other systems take no call
-/// without a result. It shows in the loss report as invented.
+/// A substitute for the result of a hosted tool, which no record has: other agents require a result for every call. The loss
+/// report lists it as invented.
 fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
     let Body::ToolCall { call, name, .. } = &event.body else { return None };
     let status = hosted_status(event)?;
@@ -107,15 +107,15 @@ fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
     })
 }
 
-/// Why a fact without words is not written.
+/// Why a fact without content is not written.
 const REPORTS_ON_ANOTHER: &str = "repeats another record or reports on it";
 
-/// What of the source is written.
+/// Which events of the source are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// All of it: into its own format, and into the native one, which has a place for everything.
+    /// All: to the format of the source, and to the native one, which has a place for everything.
     Whole,
-    /// The conversation that goes on.
+    /// The active conversation.
     Spine,
 }
 
@@ -154,7 +154,7 @@ impl<'o> Pass<'o> {
         self.bearer.as_mut().map_or(Ok(()), |bearer| bearer.source(chunk))
     }
 
-    /// What went wrong since it was asked last.
+    /// The error since the last call, if any.
     pub fn failure(&mut self) -> io::Result<()> {
         self.target.failed.take().map_or(Ok(()), Err)
     }
@@ -169,7 +169,7 @@ impl Pass<'_> {
             return comparison.left_out(event, left_out.reason());
         }
         let nested = nested_events(event);
-        // A fact without words, such as the progress of a hook, has nothing that could be found in another record.
+        // A fact without content, such as the progress of a hook, cannot be found in another record.
         if nested.is_empty() && event.restates && matches!(event.body, Body::Fact { content: None, .. }) {
             return comparison.repeated(event, REPORTS_ON_ANOTHER);
         }
@@ -178,12 +178,12 @@ impl Pass<'_> {
             return comparison.repeated(event, left_out.reason());
         }
         let why = LeftOut::Thread.reason();
-        // What the nested record states, usage included, is reported with its own events.
+        // The events of the nested record report its statements, including usage.
         comparison.left_out(&Event { extra: Extra::default(), ..event.clone() }, why);
         nested.iter().for_each(|inner| comparison.left_out(inner, why));
     }
 
-    /// Writes an event; a result whose call comes later waits for it.
+    /// Writes an event; a result that precedes its call waits for the call.
     fn write(&mut self, event: &Event<'_>) {
         let returns = self.stream == Stream::Whole || event.extra.get(self.to).is_some();
         if returns || !self.early.is_early() {
@@ -250,7 +250,7 @@ impl Target<'_> {
 }
 
 impl Target<'_> {
-    /// Holds a record against the target's sheet.
+    /// Checks a record against the target's schema.
     fn check(&mut self, record: &[u8]) {
         let objection = std::str::from_utf8(record).ok().and_then(|record| self.sheet.objection(record));
         if let Some(objection) = objection {
@@ -260,7 +260,7 @@ impl Target<'_> {
     }
 }
 
-/// Gives what is read back to the comparison.
+/// Passes the events read back to the comparison.
 struct ReadBack {
     comparison: Comparison,
     /// Whether records that restate others were written. Where none were, those that are read back are the target's own

@@ -1,5 +1,5 @@
-//! Gives a carried source back. When every run is there, in order and sealed, the answer is the source itself, copied without
-//! being read. Whatever was touched since is left to `mend.rs`.
+//! Restores a carried source. If every run is present, in order and sealed, the result is the source itself, copied without
+//! being parsed. `merge_edits.rs` handles files that were edited.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::format::Format;
 use crate::frame::{Frame, Framer, Place, RECORD_SIZE_MAX};
 use crate::json::values;
 
-/// Puts the source together again.
+/// Restores the carried source.
 pub fn restore(
     from: &dyn Format,
     source: &mut dyn Source,
@@ -43,14 +43,14 @@ pub fn is_intact(from: &dyn Format, source: &mut dyn Source, of: &str) -> io::Re
     Ok(examine(from, source, of)? == State::default())
 }
 
-/// What was touched.
+/// How a carrying file differs from the file that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct State {
     /// Records that are not as they were written.
     edited: u64,
-    /// Records that carry nothing: they were put in between, or at the end.
+    /// Records that carry nothing, because they were added later.
     added: u64,
-    /// Runs that are not there.
+    /// Runs that are missing.
     missing: u64,
 }
 
@@ -85,9 +85,9 @@ fn examine(from: &dyn Format, source: &mut dyn Source, of: &str) -> io::Result<S
 pub enum Run {
     /// A run, in a record that is as it was written.
     Sealed(Carried),
-    /// A run, in a record that was edited.
+    /// A run in an edited record.
     Edited(Carried),
-    /// No run: something that was put in between.
+    /// No run: an added record.
     Bare,
 }
 

@@ -1,6 +1,6 @@
-//! Every conversion, measured: what of one source per format comes through in every other format. The answer is a page of
-//! Markdown that is kept as a golden, so that a change in any reader or writer shows what it costs.
-//! It takes sources that are in memory; it must not look for them.
+//! Measures every conversion: what of one source per format survives in every other format. The result is a page of Markdown
+//! that is kept as a golden file, so that a change in any reader or writer shows what it costs. It takes sources in memory and
+//! must not look for them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::format::Format;
 use crate::loss::{Count, How, Report};
 use crate::model::Kind;
 
-/// A source to be converted to every format.
+/// A source to convert to every format.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Its format.
@@ -21,22 +21,22 @@ pub struct Sample {
     pub bytes: Vec<u8>,
 }
 
-/// One conversion and what it lost.
+/// One conversion and its losses.
 struct Pair {
     to: &'static str,
     losses: Report,
 }
 
-/// The manners of a loss, in the order people care about them, with the marks of the matrix.
+/// The kinds of loss, the most important first, with their marks in the matrix.
 const MANNERS: [(&str, &str); 5] =
     [("dropped", "−"), ("cut", "✂"), ("changed", "≠"), ("moved", "→"), ("invented", "+")];
 
-/// The fixture of a format that stands for it: the one named `demo…`, else the first by name.
+/// The fixture that represents a format: the one named `demo…`, else the first by name.
 pub fn sample_name(names: &[String]) -> Option<&String> {
     names.iter().filter(|name| name.starts_with("demo")).min().or_else(|| names.iter().min())
 }
 
-/// The measured table of all pairs, as Markdown. Reading memory cannot fail; a conversion that is refused says why.
+/// The measured table of all pairs, as Markdown. Reading from memory cannot fail; a refused conversion states its reason.
 pub fn table(samples: &[Sample], targets: &[&'static dyn Format]) -> String {
     let mut rows: Vec<(&Sample, Vec<Result<Pair, String>>)> = Vec::new();
     for sample in samples {

@@ -1,4 +1,4 @@
-//! However it arrives: hurt, chunks, growth, pieces, projection.
+//! The laws about how a source arrives: *hurt*, *chunks*, *growth*, *pieces* and *projection*.
 
 use super::{Case, coverage::first_silent, difference};
 use crate::format::Want;
@@ -7,10 +7,10 @@ use crate::ledger::{Calls, Counting};
 use crate::model::{Event, Span};
 use crate::read::{self, Collected, Reading};
 
-/// Any prefix and any flipped byte: no panic, no silent byte.
+/// Any prefix and any flipped byte: no panic, and no byte outside events and notes.
 pub(super) fn hurt(case: &mut Case<'_>) {
     let framing = case.format.info().framing;
-    // Reading a large source many times costs more than it teaches: most of it is alike.
+    // Reading a whole large source many times costs much and finds little: most of it is alike.
     let window = case.source.len().min(64 << 10);
     let source = case.source.get(..window).unwrap_or_default();
     for at in case.places_within(window, 64) {
@@ -36,7 +36,7 @@ fn fed(case: &Case<'_>, size: usize) -> Collected {
     found
 }
 
-/// Fed in pieces: the same events and notes.
+/// Fed in chunks, a source gives the same events and notes.
 pub(super) fn chunks(case: &mut Case<'_>) {
     let sizes: &[usize] = if case.source.len() > 1 << 20 { &[4096] } else { &[1, 7, 4096] };
     for size in sizes {
@@ -49,7 +49,7 @@ pub(super) fn chunks(case: &mut Case<'_>) {
     }
 }
 
-/// What is settled does not change when the source grows.
+/// Events before the stable offset do not change when the source grows.
 pub(super) fn growth(case: &mut Case<'_>) {
     for at in case.places(12) {
         let mut found = Collected::default();
@@ -77,7 +77,7 @@ pub(super) fn growth(case: &mut Case<'_>) {
     }
 }
 
-/// Reading from any record gives the same events, for the formats that say so.
+/// Reading from any record gives the same events, for formats with this trait.
 pub(super) fn pieces(case: &mut Case<'_>) {
     if !case.format.info().traits.pieces {
         return;
@@ -90,7 +90,7 @@ pub(super) fn pieces(case: &mut Case<'_>) {
     framer.feed(case.source, &mut look);
     framer.end(&mut look);
     if is_document {
-        // In a format that has both, only lines can be read from anywhere.
+        // If a format has both, only lines can be read from any position.
         return;
     }
     let ends = case.source.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -112,7 +112,7 @@ pub(super) fn pieces(case: &mut Case<'_>) {
     }
 }
 
-/// Reading less is a projection of reading all.
+/// Reading less gives a projection of reading everything.
 pub(super) fn projection(case: &mut Case<'_>) {
     let mut found = Collected::default();
     let mut reading = Reading::new(case.format, Want::Usage);
