@@ -1,5 +1,5 @@
-//! Builds one ledger from the usage of all sources: each call once, in whatever order the sources come, with an account of what was joined
-//! and what was left out.
+//! Builds one ledger from the usage of all sources: each call once, in any order of sources, with a list of what was merged and
+//! excluded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,10 +11,10 @@ use super::source_usage::{Name, Names, Reason, SourceUsage};
 use super::{Tallied, Tokens, conversions, runs};
 use crate::model::{Dollars, Usage};
 
-/// How many examples of a decision are kept.
+/// The most examples kept of each decision.
 const EXAMPLES_MAX: usize = 5;
 
-/// How many forks of forks are followed: sources that name each other as their parents would else have no end.
+/// The most forks of forks followed: sources may name each other as parents in a cycle.
 const FORKS_MAX: usize = 64;
 
 /// Builds a ledger from the usage of all sources.
@@ -22,20 +22,20 @@ const FORKS_MAX: usize = 64;
 pub struct LedgerBuilder {
     names: Names,
     sources: Vec<String>,
-    /// When each source was last written; nothing where a call of it is never another agent's call as well.
+    /// When each source was last written; `None` for sources whose calls are never conversions.
     written: Vec<Option<i64>>,
-    /// Sources with records that do not name their session.
+    /// Sources with records that name no session.
     unnamed: HashSet<u32>,
     entries: Vec<Entry>,
     by_key: ByKey,
-    /// Calls that a session only replays, and whose they are.
+    /// The keys of replayed calls, and their keys in the session they come from.
     origins: HashMap<u128, u128>,
     /// Whose they may be besides: keys that count where there is such a call.
     kin: HashMap<u128, Vec<u128>>,
     decisions: HashMap<Reason, Decision>,
 }
 
-/// Where the entry of a key stands. Only places are kept, for the keys stand in the entries, and there may be millions.
+/// The indexes of entries by key. It stores only indexes, because the entries have the keys, and there may be millions.
 #[derive(Debug, Default)]
 struct ByKey(HashTable<u32>);
 
@@ -59,7 +59,7 @@ fn key_at(place: u32, entries: &[Entry]) -> Option<u128> {
     Some(entries.get(usize::try_from(place).ok()?)?.row.key)
 }
 
-/// Keys are hashes already, except where a rule numbers its rows.
+/// Keys are already hashes, except for rules that number their rows.
 fn hashed(key: u128) -> u64 {
     xxhash_rust::xxh3::xxh3_64(&key.to_le_bytes())
 }
@@ -80,24 +80,24 @@ pub struct Ledger {
 pub struct Entry {
     /// What is known of it. Its names are those of the ledger.
     pub row: Row,
-    /// The source that tells best whose it is.
+    /// The source with the best evidence of whose call it is.
     pub source: u32,
-    /// The source that was the last to tell of it.
+    /// The last source that stated it.
     last: u32,
-    /// How many sources tell of it, by how.
+    /// How many sources state it, by kind of row.
     own: u32,
     replayed: u32,
     passed: u32,
 }
 
-/// Tellings that are no call of their own, for one reason.
+/// Records that do not count as calls of their own, for one reason.
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// Why.
     pub reason: Reason,
     /// How many.
     pub count: u64,
-    /// Where some of them stand: source and line.
+    /// The source and line of some of them.
     pub examples: Vec<(u32, u64)>,
 }
 
@@ -176,7 +176,7 @@ impl LedgerBuilder {
         ([entry.own, entry.replayed, entry.passed], entry.last) = (tellings, latest);
         let place = (new.source, new.row.line);
         if is_same {
-            // A row of no record only names tools of an answer on an earlier page.
+            // A row without records only adds tools to an answer in an earlier part.
             let count = u64::from(new.row.records > 0);
             return self.decide(Reason::Streamed, count, std::iter::once(place).filter(|_| count > 0));
         }
@@ -232,7 +232,7 @@ impl LedgerBuilder {
     fn decide(&mut self, reason: Reason, count: u64, places: impl Iterator<Item = (u32, u64)>) {
         let decision = self.decisions.entry(reason).or_insert(Decision { reason, count: 0, examples: Vec::new() });
         decision.count += count;
-        // Pages come in any order, and the same examples are given all the same: the first ones by path and line.
+        // The examples do not depend on the order of sources: they are the first ones by path and line.
         let sources = &self.sources;
         let name = |place: &(u32, u64)| (usize::try_from(place.0).ok().and_then(|at| sources.get(at)), place.1);
         for place in places {
@@ -325,7 +325,7 @@ impl LedgerBuilder {
             // What cannot be shared out goes to the first ones: they stand in an order of their own.
             entry.row.tools.sort_by_key(|tool| self.names.list.get(tool.place()));
         }
-        // No two have the same key, and a sort that keeps the order of equals would take half as much memory again.
+        // Keys are unique, and a stable sort would take half as much memory again.
         entries.sort_unstable_by_key(|entry| (entry.row.time, entry.row.key));
         let decision = |reason: &Reason| self.decisions.get(reason).filter(|decision| decision.count > 0).cloned();
         let decisions = Reason::ALL.iter().filter_map(decision).collect();
@@ -344,12 +344,12 @@ impl Entry {
 }
 
 impl Ledger {
-    /// The words of a name in a row.
+    /// The text of a name in a row.
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
         self.names.get(name?.place()).map(String::as_str)
     }
 
-    /// What all calls took together, and what their sources say that they cost. A counter that is 0 is left out unless it is in `stated`.
+    /// The sum of all calls, and of the costs that their sources state. It omits a counter that is 0 unless `stated` has it.
     pub fn total(&self, stated: &Usage) -> Usage {
         let tokens = self.entries.iter().fold(Tokens::default(), |total, entry| total.plus(&entry.row.tokens));
         let counter = |number: u64, stated: Option<u64>| Some(number).filter(|_| number > 0 || stated.is_some());
@@ -365,7 +365,7 @@ impl Ledger {
         }
     }
 
-    /// What a source is called.
+    /// The path of a source.
     pub fn source(&self, source: u32) -> &str {
         usize::try_from(source).ok().and_then(|at| self.sources.get(at)).map_or("", String::as_str)
     }

@@ -1,6 +1,6 @@
-//! Finds calls that a converted session repeats. A session that was converted for another agent, and perhaps continued there, states
-//! the calls of the original again under the name of the other agent. They count once, for the source that knows their model, and of
-//! several for the one that was written first. Totals of runs are in `runs.rs`.
+//! Finds calls that a converted session repeats. A session that was converted for another agent, and perhaps continued there,
+//! states the calls of the original again under the name of the other agent. They count once, for the source that knows their
+//! model; if several do, for the one that was written first. `runs.rs` handles totals of runs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,20 +9,21 @@ use super::builder::Entry;
 use super::row::How;
 use super::source_usage::Name;
 
-/// The time that two agents state for one call differs by less than this: one states when the answer begins, the other when it ends.
+/// Two agents state times for the same call that differ by less than this: one states when the answer begins, the other when it
+/// ends.
 const APART_MAX_MS: u64 = 10 * 60 * 1000;
 
-/// The same for sources that name no session: the conversions among them state the times of the original.
+/// The same for sources that name no session: conversions among them state the times of the original.
 const UNNAMED_APART_MAX_MS: u64 = 2_000;
 
-/// What is known of the source of an entry.
+/// The source of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Origin<'s> {
     /// When it was last written.
     pub written: i64,
     /// Its path.
     pub path: &'s str,
-    /// Whether its records name the session that they belong to.
+    /// Whether its records name their session.
     pub names_session: bool,
 }
 
@@ -72,7 +73,7 @@ fn tell_of(tellings: &[&Entry], entry: &Entry) -> bool {
     is_elsewhere && is_of_same_thread && tellings.iter().any(|telling| is_same_call(telling, entry))
 }
 
-/// The entries of each session in which calls of more than one agent are told.
+/// The indexes of the entries of each session with calls of several agents.
 fn of_several_agents<'s>(
     entries: &[Entry],
     origin: &dyn Fn(&Entry) -> Option<Origin<'s>>,
@@ -112,7 +113,7 @@ fn sessions_of_unnamed<'s>(entries: &[Entry], origin: &dyn Fn(&Entry) -> Option<
             *first = entry;
         }
     }
-    // Without a time any two calls of the same size would be one.
+    // Without a time, any two calls of the same size would match.
     firsts.retain(|_, first| first.row.time.is_some());
     let mut by_output: HashMap<u64, Vec<(u32, &Entry)>> = HashMap::new();
     for (source, first) in &firsts {
@@ -123,7 +124,7 @@ fn sessions_of_unnamed<'s>(entries: &[Entry], origin: &dyn Fn(&Entry) -> Option<
         let Some(alike) = by_output.get(&entry.row.tokens.output) else { continue };
         let (Some(session), Some(time), Some(_)) = (entry.row.session, entry.row.time, origin(entry)) else { continue };
         for (source, first) in alike.iter().filter(|(_, first)| is_same_call(first, entry)) {
-            // Of several the nearest one.
+            // If several match, the nearest one counts.
             let apart = first.row.time.map_or(u64::MAX, |first| first.abs_diff(time));
             if apart >= UNNAMED_APART_MAX_MS {
                 continue;
@@ -158,7 +159,7 @@ fn is_same_call(one: &Entry, other: &Entry) -> bool {
     one.agent != other.agent && is_same_model && is_near && is_alike(&one.tokens, &other.tokens)
 }
 
-/// Whether the tokens of a call are the same, also where one source states no cache, or counts it as input.
+/// Whether two calls have the same tokens, even if one source states no cache or counts it as input.
 fn is_alike(one: &Tokens, other: &Tokens) -> bool {
     let is_cached = |tokens: &Tokens| tokens.cache_read > 0 || tokens.cache_write > 0;
     let (read, read_other) = (one.all_input(), other.all_input());

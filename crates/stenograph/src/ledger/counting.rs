@@ -1,5 +1,5 @@
-//! Counts the model calls of one source: one row for each call, however many records tell of it. What needs other sources is done
-//! with all pages together, in `book.rs`.
+//! Counts the model calls of one source: one row for each call, however many records state it. `builder.rs` does what requires
+//! other sources.
 
 mod totals;
 
@@ -19,22 +19,22 @@ use crate::model::{Body, Event, Fact, Note, Usage};
 use crate::read::{Sink, is_counted};
 use crate::time::Time;
 
-/// How closely calls are looked at.
+/// How much detail of calls to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
     /// Only what they took. Events that were read for that are enough.
     Numbers,
-    /// Also which tools the answers call. Every event is needed.
+    /// Also the tools that the answers call. This requires every event.
     Tools,
 }
 
-/// How many sessions are kept in mind whose history may be in one that is replayed.
+/// The most older sessions remembered for a replayed history.
 const LINEAGE_MAX: usize = 16;
 
-/// From this length on the id of a record is one that nobody else makes up. What is shorter counts the records of a session.
+/// An id of a record with at least this length is globally unique. A shorter one only numbers the records of a session.
 const ID_LENGTH_MIN: usize = 16;
 
-/// How many lines are given as examples of what was set aside.
+/// The most lines kept as examples of uncounted records.
 const EXAMPLES_MAX: usize = 3;
 
 /// Counts the calls of one source.
@@ -53,16 +53,16 @@ pub struct Counting {
     state: State,
     /// Tools that were called since the last row of an answer that has no id.
     tools: Tools,
-    /// For each answer its row, and the tools that were called before there was one.
+    /// For each answer its row, and the tools called before it had one.
     answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
-    /// The answer that was last told of.
+    /// The last answer.
     answer: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Answer {
     row: Option<usize>,
-    /// The key of its row, which may stand on an earlier page.
+    /// The key of its row, which may be in an earlier part.
     key: Option<u128>,
     tools: Tools,
 }
@@ -122,7 +122,7 @@ impl Counting {
             self.aside(Reason::Odd, line);
         }
         match (running_total(event), &event.usage) {
-            // A total with an invalid count would look like a new beginning. The next total makes up for it.
+            // A total with an invalid count would look like a reset. The next total corrects it.
             (Some(_), _) if is_invalid => {}
             (Some(total), _) => self.total(event, &total),
             (None, Some(usage)) => self.usage(event, usage),
@@ -143,7 +143,7 @@ impl Counting {
         self.put(row);
     }
 
-    /// How many rows there are so far.
+    /// The number of rows so far.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -178,7 +178,7 @@ impl Counting {
                 *place = Some(stated.to_owned());
             }
         };
-        // What an answer says of itself goes for no other: who made a call that names no model is not known.
+        // The model of an answer applies to no other call: a call that names no model has an unknown one.
         if event.usage.is_none() {
             keep(&mut self.state.model, event.model.as_deref());
             keep(&mut self.state.cwd, event.cwd.as_deref());
@@ -189,7 +189,7 @@ impl Counting {
         }
         let time = millis(event.time.as_ref()).unwrap_or(i64::MIN);
         match (self.state.session.as_deref(), event.session.as_deref()) {
-            // The first header is the source's own; a parent whose history it begins with may be named there.
+            // The first header is the source's own; it may name a parent whose history comes first.
             (None, session) => {
                 self.state.session = session.map(str::to_owned);
                 self.state.apart = is_history_elsewhere(event);
@@ -197,7 +197,7 @@ impl Counting {
                 let parent = repeated_session(event).filter(|_| !self.state.apart);
                 self.state.replay = parent.map(|parent| Replay { of: vec![parent.to_string()], last: time });
             }
-            // Another one right behind it is the head of the history that is replayed, and may itself begin with an older one.
+            // A second header is the head of the replayed history, which may itself begin with an older one.
             (Some(own), Some(other)) if own != other && self.state.total.is_none() => {
                 let replay = self.state.replay.get_or_insert_with(|| Replay { of: Vec::new(), last: time });
                 for session in [Some(other), repeated_session(event).as_deref()].into_iter().flatten() {
@@ -226,7 +226,8 @@ impl Counting {
         }
     }
 
-    /// A tool of an answer whose row stands on an earlier page: a row of nothing but the tool will be joined with it.
+    /// Adds a tool of an answer whose row is in an earlier part: as a row with only the tool, which the builder merges with
+    /// that row.
     fn put_tool(&mut self, event: &Event<'_>, group: u64, key: u128, tool: Name) {
         let mut row = self.row(event, How::Passed, Tokens::default());
         (row.key, row.tools, row.calls, row.records) = (key, Tools::from_iter([tool]), 0, 0);
@@ -321,7 +322,7 @@ impl Counting {
         name.map(|name| self.names.number(name))
     }
 
-    /// The key of a row that only the record it stands in has an id for.
+    /// The key of a row whose only id is that of its record.
     fn record_key(&self, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
         match (id, self.session(event)) {
             (Some(id), _) if id.len() >= ID_LENGTH_MIN => key("record", &[Some(id)]),
@@ -330,7 +331,7 @@ impl Counting {
         }
     }
 
-    /// The key of a row that nothing names: a copy of its record says the same in the same place.
+    /// The key of a row without any id: a copy of its record has the same content at the same position.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
         let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.place()));
         let counters = row.tokens.counters().map(|counter| counter.to_string()).join(",");
@@ -340,7 +341,7 @@ impl Counting {
         key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&counters)])
     }
 
-    /// Puts a row on the page, or into the one that tells of the same call.
+    /// Adds a row, or merges it into the row of the same call.
     fn put(&mut self, row: Row) -> usize {
         let Some(known) = self.by_key.get(&row.key).copied() else {
             self.by_key.insert(row.key, self.rows.len());

@@ -1,7 +1,8 @@
-//! What sessions took: one row for each model call, wherever and however often sources tell of it. Pure folds over events; nothing
-//! here reads a clock or a file.
+//! The ledger: one row for each model call, however many sources and records state it. Pure folds over events; nothing here
+//! reads a clock or a file.
 //!
-//! [`Counting`] makes a [`SourceUsage`] of one source, [`LedgerBuilder`] one ledger of all pages; [`crate::evidence`] reads what records state beyond the usage of their events.
+//! [`Counting`] makes the [`SourceUsage`] of one source, and [`LedgerBuilder`] one ledger of all sources. [`crate::evidence`]
+//! reads statements of records beyond the usage of their events.
 
 mod builder;
 mod conversions;

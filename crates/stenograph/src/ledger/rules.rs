@@ -1,5 +1,5 @@
-//! Rules by which other programs count, so that their totals can be told beside ours. What a rule makes of the lines of a format is
-//! in that format's folder; here are its name, what it says, and what all formats need to follow one.
+//! Rules by which other programs count, so that their totals can be told beside ours. What a rule makes of the lines of a
+//! format is in that format's folder; here are its name, what it says, and what all formats need to follow one.
 
 use super::row::{How, Row, Tools};
 use super::source_usage::{Name, Names};

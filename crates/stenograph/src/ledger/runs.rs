@@ -1,5 +1,5 @@
-//! Totals of runs beside calls that are told one by one in other sources: a converted session states as one sum what the original
-//! states call by call, and a run that was recorded has its calls in the journal. Only what the total has beyond those calls counts.
+//! Totals of runs whose calls other sources state one by one: a converted session states one sum for the calls of the original,
+//! and a recorded run has its calls in the journal. Only the part of the total beyond those calls counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::conversions::{Origin, is_call};
 use super::row::{How, Row};
 use super::source_usage::Name;
 
-/// Two sums of costs that differ by less than this are equal: they are added up in different orders.
+/// Two sums of costs that differ by less than this are equal: they were added up in different orders.
 const COST_MIN: f64 = 1e-9;
 
 /// What is left of entries when nothing counts twice, by their places. Entries that are not named here stay as they are.

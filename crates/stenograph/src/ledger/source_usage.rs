@@ -1,5 +1,5 @@
-//! The usage of one source: its model calls, and records that state usage and are not calls. `counting.rs` collects it; `builder.rs` makes
-//! one ledger of the usage of all sources.
+//! The usage of one source: its model calls, and records that state usage and are not calls. `counting.rs` collects it;
+//! `builder.rs` makes one ledger of the usage of all sources.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -12,12 +12,12 @@ use super::Tokens;
 use super::row::{How, Row};
 use crate::model::{Body, Event, Fact};
 
-/// The model calls that one source states, or those of a piece of it that was read at once.
+/// The model calls that one source states, or a part of it that was read at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceUsage {
-    /// What rows name: sessions, models, folders.
+    /// The names that rows refer to: sessions, models, folders.
     pub names: Vec<String>,
-    /// The calls, in the order in which the source first tells of them.
+    /// The calls, in the order of their first records.
     pub rows: Vec<Row>,
     /// What was set aside.
     pub asides: Vec<Aside>,
@@ -29,7 +29,7 @@ pub struct SourceUsage {
     pub state: State,
 }
 
-/// A name by its place in [`SourceUsage::names`]. There are millions of them, and most may be missing: that takes no room.
+/// The index of a name in [`SourceUsage::names`]. There are millions of them, so `Option<Name>` takes no extra space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Name(NonZeroU32);
 
@@ -49,13 +49,13 @@ impl Name {
 }
 
 impl SourceUsage {
-    /// Whether there is nothing on it, not even where counting stands.
+    /// Whether it has no calls, no uncounted records and no state.
     pub fn is_empty(&self) -> bool {
         *self == SourceUsage::default()
     }
 
-    /// The page without the tokens of runs, where another source tells of their calls one by one. What the runs state that they cost stays:
-    /// the book takes off what the calls state.
+    /// The usage without the tokens of runs, for runs whose calls another source states one by one. The stated costs of the
+    /// runs stay: the builder subtracts the costs that the calls state.
     #[must_use]
     pub fn without_runs(mut self) -> SourceUsage {
         let is_run = |row: &&Row| row.how == How::Run;
@@ -71,7 +71,7 @@ impl SourceUsage {
         self
     }
 
-    /// Puts the next page of the same source behind this one.
+    /// Appends the next part of the same source.
     pub fn append(&mut self, next: SourceUsage) {
         let mut names = Names::of(std::mem::take(&mut self.names));
         let of_next: Vec<Name> = next.names.iter().map(|name| names.number(name)).collect();
@@ -87,45 +87,45 @@ impl SourceUsage {
         (self.names, self.state) = (names.list, next.state);
     }
 
-    /// The words of a name.
+    /// The text of a name.
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
         self.names.get(name?.place()).map(String::as_str)
     }
 }
 
-/// What was set aside, and why.
+/// Records that do not count as calls of their own, for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Aside {
     /// Why.
     pub reason: Reason,
     /// How often.
     pub count: u64,
-    /// The first lines on which it happened, a few of them.
+    /// The lines of the first few.
     pub lines: Vec<u64>,
 }
 
-/// Why something is not a row of its own.
+/// Why a record does not count as a call of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
     /// Another record of the same source tells of the same call: an answer that streams is written piece by piece.
     Streamed,
     /// Another source has a copy of it: a session that was resumed, forked or copied.
     Copied,
-    /// A record passes on what the sub-agent's own source tells.
+    /// The record forwards a call that the sub-agent's own source states.
     PassedOn,
-    /// The history of the session it was forked from.
+    /// It is in the history of the session that the source was forked from.
     Replayed,
-    /// The running total is told again without a call in between.
+    /// It repeats the running total without a call in between.
     RepeatedTotal,
-    /// It is told within a total that counts.
+    /// A total that counts includes it.
     WithinTotal,
-    /// It adds up calls that are told one by one.
+    /// It sums up calls that are stated one by one.
     Sum,
-    /// The agent put the words into the model's mouth: nobody was asked.
+    /// The agent made up the answer: no model was called.
     Synthetic,
-    /// A count is stated that is none.
+    /// It states an invalid count.
     Odd,
-    /// A record is too large to be read.
+    /// The record is too large to be read.
     Oversize,
     /// A conversion for another agent repeats it.
     Converted,
@@ -147,7 +147,7 @@ impl Reason {
         Reason::Oversize,
     ];
 
-    /// The word in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Streamed => "streamed",
@@ -183,7 +183,7 @@ impl Reason {
         }
     }
 
-    /// Whether it was joined with a row that counts, or left out.
+    /// Whether it was merged with a row that counts, not excluded.
     pub fn is_merged(self) -> bool {
         match self {
             Reason::Streamed | Reason::Copied | Reason::Converted | Reason::PassedOn | Reason::Replayed => true,
@@ -193,14 +193,14 @@ impl Reason {
     }
 }
 
-/// Where counting stands between two records: what the next one is counted by.
+/// The state of counting between two records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
-    /// Whose history the source begins with, as long as that lasts.
+    /// The replayed history at the start of the source, while it lasts.
     pub(super) replay: Option<Replay>,
     /// Whether that history stands in another source.
     pub(super) apart: bool,
@@ -210,7 +210,7 @@ pub struct State {
     pub(super) beginnings: u32,
     /// Tools that were called since the last call that was counted.
     pub(super) tools: Vec<String>,
-    /// The answer that was last told of: more of its tools may follow.
+    /// The last answer: more of its tools may follow.
     pub(super) answer: Option<LastAnswer>,
 }
 
@@ -223,27 +223,27 @@ impl State {
     }
 }
 
-/// The history with which a source begins.
+/// The replayed history at the start of a source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Replay {
-    /// The session it came from, and those that this one's history came from, as far as it says so.
+    /// The session it comes from, and older sessions that it states as origins of that one.
     pub of: Vec<String>,
-    /// When it was last written to.
+    /// The time of its last record.
     pub last: i64,
 }
 
-/// An answer that may not be told to its end.
+/// An answer that may be incomplete.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct LastAnswer {
-    /// What its id comes down to.
+    /// A fingerprint of its id.
     pub group: u64,
-    /// The key of its row, once there is one.
+    /// The key of its row, if it has one.
     pub key: Option<u128>,
-    /// The tools it called before there was one.
+    /// The tools that it called before it had a row.
     pub tools: Vec<String>,
 }
 
-/// Names, each with its number.
+/// Names and their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub list: Vec<String>,
@@ -251,13 +251,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// These names, each with its place as its number.
+    /// These names, numbered by index.
     pub fn of(list: Vec<String>) -> Names {
         let numbers = list.iter().zip(0..).map(|(name, place)| (name.clone(), Name::at(place))).collect();
         Names { list, numbers }
     }
 
-    /// The number of a name, which is given one if it has none.
+    /// The number of a name; adds the name if it is new.
     pub fn number(&mut self, name: &str) -> Name {
         if let Some(number) = self.numbers.get(name) {
             return *number;

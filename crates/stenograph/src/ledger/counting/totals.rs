@@ -1,4 +1,5 @@
-//! Running totals: what one has more than the last one is a call, and what a source replays of another session's is that one's.
+//! Running totals: the increase over the previous total is a call, and the part that a source replays belongs to another
+//! session.
 
 use super::Counting;
 use crate::evidence::RunningTotal;
@@ -8,14 +9,14 @@ use crate::ledger::row::{How, Row};
 use crate::ledger::source_usage::Reason;
 use crate::model::{Body, Event, Fact};
 
-/// How long a pause may be in a history that is replayed: it is written at one go.
+/// The longest pause in a replayed history, which the agent writes at once.
 const REPLAY_GAP_MS: i64 = 1000;
 
 impl Counting {
     /// A running total: what it has more than the last one is a call.
     pub(super) fn total(&mut self, event: &Event<'_>, total: &RunningTotal) {
         let line = event.at.map_or(0, |at| at.line);
-        // The header of a run that has not ended states zeros. Its turns say what it took.
+        // The header of a running run states zeros; its turns state the usage.
         let is_header = matches!(&event.body, Body::Fact { name: Fact::Session | Fact::SessionEnd, .. });
         if is_header && total.tokens.is_zero() && total.cost.is_none() {
             return;
@@ -56,7 +57,7 @@ impl Counting {
         self.put(row);
     }
 
-    /// The key of a call that is known by the total it led to. Of a run there is but one total, which grows.
+    /// The key of a call that is identified by the total after it. A run has only one total, which grows.
     fn total_key(&self, session: Option<&str>, row: &Row, total: &RunningTotal) -> u128 {
         let time = row.time.filter(|_| session.is_none()).map(|time| time.to_string());
         if row.how == How::Run {

@@ -1,5 +1,5 @@
-//! What models cost: a table that is shipped, with its date and its source, and what the user says instead. A model that nobody
-//! prices has no price; it does not cost nothing. `cargo xtask prices` writes the table. Nothing here reads a file or a clock.
+//! Prices of models: a shipped table with its date and source, and the user's overrides. A model without a price has an unknown
+//! cost, not a cost of zero. `cargo xtask prices` writes the table. Nothing here reads a file or a clock.
 
 mod names;
 mod overrides;
@@ -14,7 +14,7 @@ pub use price::{Counter, Line, Price, PriceSource, Rates, Tier};
 use super::ServiceTier;
 use row::Row;
 
-/// The table: a head of `# key: value`, then a row for each model, sorted.
+/// The table: a head of `# key: value` lines, then one row per model, sorted.
 const TABLE: &str = include_str!("table.txt");
 
 /// The prices of models.
@@ -23,13 +23,13 @@ pub struct Prices {
     date: &'static str,
     source: &'static str,
     digest: String,
-    /// The rows by their names in lower case: some agents shout.
+    /// The rows by name in lower case: some agents write names in upper case.
     rows: BTreeMap<String, &'static str>,
     overrides: Vec<Override>,
 }
 
 impl Prices {
-    /// The table that is shipped.
+    /// The shipped table.
     pub fn shipped() -> Prices {
         Prices::read(TABLE)
     }
@@ -49,7 +49,7 @@ impl Prices {
         }
     }
 
-    /// The same prices, but for what the user says.
+    /// The same prices with the user's overrides.
     #[must_use]
     pub fn with(mut self, overrides: Vec<Override>) -> Prices {
         if !overrides.is_empty() {
@@ -60,7 +60,7 @@ impl Prices {
         self
     }
 
-    /// What the user says instead of the table.
+    /// The user's overrides.
     pub fn overrides(&self) -> &[Override] {
         &self.overrides
     }
@@ -70,12 +70,12 @@ impl Prices {
         self.date
     }
 
-    /// The package the prices are from and its version.
+    /// The package that the prices come from, and its version.
     pub fn source(&self) -> &str {
         self.source
     }
 
-    /// A fingerprint of the table and of what the user says: two reports with the same one used the same prices.
+    /// A fingerprint of the table and the overrides: two reports with the same one used the same prices.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -86,7 +86,7 @@ impl Prices {
         row.price(name, origin, pace)
     }
 
-    /// Whether anything is known of a model: what has a row may still have no price at some pace.
+    /// Whether the model has a row, even if it has no price at some service tiers.
     pub fn knows(&self, model: &str) -> bool {
         self.said(model).is_some()
     }
@@ -111,13 +111,13 @@ impl Prices {
         listed.or_else(|| spellings.iter().rev().find_map(|name| self.dated(name)))
     }
 
-    /// The row of exactly this name.
+    /// The row with exactly this name.
     fn listed(&self, name: &str) -> Option<(&'static str, Row)> {
         let (name, rest) = row::split(self.rows.get(name)?)?;
         Some((name, Row::parse(rest)?))
     }
 
-    /// The row of this name and a date. Where there are several, they must agree: which one is meant is not said.
+    /// The row with this name and a date. If there are several, they must be equal: the name does not say which one is meant.
     fn dated(&self, name: &str) -> Option<(&'static str, Row)> {
         let start = format!("{name}-");
         let dated = self.rows.range(start.clone()..).take_while(|(found, _)| found.starts_with(&start));

@@ -1,27 +1,27 @@
-//! What the user says models cost. It counts more than the table; where it comes from is not this file's business.
+//! The user's prices of models, which override the table. Where they come from is not known here.
 
 use super::price::Tier;
 use super::row::Row;
 use crate::ledger::ServiceTier;
 
-/// What the user says of one model, or of several whose names are alike.
+/// The user's prices of one model, or of all models that match a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// The name of the model; `*` stands for anything, `?` for one character.
+    /// The name of the model; `*` matches anything, `?` one character.
     pub model: String,
-    /// The model of the table that it costs the same as, but for what `prices` says.
+    /// The model of the table whose prices apply where `prices` states none.
     pub same_as: Option<String>,
-    /// Prices by pace and by the size of the context.
+    /// Prices by service tier and context size.
     pub prices: Vec<(ServiceTier, Tier)>,
 }
 
 impl Override {
-    /// Whether it is about several models.
+    /// Whether it applies to several models.
     fn is_pattern(&self) -> bool {
         self.model.contains(['*', '?'])
     }
 
-    /// The row it makes out of the one that it refers to.
+    /// The row of the model it refers to, with its own prices.
     pub(super) fn row(&self, base: Option<Row>) -> Row {
         let mut row = base.unwrap_or_default();
         row.last = None;
@@ -35,8 +35,8 @@ impl Override {
     }
 }
 
-/// What is said of a model: names before patterns, the most exact spelling first; patterns in their order, against the name
-/// as it was written.
+/// The override for a model. Names come before patterns, the most exact spelling first; patterns come in order and are matched
+/// against the name as written.
 pub(super) fn find<'o>(overrides: &'o [Override], model: &str, spellings: &[String]) -> Option<&'o Override> {
     let (patterns, exact): (Vec<&Override>, Vec<&Override>) = overrides.iter().partition(|said| said.is_pattern());
     let named = spellings.iter().find_map(|name| exact.iter().find(|said| said.model.eq_ignore_ascii_case(name)));

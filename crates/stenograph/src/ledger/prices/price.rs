@@ -1,9 +1,9 @@
-//! What a model call costs, by the prices of one model at one pace. Nothing is made up: a counter without a price makes the
-//! whole call one without a price.
+//! The cost of a model call at the prices of one model and service tier. Nothing is guessed: a counter without a price leaves
+//! the whole call without a cost.
 
 use crate::ledger::{Money, ServiceTier, Tokens};
 
-/// What is counted and has a price of its own.
+/// A counter with its own price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Counter {
     /// Tokens read, neither from a cache nor into one.
@@ -16,9 +16,9 @@ pub enum Counter {
     CacheWrite,
     /// Tokens written into a cache for an hour.
     CacheWriteHour,
-    /// Tokens of thinking, where they do not cost what other output costs.
+    /// Tokens of thinking, if they have another price than other output.
     Reasoning,
-    /// Searches of the web.
+    /// Web searches.
     Search,
 }
 
@@ -34,7 +34,7 @@ impl Counter {
         Counter::Search,
     ];
 
-    /// Its name, in the table, in overrides and for people.
+    /// The name in the table, in overrides and for people.
     pub fn name(self) -> &'static str {
         match self {
             Counter::Input => "input",
@@ -66,7 +66,7 @@ impl Counter {
     }
 }
 
-/// What one of each counter costs, where that is known.
+/// The price of one unit of each counter, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     each: [Option<Money>; Counter::ALL.len()],
@@ -85,7 +85,7 @@ impl Rates {
         }
     }
 
-    /// The same, but for what the others say.
+    /// The same rates, overridden by those that `others` states.
     #[must_use]
     pub fn but(&self, others: &Rates) -> Rates {
         let mut rates = *self;
@@ -95,34 +95,33 @@ impl Rates {
         rates
     }
 
-    /// Whether nothing has a price.
+    /// Whether no counter has a price.
     pub fn is_empty(&self) -> bool {
         self.each.iter().all(Option::is_none)
     }
 }
 
-/// Prices from some size of the context on.
+/// Prices above some context size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tier {
-    /// They count for calls that read more tokens than this.
+    /// The prices apply to calls that read more tokens than this.
     pub over: u64,
     /// The prices.
     pub rates: Rates,
 }
 
-/// Where a price is from.
+/// The origin of a price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PriceSource {
-    /// The table that is shipped.
+    /// The shipped table.
     Shipped,
-    /// The table that is shipped; its source has dropped the model since, and this version of the source was the last to
-    /// state it.
+    /// The shipped table; its source has since dropped the model, and this version of the source was the last to state it.
     Retired(String),
-    /// What the user said.
+    /// The user's override.
     Override,
 }
 
-/// The prices of one model at one pace.
+/// The prices of one model at one service tier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
     /// The name it was found under.
@@ -131,18 +130,18 @@ pub struct Price {
     pub pace: ServiceTier,
     /// Where they are from.
     pub origin: PriceSource,
-    /// The prices by the size of the context, the smallest first; never empty, and the first is for every size.
+    /// The prices by context size, the smallest first; never empty, and the first applies to every size.
     pub(super) tiers: Vec<Tier>,
 }
 
-/// What one counter of a call comes to.
+/// The cost of one counter of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// What was counted.
     pub counter: Counter,
     /// How many.
     pub count: u64,
-    /// What one costs; `None` where nobody said.
+    /// The price of one unit; `None` if unknown.
     pub rate: Option<Money>,
 }
 
@@ -154,12 +153,12 @@ impl Line {
 }
 
 impl Price {
-    /// The prices by the size of the context, the smallest first.
+    /// The prices by context size, the smallest first.
     pub fn tiers(&self) -> &[Tier] {
         &self.tiers
     }
 
-    /// The prices that count for a call: what it read, from wherever, decides for all of it, also for what it wrote.
+    /// The prices for a call: the tokens it read, cached or not, decide the price of all its tokens, including output.
     pub fn rates(&self, call: &Tokens) -> Rates {
         let context = call.input.saturating_add(call.cache_read).saturating_add(call.cache_write);
         let tier = self.tiers.iter().rev().find(|tier| context > tier.over || tier.over == 0);
@@ -186,7 +185,7 @@ impl Price {
         used.map(|(counter, count)| Line { counter, count, rate: rates.of(counter) }).collect()
     }
 
-    /// What one call costs. `None` where something it used has no price (see [`Price::missing`]), or no amount holds it.
+    /// The cost of one call; `None` if a counter has no price (see [`Price::missing`]) or the amount overflows.
     pub fn cost(&self, call: &Tokens) -> Option<Money> {
         self.lines(call).iter().try_fold(Money::ZERO, |sum, line| sum.plus(line.cost()?))
     }

@@ -4,28 +4,28 @@
 //! claude-x-1 = input 3, output 15, cache_read 0.3; over 200000: input 6, output 22.5; batch: input 1.5, output 7.5; last 1.83.0
 //! ```
 //!
-//! Prices are dollars for a million tokens, or for one search. The first block is the usual pace at any size; `last` names
-//! the version of the source that stated the model for the last time. Nothing here knows which rows there are.
+//! Prices are dollars for a million tokens, or for one search. The first block is the standard service tier at any context
+//! size; `last` names the last version of the source that stated the model. Nothing here knows which rows exist.
 
 use super::price::{Counter, Price, PriceSource, Rates, Tier};
 use crate::ledger::{Money, ServiceTier};
 
-/// The name of a row and the rest of it.
+/// The name of a row, and its prices.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     line.split_once(" = ")
 }
 
-/// What a row says.
+/// A parsed row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Prices by pace and by the size of the context.
+    /// Prices by service tier and context size.
     pub blocks: Vec<(ServiceTier, Tier)>,
-    /// The version of the source that stated it for the last time, where that is not the present one.
+    /// The last version of the source that stated the model, if that is not the current one.
     pub last: Option<String>,
 }
 
 impl Row {
-    /// Reads what stands behind the name. `None` where it is not written like a row.
+    /// Parses the text after the name; `None` if it is not a valid row.
     pub fn parse(text: &str) -> Option<Row> {
         let mut row = Row::default();
         for block in text.split("; ") {
@@ -69,7 +69,7 @@ impl Row {
         Some(Price { found_as: name.to_owned(), pace, origin, tiers })
     }
 
-    /// The pace under which the vendor sells this one: those that sell haste by one name only mean the same by fast and by
+    /// The service tier under which the vendor sells this one: vendors with only one name for speed mean the same by fast and
     /// priority.
     fn sold_as(&self, pace: ServiceTier) -> Option<ServiceTier> {
         let has = |pace: ServiceTier| self.blocks.iter().any(|(at, tier)| *at == pace && tier.over == 0);
@@ -84,8 +84,8 @@ impl Row {
     }
 }
 
-/// What the list leaves out because it goes without saying: a vendor that has no price for its cache bills it as input, and a
-/// search costs the same at every pace. A price that the usual block states and this one does not is not known.
+/// Adds the prices that the list implies: a vendor without a cache price bills the cache as input, and a search has the same
+/// price at every tier. A price that the standard block states and this one does not is unknown.
 fn complete(rates: &mut Rates, usual: &Rates) {
     if rates.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What calls cost, worked out by hand.
+//! Costs of calls, computed by hand.
 
 use super::*;
 use crate::ledger::{Money, Tokens};
@@ -217,7 +217,7 @@ fn what_the_user_says_counts_more_than_the_table() {
     // 100,000 of each at 3 and 15, and at 7 and 8.
     assert_eq!(cost("corp/anything", &call).as_deref(), Some("1.8"));
     assert_eq!(cost("CORP/Special", &call).as_deref(), Some("1.5"));
-    // The rest of the row stays: its tiers, and thinking at its own price.
+    // The rest of the row stays: its tiers, and the separate price of thinking.
     let call = Tokens { output: 10, reasoning: 10, searches: 1, ..Tokens::default() };
     assert_eq!(cost("openrouter/delta", &call).as_deref(), Some("0.02004"));
     let price = prices.price("delta", ServiceTier::Standard).unwrap();
