@@ -1,6 +1,6 @@
-//! The law *agree*: failed calls are the same for everybody who counts them. Over every fixture and every file of the corpus, what the index
-//! marks as an error, what the audit counts as a failed call and what the fold decides are one and the same; and a fold that is saved and
-//! restored on the way decides the same.
+//! The law *agree*: every feature counts the same failed calls. For every fixture and every file of the corpus, the errors in
+//! the index, the failed calls in the audit and the decisions of the fold are the same, and a fold that is saved and restored
+//! on the way decides the same.
 
 mod every_file;
 
@@ -20,7 +20,7 @@ fn main() {
     every_file::run(file);
 }
 
-/// After how many events the fold is saved and restored.
+/// The fold is saved and restored after this many events.
 const SAVED_EACH: usize = 7;
 
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
@@ -55,7 +55,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     }
     let failed = outcomes.values().filter(|one| one.outcome.is_failure() && made.contains(&one.call)).count();
     let audit = auditor.finish();
-    // Records inside of others are the audit's own; they stand in side conversations.
+    // Only the audit reads nested records; they are in side conversations.
     let nested: BTreeSet<usize> = audit
         .threads
         .iter()

@@ -1,4 +1,4 @@
-//! Carrying a source along, when somebody touches what carries it.
+//! Restoring a carried source after its carrying file was edited.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -93,7 +93,7 @@ fn edited_through(name: &str, from: &str, to: &str) -> Option<(String, Way, bool
     let mut out = Vec::new();
     convert(format("claude-code"), &mut SESSION.as_bytes(), format(name), &mut out, Carry::Along).ok()?;
     let carried = String::from_utf8(out).expect("is UTF-8");
-    // The carried source says the same words: only what stands outside of it is edited.
+    // The carried source has the same words: edit only the text outside it.
     let mut edited = String::new();
     let mut rest = carried.as_str();
     while let Some(at) = rest.find("\"steno\":{") {
@@ -158,17 +158,17 @@ fn what_is_promised_of_a_source_that_is_carried_on_holds() {
     };
     let (chibi, outcome) = converted("claude-code", SESSION.as_bytes(), "chibi", Carry::Along);
     assert_eq!(outcome.carries.as_deref(), Some("claude-code"));
-    // Where the carried source returns, it is all there is.
+    // Converting back gives only the carried source.
     let (back, outcome) = converted("chibi", &chibi, "claude-code", Carry::Along);
     assert_eq!((outcome.way, outcome.carries), (Way::Restored, None));
     assert_eq!(back, SESSION.as_bytes());
-    // Where it goes further, it is what the next file carries.
+    // Converting further embeds the same source in the next file.
     let (codex, outcome) = converted("chibi", &chibi, "codex", Carry::Along);
     assert_eq!((outcome.way, outcome.carries.as_deref()), (Way::Written, Some("claude-code")));
     assert_eq!(converted("codex", &codex, "claude-code", Carry::Not).0, SESSION.as_bytes());
 }
 
-/// The session with a record at its end that no other format has a place for.
+/// The session with a record at its end that has no place in any other format.
 fn with_closing_record() -> String {
     let last = r#"{"parentUuid":"9d2f6c1e-0000-4000-8000-000000000004","isSidechain":false,"type":"system","subtype":"turn_duration","durationMs":4100,"uuid":"9d2f6c1e-0000-4000-8000-000000000005","timestamp":"2026-03-02T09:14:09.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#;
     format!("{SESSION}{last}\n")
@@ -216,7 +216,7 @@ fn an_edit_is_not_laundered_by_carrying_on() {
     assert_eq!((outcome.way, String::from_utf8(back).expect("is UTF-8")), (Way::Restored, edited));
 }
 
-/// A file as another version of the writer would have made it: every record says something differently, under a seal of its own.
+/// The file as another version of the writer would write it: every record has another text, with a valid seal.
 fn written_differently(carried: &str) -> String {
     let mut out = String::new();
     for line in carried.lines() {

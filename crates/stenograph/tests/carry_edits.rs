@@ -1,4 +1,4 @@
-//! Edits in a file that carries its source come back in the words of the source, or the report names them.
+//! Edits of a carrying file are merged into the source in the spelling of its format, or the loss report lists them.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -12,7 +12,7 @@ use stenograph::format::{Format, named};
 use stenograph::loss::How;
 use stenograph::model::Kind;
 
-/// Formats of lines of JSON, each of which carries every other.
+/// JSON Lines formats, each of which can carry every other.
 const FORMATS: [&str; 6] = ["claude-code", "codex", "openai-chat", "chibi", "claude-events", "steno"];
 
 const MARK: &str = "EDITED: ";
@@ -32,7 +32,7 @@ fn converted(from: &str, source: &[u8], to: &str, carry: Carry) -> (String, Outc
     (String::from_utf8(out).expect("is UTF-8"), outcome)
 }
 
-/// Puts the mark before the first text of some length, outside of what is carried; whether there is one.
+/// Puts the mark before the first longer text outside the carried source; returns whether there is one.
 fn edit(value: &mut Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter_mut().any(|(key, value)| match (key.as_str(), value) {
@@ -48,7 +48,7 @@ fn edit(value: &mut Value) -> bool {
     }
 }
 
-/// All that stands below a key `type`.
+/// Collects the values of all keys `type`.
 fn types(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
@@ -68,7 +68,7 @@ fn types_of(lines: &str) -> BTreeSet<String> {
     found
 }
 
-/// The file with the text of one record edited, once for each record that has one, and the record.
+/// The file with the text of one record edited, once for each record that has a text, and the edited record.
 fn each_edit(carried: &str) -> Vec<(Value, String)> {
     let lines: Vec<&str> = carried.lines().collect();
     let mut found = Vec::new();

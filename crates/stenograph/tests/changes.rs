@@ -1,4 +1,4 @@
-//! Diffs of sessions, held against the real git: applied to what the files were, they give what the files are.
+//! Diffs of sessions, checked with the real git: applied to the original files, they give the final files.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may fail loudly")]
 
@@ -14,7 +14,7 @@ use stenograph::formats::FORMATS;
 use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held, Input};
 use stenograph::text::quote;
 
-/// A folder that goes when it is dropped.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -30,7 +30,7 @@ impl Folder {
         let mut git = Command::new("git")
             .args(["apply", "-"])
             .current_dir(&self.0)
-            // The folder may lie below somebody's repository, which is none of its business.
+            // The folder may be inside a repository, which git must ignore.
             .env("GIT_CEILING_DIRECTORIES", self.0.parent().unwrap())
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
@@ -65,7 +65,7 @@ fn diff(outcome: &Outcome) -> String {
     outcome.files.iter().map(|file| file.diff.as_str()).collect()
 }
 
-/// One random thing that is done to a text.
+/// A random operation on a text.
 #[derive(Clone, Debug)]
 enum Deed {
     Replace { at: usize, length: usize, new: String },
@@ -77,7 +77,7 @@ enum Deed {
 }
 
 fn line() -> impl Strategy<Value = String> {
-    // Few different lines, so that many are equal, which is where diffs and searches go wrong.
+    // Few distinct lines, so that many are equal: diffs and searches go wrong there.
     prop_oneof!["[a-d]{0,2}", Just("-- x".to_owned()), Just("@@ -1 +1 @@".to_owned()), "é{1,2}"]
 }
 
@@ -175,7 +175,7 @@ fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)>
     }
 }
 
-/// The text with numbers. The last line's end shows as a number without a line.
+/// The text with line numbers; `None` if it does not end with a newline, which a listing cannot show.
 fn listing(text: &str) -> Option<String> {
     if !text.ends_with('\n') {
         return None;
@@ -183,7 +183,7 @@ fn listing(text: &str) -> Option<String> {
     Some(text.lines().enumerate().map(|(at, line)| format!("{:>6}\t{line}\n", at + 1)).collect())
 }
 
-/// Tries a property with the same sessions on every machine, so that a failure can be seen again.
+/// Tries a property with the same sessions on every machine, so that failures are reproducible.
 fn for_any<S: Strategy>(sessions: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -191,7 +191,7 @@ fn for_any<S: Strategy>(sessions: S, property: impl Fn(S::Value) -> Result<(), T
     TestRunner::new_with_rng(config, rng).run(&sessions, property).unwrap();
 }
 
-/// How many sessions are tried: each starts git once.
+/// The number of sessions tried: each starts git once.
 const CASES: u32 = 300;
 
 #[test]
@@ -222,7 +222,7 @@ fn git_makes_the_last_state_of_the_first() {
     });
 }
 
-/// Only some lines are read: the diff has what is known, and what it has is right.
+/// If only some lines are read, the diff has only the known changes, and they are right.
 #[test]
 fn what_is_told_of_parts_applies_to_the_whole() {
     let sessions = (text(), prop::collection::vec(deed(), 1..8), 0_usize..20, 1_usize..15);
@@ -278,7 +278,7 @@ fn git_makes_deletes_and_moves_files_as_it_is_told() {
         does(&mut changes, id, tool, input.to_owned(), said.to_owned());
     }
     let diff = diff(&changes.finish());
-    // What has no line numbers is passed over, and the rest is applied.
+    // Git skips the part without line numbers and applies the rest.
     assert!(diff.contains("-this\n+that\n"), "{diff}");
     folder.apply(&diff).unwrap_or_else(|error| panic!("{error}\n{diff}"));
     assert_eq!(folder.text("sub/new name.txt").as_deref(), Some("one\n2\n"));
@@ -288,7 +288,7 @@ fn git_makes_deletes_and_moves_files_as_it_is_told() {
     assert_eq!(folder.text("unknown.txt").as_deref(), Some("somewhere\nthis\n"));
 }
 
-/// A result that shows a whole file, to the last byte, in a shape for programs.
+/// Adds a result that shows a whole file, to the last byte, in a structured form.
 fn first_sight(changes: &mut Changes, base: &str) {
     let call = Some("first".into());
     let input = Input::Json(r#"{"path":"a.txt"}"#.into());

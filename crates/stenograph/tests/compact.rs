@@ -1,5 +1,5 @@
-//! Compacting over every format's fixtures, and over the corpus of real files where it is at hand: a test for every file found. What
-//! comes out has the summary, and after it what is kept, byte for byte.
+//! Compacting every fixture, and every file of the corpus if it is available: one test for every file. The result has the
+//! summary, and after it the kept records, byte for byte.
 
 mod every_file;
 
@@ -33,7 +33,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     for keep in keeps {
         let Some(old) = aside(&original.events, keep, &tokenizer) else { continue };
         let Some(plan) = planned(&original, &old, SUMMARY, &stamp())? else {
-            // A document of a format whose other files are lines may have none either.
+            // A document of a format whose other files are lines may have no place for a summary either.
             if has_place(format) && (format.info().framing == Framing::Lines || bytes.starts_with(b"{\"")) {
                 return Err(format!("{keep:?}: no place for a summary").into());
             }
@@ -81,7 +81,7 @@ fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied)
     }
     let (before, after) = applied.events.split_at(marker + 1);
     kept(original, old, plan, applied, after)?;
-    // Nothing that is kept hangs on what stands before the marker.
+    // No kept event refers to an event before the marker.
     let past: HashSet<&str> = before.iter().take(marker).filter_map(|event| event.id.as_deref()).collect();
     match after.iter().find(|event| event.parent.as_deref().is_some_and(|parent| past.contains(parent))) {
         Some(event) if event.thread.is_none() => Err(format!("{:?} leads past the summary", event.id)),
@@ -89,7 +89,7 @@ fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied)
     }
 }
 
-/// What is kept says what it said, and its bytes are what they were, but for a link to what is gone.
+/// Checks that kept events have the same content, and the same bytes except for links to removed events.
 fn kept(
     original: &Original<'_>,
     old: &Aside,
@@ -110,7 +110,7 @@ fn kept(
     for ((number, before), after) in kept.into_iter().zip(after) {
         let linked = Event { parent: after.parent.clone(), ..before.clone() };
         if before.part != after.part && before.body == after.body && before.id == after.id {
-            // A record may end one turn and begin another: a result, and what the user said then.
+            // A record may end one turn and begin another: with a result and a user message.
             continue;
         }
         if !linked.says_the_same(after) {
@@ -124,7 +124,7 @@ fn kept(
     Ok(())
 }
 
-/// What was compacted can be compacted once more, and the summary before is a part of what the next one stands for.
+/// Checks that a compacted file can be compacted again, and that the next summary covers the previous one.
 fn again(format: &'static dyn Format, bytes: &[u8]) -> Result<(), String> {
     let original = Original::read(format, bytes).map_err(|error| error.to_string())?;
     let Some(old) = aside(&original.events, Keep::Turns(0), &Tokenizer::default()) else { return Ok(()) };

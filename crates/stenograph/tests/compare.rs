@@ -1,5 +1,5 @@
-//! Comparing on every fixture and every file of the corpus: what is the same comes out the same, and a converted copy differs only where
-//! the loss report says so.
+//! Comparison of every fixture and every file of the corpus: a conversation equals itself, and a converted copy differs only
+//! where the loss report says so.
 
 mod every_file;
 
@@ -16,7 +16,7 @@ use stenograph::loss::{Count, How as Lost};
 use stenograph::model::{Event, Kind, LeftOut, Spine};
 use stenograph::read::all;
 
-/// What is larger is not converted into everything.
+/// Larger files are not converted to every format.
 const SIZE_MAX: usize = 1 << 20;
 
 fn main() {
@@ -70,7 +70,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The calls that have a result in the source, and none in the copy.
+/// The calls that have a result in the source and none in the copy.
 fn lost_answers(source: &[Event<'_>], copy: &[Event<'_>]) -> Vec<String> {
     let ids = |events: &[Event<'_>], kind: Kind| -> BTreeSet<String> {
         let said = events.iter().filter(|event| !event.restates && event.kind() == kind);

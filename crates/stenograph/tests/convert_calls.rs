@@ -1,4 +1,4 @@
-//! The calls of a source arrive in what is made of it, each with its own result, or the report names them.
+//! A conversion keeps the calls of a source, each with its own result, or the loss report lists them.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -18,7 +18,7 @@ fn converted(from: &str, source: &str, to: &str, carry: Carry) -> (String, Outco
     (String::from_utf8(out).expect("is UTF-8"), outcome)
 }
 
-/// A record of Claude Code: its number, that of its parent, and what it says.
+/// A Claude Code record: its number, that of its parent, its type and its message.
 fn record(number: u32, parent: Option<u32>, kind: &str, message: &str) -> String {
     let id = |number: u32| format!("\"5b0c7f4e-0000-4000-8000-{number:012}\"");
     let (uuid, parent) = (id(number), parent.map_or("null".to_owned(), id));
@@ -111,7 +111,7 @@ fn a_format_of_its_own_and_the_native_one_keep_the_order_of_the_source() {
     assert_eq!(ids(&back), ids(&source));
 }
 
-/// A record of a sub-agent inside a record of the main conversation: a message and a call, with what they took.
+/// A record of a sub-agent inside a record of the main conversation: a message and a call, with usage.
 fn nested(number: u32) -> String {
     let inner = "\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"id\":\"m9\",\"model\":\"m\",\"content\":[{\"type\":\"text\",\
                  \"text\":\"I look.\"},{\"type\":\"tool_use\",\"id\":\"t9\",\"name\":\"Grep\",\"input\":{\"pattern\":\"x\"}}],\
@@ -128,7 +128,7 @@ fn with_nested_record() -> String {
     [first, called(2, 1, "t1"), nested(3), answered(4, 2, "t1"), record(5, Some(4), "assistant", said)].concat()
 }
 
-/// How often something of a kind was left out, by the reason.
+/// How often an event or field of a kind was dropped for a reason.
 fn left_out(outcome: &Outcome, kind: &str, field: &str, why: &str) -> u64 {
     let found = outcome.losses.losses.iter().filter(|((of, name, how), _)| {
         of.name() == kind && name == field && matches!(how, How::Dropped { why: found } if found.starts_with(why))

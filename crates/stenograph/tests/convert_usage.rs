@@ -1,4 +1,4 @@
-//! The tokens of a source arrive in what is made of it, or the report names them.
+//! A conversion keeps the tokens of a source, or the loss report lists them.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -18,7 +18,7 @@ fn converted(from: &str, source: &str, to: &str) -> (String, Outcome) {
     (String::from_utf8(out).expect("is UTF-8"), outcome)
 }
 
-/// How many calls a source tells of, and their input, output and cached tokens.
+/// The number of calls that a source states, and the sums of their input, output and cached tokens.
 fn counted(name: &str, source: &str) -> (u32, [u64; 3]) {
     let mut counting = Counting::new(format(name).info().agent, Calls::Numbers);
     for event in stenograph::read::all(format(name), source.as_bytes()).events {
@@ -50,7 +50,7 @@ fn said(role: &str, text: &str) -> String {
     record("response_item", &format!("{{\"type\":\"message\",\"role\":\"{role}\",\"content\":{content}}}"))
 }
 
-/// A count of tokens: what all calls took so far, and what the last one did.
+/// A token count: the total of all calls so far, and that of the last one.
 fn count(total: [u64; 3], last: [u64; 3]) -> String {
     let numbers = |[input, cached, output]: [u64; 3]| {
         let all = input + output;

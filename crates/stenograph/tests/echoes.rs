@@ -1,4 +1,4 @@
-//! An edit reaches everything that says the same: fields beside what was edited, records that restate it, links to what is gone.
+//! An edit reaches every copy of the edited content: fields beside it, records that restate it, links to removed records.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -23,7 +23,7 @@ fn snip(events: &[Event<'static>], plan: &mut Plan, kind: Kind) {
     }
 }
 
-/// A session of four records: a question, a call, its result with a twin, and an answer that hangs on a progress report.
+/// A session: a question, a call, a progress report, its result with a copy in another field, an answer and a question.
 fn session() -> String {
     let line = |id: u32, parent: Option<u32>, rest: &str| {
         let uuid = |id: u32| format!("\"9d2f6c1e-0000-4000-8000-00000000000{id}\"");
@@ -65,7 +65,7 @@ fn session() -> String {
 fn an_edited_result_keeps_its_old_words_nowhere() {
     let (text, applied) = edited("claude-code", &session(), |events, plan| snip(events, plan, Kind::ToolResult));
     assert!(!text.contains("heron") && !text.contains("toolUseResult") && text.contains("...snip..."), "{text}");
-    // What the record says besides is as it was, and the chain is whole without the report that stood in it.
+    // Other fields of the record are unchanged, and the chain is complete without the removed report.
     assert!(text.contains("\"mood\":\"calm\"") || text.contains("\"mood\":  \"calm\""), "{text}");
     assert_eq!(applied.way, Way::Spliced);
     assert_eq!(applied.events[2].parent.as_deref(), Some("9d2f6c1e-0000-4000-8000-000000000002"));
@@ -141,7 +141,7 @@ fn what_a_record_restates_is_edited_there_too() {
     assert!(!text.contains("secret"), "{text}");
     assert_eq!(text.lines().count(), 8);
     let (text, _) = edited("codex", ROLLOUT, |events, plan| snip(events, plan, Kind::Message));
-    // Both messages, what restates them, and the last word of the turn.
+    // Both messages, their restatements, and the last message of the turn.
     assert_eq!(text.matches("...snip...").count(), 5, "{text}");
     assert!(!text.contains("Done.") && !text.contains("Go on."));
 }

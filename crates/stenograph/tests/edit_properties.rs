@@ -1,5 +1,5 @@
-//! What must hold for any conversation, in every format, wherever it is trimmed or cut: nothing panics, what comes out is what was
-//! planned, and trimming what was trimmed does nothing. The conversations are made up.
+//! Properties of trimming and cutting any generated conversation in every format: nothing panics, the result is as planned, and
+//! trimming a trimmed conversation does nothing.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -13,10 +13,10 @@ use stenograph::model::{Body, Content, Event, Input, Kind, Outline, Role};
 use stenograph::time::Time;
 use stenograph::write;
 
-/// How many conversations are tried with every format.
+/// The number of conversations tried with every format.
 const CASES: u32 = 60;
 
-/// What happens in a conversation.
+/// A step of a conversation.
 #[derive(Clone, Debug)]
 enum Step {
     Said(u8, String),
@@ -78,7 +78,7 @@ fn answered((_, call, text): (usize, String, String)) -> Event<'static> {
     Event::new(Body::ToolResult { call: Some(call.into()), name: None, content: Content::text(text), error: None })
 }
 
-/// Tries a property with every format, and tells of all that do not hold it.
+/// Tries a property with every format and reports all formats that violate it.
 fn for_every_format(property: impl Fn(&Original<'_>, u64) -> Result<(), TestCaseError>) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let mut failures = Vec::new();

@@ -1,5 +1,5 @@
-//! Parallel calls of one response are one turn, however their records interleave and whatever they name as their parent: every order
-//! gives the same conversation, with a user's words and without.
+//! Parallel calls of one response are one turn, in whatever order their records come and whichever parents they name: every
+//! order gives the same conversation, with and without user messages.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -9,7 +9,7 @@ use stenograph::formats::FORMATS;
 use stenograph::model::{Body, Event};
 use stenograph::read::all;
 
-/// How many calls the response makes.
+/// The number of calls in the response.
 const CALLS: usize = 3;
 
 /// A record of the turn.
@@ -27,7 +27,7 @@ enum Follows {
     Prompt,
 }
 
-/// Where the user's words stand.
+/// The position of the user's message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Words {
     Nowhere,
@@ -44,7 +44,7 @@ enum Next {
     Result(usize),
 }
 
-/// Every order in which calls come one after the other and results after their calls.
+/// Every order in which calls keep their order and results come after their calls.
 fn orders() -> Vec<Vec<Record>> {
     fn go_on(order: &mut Vec<Record>, found: &mut Vec<Vec<Record>>) {
         if order.len() == 2 * CALLS {
@@ -64,7 +64,7 @@ fn orders() -> Vec<Vec<Record>> {
     found
 }
 
-/// A session file that is written line by line.
+/// A session file under construction.
 #[derive(Default)]
 struct File {
     text: String,

@@ -1,7 +1,7 @@
-//! Golden ledgers: every folder in `ledger/` holds sources that tell of the same calls in some odd way, and the ledger that must
-//! come of them. Beside the golden, laws hold for each: files in any order, sources in pieces, as native events, and twice.
+//! Golden ledgers: every folder in `ledger/` has sources that state the same calls in some odd way, and the expected ledger.
+//! Laws also hold for each: with files in any order, with sources in parts, as native events, and with copies.
 //!
-//! Goldens are written with `STENO_UPDATE=1` and reviewed like code.
+//! `STENO_UPDATE=1` writes the golden files; review them like code.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,13 +14,13 @@ use stenograph::model::Event;
 use stenograph::text::quote;
 use stenograph::{read, wire};
 
-/// What the golden of a case is called.
+/// The name of the golden file of a case.
 const GOLDEN: &str = "ledger.golden";
 
-/// Of so many files every order is tried.
+/// The most files of which every order is tried.
 const FILES_MAX: usize = 5;
 
-/// What holds of every case.
+/// A check of one case.
 type Law = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
@@ -80,7 +80,7 @@ impl Source {
         counting.page()
     }
 
-    /// The session that the name of the file would give.
+    /// The session that the name of the file implies.
     fn session(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }
@@ -120,12 +120,12 @@ fn whole<'s>(sources: impl IntoIterator<Item = &'s Source>, calls: Calls) -> Led
     ledger(sources.into_iter().map(|source| (source, source.page(calls))))
 }
 
-/// How much of a ledger is told: a law that changes where things stand cannot promise the same places.
+/// How much of a ledger is compared: a law that changes positions cannot promise the same ones.
 #[derive(Clone, Copy, PartialEq)]
 enum Depth {
-    /// Rows and decisions with their places, and how many records tell of each.
+    /// Rows and decisions with their positions, and the number of records of each.
     Places,
-    /// Rows and how many decisions there are of each kind.
+    /// Rows, and the number of decisions of each kind.
     Counts,
     /// Only rows.
     Rows,
@@ -210,7 +210,7 @@ fn golden(folder: &Path) -> Result<(), Failed> {
     same("golden", &fs::read_to_string(path).unwrap_or_default(), &found)
 }
 
-/// In whatever order files arrive, the ledger is the same.
+/// The ledger does not depend on the order of files.
 fn any_order(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     if sources.len() > FILES_MAX {
@@ -233,7 +233,7 @@ fn any_order(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A source that is counted in two pieces counts as if it were counted at once, wherever it is cut between two records.
+/// Counting a source in two parts gives the same result as counting it at once, wherever it is split between two records.
 fn pieces(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let expected = tell(&whole(&sources, Calls::Tools), Depth::Rows);
@@ -258,7 +258,7 @@ fn pieces(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Looking at tools changes no number.
+/// Collecting tools changes no number.
 fn tools(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let without_tools = |calls: Calls| {
@@ -269,7 +269,7 @@ fn tools(folder: &Path) -> Result<(), Failed> {
     same("with tools", &without_tools(Calls::Numbers), &without_tools(Calls::Tools))
 }
 
-/// Reading only what is counted counts the same as reading all, in chunks of any size.
+/// Reading only usage counts the same as reading everything, in chunks of any size.
 fn usage_alone(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let expected = tell(&whole(&sources, Calls::Numbers), Depth::Places);
@@ -286,7 +286,7 @@ fn usage_alone(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The events of a source, written down natively, tell of the same calls.
+/// The events of a source, written in the native format, state the same calls.
 fn native(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let natives = sources.iter().map(Source::native).collect::<Result<Vec<_>, _>>()?;
@@ -294,7 +294,7 @@ fn native(folder: &Path) -> Result<(), Failed> {
     same("as native events", &expected, &tell(&whole(&natives, Calls::Tools), Depth::Rows))
 }
 
-/// A native copy beside what it was made of counts nothing twice.
+/// A native copy beside its source counts nothing twice.
 fn native_beside(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let natives = sources.iter().map(Source::native).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! `docs/losses.md` says what every conversion loses; here it is measured again.
+//! `docs/losses.md` lists the losses of every conversion; this test measures them again.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What must hold for any stream of events, however odd, in every format: writing does not panic, what is written is well
-//! formed, is read back without complaint, and is stable. The events are made up; none of them comes from a fixture.
+//! Properties of writers for any generated stream of events, however odd, in every format: writing does not panic, and the
+//! output is well formed, reads back without complaint and is stable. No event comes from a fixture.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -19,14 +19,14 @@ use stenograph::text::Text;
 use stenograph::time::{Time, Unit};
 use stenograph::{json, read, wire, write};
 
-/// How many streams are tried with every format, so that all of it takes well below a minute. More are tried with
-/// `PROPTEST_CASES`: the same ones first.
+/// The number of streams tried with every format, so that all of them take well below a minute. `PROPTEST_CASES` tries more,
+/// beginning with the same ones.
 const CASES: u32 = 200;
 
 type Events = Vec<Event<'static>>;
 type Verdict = Result<(), TestCaseError>;
 
-/// Tries a property with every format, and tells of all that do not hold it.
+/// Tries a property with every format and reports all formats that violate it.
 fn for_every_format(
     streams: impl Strategy<Value = Events>,
     property: impl Fn(&'static dyn Format, &Events) -> Verdict,
@@ -47,8 +47,8 @@ fn for_every_format(
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// The same streams on every machine, so that a failure can be seen again. For that reason no failure is kept in a file: what is
-/// found becomes a fixture or a test of one function.
+/// The same streams on every machine, so that failures are reproducible. Therefore no failures are saved in a file: each
+/// becomes a fixture or a unit test.
 fn rng(_config: &Config) -> proptest::test_runner::TestRng {
     proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha)
 }
@@ -72,7 +72,7 @@ fn writing_never_panics_whatever_the_parts_and_leftovers() {
     });
 }
 
-/// The name as the outline wants it: of a format we know, or none.
+/// The name of a known format, else an empty one.
 fn origin_of(name: &str) -> &'static str {
     FORMATS.iter().map(|format| format.info().name).find(|known| *known == name).unwrap_or("")
 }
@@ -149,13 +149,13 @@ fn texts_that_are_kept_are_kept_whole_or_cut() {
     });
 }
 
-/// What stands for things that are not text, where a format takes nothing but text.
+/// Whether a text is a placeholder for content that is not text, in formats that take only text.
 fn is_placeholder(text: &[u8]) -> bool {
     let endings: [&[u8]; 4] = [b"[image]", b" images]", b" item that is not text]", b" items that are not text]"];
     text.starts_with(b"[") && endings.iter().any(|ending| text.ends_with(ending))
 }
 
-/// Records of one to four events that share their envelope, as readers make them.
+/// Records of one to four events that share their envelope, like those that readers make.
 fn stream() -> BoxedStrategy<Events> {
     let record = (envelope(), prop::collection::vec((body(), extra(elsewhere())), 1..4), prop::option::of(usage()));
     prop::collection::vec(record, 0..8).prop_map(|records| records.into_iter().flat_map(numbered).collect()).boxed()
@@ -172,7 +172,7 @@ fn numbered(
     parts.collect()
 }
 
-/// An event whose parts and leftovers fit nothing: what an edited native stream may hold.
+/// An event whose part numbers and extra fields fit nothing, as in an edited native stream.
 fn wild_event() -> BoxedStrategy<Event<'static>> {
     let names: Vec<&'static str> = FORMATS.iter().map(|format| format.info().name).collect();
     let part = (0..4_u32, 0..4_u32).prop_map(|(index, of)| Part { index, of });
@@ -240,7 +240,7 @@ fn time() -> BoxedStrategy<Time<'static>> {
         .boxed()
 }
 
-/// Ids and names: usual ones, and what a hostile source puts in their place.
+/// Ids and names: usual ones, and hostile ones.
 fn name() -> BoxedStrategy<Cow<'static, str>> {
     prop_oneof![
         6 => "[a-z]{1,8}(_[0-9]{1,4})?",
@@ -255,7 +255,7 @@ fn name() -> BoxedStrategy<Cow<'static, str>> {
     .boxed()
 }
 
-/// Lines that mean something in one of the formats that are text.
+/// Lines that have a meaning in one of the text formats.
 const MARKERS: [&str; 22] = [
     "user:",
     "assistant:",
@@ -281,7 +281,7 @@ const MARKERS: [&str; 22] = [
     "  indented",
 ];
 
-/// Lines that say nothing, and look it more or less.
+/// Blank lines in several spellings.
 const BLANKS: [&str; 5] = ["", "\r", " ", "\t\r", "\r\r"];
 
 fn text() -> BoxedStrategy<Text<'static>> {
@@ -329,7 +329,7 @@ fn piece() -> BoxedStrategy<Piece<'static>> {
     kind.prop_map(|kind| Piece { kind, extra: ExtraFields::default() }).boxed()
 }
 
-/// JSON values, in spellings a serialiser would not choose.
+/// JSON values in unusual spellings.
 fn raw() -> BoxedStrategy<Cow<'static, str>> {
     prop::sample::select(vec![
         "{}",

@@ -1,5 +1,5 @@
-//! What must hold for any query and any text: reading a query never panics, what is printed is read as the same, every piece of a
-//! text is found in it, and near words are as near as a reference says. The texts are made up.
+//! Properties of queries for any generated query and text: parsing never panics, a printed query parses as the same, every
+//! piece of a text is found in it, and near words agree with a reference implementation.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use stenograph::model::{Body, Content, Event, Input, Role};
 use stenograph::query::{EntryBuilder, Query, SessionFacts, Today, Words, is_near, words};
 
-/// How many are tried of each.
+/// The number of cases of each property.
 const CASES: u32 = 2000;
 
 fn for_any<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
@@ -38,7 +38,7 @@ fn asked() -> impl Strategy<Value = String> {
     prop::collection::vec(sign, 0..20).prop_map(|signs| signs.concat())
 }
 
-/// A text of several scripts.
+/// A text in several scripts.
 fn text() -> impl Strategy<Value = String> {
     let sign = prop_oneof![
         3 => "[a-zA-Z0-9]{1,8}",
