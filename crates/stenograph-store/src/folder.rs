@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn what_came_later_stands_after_what_only_the_journal_has() {
         let at = |seconds: &'static str, event: Event<'static>| Event {
-            time: stenograph::time::Time::number(seconds.into(), stenograph::time::Unit::Seconds),
+            time: stenograph::time::Time::number(seconds.into(), stenograph::time::TimeUnit::Seconds),
             ..event
         };
         let documents = [at("1", said("before")), at("5", said("one")), at("9", said("cleared"))];

@@ -297,7 +297,7 @@ impl Recorded {
     }
 }
 
-impl convert::Source for Recorded {
+impl convert::Reopen for Recorded {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         self.bytes()
     }

@@ -80,9 +80,9 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
         let mut counted = tally.close();
         tallied.notes.append(&mut counted.warnings);
         tallied.agents.push(agent);
-        book.lay(&sources, counted);
+        book.add_tallied(&sources, counted);
     }
-    tallied.ledger = book.close();
+    tallied.ledger = book.finish();
     tallied
 }
 

@@ -60,9 +60,9 @@ impl Reading {
         }
     }
 
-    /// The offset before which more input changes nothing: the events found so far that end before it are final.
-    pub fn settled(&self) -> u64 {
-        let framed = self.framer.settled();
+    /// The offset before which more input changes nothing: events that end before it are final.
+    pub fn stable_until(&self) -> u64 {
+        let framed = self.framer.stable_until();
         self.reader.open().map_or(framed, |open| framed.min(open))
     }
 
@@ -78,8 +78,8 @@ fn read(frame: Frame<'_>, reader: &mut dyn Reader, sink: &mut dyn Sink) {
     match frame {
         Frame::Record(record) => reader.record(record, sink),
         Frame::Oversize(span) => {
-            let said = format!("a record of {} bytes is over the limit; it can be copied, not read", span.length);
-            sink.note(Note::new(NoteKind::Oversize, span, said));
+            let message = format!("a record of {} bytes is over the limit; it can be copied, not read", span.length);
+            sink.note(Note::new(NoteKind::Oversize, span, message));
             sink.event(&Event { at: Some(span), ..Event::new(Body::Other { name: None, bytes: None }) });
         }
     }

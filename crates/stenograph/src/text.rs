@@ -273,7 +273,7 @@ fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
         Some(b'f') => 0x0c,
         Some(&byte @ (b'"' | b'\\' | b'/')) => byte,
         Some(b'u') => {
-            let Some(high) = hex4(rest.get(2..6)) else { return keep(rest, out) };
+            let Some(high) = hex4(rest.get(2..6)) else { return keep_backslash(rest, out) };
             let tail = rest.get(6..).unwrap_or_default();
             if (0xd800..0xdc00).contains(&high)
                 && tail.starts_with(b"\\u")
@@ -285,13 +285,13 @@ fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
             push_wtf8(high, out);
             return tail;
         }
-        _ => return keep(rest, out),
+        _ => return keep_backslash(rest, out),
     };
     out.push(simple);
     rest.get(2..).unwrap_or_default()
 }
 
-fn keep<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+fn keep_backslash<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     out.push(b'\\');
     rest.get(1..).unwrap_or_default()
 }
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_come_back() {
+    fn bytes_that_are_not_utf8_survive_json() {
         let bytes = b"ok \xff\xfe\xe4 end";
         let text = Text::from_bytes(bytes);
         assert_eq!(text.bytes().as_ref(), bytes);

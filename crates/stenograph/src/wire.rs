@@ -4,7 +4,7 @@
 mod read;
 mod write;
 
-pub use read::{leave, problem, read};
+pub use read::{add_unknown_fields, problem, read};
 pub use write::{event, event_at, note, write_event};
 
 /// The version of the wire. A reader of this version ignores unknown keys.

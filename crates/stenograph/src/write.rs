@@ -32,12 +32,12 @@ pub trait Writer: Send {
 /// The output of a writer: records, and the bytes between them.
 #[derive(Debug, Default)]
 pub struct Output {
-    pieces: Vec<Written>,
+    pieces: Vec<OutputPiece>,
 }
 
 /// One piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum OutputPiece {
     /// A record.
     Record(Vec<u8>),
     /// Newlines, brackets, commas, headers.
@@ -47,12 +47,12 @@ pub enum Written {
 impl Output {
     /// A record.
     pub fn record(&mut self, bytes: impl Into<Vec<u8>>) {
-        self.pieces.push(Written::Record(bytes.into()));
+        self.pieces.push(OutputPiece::Record(bytes.into()));
     }
 
     /// The bytes between records.
     pub fn glue(&mut self, bytes: impl Into<Vec<u8>>) {
-        self.pieces.push(Written::Glue(bytes.into()));
+        self.pieces.push(OutputPiece::Glue(bytes.into()));
     }
 
     /// A record and a newline.
@@ -61,8 +61,8 @@ impl Output {
         self.glue("\n");
     }
 
-    /// Takes what was written so far.
-    pub fn take(&mut self) -> Vec<Written> {
+    /// Takes the output written so far.
+    pub fn take(&mut self) -> Vec<OutputPiece> {
         std::mem::take(&mut self.pieces)
     }
 }
@@ -93,7 +93,7 @@ impl Writing {
     }
 
     /// Writes one event.
-    pub fn event(&mut self, event: &Event<'_>) -> Vec<Written> {
+    pub fn event(&mut self, event: &Event<'_>) -> Vec<OutputPiece> {
         let follows = self.gathered.last().is_some_and(|last| last.part.index.checked_add(1) == Some(event.part.index));
         if !follows || self.gathered.len() >= PARTS_MAX {
             self.flush();
@@ -121,22 +121,22 @@ impl Writing {
         self.writer.record(events, &mut self.output);
         let carried = events.first().and_then(|event| event.carried.as_deref()).filter(|_| self.own);
         let made = self.output.pieces.get_mut(before..).unwrap_or_default();
-        if let (Some(raw), Some(Written::Record(record))) =
-            (carried, made.iter_mut().find(|piece| matches!(piece, Written::Record(_))))
+        if let (Some(raw), Some(OutputPiece::Record(record))) =
+            (carried, made.iter_mut().find(|piece| matches!(piece, OutputPiece::Record(_))))
         {
             *record = crate::carry::attach_raw(record, raw);
         }
     }
 
-    /// What the writer holds back, as it would stand if nothing followed.
-    pub fn held(&self) -> Vec<Written> {
+    /// The buffered output, as if the source ended here.
+    pub fn held(&self) -> Vec<OutputPiece> {
         let mut output = Output::default();
         self.writer.held(&mut output);
         output.take()
     }
 
     /// Ends the file.
-    pub fn finish(mut self) -> Vec<Written> {
+    pub fn finish(mut self) -> Vec<OutputPiece> {
         self.flush();
         self.writer.finish(&mut self.output);
         self.output.take()
@@ -154,9 +154,9 @@ pub fn all(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) -> Vec<
     bytes
 }
 
-fn append(bytes: &mut Vec<u8>, pieces: Vec<Written>) {
+fn append(bytes: &mut Vec<u8>, pieces: Vec<OutputPiece>) {
     for piece in pieces {
-        let (Written::Record(piece) | Written::Glue(piece)) = piece;
+        let (OutputPiece::Record(piece) | OutputPiece::Glue(piece)) = piece;
         bytes.extend_from_slice(&piece);
     }
 }
@@ -165,11 +165,11 @@ fn append(bytes: &mut Vec<u8>, pieces: Vec<Written>) {
 /// exactly one record from them.
 pub fn fragment(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) -> Option<Vec<u8>> {
     let mut writing = Writing::new(format, outline);
-    let mut pieces: Vec<Written> = events.iter().flat_map(|event| writing.event(event)).collect();
+    let mut pieces: Vec<OutputPiece> = events.iter().flat_map(|event| writing.event(event)).collect();
     pieces.extend(writing.finish());
     let mut records = pieces.into_iter().filter_map(|piece| match piece {
-        Written::Record(bytes) => Some(bytes),
-        Written::Glue(_) => None,
+        OutputPiece::Record(bytes) => Some(bytes),
+        OutputPiece::Glue(_) => None,
     });
     let only = records.next()?;
     records.next().is_none().then_some(only)

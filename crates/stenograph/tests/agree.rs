@@ -26,7 +26,7 @@ const SAVED_EACH: usize = 7;
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let events = read::all(format, &fs::read(path)?).events;
     let (mut fold, mut resumed) = (Calls::default(), Calls::default());
-    let mut trail = EntryBuilder::default().through(format);
+    let mut builder = EntryBuilder::default().through(format);
     let mut auditor = Auditor::default();
     let mut outcomes: BTreeMap<u64, Decision> = BTreeMap::new();
     let mut made = BTreeSet::new();
@@ -36,9 +36,9 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
             resumed = Calls::restore(&resumed.save());
         }
         if resumed.add(event) != step {
-            return Err(format!("event {}: a fold that was restored decides something else", at + 1).into());
+            return Err(format!("event {}: a restored fold decides differently", at + 1).into());
         }
-        let is_marked = trail.entry(event).is_some_and(|entry| entry.error);
+        let is_marked = builder.entry(event).is_some_and(|entry| entry.error);
         if is_marked != (step.has_failed() || is_failure_of_the_run(event)) {
             return Err(format!("event {}: marked as an error: {is_marked}, by the fold: {step:?}", at + 1).into());
         }

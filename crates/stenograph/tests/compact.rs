@@ -16,7 +16,7 @@ use stenograph::edit::{Applied, EditSource, Fate, Original, Plan, apply};
 use stenograph::format::Format;
 use stenograph::frame::Framing;
 use stenograph::model::{Body, Event, Kind, Span};
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 
 const SUMMARY: &str = "So far: \"a lot\" was said,\n\tand done. Ünd 漢.";
 
@@ -56,7 +56,7 @@ fn planned(original: &Original<'_>, old: &Aside, summary: &str, stamp: &Stamp) -
 }
 
 fn stamp() -> Stamp {
-    let time = Time { text: "2026-03-02T09:14:05.250Z".into(), unit: Unit::Iso };
+    let time = Time { text: "2026-03-02T09:14:05.250Z".into(), unit: TimeUnit::Iso };
     Stamp { id: "3f1c2d4e-5a6b-4c7d-8e9f-0a1b2c3d4e5f".into(), time }
 }
 
@@ -67,7 +67,7 @@ fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied)
     let gone: HashSet<usize> = old.goes.iter().copied().collect();
     for (call, result) in bonds(&original.events) {
         if gone.contains(&call) != gone.contains(&result) {
-            return Err(format!("{call} and {result} are parted"));
+            return Err(format!("{call} and {result} are separated"));
         }
     }
     let is_ours = |event: &Event<'_>| match &event.body {
@@ -97,10 +97,10 @@ fn kept(
     applied: &Applied,
     after: &[Event<'_>],
 ) -> Result<(), String> {
-    // What only tells of something that is gone, such as its progress, goes with it.
-    let said = |event: &&Event<'_>| event.kind() != Kind::Fact;
-    let kept = original.events.iter().enumerate().skip(old.kept_from).filter(|(_, event)| said(event));
-    let (kept, after): (Vec<_>, Vec<_>) = (kept.collect(), after.iter().filter(said).collect());
+    // Facts about removed events, such as their progress, are removed too.
+    let is_talk = |event: &&Event<'_>| event.kind() != Kind::Fact;
+    let kept = original.events.iter().enumerate().skip(old.kept_from).filter(|(_, event)| is_talk(event));
+    let (kept, after): (Vec<_>, Vec<_>) = (kept.collect(), after.iter().filter(is_talk).collect());
     if kept.len() != after.len() {
         return Err(format!("{} events are kept of {}", after.len(), kept.len()));
     }
@@ -113,8 +113,8 @@ fn kept(
             // A record may end one turn and begin another: with a result and a user message.
             continue;
         }
-        if !linked.says_the_same(after) {
-            return Err(format!("{number} says something else"));
+        if !linked.equals_except_position(after) {
+            return Err(format!("{number} has other content"));
         }
         let same = slice(original.bytes, before.at) == slice(&applied.bytes, after.at);
         if !same && plan.fate(number) == Fate::Stays && before.parent == after.parent {

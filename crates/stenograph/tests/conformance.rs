@@ -126,19 +126,19 @@ fn laws(format: &'static dyn Format, source: &[u8], effort: Effort) -> Result<()
     if broken.is_empty() {
         return Ok(());
     }
-    let said = broken.iter().map(|broken| {
+    let messages = broken.iter().map(|broken| {
         let line = broken.at.map_or(String::new(), |at| format!(" (line {}, byte {})", at.line, at.offset));
         format!("{}{line}: {}", broken.law, broken.what)
     });
-    Err(said.collect::<Vec<_>>().join("\n").into())
+    Err(messages.collect::<Vec<_>>().join("\n").into())
 }
 
 /// The laws hold for any bytes, including those of every other format.
 fn strangers(format: &'static dyn Format, files: &[PathBuf]) -> Result<(), Failed> {
     for path in files {
         laws(format, &read_file(path)?, Effort { places: 2 }).map_err(|failed| {
-            let said = failed.message().unwrap_or_default();
-            Failed::from(format!("{}:\n{said}", path.display()))
+            let message = failed.message().unwrap_or_default();
+            Failed::from(format!("{}:\n{message}", path.display()))
         })?;
     }
     Ok(())

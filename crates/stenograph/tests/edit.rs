@@ -131,7 +131,7 @@ fn checked(original: &Original<'_>, plan: &Plan) -> Result<Applied, Failed> {
         return Err(format!("{:?}: {}", applied.way, applied.differs.to_json()).into());
     }
     if !lossy && separated(&applied.events) > separated(&original.events) {
-        return Err("a call was parted from its result".into());
+        return Err("a call lost its result".into());
     }
     untouched(original, plan, &applied)?;
     // In formats whose records depend on earlier ones, only the text identifies a repetition.

@@ -78,7 +78,7 @@ fn sources(format: &dyn Format) -> Vec<String> {
 }
 
 #[test]
-fn keys_that_stand_twice_break_no_law() {
+fn duplicate_keys_break_no_law() {
     let mut broken = Vec::new();
     for format in FORMATS {
         let sources = sources(*format);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use stenograph::format::{Detected, Format, detect};
-use stenograph::ledger::{Calls, Counting, Entry, Ledger, LedgerBuilder, SourceUsage, State, Tools};
+use stenograph::ledger::{CallDetail, Counting, CountingState, Ledger, LedgerBuilder, LedgerEntry, SourceUsage, Tools};
 use stenograph::model::Event;
 use stenograph::text::quote;
 use stenograph::{read, wire};
@@ -70,14 +70,14 @@ impl Source {
         Ok(Source { name, format, bytes, events })
     }
 
-    fn page(&self, calls: Calls) -> SourceUsage {
-        self.page_of(&self.events, calls, State::default())
+    fn usage(&self, detail: CallDetail) -> SourceUsage {
+        self.usage_of(&self.events, detail, CountingState::default())
     }
 
-    fn page_of(&self, events: &[Event<'static>], calls: Calls, state: State) -> SourceUsage {
-        let mut counting = Counting::resumed(self.format.info().agent, calls, state);
+    fn usage_of(&self, events: &[Event<'static>], detail: CallDetail, state: CountingState) -> SourceUsage {
+        let mut counting = Counting::resumed(self.format.info().agent, detail, state);
         events.iter().for_each(|event| counting.add(event));
-        counting.page()
+        counting.finish()
     }
 
     /// The session that the name of the file implies.
@@ -108,16 +108,16 @@ fn sources(folder: &Path) -> Result<Vec<Source>, Failed> {
         .collect()
 }
 
-fn ledger<'s>(pages: impl IntoIterator<Item = (&'s Source, SourceUsage)>) -> Ledger {
-    let mut book = LedgerBuilder::default();
-    for (source, page) in pages {
-        book.add(&source.name, Some(source.session()), 0, page);
+fn ledger<'s>(parts: impl IntoIterator<Item = (&'s Source, SourceUsage)>) -> Ledger {
+    let mut builder = LedgerBuilder::default();
+    for (source, usage) in parts {
+        builder.add(&source.name, Some(source.session()), 0, usage);
     }
-    book.close()
+    builder.finish()
 }
 
-fn whole<'s>(sources: impl IntoIterator<Item = &'s Source>, calls: Calls) -> Ledger {
-    ledger(sources.into_iter().map(|source| (source, source.page(calls))))
+fn whole<'s>(sources: impl IntoIterator<Item = &'s Source>, detail: CallDetail) -> Ledger {
+    ledger(sources.into_iter().map(|source| (source, source.usage(detail))))
 }
 
 /// How much of a ledger is compared: a law that changes positions cannot promise the same ones.
@@ -131,10 +131,10 @@ enum Depth {
     Rows,
 }
 
-fn tell(ledger: &Ledger, depth: Depth) -> String {
+fn text_of(ledger: &Ledger, depth: Depth) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
-        text.push_str(&tell_row(ledger, entry, depth));
+        text.push_str(&row_text(ledger, entry, depth));
         text.push('\n');
     }
     if depth == Depth::Rows {
@@ -152,7 +152,7 @@ fn tell(ledger: &Ledger, depth: Depth) -> String {
     text
 }
 
-fn tell_row(ledger: &Ledger, entry: &Entry, depth: Depth) -> String {
+fn row_text(ledger: &Ledger, entry: &LedgerEntry, depth: Depth) -> String {
     let row = &entry.row;
     let mut text = String::from("{");
     let named = |name| ledger.name(name).map(quote);
@@ -183,7 +183,7 @@ fn tell_row(ledger: &Ledger, entry: &Entry, depth: Depth) -> String {
         tools.sort();
         let _ = write!(text, "\"tools\":[{}],", tools.join(","));
     }
-    let _ = write!(text, "\"pace\":\"{}\",\"how\":\"{:?}\",\"calls\":{}", row.pace.name(), row.how, row.calls);
+    let _ = write!(text, "\"pace\":\"{}\",\"how\":\"{:?}\",\"calls\":{}", row.service_tier.name(), row.kind, row.calls);
     if depth == Depth::Places {
         let place = quote(&format!("{}:{}", ledger.source(entry.source), row.line));
         let _ = write!(text, ",\"records\":{},\"at\":{place}", row.records);
@@ -202,7 +202,7 @@ fn same(what: &str, expected: &str, found: &str) -> Result<(), Failed> {
 }
 
 fn golden(folder: &Path) -> Result<(), Failed> {
-    let found = tell(&whole(&sources(folder)?, Calls::Tools), Depth::Places);
+    let found = text_of(&whole(&sources(folder)?, CallDetail::Tools), Depth::Places);
     let path = folder.join(GOLDEN);
     if std::env::var_os("STENO_UPDATE").is_some() {
         return Ok(fs::write(path, found)?);
@@ -216,7 +216,7 @@ fn any_order(folder: &Path) -> Result<(), Failed> {
     if sources.len() > FILES_MAX {
         return Err("too many files to try every order".into());
     }
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Counts);
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Counts);
     let mut orders = vec![Vec::new()];
     for next in 0..sources.len() {
         let put = |order: &Vec<usize>, at: usize| {
@@ -228,7 +228,8 @@ fn any_order(folder: &Path) -> Result<(), Failed> {
     }
     for order in orders {
         let ordered = order.iter().filter_map(|at| sources.get(*at));
-        same(&format!("in the order {order:?}"), &expected, &tell(&whole(ordered, Calls::Tools), Depth::Counts))?;
+        let found = text_of(&whole(ordered, CallDetail::Tools), Depth::Counts);
+        same(&format!("in the order {order:?}"), &expected, &found)?;
     }
     Ok(())
 }
@@ -236,23 +237,23 @@ fn any_order(folder: &Path) -> Result<(), Failed> {
 /// Counting a source in two parts gives the same result as counting it at once, wherever it is split between two records.
 fn pieces(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Rows);
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Rows);
     for (number, source) in sources.iter().enumerate().filter(|(_, source)| source.format.info().traits.pieces) {
         let offset = |at: usize| source.events.get(at).and_then(|event| event.at).map(|at| at.offset);
         for cut in (1..source.events.len()).filter(|at| offset(*at) != offset(at - 1)) {
-            let mut pages = Vec::new();
+            let mut parts = Vec::new();
             for (other, source) in sources.iter().enumerate() {
                 if other != number {
-                    pages.push((source, source.page(Calls::Tools)));
+                    parts.push((source, source.usage(CallDetail::Tools)));
                     continue;
                 }
                 let (one, two) = source.events.split_at(cut);
-                let first = source.page_of(one, Calls::Tools, State::default());
-                let second = source.page_of(two, Calls::Tools, first.state.clone());
-                pages.extend([(source, first), (source, second)]);
+                let first = source.usage_of(one, CallDetail::Tools, CountingState::default());
+                let second = source.usage_of(two, CallDetail::Tools, first.state.clone());
+                parts.extend([(source, first), (source, second)]);
             }
             let what = format!("{} cut before event {cut}", source.name);
-            same(&what, &expected, &tell(&ledger(pages), Depth::Rows))?;
+            same(&what, &expected, &text_of(&ledger(parts), Depth::Rows))?;
         }
     }
     Ok(())
@@ -261,27 +262,27 @@ fn pieces(folder: &Path) -> Result<(), Failed> {
 /// Collecting tools changes no number.
 fn tools(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
-    let without_tools = |calls: Calls| {
-        let mut ledger = whole(&sources, calls);
+    let without_tools = |detail: CallDetail| {
+        let mut ledger = whole(&sources, detail);
         ledger.entries.iter_mut().for_each(|entry| entry.row.tools = Tools::default());
-        tell(&ledger, Depth::Places)
+        text_of(&ledger, Depth::Places)
     };
-    same("with tools", &without_tools(Calls::Numbers), &without_tools(Calls::Tools))
+    same("with tools", &without_tools(CallDetail::Numbers), &without_tools(CallDetail::Tools))
 }
 
 /// Reading only usage counts the same as reading everything, in chunks of any size.
 fn usage_alone(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
-    let expected = tell(&whole(&sources, Calls::Numbers), Depth::Places);
+    let expected = text_of(&whole(&sources, CallDetail::Numbers), Depth::Places);
     for size in [1, 7, 1 << 20] {
-        let pages = sources.iter().map(|source| {
-            let mut counting = Counting::new(source.format.info().agent, Calls::Numbers);
+        let parts = sources.iter().map(|source| {
+            let mut counting = Counting::new(source.format.info().agent, CallDetail::Numbers);
             let mut reading = read::Reading::new(source.format, stenograph::format::Want::Usage);
             source.bytes.chunks(size).for_each(|chunk| reading.feed(chunk, &mut counting));
             reading.end(&mut counting);
-            (source, counting.page())
+            (source, counting.finish())
         });
-        same(&format!("in chunks of {size} bytes"), &expected, &tell(&ledger(pages), Depth::Places))?;
+        same(&format!("in chunks of {size} bytes"), &expected, &text_of(&ledger(parts), Depth::Places))?;
     }
     Ok(())
 }
@@ -290,18 +291,18 @@ fn usage_alone(folder: &Path) -> Result<(), Failed> {
 fn native(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let natives = sources.iter().map(Source::native).collect::<Result<Vec<_>, _>>()?;
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Rows);
-    same("as native events", &expected, &tell(&whole(&natives, Calls::Tools), Depth::Rows))
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Rows);
+    same("as native events", &expected, &text_of(&whole(&natives, CallDetail::Tools), Depth::Rows))
 }
 
 /// A native copy beside its source counts nothing twice.
 fn native_beside(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let natives = sources.iter().map(Source::native).collect::<Result<Vec<_>, _>>()?;
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Rows);
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Rows);
     let both = || sources.iter().zip(&natives);
     let after = both().flat_map(|(source, native)| [source, native]);
-    same("with a native copy", &expected, &tell(&whole(after, Calls::Tools), Depth::Rows))?;
+    same("with a native copy", &expected, &text_of(&whole(after, CallDetail::Tools), Depth::Rows))?;
     let before = both().flat_map(|(source, native)| [native, source]);
-    same("with a native copy first", &expected, &tell(&whole(before, Calls::Tools), Depth::Rows))
+    same("with a native copy first", &expected, &text_of(&whole(before, CallDetail::Tools), Depth::Rows))
 }

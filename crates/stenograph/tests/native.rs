@@ -51,15 +51,15 @@ fn codex_becomes_claude_code() {
 }
 
 #[test]
-fn only_pictures_become_pictures() {
-    let said = |content: &str| {
+fn only_images_become_images() {
+    let converted = |content: &str| {
         let source = format!("{{\"role\":\"user\",\"content\":[{{\"type\":\"text\",\"text\":\"see\"}},{content}]}}\n");
-        converted("openai-chat", source.as_bytes(), "codex")
+        self::converted("openai-chat", source.as_bytes(), "codex")
     };
-    assert!(!said(r#"{"type":"file","file":{"file_id":"file-x"}}"#).contains("input_image"));
-    assert!(!said(r#"{"type":"input_audio","input_audio":{"data":"AA","format":"wav"}}"#).contains("input_image"));
+    assert!(!converted(r#"{"type":"file","file":{"file_id":"file-x"}}"#).contains("input_image"));
+    assert!(!converted(r#"{"type":"input_audio","input_audio":{"data":"AA","format":"wav"}}"#).contains("input_image"));
     let address = "https://example.com/picture/7";
-    let seen = said(&format!("{{\"type\":\"image_url\",\"image_url\":{{\"url\":\"{address}\"}}}}"));
+    let seen = converted(&format!("{{\"type\":\"image_url\",\"image_url\":{{\"url\":\"{address}\"}}}}"));
     assert!(seen.contains(&format!("{{\"type\":\"input_image\",\"image_url\":\"{address}\"}}")));
-    assert!(seen.contains(&format!("\"images\":[\"{address}\"]")), "the event lists the pictures of the item");
+    assert!(seen.contains(&format!("\"images\":[\"{address}\"]")), "the event lists the images of the item");
 }

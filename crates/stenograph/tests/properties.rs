@@ -14,9 +14,9 @@ use stenograph::model::{
     Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Kind, NoteKind, Outline, Part, Piece,
     PieceKind, Role, Usage,
 };
-use stenograph::model::{ServiceTier, Speed};
+use stenograph::model::{ServiceSpeed, ServiceTier};
 use stenograph::text::Text;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 use stenograph::{json, read, wire, write};
 
 /// The number of streams tried with every format, so that all of them take well below a minute. `PROPTEST_CASES` tries more,
@@ -24,12 +24,12 @@ use stenograph::{json, read, wire, write};
 const CASES: u32 = 200;
 
 type Events = Vec<Event<'static>>;
-type Verdict = Result<(), TestCaseError>;
+type Checked = Result<(), TestCaseError>;
 
 /// Tries a property with every format and reports all formats that violate it.
 fn for_every_format(
     streams: impl Strategy<Value = Events>,
-    property: impl Fn(&'static dyn Format, &Events) -> Verdict,
+    property: impl Fn(&'static dyn Format, &Events) -> Checked,
 ) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let mut failures = String::new();
@@ -62,7 +62,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn writing_never_panics_whatever_the_parts_and_leftovers() {
+fn writing_never_panics_for_any_parts_and_extra_fields() {
     for_every_format(prop::collection::vec(wild_event(), 0..12), |format, events| {
         for origin in ["", format.info().name] {
             let bytes = write::all(format, &Outline::of(origin_of(origin), events), events);
@@ -78,7 +78,7 @@ fn origin_of(name: &str) -> &'static str {
 }
 
 #[test]
-fn what_is_written_is_well_formed() {
+fn output_is_well_formed() {
     for_every_format(stream(), |format, events| {
         let bytes = written(format, events);
         if format.info().traits.lossy {
@@ -103,7 +103,7 @@ fn what_is_written_is_well_formed() {
 }
 
 #[test]
-fn what_is_written_is_written_again_the_same() {
+fn output_is_stable_when_it_is_rewritten() {
     for_every_format(stream(), |format, events| {
         let once = written(format, events);
         let mut twice = Vec::new();
@@ -117,12 +117,12 @@ fn what_is_written_is_written_again_the_same() {
 }
 
 #[test]
-fn texts_that_are_kept_are_kept_whole_or_cut() {
+fn kept_texts_are_whole_or_cut() {
     for_every_format(stream(), |format, events| {
         if format.info().traits.lossy {
             return Ok(());
         }
-        let said: Vec<Vec<u8>> = events
+        let texts: Vec<Vec<u8>> = events
             .iter()
             .flat_map(|event| {
                 let content = event.content().into_iter();
@@ -140,8 +140,8 @@ fn texts_that_are_kept_are_kept_whole_or_cut() {
         for event in found.events.iter().filter(|event| event.kind() == Kind::Message) {
             for text in event.content().into_iter().flat_map(Content::texts) {
                 let text = text.wtf8();
-                if !is_placeholder(&text) && !said.iter().any(|said| said.starts_with(&text)) {
-                    return Err(TestCaseError::fail(format!("nobody said {:?}", shown(&text))));
+                if !is_placeholder(&text) && !texts.iter().any(|known| known.starts_with(&text)) {
+                    return Err(TestCaseError::fail(format!("no event has the text {:?}", shown(&text))));
                 }
             }
         }
@@ -157,7 +157,8 @@ fn is_placeholder(text: &[u8]) -> bool {
 
 /// Records of one to four events that share their envelope, like those that readers make.
 fn stream() -> BoxedStrategy<Events> {
-    let record = (envelope(), prop::collection::vec((body(), extra(elsewhere())), 1..4), prop::option::of(usage()));
+    let record =
+        (envelope(), prop::collection::vec((body(), extra(unknown_format())), 1..4), prop::option::of(usage()));
     prop::collection::vec(record, 0..8).prop_map(|records| records.into_iter().flat_map(numbered).collect()).boxed()
 }
 
@@ -227,15 +228,15 @@ fn time() -> BoxedStrategy<Time<'static>> {
     (seconds, 0..1000_u64, 0..4_usize)
         .prop_map(|(seconds, millis, shape)| {
             let made = match shape {
-                0 => Time::number(seconds.to_string().into(), Unit::Seconds),
-                1 => Time::number((seconds * 1000 + millis).to_string().into(), Unit::Millis),
-                2 => Time::number(format!("{seconds}.{millis:03}").into(), Unit::Seconds),
+                0 => Time::number(seconds.to_string().into(), TimeUnit::Seconds),
+                1 => Time::number((seconds * 1000 + millis).to_string().into(), TimeUnit::Millis),
+                2 => Time::number(format!("{seconds}.{millis:03}").into(), TimeUnit::Seconds),
                 _ => {
                     let (hours, minutes) = (seconds % 24, seconds % 60);
                     Time::iso(format!("2026-02-0{}T{hours:02}:{minutes:02}:07.{millis:03}Z", 1 + seconds % 9).into())
                 }
             };
-            made.unwrap_or(Time { text: "0".into(), unit: Unit::Seconds })
+            made.unwrap_or(Time { text: "0".into(), unit: TimeUnit::Seconds })
         })
         .boxed()
 }
@@ -349,17 +350,18 @@ fn raw() -> BoxedStrategy<Cow<'static, str>> {
 fn body() -> BoxedStrategy<Body<'static>> {
     let role = prop::sample::select(Role::ALL.to_vec());
     let input = prop_oneof![raw().prop_map(Input::Json), text().prop_map(Input::Text)];
-    let (said, named) = (|| prop::option::of(content()), || prop::option::of(name()));
+    let (some_content, named) = (|| prop::option::of(content()), || prop::option::of(name()));
     let flag = || prop::option::of(any::<bool>());
     prop_oneof![
         4 => (role, content()).prop_map(|(role, content)| Body::Message { role, content }),
         1 => content().prop_map(|content| Body::Thinking { content }),
         2 => (named(), name(), input).prop_map(|(call, name, input)| Body::ToolCall { call, name, input }),
         2 => (named(), named(), content(), flag()).prop_map(|(call, name, content, error)| Body::ToolResult { call, name, content, error }),
-        1 => said().prop_map(|summary| Body::Compaction { summary }),
-        1 => (named(), said()).prop_map(|(name, content)| Body::Failure { name, content }),
-        1 => (named(), flag(), said()).prop_map(|(reason, success, content)| Body::Stop { reason, success, content }),
-        1 => (name(), said()).prop_map(|(name, content)| Body::Fact { name: name.into(), content }),
+        1 => some_content().prop_map(|summary| Body::Compaction { summary }),
+        1 => (named(), some_content()).prop_map(|(name, content)| Body::Failure { name, content }),
+        1 => (named(), flag(), some_content())
+            .prop_map(|(reason, success, content)| Body::Stop { reason, success, content }),
+        1 => (name(), some_content()).prop_map(|(name, content)| Body::Fact { name: name.into(), content }),
         1 => (named(), prop::option::of(text())).prop_map(|(name, bytes)| Body::Other { name, bytes }),
     ].boxed()
 }
@@ -368,7 +370,7 @@ fn usage() -> BoxedStrategy<Usage> {
     let number =
         || prop::option::of(prop_oneof![0..100_000_u64, Just(u64::from(u32::MAX)), Just(1 << 53), Just(u64::MAX)]);
     let tier = prop::option::of(prop::sample::select(ServiceTier::ALL.to_vec()));
-    let speed = prop::option::of(prop::sample::select(vec![Speed::Standard, Speed::Fast]));
+    let speed = prop::option::of(prop::sample::select(vec![ServiceSpeed::Standard, ServiceSpeed::Fast]));
     let counters = prop::array::uniform9(number());
     (counters, tier, speed, prop::option::of(0.0..10.0_f64))
         .prop_map(|(counters, service_tier, speed, cost)| {
@@ -393,8 +395,8 @@ fn usage() -> BoxedStrategy<Usage> {
         .boxed()
 }
 
-/// A format that we do not have: its words mean nothing to any writer.
-fn elsewhere() -> BoxedStrategy<&'static str> {
+/// An unknown format, whose extra fields mean nothing to any writer.
+fn unknown_format() -> BoxedStrategy<&'static str> {
     Just("elsewhere").boxed()
 }
 
@@ -404,12 +406,12 @@ fn extra(origin: BoxedStrategy<&'static str>) -> BoxedStrategy<Extra<'static>> {
         prop::sample::select(vec!["type", "role", "content", "message", "payload", "id"]).prop_map(Cow::Borrowed),
         name()
     ];
-    let residue = prop::collection::vec((key, held), 0..4).prop_map(ExtraFields);
-    prop::option::of((origin, residue))
+    let fields = prop::collection::vec((key, held), 0..4).prop_map(ExtraFields);
+    prop::option::of((origin, fields))
         .prop_map(|found| {
             let mut extra = Extra::default();
-            if let Some((origin, residue)) = found {
-                extra.add(stenograph::formats::origin(Cow::Borrowed(origin)), residue);
+            if let Some((origin, fields)) = found {
+                extra.add(stenograph::formats::origin(Cow::Borrowed(origin)), fields);
             }
             extra
         })

@@ -77,7 +77,7 @@ fn check<'a>(path: &Path, lines: impl Iterator<Item = &'a str>) {
 }
 
 #[test]
-fn native_fixtures_keep_the_schema() {
+fn native_fixtures_match_the_schema() {
     for path in fixtures(wire::NAME) {
         let text = fs::read_to_string(&path).unwrap();
         // The note of a later version is in the fixture to be kept, not to be valid.
@@ -86,7 +86,7 @@ fn native_fixtures_keep_the_schema() {
 }
 
 #[test]
-fn every_format_keeps_the_schema_on_the_wire() {
+fn every_format_matches_the_schema_on_the_wire() {
     for format in FORMATS {
         for path in fixtures(format.info().name) {
             let found = read::all(*format, &fs::read(&path).unwrap());
@@ -99,7 +99,7 @@ fn every_format_keeps_the_schema_on_the_wire() {
 }
 
 #[test]
-fn a_carried_source_keeps_the_schema() {
+fn a_carrying_file_matches_the_schema() {
     let native = format::named(wire::NAME).unwrap();
     let chibi = format::named("chibi").unwrap();
     for path in fixtures("chibi") {
@@ -113,7 +113,7 @@ fn a_carried_source_keeps_the_schema() {
 }
 
 #[test]
-fn the_schema_knows_every_word() {
+fn the_schema_lists_every_kind_role_and_note() {
     let schema = schema();
     let words = |pointer: &str| -> Vec<String> {
         let list = schema.pointer(pointer).and_then(Value::as_array).expect("a list of words");
@@ -132,7 +132,7 @@ fn the_schema_knows_every_word() {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
+fn invalid_lines_are_rejected() {
     let validator = validator();
     for line in [
         r#"{"kind":"stop"}"#,

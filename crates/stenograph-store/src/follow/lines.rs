@@ -270,7 +270,7 @@ impl Lines {
 
     /// Gives a last line without a newline that is whole all the same, once nothing follows it: some systems write none at the end.
     fn settle(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
-        let settled = self.reading.settled();
+        let settled = self.reading.stable_until();
         let length = usize::try_from(self.at.offset.saturating_sub(settled)).unwrap_or(usize::MAX);
         if self.within || length == 0 || length > RECORD_SIZE_MAX || self.tried == self.at.offset {
             return Ok(());

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use stenograph::format::{Format, Want};
-use stenograph::ledger::State;
+use stenograph::ledger::CountingState;
 use stenograph::model::{Event, Note};
 use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
@@ -43,7 +43,7 @@ impl Run<'_> {
         let fresh = SourceRow { lot, ..SourceRow::new(&row.path) };
         let writer = self.take_writer()?;
         let mut vanished = Vanished {
-            intake: Intake::resumed(&writer, format, self.batch, &fresh, State::default()),
+            intake: Intake::resumed(&writer, format, self.batch, &fresh, CountingState::default()),
             trail: EntryBuilder::default().through(format),
             said,
             count: 0,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use stenograph::evidence::nested_events;
 use stenograph::format::Format;
-use stenograph::ledger::{Calls, Counting, SourceUsage, State};
+use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
 use stenograph::model::{Body, Event, Kind, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
@@ -66,12 +66,12 @@ pub(super) struct Intake<'w> {
 }
 
 impl<'w> Intake<'w> {
-    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, lot: u64, ledger: State) -> Intake<'w> {
+    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, lot: u64, ledger: CountingState) -> Intake<'w> {
         Intake {
             writer,
             batch,
             lot,
-            counting: Counting::resumed(agent, Calls::Tools, ledger),
+            counting: Counting::resumed(agent, CallDetail::Tools, ledger),
             event: 0,
             trail: EntryBuilder::default(),
             tally: Tally::default(),
@@ -212,7 +212,7 @@ impl<'w> Intake<'w> {
         format: &dyn Format,
         batch: u64,
         row: &SourceRow,
-        ledger: State,
+        ledger: CountingState,
     ) -> Intake<'w> {
         let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
         let mut saved = counts.splitn(5, ' ');
@@ -239,7 +239,7 @@ impl<'w> Intake<'w> {
 
     /// The page of the ledger that the events so far have filled. The next ones begin another.
     pub(super) fn turn_page(&mut self) -> SourceUsage {
-        self.counting.turn()
+        self.counting.take_part()
     }
 
     /// What the next run needs to go on from here. Counts that events after it change are kept as they are now.

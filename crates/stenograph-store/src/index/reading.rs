@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, Want};
-use stenograph::ledger::State;
+use stenograph::ledger::CountingState;
 use stenograph::model::Span;
 use stenograph::read::Reading;
 use xxhash_rust::xxh3::xxh3_64;
@@ -100,7 +100,7 @@ impl Run<'_> {
         self.content_read = (reach == Reach::End).then(|| content.finalize());
         report.events += intake.event - row.lot_events;
         report.bytes += taken;
-        row.settled = reading.settled();
+        row.settled = reading.stable_until();
         row.lot_events = intake.event;
         row.trail = intake.state();
         self.catalogue.put_page(row.lot, intake.turn_page())?;
@@ -278,7 +278,7 @@ impl Run<'_> {
         let kept_length = row.kept_length;
         self.renew(row)?;
         row.kept_length = kept_length;
-        let mut intake = Intake::resumed(writer, format, self.batch, row, State::default());
+        let mut intake = Intake::resumed(writer, format, self.batch, row, CountingState::default());
         let place = Place::Path(job.path.clone());
         if let Some(stream) = self.archive()?.read(row, 0)? {
             let stream = decode(stream, &place, &Counter::default(), Guard::USUAL);
@@ -324,7 +324,7 @@ impl Run<'_> {
         self.catalogue.bury(row.tail)?;
         (row.tail, row.tail_events) = (0, 0);
         self.renew(row)?;
-        let mut intake = Intake::resumed(writer, format, self.batch, row, State::default());
+        let mut intake = Intake::resumed(writer, format, self.batch, row, CountingState::default());
         intake.keys = self.said.as_ref().map(|_| HashSet::new());
         let mut source = Source::open(&job.path, Passes::Many)?;
         read_through(format, source.pass(), &mut intake, job, report)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stenograph::format::{Format, Want, named};
-use stenograph::ledger::{Calls, Counting, SourceUsage, State};
+use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
 use stenograph::model::Span;
 use stenograph::read::Reading;
 
@@ -23,7 +23,7 @@ pub(super) struct Grown {
     /// The pages up to there.
     pages: Vec<SourceUsage>,
     /// The state of the count there.
-    state: State,
+    state: CountingState,
     /// The session of the source.
     pub session: String,
 }
@@ -76,12 +76,18 @@ impl Grown {
     }
 
     /// The pages of the whole source.
-    pub fn read(&self, path: &Path, calls: Calls, buffer: &mut [u8], done: &AtomicU64) -> io::Result<Vec<SourceUsage>> {
+    pub fn read(
+        &self,
+        path: &Path,
+        calls: CallDetail,
+        buffer: &mut [u8],
+        done: &AtomicU64,
+    ) -> io::Result<Vec<SourceUsage>> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(self.at.offset))?;
         let want = match calls {
-            Calls::Numbers => Want::Usage,
-            Calls::Tools => Want::All,
+            CallDetail::Numbers => Want::Usage,
+            CallDetail::Tools => Want::All,
         };
         let mut counting = Counting::resumed(self.format.info().agent, calls, self.state.clone());
         let mut reading = Reading::from_line(self.format, want, self.at);
@@ -99,7 +105,7 @@ impl Grown {
         }
         reading.end(&mut counting);
         let mut pages = self.pages.clone();
-        pages.push(counting.page());
+        pages.push(counting.finish());
         Ok(pages)
     }
 }

@@ -7,7 +7,7 @@
 mod alignment;
 mod carry_writer;
 mod early;
-mod mend;
+mod merge_edits;
 mod pass;
 mod restore;
 mod totals;
@@ -16,22 +16,22 @@ use std::io::{self, Read, Write};
 
 use carry_writer::CarryWriter;
 use early::EarlyResultFinder;
-use pass::{Pass, Stream};
+use pass::{Stream, WritePass};
 use totals::RunningTotal;
 
 use crate::evidence::nested_events;
 use crate::format::{Format, Want};
-use crate::loss::Report;
+use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Spine};
 use crate::read::{Reading, Sink};
 
 /// A source that can be read more than once.
-pub trait Source {
-    /// Opens it at its beginning.
+pub trait Reopen {
+    /// Opens it at the beginning.
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>>;
 }
 
-impl Source for &[u8] {
+impl Reopen for &[u8] {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         Ok(Box::new(*self))
     }
@@ -51,24 +51,24 @@ pub enum Carry {
 pub struct Outcome {
     /// The outline of the session.
     pub outline: Outline,
-    /// What came through and what did not.
-    pub losses: Report,
-    /// What reading the source remarked on, the first few hundred.
+    /// The loss report.
+    pub losses: LossReport,
+    /// The first few hundred notes about the source.
     pub notes: Vec<Note>,
     /// The number of all notes.
     pub notes_count: u64,
     /// The notes about the output: records that the target agent's own reader would reject. Empty unless a writer has a bug or
     /// the output was copied.
     pub output_notes: Vec<Note>,
-    /// How the output came to be.
-    pub way: Way,
-    /// The format of the source that the output carries: converting to it gives that source byte for byte.
+    /// How the output was produced.
+    pub method: ConversionMethod,
+    /// The format of the source that the output embeds: converting to it gives that source byte for byte.
     pub carries: Option<String>,
 }
 
 /// How an output was produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Way {
+pub enum ConversionMethod {
     /// Written from events.
     #[default]
     Written,
@@ -76,8 +76,8 @@ pub enum Way {
     Copied,
     /// Restored from the runs that the source's records carry, byte for byte.
     Restored,
-    /// Put together from carried runs, with records that were edited since written anew.
-    Mended {
+    /// Restored from carried runs, with later edits of the carrying file merged in.
+    Merged {
         /// How many records were edited.
         edited: u64,
         /// How many records were added.
@@ -95,14 +95,14 @@ const CHUNK_SIZE: usize = 256 << 10;
 /// Converts a source.
 pub fn convert(
     from: &dyn Format,
-    source: &mut dyn Source,
+    source: &mut dyn Reopen,
     to: &dyn Format,
     out: &mut dyn Write,
     carry: Carry,
 ) -> io::Result<Outcome> {
     if carry == Carry::Along && !to.info().traits.carries {
-        let said = format!("{} has no room to carry a source along", to.info().name);
-        return Err(io::Error::new(io::ErrorKind::Unsupported, said));
+        let message = format!("{} has no room to carry a source along", to.info().name);
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     if from.info().name == to.info().name {
         return copy(from, source, out);
@@ -117,8 +117,8 @@ pub fn convert(
     rewrite(from, source, to, out, carry, survey)
 }
 
-/// Writes a source anew in its own format, through events: what the laws speak of.
-pub fn rewrite_own(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io::Result<Outcome> {
+/// Rewrites a source in its own format, through events. The laws use it.
+pub fn rewrite_own(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> io::Result<Outcome> {
     let mut survey = Survey::new(format);
     each_chunk(source, format, Want::All, &mut survey, &mut |_| Ok(()))?;
     survey.own = true;
@@ -133,7 +133,7 @@ struct Survey {
     early: EarlyResultFinder,
     notes: Vec<Note>,
     notes_count: u64,
-    read: Report,
+    read: LossReport,
     /// The format of the source that the records carry.
     carried: Option<String>,
     /// Whether source and target have the same format; then all events are written, not only the spine.
@@ -149,7 +149,7 @@ impl Survey {
             early: EarlyResultFinder::default(),
             notes: Vec::new(),
             notes_count: 0,
-            read: Report::default(),
+            read: LossReport::default(),
             carried: None,
             own: false,
         }
@@ -176,15 +176,15 @@ impl Sink for Survey {
     }
 }
 
-/// Gathers the outline of what the target is told.
-struct Told {
+/// Collects the outline of the events that the target receives.
+struct SpineOutline {
     outline: Outline,
     spine: Spine,
     total: RunningTotal,
     to: &'static str,
 }
 
-impl Sink for Told {
+impl Sink for SpineOutline {
     fn event(&mut self, event: &Event<'_>) {
         let left_out = self.total.left_out(event, &mut self.spine);
         match left_out {
@@ -198,18 +198,18 @@ impl Sink for Told {
     fn note(&mut self, _note: Note) {}
 }
 
-fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io::Result<Outcome> {
+fn copy(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> io::Result<Outcome> {
     let mut survey = Survey::new(format);
     each_chunk(source, format, Want::All, &mut survey, &mut |chunk| out.write_all(chunk))?;
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
-    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Copied, ..Outcome::default() })
+    Ok(Outcome { outline, losses, notes, notes_count, method: ConversionMethod::Copied, ..Outcome::default() })
 }
 
 /// Reads a source and passes each chunk to `first` before it is parsed.
 fn each_chunk(
-    source: &mut dyn Source,
+    source: &mut dyn Reopen,
     format: &dyn Format,
     want: Want,
     sink: &mut dyn Sink,
@@ -225,8 +225,8 @@ fn each_chunk(
     Ok(())
 }
 
-/// Reads a source from its beginning to its end.
-fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+/// Reads a source from beginning to end, in chunks.
+fn each_piece(source: &mut dyn Reopen, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut input = source.open()?;
     let mut buffer = vec![0; CHUNK_SIZE];
     loop {
@@ -241,14 +241,14 @@ fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> io::Resul
 
 fn rewrite(
     from: &dyn Format,
-    source: &mut dyn Source,
+    source: &mut dyn Reopen,
     to: &dyn Format,
     out: &mut dyn Write,
     carry: Carry,
     survey: Survey,
 ) -> io::Result<Outcome> {
     let Survey { mut outline, mut spine, early, notes, notes_count, own, carried, .. } = survey;
-    let bearer = match (carry, &carried) {
+    let carry_writer = match (carry, &carried) {
         (Carry::Not, _) => None,
         // If the source itself carries an unchanged source, embed that one.
         (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => {
@@ -259,15 +259,15 @@ fn rewrite(
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;
     if !whole && spine.leaves_out() {
-        let outline_told = Outline::new(from.info().name);
-        let mut told = Told { outline: outline_told, spine, total: RunningTotal::default(), to: kept };
-        each_chunk(source, from, Want::All, &mut told, &mut |_| Ok(()))?;
-        (outline, spine) = (told.outline, told.spine);
+        let outline_sent = Outline::new(from.info().name);
+        let mut sent = SpineOutline { outline: outline_sent, spine, total: RunningTotal::default(), to: kept };
+        each_chunk(source, from, Want::All, &mut sent, &mut |_| Ok(()))?;
+        (outline, spine) = (sent.outline, sent.spine);
         spine.rewind();
     }
-    let carries = bearer.as_ref().map(|bearer| bearer.of().to_owned());
+    let carries = carry_writer.as_ref().map(|carry_writer| carry_writer.of().to_owned());
     let stream = if whole { Stream::Whole } else { Stream::Spine };
-    let mut pass = Pass::new(to, &outline, out, stream, spine, early.finish(), bearer);
+    let mut pass = WritePass::new(to, &outline, out, stream, spine, early.finish(), carry_writer);
     let mut reading = Reading::new(from, Want::All);
     each_piece(source, &mut |chunk| {
         pass.source(chunk)?;
@@ -276,7 +276,7 @@ fn rewrite(
     })?;
     reading.end(&mut pass);
     let (losses, output_notes) = pass.finish()?;
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written, carries })
+    Ok(Outcome { outline, losses, notes, notes_count, output_notes, method: ConversionMethod::Written, carries })
 }
 
 #[cfg(test)]
@@ -286,21 +286,21 @@ mod tests {
     use crate::model::{Body, Content, Input, Role};
 
     #[test]
-    fn a_header_speaks_of_what_stands_below_it() {
-        let said = |text: &'static str| Body::Message { role: Role::User, content: Content::text(text) };
-        let called = || Body::ToolCall { call: None, name: "look".into(), input: Input::Json("{}".into()) };
+    fn a_header_describes_the_written_events_only() {
+        let message = |text: &'static str| Body::Message { role: Role::User, content: Content::text(text) };
+        let call = || Body::ToolCall { call: None, name: "look".into(), input: Input::Json("{}".into()) };
         let event = |id: &'static str, parent: Option<&'static str>, body: Body<'static>| Event {
             id: Some(id.into()),
             parent: parent.map(Into::into),
             ..Event::new(body)
         };
-        let aside = Event { thread: Some("aside".into()), ..Event::new(called()) };
+        let side_call = Event { thread: Some("aside".into()), ..Event::new(call()) };
         let events = [
-            event("a", None, said("go")),
-            event("b", Some("a"), called()),
-            event("c", Some("a"), said("again")),
-            event("d", Some("c"), called()),
-            aside,
+            event("a", None, message("go")),
+            event("b", Some("a"), call()),
+            event("c", Some("a"), message("again")),
+            event("d", Some("c"), call()),
+            side_call,
         ];
         let lines: Vec<String> = events.iter().map(crate::wire::event).collect();
         let (source, mut out) = (lines.join("\n"), Vec::new());

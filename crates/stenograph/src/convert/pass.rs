@@ -9,16 +9,16 @@ use super::early::EarlyResults;
 use super::totals::RunningTotal;
 use crate::evidence::{hosted_status, nested_events};
 use crate::format::{Format, Want};
-use crate::loss::{Comparison, Report};
+use crate::loss::{LossComparison, LossReport};
 use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
 use crate::read::{Reading, Sink};
 use crate::record_schema::RecordSchema;
 use crate::text::Str;
 use crate::time::Time;
-use crate::write::{Writing, Written};
+use crate::write::{OutputPiece, Writing};
 
-/// The second pass: takes events, writes them, reads them back.
-pub struct Pass<'o> {
+/// The second pass: writes events and reads them back.
+pub struct WritePass<'o> {
     writing: Option<Writing>,
     target: Target<'o>,
     spine: Spine,
@@ -26,24 +26,24 @@ pub struct Pass<'o> {
     early: EarlyResults,
     stream: Stream,
     to: &'static str,
-    bearer: Option<CarryWriter>,
+    carry_writer: Option<CarryWriter>,
 }
 
 /// The destination of the output: the caller, and a reader of its format.
 struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
-    /// What the target's own reader demands of a record.
-    sheet: RecordSchema,
-    /// How much was written.
+    /// The requirements of the target agent's own reader.
+    schema: RecordSchema,
+    /// The number of bytes written.
     offset: u64,
-    /// Whether what is written now was made here.
-    judges: bool,
+    /// Whether the current record was created by our writer, so that it is checked.
+    is_checked: bool,
     back: ReadBack,
     failed: Option<io::Error>,
 }
 
-impl Sink for Pass<'_> {
+impl Sink for WritePass<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.early.due_before(event).iter().for_each(|result| self.write_now(result));
         let left_out = self.total.left_out(event, &mut self.spine);
@@ -58,8 +58,8 @@ impl Sink for Pass<'_> {
         }
         if let Some(left_out) = left_out {
             self.leave_out(event, left_out);
-            if let Some(bearer) = &mut self.bearer {
-                bearer.passed_over(event);
+            if let Some(carry_writer) = &mut self.carry_writer {
+                carry_writer.skip(event);
             }
             return;
         }
@@ -69,7 +69,7 @@ impl Sink for Pass<'_> {
             self.target.back.comparison.source(&event);
             return self.write(&event);
         }
-        if self.spine.usage_said_later(event) {
+        if self.spine.is_usage_superseded(event) {
             let mut event = event.clone();
             event.usage = None;
             self.target.back.comparison.source(&event);
@@ -90,14 +90,14 @@ impl Sink for Pass<'_> {
 fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
     let Body::ToolCall { call, name, .. } = &event.body else { return None };
     let status = hosted_status(event)?;
-    let (said, error) = match status.as_deref() {
+    let (text, error) = match status.as_deref() {
         Some("completed") => ("(completed; the result is not recorded)", None),
         Some("failed" | "incomplete") => ("(failed; the result is not recorded)", Some(true)),
         Some(_) | None => ("(not completed; no result is recorded)", None),
     };
     let own = |text: &Option<Str<'_>>| text.as_deref().map(|text| Str::Owned(text.to_owned()));
     let body =
-        Body::ToolResult { call: own(call), name: Some(name.to_string().into()), content: Content::text(said), error };
+        Body::ToolResult { call: own(call), name: Some(name.to_string().into()), content: Content::text(text), error };
     Some(Event {
         session: own(&event.session),
         thread: own(&event.thread),
@@ -119,7 +119,7 @@ pub enum Stream {
     Spine,
 }
 
-impl<'o> Pass<'o> {
+impl<'o> WritePass<'o> {
     /// A pass that writes into `out`.
     pub fn new(
         to: &dyn Format,
@@ -128,30 +128,30 @@ impl<'o> Pass<'o> {
         stream: Stream,
         spine: Spine,
         early: EarlyResults,
-        bearer: Option<CarryWriter>,
-    ) -> Pass<'o> {
+        carry_writer: Option<CarryWriter>,
+    ) -> WritePass<'o> {
         let (name, native) = (to.info().name, to.info().name == crate::wire::NAME);
         let own = outline.origin == name;
         let target = Target {
             out,
             reading: Some(Reading::new(to, Want::All)),
-            sheet: if own { RecordSchema::default() } else { RecordSchema::new(to.info().sheet) },
+            schema: if own { RecordSchema::default() } else { RecordSchema::new(to.info().record_schema) },
             offset: 0,
-            judges: true,
+            is_checked: true,
             back: ReadBack {
-                comparison: Comparison::new(move |origin| native || origin == name),
+                comparison: LossComparison::new(move |origin| native || origin == name),
                 repeats: false,
                 notes: Vec::new(),
             },
             failed: None,
         };
         let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
-        Pass { writing, target, spine, total, early, stream, to: name, bearer }
+        WritePass { writing, target, spine, total, early, stream, to: name, carry_writer }
     }
 
     /// Takes the next bytes of the source, before they are read.
     pub fn source(&mut self, chunk: &[u8]) -> io::Result<()> {
-        self.bearer.as_mut().map_or(Ok(()), |bearer| bearer.source(chunk))
+        self.carry_writer.as_mut().map_or(Ok(()), |carry_writer| carry_writer.source(chunk))
     }
 
     /// The error since the last call, if any.
@@ -160,9 +160,9 @@ impl<'o> Pass<'o> {
     }
 }
 
-impl Pass<'_> {
-    /// Reports an event that is not written. A record that holds a record of a side conversation repeats nothing, unless the source has
-    /// that record too.
+impl WritePass<'_> {
+    /// Reports an event that is not written. A record with a nested record of a side conversation is not a repetition, unless
+    /// the source has that record too.
     fn leave_out(&mut self, event: &Event<'_>, left_out: LeftOut) {
         let comparison = &mut self.target.back.comparison;
         if !left_out.is_said_elsewhere() {
@@ -189,19 +189,19 @@ impl Pass<'_> {
         if returns || !self.early.is_early() {
             return self.write_now(event);
         }
-        if let Some(bearer) = &mut self.bearer {
-            bearer.passed_over(event);
+        if let Some(carry_writer) = &mut self.carry_writer {
+            carry_writer.skip(event);
         }
-        self.early.hold(event);
+        self.early.push(event);
     }
 
     fn write_now(&mut self, event: &Event<'_>) {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
-        // A record that returns to its own system is what that system wrote, and not ours to judge.
-        self.target.judges = event.extra.get(self.to).is_none();
-        let pieces = match &mut self.bearer {
-            Some(bearer) => bearer.load(event, pieces),
+        // A record that returns to its own format is what the agent wrote, so it is not checked.
+        self.target.is_checked = event.extra.get(self.to).is_none();
+        let pieces = match &mut self.carry_writer {
+            Some(carry_writer) => carry_writer.embed(event, pieces),
             None => Ok(pieces),
         };
         match pieces {
@@ -210,12 +210,12 @@ impl Pass<'_> {
         }
     }
 
-    /// Ends the output, and gives the account of it.
-    pub fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {
-        self.early.rest().iter().for_each(|result| self.write_now(result));
+    /// Ends the output and returns the loss report and the notes.
+    pub fn finish(mut self) -> io::Result<(LossReport, Vec<Note>)> {
+        self.early.drain().iter().for_each(|result| self.write_now(result));
         let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
-        let pieces = match self.bearer.take() {
-            Some(bearer) => bearer.finish(pieces)?,
+        let pieces = match self.carry_writer.take() {
+            Some(carry_writer) => carry_writer.finish(pieces)?,
             None => pieces,
         };
         self.target.take(pieces);
@@ -232,12 +232,12 @@ impl Pass<'_> {
 }
 
 impl Target<'_> {
-    fn take(&mut self, pieces: Vec<Written>) {
+    fn take(&mut self, pieces: Vec<OutputPiece>) {
         for piece in pieces {
-            if let (Written::Record(record), true) = (&piece, self.judges) {
+            if let (OutputPiece::Record(record), true) = (&piece, self.is_checked) {
                 self.check(record);
             }
-            let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
+            let (OutputPiece::Record(bytes) | OutputPiece::Glue(bytes)) = piece;
             self.offset += bytes.len() as u64;
             if self.failed.is_none() {
                 self.failed = self.out.write_all(&bytes).err();
@@ -252,19 +252,19 @@ impl Target<'_> {
 impl Target<'_> {
     /// Checks a record against the target's schema.
     fn check(&mut self, record: &[u8]) {
-        let objection = std::str::from_utf8(record).ok().and_then(|record| self.sheet.objection(record));
+        let objection = std::str::from_utf8(record).ok().and_then(|record| self.schema.objection(record));
         if let Some(objection) = objection {
             let at = Span { offset: self.offset, length: record.len() as u64, line: 0 };
-            self.back.note(Note::new(NoteKind::OffSheet, at, objection));
+            self.back.note(Note::new(NoteKind::SchemaMismatch, at, objection));
         }
     }
 }
 
 /// Passes the events read back to the comparison.
 struct ReadBack {
-    comparison: Comparison,
-    /// Whether records that restate others were written. Where none were, those that are read back are the target's own
-    /// way of saying everything twice.
+    comparison: LossComparison,
+    /// Whether restatements were written. If not, restatements that are read back are how the target repeats its records, and
+    /// are ignored.
     repeats: bool,
     notes: Vec<Note>,
 }

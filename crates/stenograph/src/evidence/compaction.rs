@@ -22,15 +22,15 @@ impl CompactionDetails {
     pub fn of(event: &Event<'_>) -> CompactionDetails {
         let mut details = CompactionDetails::default();
         let mut has_tokens = false;
-        for (info, residue) in event.extra.known() {
+        for (info, extra) in event.extra.known() {
             let words = &info.calls;
             if let Some((before, after)) = words.compaction_tokens.filter(|_| !has_tokens) {
                 has_tokens = true;
-                let number = |path: &str| residue.word_at(path)?.parse::<u64>().ok();
+                let number = |path: &str| extra.word_at(path)?.parse::<u64>().ok();
                 (details.tokens_before, details.tokens_after) = (number(before), number(after));
             }
             let lists = |paths: &[&str]| -> Vec<&str> {
-                paths.iter().filter_map(|path| residue.at(path).and_then(items)).flatten().collect()
+                paths.iter().filter_map(|path| extra.at(path).and_then(items)).flatten().collect()
             };
             let ids = lists(words.preserved_ids).into_iter().filter_map(word);
             details.preserved_ids.extend(ids.map(std::borrow::Cow::into_owned));

@@ -133,7 +133,7 @@ const PATCH_LINES: [(&str, TouchHow); 4] = [
 
 /// The files that a call of this tool touches.
 pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
-    let mut found = Found { touches: Vec::new(), cwd };
+    let mut found = TouchList { touches: Vec::new(), cwd };
     match input {
         Input::Text(text) => found.patch(&text.decode()),
         Input::Json(raw) => {
@@ -159,13 +159,13 @@ pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<T
     found.touches
 }
 
-struct Found<'a> {
+struct TouchList<'a> {
     touches: Vec<Touch>,
     cwd: Option<&'a str>,
 }
 
-impl Found<'_> {
-    /// A unified diff names each file twice: as it was, and as it is to be.
+impl TouchList<'_> {
+    /// Adds the files of a unified diff, which names each file twice: before and after the change.
     fn diff(&mut self, text: &str) {
         let mut before = "";
         for line in text.lines() {
@@ -237,12 +237,12 @@ pub(crate) fn is_path(text: &str) -> bool {
 pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     let parts = parts(name);
     let is = |verb: &str| parts.iter().any(|part| part == verb);
-    let glued = |verb: &str| {
+    let compound = |verb: &str| {
         let is_in = |part: &String| part.starts_with(verb) || part.ends_with(verb);
         verb.len() > 3 && parts.iter().any(|part| is_in(part) && !OTHER_WORDS.contains(&part.as_str()))
     };
     let whole = VERBS.into_iter().find(|(verb, _)| is(verb));
-    whole.or_else(|| VERBS.into_iter().find(|(verb, _)| glued(verb))).map(|(_, how)| how)
+    whole.or_else(|| VERBS.into_iter().find(|(verb, _)| compound(verb))).map(|(_, how)| how)
 }
 
 /// The words of a name, whatever separates them: `read_file`, `ReadFile`.
@@ -267,46 +267,48 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
 pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
     let drive =
         |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
-    let is_whole = path.starts_with(['/', '\\', '~']) || drive(path);
-    let sign_of = |path: &str| if drive(path) && path.contains('\\') || path.starts_with('\\') { '\\' } else { '/' };
-    let (root, sign, steps) = match cwd.filter(|cwd| !cwd.is_empty()) {
-        _ if is_whole && goes_around(path, sign_of(path)) => {
-            let sign = sign_of(path);
-            // A share of another machine begins with two signs, and a drive or a home with its name.
-            let length = path.find(['/', sign]).map_or(path.len(), |at| at + usize::from(path.starts_with("\\\\")));
-            let (root, steps) = path.split_at(length);
-            (root.to_owned(), sign, steps)
+    let is_absolute = path.starts_with(['/', '\\', '~']) || drive(path);
+    let separator_of =
+        |path: &str| if drive(path) && path.contains('\\') || path.starts_with('\\') { '\\' } else { '/' };
+    let (root, separator, segments) = match cwd.filter(|cwd| !cwd.is_empty()) {
+        _ if is_absolute && has_dot_segments(path, separator_of(path)) => {
+            let separator = separator_of(path);
+            // A network share begins with two separators, a drive or a home folder with its name.
+            let length =
+                path.find(['/', separator]).map_or(path.len(), |at| at + usize::from(path.starts_with("\\\\")));
+            let (root, segments) = path.split_at(length);
+            (root.to_owned(), separator, segments)
         }
-        Some(cwd) if !is_whole => (cwd.trim_end_matches(['/', '\\']).to_owned(), sign_of(cwd), path),
+        Some(cwd) if !is_absolute => (cwd.trim_end_matches(['/', '\\']).to_owned(), separator_of(cwd), path),
         Some(_) | None => return Cow::Borrowed(path),
     };
     let mut whole = root.clone();
-    for step in steps.split(['/', sign]) {
-        match step {
+    for segment in segments.split(['/', separator]) {
+        match segment {
             "" | "." => {}
-            // Above the root there is nothing.
-            ".." if is_whole => whole.truncate(whole.rfind(['/', sign]).unwrap_or(0).max(root.len())),
-            ".." => whole.truncate(whole.rfind(['/', sign]).unwrap_or(0)),
-            step => {
-                whole.push(sign);
-                whole.push_str(step);
+            // Nothing is above the root.
+            ".." if is_absolute => whole.truncate(whole.rfind(['/', separator]).unwrap_or(0).max(root.len())),
+            ".." => whole.truncate(whole.rfind(['/', separator]).unwrap_or(0)),
+            segment => {
+                whole.push(separator);
+                whole.push_str(segment);
             }
         }
     }
     if whole.is_empty() {
-        whole.push(sign);
+        whole.push(separator);
     }
     Cow::Owned(whole)
 }
 
-/// Whether a path has steps that lead nowhere, or back.
-fn goes_around(path: &str, sign: char) -> bool {
-    let mut steps = path.split(['/', sign]).skip(1).peekable();
+/// Whether a path has empty, `.` or `..` segments.
+fn has_dot_segments(path: &str, separator: char) -> bool {
+    let mut segments = path.split(['/', separator]).skip(1).peekable();
     let mut at_start = true;
-    while let Some(step) = steps.next() {
-        // The last sign of a folder is part of its spelling, and so are the first two of a share.
-        let is_empty = step.is_empty() && steps.peek().is_some() && !(at_start && sign == '\\');
-        if is_empty || matches!(step, "." | "..") {
+    while let Some(segment) = segments.next() {
+        // The trailing separator of a folder is part of its spelling, and so are the first two of a network share.
+        let is_empty = segment.is_empty() && segments.peek().is_some() && !(at_start && separator == '\\');
+        if is_empty || matches!(segment, "." | "..") {
             return true;
         }
         at_start = false;
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_path_does_not_go_around() {
+    fn an_absolute_path_loses_its_dot_segments() {
         for (path, expected) in [
             ("/a/./b/../c", "/a/c"),
             ("/a//b", "/a/b"),
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_tool_says_what_it_does() {
+    fn the_name_of_a_tool_states_its_operation() {
         let json = r#"{"file_path":"/a.rs"}"#;
         for (tool, how) in [
             ("Read", "read"),
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_several_uses_is_told_by_its_action() {
+    fn the_action_of_a_tool_overrides_its_name() {
         assert_eq!(
             touched("str_replace_editor", r#"{"command":"view","path":"src/a.rs"}"#),
             ["read /work/app/src/a.rs"]
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_below_the_working_folder() {
+    fn relative_paths_are_resolved_against_the_working_folder() {
         assert_eq!(touched("read", r#"{"path":"./src/../b.rs"}"#), ["read /work/app/b.rs"]);
         assert_eq!(
             touched("read", r#"{"paths":["a","../b","~/c","C:\\d"]}"#),
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_touches_nothing() {
+    fn texts_that_are_not_paths_touch_nothing() {
         assert!(touched("read", r#"{"path":"https://x.org/a","file":"a\nb","query":"c.rs","path":"."}"#).is_empty());
         assert!(touched("bash", r#"{"command":"cat src/main.rs"}"#).is_empty());
     }

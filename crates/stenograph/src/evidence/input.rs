@@ -17,16 +17,16 @@ pub(crate) struct CallInput {
     /// Whether the command was truncated.
     pub is_cut: bool,
     /// Names of jobs that the call may poll.
-    pub asks_for: Vec<String>,
-    /// Whether the input is a text and no object.
+    pub polled_jobs: Vec<String>,
+    /// Whether the input is text and not an object.
     is_text: bool,
 }
 
 /// The largest command kept whole. A script can be long; anything longer is data.
 pub(crate) const COMMAND_SIZE_MAX: usize = 16 << 10;
 
-/// How many jobs a call may poll.
-const ASKED_MAX: usize = 32;
+/// The most jobs that a call may poll.
+const POLLED_MAX: usize = 32;
 
 /// Keys whose value is a command, without the separators between their words.
 pub(crate) const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "argv"];
@@ -80,15 +80,15 @@ impl CallInput {
         script: Option<ScriptWords>,
         touches_files: impl FnOnce() -> bool,
     ) -> CallInput {
-        let mut told = CallInput { is_text: matches!(input, Input::Text(_)), ..CallInput::default() };
+        let mut found = CallInput { is_text: matches!(input, Input::Text(_)), ..CallInput::default() };
         match input {
-            Input::Text(text) => told.text(tool, &text.decode(), script, touches_files),
+            Input::Text(text) => found.text(tool, &text.decode(), script, touches_files),
             Input::Json(raw) => match Object::parse(raw) {
-                Some(object) => told.object(tool, &object),
-                None => told.text(tool, &word(raw).unwrap_or_default(), script, touches_files),
+                Some(object) => found.object(tool, &object),
+                None => found.text(tool, &word(raw).unwrap_or_default(), script, touches_files),
             },
         }
-        told
+        found
     }
 
     /// Whether the result may state an exit code.
@@ -104,11 +104,12 @@ impl CallInput {
             let commands: Vec<String> =
                 ScriptWords::texts(text, script.command).into_iter().map(|(_, command)| command).collect();
             self.commands = commands.len();
-            self.command = Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.kept(&text));
+            self.command =
+                Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.capped(&text));
             let handles = ScriptWords::texts(text, script.job).into_iter().map(|(_, name)| name);
-            self.asks_for.extend(handles.take(ASKED_MAX));
+            self.polled_jobs.extend(handles.take(POLLED_MAX));
         } else if is_named(tool, &SHELLS) && !text.trim().is_empty() {
-            self.command = Some(self.kept(text));
+            self.command = Some(self.capped(text));
         }
     }
 
@@ -121,19 +122,19 @@ impl CallInput {
                 && (folded != "script" || is_named(tool, &SHELLS) || is_named(tool, &["run", "script", "command"]));
             // In a tool for files, a single word names an operation and not a command.
             if is_command && self.command.is_none() && !(is_one_word(raw) && has_path()) {
-                self.command = command(raw).map(|text| self.kept(&text)).filter(|text| !text.trim().is_empty());
+                self.command = command(raw).map(|text| self.capped(&text)).filter(|text| !text.trim().is_empty());
             }
             if HANDLES.contains(&folded.as_str()) {
-                self.asks_for.extend(words(raw).into_iter().take(ASKED_MAX));
+                self.polled_jobs.extend(words(raw).into_iter().take(POLLED_MAX));
             }
         }
-        self.asks_for.truncate(ASKED_MAX);
+        self.polled_jobs.truncate(POLLED_MAX);
     }
 
-    fn kept(&mut self, text: &str) -> String {
-        let kept = beginning(text, COMMAND_SIZE_MAX);
-        self.is_cut |= kept.len() < text.len();
-        kept.to_owned()
+    fn capped(&mut self, text: &str) -> String {
+        let capped = beginning(text, COMMAND_SIZE_MAX);
+        self.is_cut |= capped.len() < text.len();
+        capped.to_owned()
     }
 }
 

@@ -47,7 +47,7 @@ use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 
 /// The tables of the formats that an event comes from, each with its extra fields.
 fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static CallWords, &'e ExtraFields<'a>)> {
-    event.extra.known().map(|(info, residue)| (&info.calls, residue))
+    event.extra.known().map(|(info, extra)| (&info.calls, extra))
 }
 
 /// The words of the scripts that call tools in the format of this event.

@@ -97,8 +97,8 @@ pub(crate) fn has_invalid_count(event: &Event<'_>) -> bool {
 /// Whether the record is a web search by the vendor's servers. It is not a model call, but it has a price.
 pub(crate) fn is_search(event: &Event<'_>) -> bool {
     let Body::ToolCall { name, .. } = &event.body else { return false };
-    let made = words(event).find_map(|(words, _)| words.searches.iter().find(|(tool, _)| tool == name));
-    made.is_some_and(|(_, made)| super::hosted_status(event).flatten().is_some_and(|status| status == *made))
+    let search = words(event).find_map(|(words, _)| words.searches.iter().find(|(tool, _)| tool == name));
+    search.is_some_and(|(_, done)| super::hosted_status(event).flatten().is_some_and(|status| status == *done))
 }
 
 /// The session whose history the source of this header repeats first: the one it was forked from, or the one that spawned it.

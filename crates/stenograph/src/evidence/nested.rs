@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::frame::{Place, Record};
+use crate::frame::{Record, RecordPlace};
 use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Want};
 
 /// A record inside another one.
@@ -34,10 +34,10 @@ pub(super) fn nested_usage(event: &Event<'_>) -> Vec<Event<'static>> {
 
 fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
     let Body::Fact { name, .. } = &event.body else { return None };
-    event.extra.known().find_map(|(info, residue)| {
+    event.extra.known().find_map(|(info, extra)| {
         let place = info.calls.nested.filter(|nested| *name == nested.fact)?;
-        let raw = residue.at(place.record)?;
-        let thread = residue.word_at(place.thread).map(Cow::into_owned);
+        let raw = extra.at(place.record)?;
+        let thread = extra.word_at(place.thread).map(Cow::into_owned);
         let mut events = events_of(info, &[raw], want);
         events.retain(|event| !matches!(&event.body, Body::Fact { name, .. } if name == place.fact));
         for inner in &mut events {
@@ -49,7 +49,7 @@ fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
             inner.branch = inner.branch.take().or_else(|| own(&event.branch));
             inner.version = inner.version.take().or_else(|| own(&event.version));
         }
-        let call = residue.word_at(place.call).map(Cow::into_owned);
+        let call = extra.word_at(place.call).map(Cow::into_owned);
         (!events.is_empty()).then_some(NestedRecord { thread, call, events })
     })
 }
@@ -66,7 +66,7 @@ pub(super) fn events_of(info: &FormatInfo, records: &[&str], want: Want) -> Vec<
     let mut reader = reader(want);
     for record in records {
         let at = Span { offset: 0, length: record.len() as u64, line: 1 };
-        let record = Record { at, bytes: record.as_bytes(), place: Place::Line, terminated: true };
+        let record = Record { at, bytes: record.as_bytes(), place: RecordPlace::Line, terminated: true };
         reader.record(record, &mut collected);
     }
     reader.finish(&mut collected);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_record_is_read_as_what_it_is() {
+    fn a_nested_record_is_read_like_any_other() {
         let outer = all(&ClaudeCode, outer().as_bytes()).events;
         assert_eq!(outer.len(), 1);
         let found = nested(&outer[0]).unwrap();
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_record_and_its_copy_in_an_own_file_have_equal_keys() {
+    fn a_nested_record_and_its_copy_in_its_own_file_have_equal_keys() {
         let own =
             format!(r#"{{"isSidechain":true,"agentId":"a1","sessionId":"s","cwd":"/w","type":"assistant",{MESSAGE}}}"#);
         let own = all(&ClaudeCode, own.as_bytes()).events;
         let inner = nested_events(&all(&ClaudeCode, outer().as_bytes()).events[0]);
         let keys = |events: &[Event<'static>]| -> Vec<(u64, u64)> {
-            let mut trail = EntryBuilder::default();
-            events.iter().filter_map(|event| trail.entry(event).map(|entry| (entry.key, entry.twin))).collect()
+            let mut builder = EntryBuilder::default();
+            events.iter().filter_map(|event| builder.entry(event).map(|entry| (entry.key, entry.twin))).collect()
         };
         assert_eq!(keys(&own).len(), 2);
         assert_eq!(keys(&own), keys(&inner));

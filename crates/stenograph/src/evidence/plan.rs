@@ -98,6 +98,6 @@ fn item(raw: &str) -> Option<Todo> {
         let done = text("completed").or_else(|| text("done"))?;
         Some(if done == "true" { "completed" } else { "pending" }.to_owned())
     })?;
-    let said = TEXTS.iter().find_map(|key| text(key).filter(|text| !text.is_empty()))?;
-    Some(Todo { id: text("id"), text: said, status })
+    let content = TEXTS.iter().find_map(|key| text(key).filter(|text| !text.is_empty()))?;
+    Some(Todo { id: text("id"), text: content, status })
 }

@@ -98,8 +98,8 @@ fn add_tools(raw: &str, depth: Depth, found: &mut Vec<ToolSchema>) {
 
 /// The texts that instruct the model: a system or developer message, or a field.
 pub fn instructions(event: &Event<'_>) -> Vec<String> {
-    let said = event.content().filter(|_| matches!(event.role(), Some(Role::System | Role::Developer)));
-    let mut found: Vec<String> = said.map(|content| content.joined().decode().into_owned()).into_iter().collect();
+    let message = event.content().filter(|_| matches!(event.role(), Some(Role::System | Role::Developer)));
+    let mut found: Vec<String> = message.map(|content| content.joined().decode().into_owned()).into_iter().collect();
     for (words, extra) in words(event) {
         let texts = words.instructions.iter().filter_map(|path| Text::from_json(extra.at(path)?));
         found.extend(texts.map(|text| text.decode().into_owned()));

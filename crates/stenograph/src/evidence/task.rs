@@ -22,8 +22,8 @@ const PROMPTS: [&str; 5] = ["prompt", "message", "task", "instructions", "items"
 /// Keys whose value is the kind of another agent.
 const AGENT_KINDS: [&str; 4] = ["subagenttype", "agenttype", "subagent", "agentrole"];
 
-/// Words in the name of a tool that asks about a task and does not start one.
-const ASKING: [&str; 10] = ["wait", "send", "close", "stop", "get", "list", "update", "output", "resume", "create"];
+/// Words in the name of a tool that manages a task and does not start one.
+const MANAGING: [&str; 10] = ["wait", "send", "close", "stop", "get", "list", "update", "output", "resume", "create"];
 
 impl Task {
     /// The task that a call of this tool gives. A field with the kind of agent is enough; without one, the tool must have a
@@ -34,7 +34,7 @@ impl Task {
             found.and_then(|(_, raw)| flat(raw)).filter(|text| !text.is_empty())
         };
         let (kind, prompt) = (text(&AGENT_KINDS), text(&PROMPTS));
-        let is_named_so = || is_named(tool, &["agent", "subagent", "task"]) && !is_named(tool, &ASKING);
+        let is_named_so = || is_named(tool, &["agent", "subagent", "task"]) && !is_named(tool, &MANAGING);
         if kind.is_none() && !(prompt.is_some() && is_named_so()) {
             return None;
         }

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_that_ends_a_run_is_found_wherever_it_stands() {
+    fn every_byte_that_ends_a_run_is_found_at_every_offset() {
         for byte in 0..=u8::MAX {
             for filler in [b'x', b'!', b'#', b'[', b']', b' ', 0x7f, 0x80, 0xff] {
                 for at in 0..20 {

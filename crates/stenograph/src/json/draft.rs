@@ -70,11 +70,11 @@ impl<'a> Draft<'a> {
         self.default(key, quote(text));
     }
 
-    /// Puts a string that the event states, or a stand-in that only a record from another format needs.
-    pub fn set_or(&mut self, key: impl Into<Str<'a>>, text: Option<&str>, stand_in: &str) {
+    /// Adds the string that the event states, or a default that only a record from another format needs.
+    pub fn set_or(&mut self, key: impl Into<Str<'a>>, text: Option<&str>, default: &str) {
         match text {
             Some(text) => self.set_str(key, text),
-            None => self.default_str(key, stand_in),
+            None => self.default_str(key, default),
         }
     }
 
@@ -88,18 +88,18 @@ impl<'a> Draft<'a> {
         self.fields.is_empty()
     }
 
-    /// The object as one line of JSON, merged with what was left of its record.
-    pub fn render(&self, rest: Option<&ExtraFields<'_>>) -> String {
+    /// The object as one line of JSON, merged with the extra fields of its record.
+    pub fn render(&self, extra: Option<&ExtraFields<'_>>) -> String {
         let mut out = String::with_capacity(256);
-        self.write(rest, Own::of(rest), &mut out);
+        self.write(extra, Own::of(extra), &mut out);
         out
     }
 
-    fn write(&self, rest: Option<&ExtraFields<'_>>, own: Own, out: &mut String) {
+    fn write(&self, extra: Option<&ExtraFields<'_>>, own: Own, out: &mut String) {
         out.push('{');
         let from = out.len();
         let mut done = vec![false; self.fields.len()];
-        let entries = rest.map_or([].as_slice(), |rest| rest.0.as_slice());
+        let entries = extra.map_or([].as_slice(), |extra| extra.0.as_slice());
         let ordered = entries.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
         if !ordered {
             // Without holes the order of the record is unknown: the format's own order comes first.
@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
                         None => empty.write(Some(inner), own, out),
                     }
                 }
-                (Held::Raw(_), Some(put)) if !stands_later(entries, at, key) => {
+                (Held::Raw(_), Some(put)) if !occurs_later(entries, at, key) => {
                     self.put(put, None, own, &mut done, from, out);
                 }
                 (Held::Raw(raw), _) => {
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
                 // The draft may add fields to an object that was kept whole.
                 (_, _, Some(Held::Raw(raw))) => match (value, crate::json::Object::parse(raw)) {
                     (Value::Draft(_), Some(object)) => {
-                        self.put(at, Some(&object.rest()), own, done, from, out);
+                        self.put(at, Some(&object.into_extra()), own, done, from, out);
                         continue;
                     }
                     _ => self.put(at, None, own, done, from, out),
@@ -190,7 +190,7 @@ impl<'a> Draft<'a> {
     fn put(
         &self,
         at: usize,
-        rest: Option<&ExtraFields<'_>>,
+        extra: Option<&ExtraFields<'_>>,
         own: Own,
         done: &mut [bool],
         from: usize,
@@ -201,13 +201,13 @@ impl<'a> Draft<'a> {
         name_into(key, from, out);
         match value {
             Value::Raw(raw) => out.push_str(raw),
-            Value::Draft(draft) => draft.write(rest, own, out),
+            Value::Draft(draft) => draft.write(extra, own, out),
         }
     }
 }
 
-/// Whether a place for the key follows: of two equal keys the first one was left over, and the last one taken.
-fn stands_later(entries: &[(Str<'_>, Held<'_>)], at: usize, key: &str) -> bool {
+/// Whether the key occurs again later: of two equal keys the reader took the last one and kept the first.
+fn occurs_later(entries: &[(Str<'_>, Held<'_>)], at: usize, key: &str) -> bool {
     let later = entries.get(at + 1..).unwrap_or_default();
     later.iter().any(|(name, _)| name == key)
 }
@@ -220,8 +220,8 @@ enum Own {
 }
 
 impl Own {
-    fn of(rest: Option<&ExtraFields<'_>>) -> Own {
-        if rest.is_some() { Own::Yes } else { Own::No }
+    fn of(extra: Option<&ExtraFields<'_>>) -> Own {
+        if extra.is_some() { Own::Yes } else { Own::No }
     }
 }
 
@@ -255,31 +255,31 @@ mod tests {
     }
 
     #[test]
-    fn a_record_returns_to_its_order_without_defaults() {
+    fn a_record_keeps_its_order_and_gets_no_defaults() {
         let source = r#"{"id":"1","x":[1, 2],"message":{"text":"hi","y":null},"type":"odd"}"#;
         let mut object = Object::parse(source).unwrap();
         object.take("id");
         let mut message = object.open("message").unwrap();
         message.take("text");
         object.close("message", message);
-        assert_eq!(record().render(Some(&object.rest())), source);
+        assert_eq!(record().render(Some(&object.into_extra())), source);
     }
 
     #[test]
-    fn without_holes_the_formats_order_comes_first() {
-        let rest = Object::parse(r#"{"x":1,"type":"odd","message":{"y":null}}"#).unwrap().rest();
+    fn without_holes_the_format_order_comes_first() {
+        let extra = Object::parse(r#"{"x":1,"type":"odd","message":{"y":null}}"#).unwrap().into_extra();
         let expected = r#"{"type":"odd","id":"1","message":{"text":"hi","y":null},"x":1}"#;
-        assert_eq!(record().render(Some(&rest)), expected);
+        assert_eq!(record().render(Some(&extra)), expected);
     }
 
     #[test]
-    fn a_doubled_key_stays_doubled() {
+    fn a_duplicate_key_stays_duplicated() {
         let source = r#"{"id":"0","id":"1","message":{"text":"hi"}}"#;
         let mut object = Object::parse(source).unwrap();
         object.take("id");
         let mut message = object.open("message").unwrap();
         message.take("text");
         object.close("message", message);
-        assert_eq!(record().render(Some(&object.rest())), source);
+        assert_eq!(record().render(Some(&object.into_extra())), source);
     }
 }

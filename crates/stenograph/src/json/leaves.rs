@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_without_a_value_are_found_where_they_stand() {
+    fn null_fields_are_found_with_their_paths() {
         let mut found = Vec::new();
         let raw = r#"{"a": null,"b":[null,{"c":null,"d":1}],"e":{"f":{"g" : null}},"h":"null","i":nullx,"j":[1]}"#;
         nulls(raw, &mut |path| found.push(path.join(".")));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_gives_what_it_has() {
+    fn invalid_json_does_not_panic() {
         for odd in ["", "\"", "{\"a", "\"a\":", "é1", "--", "{\"a\":\"\\"] {
             leaves(odd, &mut |_, _| {});
         }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::scan::{Escapes, Scan};
 use crate::model::{Dollars, ExtraFields, Held, Usage};
 use crate::text::{Str, Text};
-use crate::time::{Time, Unit};
+use crate::time::{Time, TimeUnit};
 
 /// A parsed object. It parses a value only when the caller takes or opens it.
 #[derive(Clone, Debug)]
@@ -71,16 +71,16 @@ impl<'a> Object<'a> {
             let mut seen = HashSet::with_capacity(self.fields.len());
             return self.keys().find(|key| !seen.insert(*key));
         }
-        // Almost every object has few keys, and almost all of them differ at first sight.
-        let mut sights = 0_u64;
+        // Almost every object has few keys, and a 64-bit filter shows that almost all of them differ.
+        let mut filter = 0_u64;
         for (at, key) in self.keys().enumerate() {
             let edge = |byte: Option<&u8>| byte.copied().map_or(0, usize::from);
             let bytes = key.as_bytes();
-            let sight = 1_u64 << ((bytes.len() * 7 + edge(bytes.first()) * 3 + edge(bytes.last())) % 64);
-            if sights & sight != 0 && self.keys().take(at).any(|earlier| earlier == key) {
+            let bit = 1_u64 << ((bytes.len() * 7 + edge(bytes.first()) * 3 + edge(bytes.last())) % 64);
+            if filter & bit != 0 && self.keys().take(at).any(|earlier| earlier == key) {
                 return Some(key);
             }
-            sights |= sight;
+            filter |= bit;
         }
         None
     }
@@ -166,8 +166,8 @@ impl<'a> Object<'a> {
         self.take_as(key, |raw| Time::iso(Text::from_json(raw)?.exact()?))
     }
 
-    /// Takes a moment spelled as a number.
-    pub fn take_time(&mut self, key: &str, unit: Unit) -> Option<Time<'a>> {
+    /// Takes a time given as a number.
+    pub fn take_time(&mut self, key: &str, unit: TimeUnit) -> Option<Time<'a>> {
         self.take_as(key, |raw| Time::number(Cow::Borrowed(raw), unit))
     }
 
@@ -197,15 +197,15 @@ impl<'a> Object<'a> {
         self.fields.iter().any(|(name, held)| name == key && matches!(held, Held::Object(_)))
     }
 
-    /// Gives back what is left of an opened object.
-    pub fn close(&mut self, key: &str, rest: Object<'a>) {
-        self.close_with(key, rest.rest());
+    /// Puts back the remaining fields of an opened object.
+    pub fn close(&mut self, key: &str, fields: Object<'a>) {
+        self.close_with(key, fields.into_extra());
     }
 
-    /// Gives back what is left of an opened object, already without what was taken.
-    pub fn close_with(&mut self, key: &str, rest: ExtraFields<'a>) {
+    /// Puts back the extra fields of an opened object.
+    pub fn close_with(&mut self, key: &str, fields: ExtraFields<'a>) {
         if let Some(held) = self.held(key) {
-            *held = Held::Object(rest);
+            *held = Held::Object(fields);
         }
     }
 
@@ -216,8 +216,8 @@ impl<'a> Object<'a> {
         Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() }
     }
 
-    /// What nobody took.
-    pub fn rest(self) -> ExtraFields<'a> {
+    /// The fields that were not taken, with holes for those that were.
+    pub fn into_extra(self) -> ExtraFields<'a> {
         ExtraFields(self.fields)
     }
 }
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_leaves_a_hole_and_the_rest_stays() {
+    fn taken_fields_leave_holes_and_other_fields_stay() {
         let mut object = Object::parse(r#"{"a":1,"b":"x","c":{"d":true,"e":null},"a":2}"#).unwrap();
         assert_eq!(object.duplicate(), Some("a"));
         assert_eq!(object.take_number("a"), Some(2));
@@ -320,8 +320,8 @@ mod tests {
         let mut inner = object.open("c").unwrap();
         assert_eq!(inner.take_bool("d"), Some(true));
         object.close("c", inner);
-        let mut left = String::new();
-        object.rest().write_json(&mut left);
-        assert_eq!(left, r#"{"a":1,"b":"x","c":{"e":null}}"#);
+        let mut extra = String::new();
+        object.into_extra().write_json(&mut extra);
+        assert_eq!(extra, r#"{"a":1,"b":"x","c":{"e":null}}"#);
     }
 }

@@ -28,7 +28,6 @@ pub enum Escapes {
 }
 
 impl<'a> Scan<'a> {
-    /// A text to walk.
     pub fn new(text: &'a str) -> Scan<'a> {
         Scan { text, bytes: text.as_bytes() }
     }

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_go_and_come() {
+    fn compact_removes_spaces_and_indent_adds_them() {
         let spaced = "{ \"a b\" : [ 1 , {} , [] ] , \"c\" : \"x\\\" y\" }";
         assert_eq!(compact(spaced), r#"{"a b":[1,{},[]],"c":"x\" y"}"#);
         assert_eq!(indent(spaced, 0), "{\n  \"a b\": [\n    1,\n    {},\n    []\n  ],\n  \"c\": \"x\\\" y\"\n}");

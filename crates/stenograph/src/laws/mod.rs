@@ -108,7 +108,7 @@ impl Case<'_> {
 /// The first difference between two lists of events, for people.
 fn difference(left: &[Event<'_>], right: &[Event<'_>]) -> Option<String> {
     for (index, (a, b)) in left.iter().zip(right).enumerate() {
-        if !a.says_the_same(b) {
+        if !a.equals_except_position(b) {
             let show = |event: &Event<'_>| crate::wire::event(event).chars().take(600).collect::<String>();
             return Some(format!("event {index} differs:\n  {}\n  {}", show(a), show(b)));
         }

@@ -1,7 +1,7 @@
 //! The laws about round trips: *echo*, *return*, *scar* and *carry*.
 
 use super::{Case, coverage, difference};
-use crate::convert::{Carry, Way, convert, rewrite_own};
+use crate::convert::{Carry, ConversionMethod, convert, rewrite_own};
 use crate::frame::{Framing, Items};
 use crate::model::{NoteKind, Outline};
 use crate::read;
@@ -133,8 +133,8 @@ pub(super) fn carry(case: &mut Case<'_>) {
         }
         let mut back = Vec::new();
         match convert(**to, &mut there.as_slice(), from, &mut back, Carry::Not) {
-            Ok(outcome) if outcome.way != Way::Restored => {
-                case.broken("carry", format!("from {}: {:?}", to.info().name, outcome.way), None);
+            Ok(outcome) if outcome.method != ConversionMethod::Restored => {
+                case.broken("carry", format!("from {}: {:?}", to.info().name, outcome.method), None);
             }
             Ok(_) if back != case.source => {
                 let at = back.iter().zip(case.source).take_while(|(a, b)| a == b).count();

@@ -2,8 +2,8 @@
 
 use super::{Case, coverage::first_silent, difference};
 use crate::format::Want;
-use crate::frame::{Frame, Framer, Place, RECORD_SIZE_MAX};
-use crate::ledger::{Calls, Counting};
+use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, RecordPlace};
+use crate::ledger::{CallDetail, Counting};
 use crate::model::{Event, Span};
 use crate::read::{self, Collected, Reading};
 
@@ -55,18 +55,18 @@ pub(super) fn growth(case: &mut Case<'_>) {
         let mut found = Collected::default();
         let mut reading = Reading::new(case.format, Want::All);
         reading.feed(case.source.get(..at).unwrap_or_default(), &mut found);
-        let settled = reading.settled();
-        if settled > at as u64 {
-            case.broken("growth", format!("after {at} bytes, {settled} are said to be settled"), None);
+        let stable = reading.stable_until();
+        if stable > at as u64 {
+            case.broken("growth", format!("after {at} bytes, {stable} are said to be settled"), None);
         }
-        let early = |event: &&Event<'static>| event.at.is_some_and(|span| span.end() <= settled);
-        let begun: Vec<Event<'static>> = found.events.iter().take_while(early).cloned().collect();
+        let is_stable = |event: &&Event<'static>| event.at.is_some_and(|span| span.end() <= stable);
+        let begun: Vec<Event<'static>> = found.events.iter().take_while(is_stable).cloned().collect();
         let whole = case.found.events.get(..begun.len()).unwrap_or_default();
         if let Some(what) = difference(&begun, whole) {
             case.broken("growth", format!("after {at} bytes: {what}"), None);
         }
-        // All that lies before the settled offset must have been given already.
-        let due = case.found.events.iter().take_while(early).count();
+        // The reader must have emitted all events before the stable offset.
+        let due = case.found.events.iter().take_while(is_stable).count();
         if due > begun.len() {
             case.broken(
                 "growth",
@@ -84,7 +84,7 @@ pub(super) fn pieces(case: &mut Case<'_>) {
     }
     let mut is_document = false;
     let mut look = |frame: Frame<'_>| {
-        is_document |= matches!(frame, Frame::Record(record) if record.place != Place::Line);
+        is_document |= matches!(frame, Frame::Record(record) if record.place != RecordPlace::Line);
     };
     let mut framer = Framer::new(case.format.info().framing, RECORD_SIZE_MAX);
     framer.feed(case.source, &mut look);
@@ -125,9 +125,9 @@ pub(super) fn projection(case: &mut Case<'_>) {
         return case.broken("projection", what, None);
     }
     let counted = |events: &[Event<'static>]| {
-        let mut counting = Counting::new(case.format.info().agent, Calls::Numbers);
+        let mut counting = Counting::new(case.format.info().agent, CallDetail::Numbers);
         events.iter().for_each(|event| counting.add(event));
-        counting.page()
+        counting.finish()
     };
     if counted(&case.found.events) != counted(&found.events) {
         case.broken("projection", "what is read to be counted counts otherwise".to_owned(), None);

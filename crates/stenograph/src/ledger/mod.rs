@@ -17,12 +17,12 @@ mod runs;
 mod source_usage;
 
 pub use crate::model::{ServiceTier, Tokens};
-pub use builder::{Decision, Entry, Ledger, LedgerBuilder};
-pub use counting::{Calls, Counting};
+pub use builder::{Decision, Ledger, LedgerBuilder, LedgerEntry};
+pub use counting::{CallDetail, Counting};
 pub use money::Money;
-pub use prices::{Counter, Line, Override, Price, PriceSource, Prices, Rates, Tier};
-pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
-pub use row::{How, Row, Tools};
+pub use prices::{CostLine, Override, Price, PriceCounter, PriceSource, Prices, Rates, Tier};
+pub use report::{By, Cost, Group, Question, Unpriced, UsageReport, report};
+pub use row::{Row, RowKind, Tools};
 pub use rules::{Rule, Tallied, Tally};
 pub(crate) use source_usage::Names;
-pub use source_usage::{Aside, Name, Reason, SourceUsage, State};
+pub use source_usage::{CountingState, Name, SourceUsage, Uncounted, UncountedReason};

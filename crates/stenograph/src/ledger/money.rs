@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_is_read_as_it_is_spelled() {
+    fn an_amount_is_parsed_as_spelled() {
         for (spelled, exact) in [
             ("3e-06", "0.000003"),
             ("3E-6", "0.000003"),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_refused() {
+    fn invalid_amounts_are_rejected() {
         for wrong in [
             "",
             "-",
@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn tenths_add_up() {
+    fn decimal_fractions_add_up_exactly() {
         let sum = Money::sum([money("0.1"), money("0.2")]);
         assert_eq!(sum, Some(money("0.3")));
         assert_eq!(money("0.1").less(money("0.3")).map(|left| left.to_string()).as_deref(), Some("-0.2"));
     }
 
     #[test]
-    fn what_is_too_much_is_no_amount() {
+    fn overflow_is_detected() {
         let most = Money(i128::MAX);
         assert_eq!(most.plus(money("1e-24")), None);
         assert_eq!(Money(i128::MIN).less(money("1e-24")), None);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_the_nearest_digit() {
+    fn rounding_is_half_away_from_zero() {
         for (exact, places, shown) in [
             ("1.005", 2, "1.01"),
             ("1.00499999999", 2, "1.00"),
@@ -237,12 +237,12 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_shown_exactly_is_read_back(units in any::<i128>()) {
+        fn an_amount_survives_display_and_parse(units in any::<i128>()) {
             prop_assert_eq!(Money::parse(&Money(units).to_string()), Some(Money(units)));
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in "[-+0-9.eE]{0,12}") {
+        fn any_text_is_parsed_or_rejected(text in "[-+0-9.eE]{0,12}") {
             if let Some(amount) = Money::parse(&text) {
                 prop_assert_eq!(Money::parse(&amount.to_string()), Some(amount));
             }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 
-use super::builder::{Entry, Ledger};
-use super::row::{How, Row};
+use super::builder::{Ledger, LedgerEntry};
+use super::row::{Row, RowKind};
 use super::source_usage::Name;
 use super::{Money, Price, Prices, ServiceTier, Tokens};
 
@@ -114,8 +114,8 @@ pub struct Question<'q> {
     pub prices: &'q Prices,
     /// The name of the project of a folder.
     pub project: &'q mut dyn FnMut(&str) -> String,
-    /// Which calls are asked about.
-    pub keep: &'q mut dyn FnMut(&Entry) -> bool,
+    /// Which calls to include.
+    pub keep: &'q mut dyn FnMut(&LedgerEntry) -> bool,
 }
 
 impl std::fmt::Debug for Question<'_> {
@@ -126,8 +126,8 @@ impl std::fmt::Debug for Question<'_> {
 
 /// The result of a [`Question`].
 #[derive(Debug, Default)]
-pub struct Report {
-    /// The groups: by time, or else what took most first.
+pub struct UsageReport {
+    /// The groups: in order of time, or else the most expensive first.
     pub groups: Vec<Group>,
     /// All groups together. A call that is divided among groups counts once.
     pub total: Group,
@@ -178,11 +178,11 @@ pub struct Cost {
 pub struct Unpriced {
     /// The model; `None` if sources name none.
     pub model: Option<String>,
-    /// At which pace.
-    pub pace: ServiceTier,
-    /// What of it has no price: nothing where the model is not known at all.
-    pub missing: Vec<super::Counter>,
-    /// How many calls.
+    /// The service tier.
+    pub service_tier: ServiceTier,
+    /// The counters without a price; empty if the model is unknown.
+    pub missing: Vec<super::PriceCounter>,
+    /// The number of calls.
     pub calls: u64,
     /// The sum of their tokens.
     pub tokens: Tokens,
@@ -197,7 +197,7 @@ impl Group {
     fn add(&mut self, ledger: &Ledger, row: &Row, tokens: &Tokens, cost: Option<Money>, stated: Option<Money>) {
         self.tokens = self.tokens.plus(tokens);
         self.calls += u64::from(row.calls);
-        if row.how != How::Cost {
+        if row.kind != RowKind::Cost {
             match cost {
                 Some(cost) => {
                     let before = if self.cost.priced == 0 { Some(Money::ZERO) } else { self.cost.money };
@@ -224,8 +224,8 @@ impl Group {
     }
 }
 
-/// Answers a question about a ledger.
-pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
+/// Computes the report for a question.
+pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> UsageReport {
     let mut keys = Keys::default();
     let mut costs = Costs::new(question.prices);
     let mut groups: HashMap<Option<String>, Group> = HashMap::new();
@@ -236,10 +236,10 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
             continue;
         }
         let row = &entry.row;
-        let cost = if row.how == How::Cost { None } else { costs.of(ledger, row) };
+        let cost = if row.kind == RowKind::Cost { None } else { costs.of(ledger, row) };
         let stated = row.stated.and_then(|stated| Money::parse(&stated.to_string()));
-        // What is said of a whole session is compared with all of its calls.
-        let is_compared = row.how != How::Cost && (stated.is_some() || costed.contains(&row.session));
+        // The stated cost of a whole session is compared with all of its calls.
+        let is_compared = row.kind != RowKind::Cost && (stated.is_some() || costed.contains(&row.session));
         let compared = cost.filter(|_| is_compared);
         total.add(ledger, row, &row.tokens, cost, stated);
         add_compared(&mut total, compared);
@@ -260,10 +260,10 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
     let mut groups: Vec<Group> = groups.into_iter().map(|(key, group)| Group { key, ..group }).collect();
     groups.sort_by(|one, other| one.key.cmp(&other.key));
     if !question.by.is_time() {
-        let took = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
-        groups.sort_by_key(|group| std::cmp::Reverse((group.cost.money, took(group))));
+        let tokens = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+        groups.sort_by_key(|group| std::cmp::Reverse((group.cost.money, tokens(group))));
     }
-    Report { groups, total, unpriced: costs.unpriced(ledger) }
+    UsageReport { groups, total, unpriced: costs.unpriced(ledger) }
 }
 
 fn add_compared(group: &mut Group, compared: Option<Money>) {
@@ -274,7 +274,7 @@ fn add_compared(group: &mut Group, compared: Option<Money>) {
 
 fn sessions_with_costs(ledger: &Ledger) -> HashSet<Option<Name>> {
     let rows = ledger.entries.iter().map(|entry| &entry.row);
-    rows.filter(|row| row.how == How::Cost && row.session.is_some()).map(|row| row.session).collect()
+    rows.filter(|row| row.kind == RowKind::Cost && row.session.is_some()).map(|row| row.session).collect()
 }
 
 /// The usage and cost of a call, divided among its tools; the remainder goes to the first ones.
@@ -367,16 +367,16 @@ impl Costs<'_> {
     }
 
     fn of(&mut self, ledger: &Ledger, row: &Row) -> Option<Money> {
-        let key = (row.model, row.pace);
-        let look = || self.prices.price(ledger.name(row.model)?, row.pace);
+        let key = (row.model, row.service_tier);
+        let look = || self.prices.price(ledger.name(row.model)?, row.service_tier);
         let price = self.known.entry(key).or_insert_with(look);
         let cost = price.as_ref().and_then(|price| price.cost(&row.tokens));
         // A call without tokens costs nothing, whatever the model.
         let cost = cost.or_else(|| row.tokens.is_zero().then_some(Money::ZERO));
         if cost.is_none() {
             let missing = price.as_ref().map(|price| price.missing(&row.tokens)).unwrap_or_default();
-            let pace = row.pace;
-            let none = || Unpriced { model: None, pace, missing, calls: 0, tokens: Tokens::default() };
+            let service_tier = row.service_tier;
+            let none = || Unpriced { model: None, service_tier, missing, calls: 0, tokens: Tokens::default() };
             let unpriced = self.unpriced.entry(key).or_insert_with(none);
             unpriced.calls += u64::from(row.calls);
             unpriced.tokens = unpriced.tokens.plus(&row.tokens);
@@ -390,7 +390,7 @@ impl Costs<'_> {
             ..unpriced
         };
         let mut unpriced: Vec<Unpriced> = self.unpriced.into_iter().map(named).collect();
-        unpriced.sort_by(|one, other| (&one.model, one.pace).cmp(&(&other.model, other.pace)));
+        unpriced.sort_by(|one, other| (&one.model, one.service_tier).cmp(&(&other.model, other.service_tier)));
         unpriced
     }
 }

@@ -26,17 +26,17 @@ pub struct Row {
     pub tools: Tools,
     /// The time of its first record, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// When the record stands that says whose call it is; the end of all days where it does not say.
-    pub told_at: i64,
-    /// What it took.
+    /// The time of the record that states whose call it is; `i64::MAX` if it has no time.
+    pub stated_at: i64,
+    /// The tokens.
     pub tokens: Tokens,
-    /// At which pace.
-    pub pace: ServiceTier,
-    /// What the source says that it cost, in US dollars.
+    /// The service tier.
+    pub service_tier: ServiceTier,
+    /// The cost in US dollars that the source states.
     pub stated: Option<f64>,
-    /// How the source tells of it.
-    pub how: How,
-    /// How many calls it is.
+    /// How the source states the call.
+    pub kind: RowKind,
+    /// The number of calls in the row.
     pub calls: u32,
     /// The number of records that state it.
     pub records: u32,
@@ -47,7 +47,7 @@ pub struct Row {
 impl Row {
     /// The same row with its names renumbered.
     pub(super) fn renamed(self, numbers: &[Name]) -> Row {
-        let new = |name: Name| numbers.get(name.place()).copied().unwrap_or(Name::NOBODY);
+        let new = |name: Name| numbers.get(name.index()).copied().unwrap_or(Name::UNKNOWN);
         Row {
             agent: new(self.agent),
             session: self.session.map(new),
@@ -63,7 +63,7 @@ impl Row {
 
 /// How a source states a call. An earlier variant is the better evidence of whose call it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum How {
+pub enum RowKind {
     /// With the answer.
     Own,
     /// As the difference of two running totals.
@@ -83,10 +83,12 @@ pub enum How {
 impl Row {
     /// Merges the numbers of another row of the same call. The owner of the call stays.
     pub(super) fn join(&mut self, other: &Row) {
-        self.tokens = match self.how {
-            // Of two differences up to one total the smaller knows better where the one before stood.
-            How::Difference | How::Replayed => self.tokens.min(&other.tokens),
-            How::Own | How::Run | How::Cost | How::Passed | How::Search => self.tokens.max(&other.tokens),
+        self.tokens = match self.kind {
+            // Of two differences up to one total, the smaller one knows the previous total better.
+            RowKind::Difference | RowKind::Replayed => self.tokens.min(&other.tokens),
+            RowKind::Own | RowKind::Run | RowKind::Cost | RowKind::Passed | RowKind::Search => {
+                self.tokens.max(&other.tokens)
+            }
         };
         self.records = self.records.saturating_add(other.records);
         self.time = match (self.time, other.time) {
@@ -97,22 +99,22 @@ impl Row {
             (Some(own), Some(other)) => Some(own.max(other)),
             (own, other) => own.or(other),
         };
-        self.pace = self.pace.max(other.pace);
+        self.service_tier = self.service_tier.max(other.service_tier);
         self.calls = self.calls.max(other.calls);
         self.model = self.model.or(other.model);
         other.tools.iter().for_each(|tool| self.tools.add(tool));
     }
 
-    /// Whether it knows better whose call it is: by how it tells of it, and then by telling of it first.
-    pub(super) fn tells_better_than(&self, other: &Row) -> bool {
-        (self.how, self.told_at) < (other.how, other.told_at)
+    /// Whether this row is better evidence of whose call it is: by its kind, and then by its time.
+    pub(super) fn is_better_evidence_than(&self, other: &Row) -> bool {
+        (self.kind, self.stated_at) < (other.kind, other.stated_at)
     }
 
-    /// Takes over from another telling of the same call whose call it is.
-    pub(super) fn belong(&mut self, other: &Row) {
-        let Row { agent, how, session, thread, model, cwd, branch, line, told_at, .. } = *other;
-        (self.agent, self.how, self.session, self.thread) = (agent, how, session, thread);
-        (self.line, self.told_at) = (line, told_at);
+    /// Takes the owner of the call from another row of it.
+    pub(super) fn take_owner(&mut self, other: &Row) {
+        let Row { agent, kind, session, thread, model, cwd, branch, line, stated_at, .. } = *other;
+        (self.agent, self.kind, self.session, self.thread) = (agent, kind, session, thread);
+        (self.line, self.stated_at) = (line, stated_at);
         (self.model, self.cwd, self.branch) = (model.or(self.model), cwd, branch);
     }
 }

@@ -1,7 +1,7 @@
 //! Rules by which other programs count, so that their totals can be told beside ours. What a rule makes of the lines of a
 //! format is in that format's folder; here are its name, what it says, and what all formats need to follow one.
 
-use super::row::{How, Row, Tools};
+use super::row::{Row, RowKind, Tools};
 use super::source_usage::{Name, Names};
 use super::{ServiceTier, Tokens};
 use crate::time::Time;
@@ -112,7 +112,7 @@ impl Tallied {
 
     /// The words of a name.
     pub(crate) fn word(&self, name: Name) -> Option<&str> {
-        self.names.list.get(name.place()).map(String::as_str)
+        self.names.list.get(name.index()).map(String::as_str)
     }
 
     /// A call of an agent of which nothing else is known yet.
@@ -127,11 +127,11 @@ impl Tallied {
             branch: None,
             tools: Tools::default(),
             time,
-            told_at: time.unwrap_or(i64::MAX),
+            stated_at: time.unwrap_or(i64::MAX),
             tokens,
-            pace: ServiceTier::Standard,
+            service_tier: ServiceTier::Standard,
             stated: None,
-            how: How::Own,
+            kind: RowKind::Own,
             calls: 1,
             records: 1,
             line,

@@ -6,25 +6,25 @@ use std::collections::HashMap;
 use imara_diff::{Algorithm, Diff, Token};
 
 use super::digest::{self, Digest, Paths};
-use super::report::{How, Report};
-use super::settle::{InForce, Settling};
+use super::matching::{CurrentFields, Matching};
+use super::report::{LossKind, LossReport};
 use crate::model::Event;
 
-/// Compares what was read with what can be read back.
-pub struct Comparison {
+/// Compares the events of the source with those read back from the output.
+pub struct LossComparison {
     source: Vec<Digest>,
     target: Vec<Digest>,
     keeps: Box<dyn Fn(&str) -> bool>,
-    report: Report,
-    in_force: InForce,
+    report: LossReport,
+    current: CurrentFields,
     paths: Paths,
     /// The number of buffered events at which the next window is compared.
     next: usize,
 }
 
-impl std::fmt::Debug for Comparison {
+impl std::fmt::Debug for LossComparison {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Comparison").field("report", &self.report).finish_non_exhaustive()
+        formatter.debug_struct("LossComparison").field("report", &self.report).finish_non_exhaustive()
     }
 }
 
@@ -34,15 +34,15 @@ const WINDOW: usize = 16_384;
 /// How many consecutive events must agree to close a window after them.
 const AGREEMENT: usize = 16;
 
-impl Comparison {
-    /// A comparison; `keeps` says whether the target can hold what is left in the words of a format.
-    pub fn new(keeps: impl Fn(&str) -> bool + 'static) -> Comparison {
-        Comparison {
+impl LossComparison {
+    /// A comparison; `keeps` returns whether the target can hold the extra fields of a format.
+    pub fn new(keeps: impl Fn(&str) -> bool + 'static) -> LossComparison {
+        LossComparison {
             source: Vec::new(),
             target: Vec::new(),
             keeps: Box::new(keeps),
-            report: Report::default(),
-            in_force: InForce::default(),
+            report: LossReport::default(),
+            current: CurrentFields::default(),
             paths: Paths::default(),
             next: 2 * WINDOW,
         }
@@ -61,19 +61,19 @@ impl Comparison {
     /// Adds an event that was not passed to the writer because another record has the same content.
     pub fn repeated(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
-        self.report.add(event.kind(), "", How::Dropped { why }, event.at);
-        // A call of another agent is told again in that agent's own file, and the target does not count it.
+        self.report.add(event.kind(), "", LossKind::Dropped { why }, event.at);
+        // The other agent's own file has its call again, and the target does not count it.
         if event.usage.is_none() && digest::usage(event) != 0 {
-            self.report.add(event.kind(), "usage", How::Dropped { why }, event.at);
+            self.report.add(event.kind(), "usage", LossKind::Dropped { why }, event.at);
         }
     }
 
     /// Adds an event that was not passed to the writer although no other record has its content: the report lists its line.
     pub fn left_out(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
-        self.report.add(event.kind(), "", How::Dropped { why }, event.at).name(event.at);
+        self.report.add(event.kind(), "", LossKind::Dropped { why }, event.at).add_line(event.at);
         if digest::usage(event) != 0 {
-            self.report.add(event.kind(), "usage", How::Dropped { why }, event.at);
+            self.report.add(event.kind(), "usage", LossKind::Dropped { why }, event.at);
         }
     }
 
@@ -83,16 +83,16 @@ impl Comparison {
     }
 
     fn advance(&mut self) {
-        let held = self.source.len() + self.target.len();
-        if held >= self.next {
+        let buffered = self.source.len() + self.target.len();
+        if buffered >= self.next {
             self.close_window(Close::Agreed);
             // Compare the remaining events again only when enough new ones have arrived to decide them.
             self.next = self.source.len() + self.target.len() + 2 * WINDOW;
         }
     }
 
-    /// The account, when both sides have ended.
-    pub fn finish(mut self) -> Report {
+    /// The report, after both sides have ended.
+    pub fn finish(mut self) -> LossReport {
         self.close_window(Close::All);
         self.report
     }
@@ -107,7 +107,7 @@ impl Comparison {
         let source: Vec<Digest> = self.source.drain(..until.0).collect();
         let target: Vec<Digest> = self.target.drain(..until.1).collect();
         let matches: Vec<(usize, usize)> = matches.into_iter().filter(|(a, b)| *a < until.0 && *b < until.1).collect();
-        Settling::new(&source, &target, matches).settle(&mut self.in_force, &self.paths, &mut self.report);
+        Matching::new(&source, &target, matches).report_losses(&mut self.current, &self.paths, &mut self.report);
     }
 
     /// How far both sides are decided: up to the last position where they agree for a while, else up to the last match. If too
@@ -126,7 +126,8 @@ impl Comparison {
         // A writer may buffer everything until the end: while nothing new is read back, nothing is decided.
         let waiting = target == until.1 && source - until.0 < WAITING_MAX;
         if !waiting && (source - until.0 > WINDOW || target - until.1 > WINDOW) {
-            until = (until.0.max(source.saturating_sub(HELD_BACK)), until.1.max(target.saturating_sub(HELD_BACK)));
+            until =
+                (until.0.max(source.saturating_sub(BUFFERED_MAX)), until.1.max(target.saturating_sub(BUFFERED_MAX)));
         }
         until
     }
@@ -141,8 +142,8 @@ enum Close {
     All,
 }
 
-/// How many events a writer may hold back while others are written.
-const HELD_BACK: usize = 256;
+/// How many events a writer may buffer while it writes others.
+const BUFFERED_MAX: usize = 256;
 
 /// How many events to buffer while nothing is read back.
 const WAITING_MAX: usize = 8 * WINDOW;
@@ -155,7 +156,7 @@ pub fn twins(source: &[Event<'_>], target: &[Event<'_>]) -> Vec<Option<usize>> {
     };
     let (source, target) = (digests(source), digests(target));
     let matches = matches(&source, &target);
-    Settling::new(&source, &target, matches).into_twins()
+    Matching::new(&source, &target, matches).into_twins()
 }
 
 /// Pairs of events with the same content, in order.
@@ -201,14 +202,14 @@ mod tests {
     use crate::model::{Body, Content, Part, Role};
 
     #[test]
-    fn a_record_of_more_parts_than_a_window_is_compared_whole() {
+    fn a_record_with_more_parts_than_a_window_is_compared_whole() {
         let of = 3 * WINDOW;
         let part = |index: usize| {
             let body = Body::Message { role: Role::User, content: Content::text("again") };
             let number = |number: usize| number.try_into().unwrap();
             Event { part: Part { index: number(index), of: number(of) }, ..Event::new(body) }
         };
-        let mut comparison = Comparison::new(|_| true);
+        let mut comparison = LossComparison::new(|_| true);
         (0..of).for_each(|index| comparison.source(&part(index)));
         (0..of).for_each(|index| comparison.target(&part(index)));
         let report = comparison.finish();

@@ -61,16 +61,16 @@ pub struct Digest {
     pub texts: u64,
     /// The beginning of the text, to distinguish a cut text from a changed one.
     pub head: Box<[u8]>,
-    /// What it holds beyond the model: a fingerprint for each origin, and the paths of the fields.
-    pub extra: Vec<Left>,
-    /// Where its record stands.
+    /// Its extra fields: a fingerprint for each format, and the paths of the fields.
+    pub extra: Vec<ExtraDigest>,
+    /// The position of its record.
     pub at: Option<Span>,
 }
 
 /// The extra fields of an event from one format.
 #[derive(Clone, Copy, Debug)]
-pub struct Left {
-    /// A fingerprint of all of it, and of the format; 0 when nobody will compare.
+pub struct ExtraDigest {
+    /// A fingerprint of the fields and the format; 0 if the target cannot hold them.
     pub hash: u64,
     /// The number of the list of their paths in [`Paths`].
     pub paths: u32,
@@ -116,7 +116,7 @@ const HEAD_SIZE_MAX: usize = 832;
 impl Digest {
     /// Digests an event. It fingerprints extra fields only for formats that `keeps` accepts.
     pub fn new(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, paths: &mut Paths) -> Digest {
-        let (text, input) = said(event);
+        let (text, input) = text_of(event);
         let exact = text.as_ref().map(Text::wtf8).unwrap_or_default();
         let text_hash = match input {
             Some(Input::Json(raw)) => xxh3_64(crate::json::canonical(raw).as_bytes()),
@@ -135,7 +135,7 @@ impl Digest {
             text: text_hash,
             texts: event.content().map_or(0, texts),
             head: exact.get(..HEAD_SIZE_MAX.min(exact.len())).unwrap_or_default().into(),
-            extra: left(event, keeps, paths),
+            extra: extra_digests(event, keeps, paths),
             at: event.at,
         }
     }
@@ -154,7 +154,7 @@ impl Digest {
     }
 }
 
-fn said<'e>(event: &'e Event<'_>) -> (Option<Text<'e>>, Option<&'e Input<'e>>) {
+fn text_of<'e>(event: &'e Event<'_>) -> (Option<Text<'e>>, Option<&'e Input<'e>>) {
     match &event.body {
         Body::ToolCall { input, .. } => (Some(input.to_text()), Some(input)),
         Body::Other { bytes, .. } => (bytes.as_ref().map(Text::borrow), None),
@@ -260,34 +260,33 @@ fn pieces(event: &Event<'_>) -> u64 {
 /// The JSON of an unset Go `time.Time`.
 const ZERO_TIME: &str = r#""0001-01-01T00:00:00Z""#;
 
-/// The paths of a value that tells somebody something. Whether an object was opened before it came here or was left whole is
-/// spelling, too.
-fn told(path: &str, raw: &str, spelling: &[&str], paths: &mut Vec<String>) {
+/// Adds the paths of a value that has content. Whether the reader opened an object or kept it whole is spelling.
+fn add_paths(path: &str, raw: &str, spelling: &[&str], paths: &mut Vec<String>) {
     let within = |spelled: &str| spelled.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
     // An empty value, null, and Go's unset time have no content.
     if spelling.contains(&path) || matches!(raw, "null" | "\"\"" | "{}" | "[]" | ZERO_TIME) {
         return;
     }
     match Object::parse(raw).filter(|_| spelling.iter().any(|spelled| within(spelled))) {
-        Some(object) => object.pairs().for_each(|(key, raw)| told(&format!("{path}.{key}"), raw, spelling, paths)),
+        Some(object) => object.pairs().for_each(|(key, raw)| add_paths(&format!("{path}.{key}"), raw, spelling, paths)),
         None => paths.push(format!("extra.{path}")),
     }
 }
 
-fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<Left> {
+fn extra_digests(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<ExtraDigest> {
     let mut all = Vec::new();
-    for (origin, residue) in event.extra.iter() {
+    for (origin, extra) in event.extra.iter() {
         let spelling = origin.info().map_or([].as_slice(), |info| info.spelling);
         let mut paths = Vec::new();
-        residue.each("", &mut |path, raw| told(path, raw, spelling, &mut paths));
+        extra.each("", &mut |path, raw| add_paths(path, raw, spelling, &mut paths));
         let hash = if keeps(origin.name()) {
             let mut json = String::new();
-            residue.write_json(&mut json);
+            extra.write_json(&mut json);
             xxh3_64(format!("{} {}", origin.name(), crate::json::canonical(&json)).as_bytes()).max(1)
         } else {
             0
         };
-        all.push(Left { hash, paths: lists.number(paths) });
+        all.push(ExtraDigest { hash, paths: lists.number(paths) });
     }
     all
 }

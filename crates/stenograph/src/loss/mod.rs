@@ -3,9 +3,9 @@
 
 mod compare;
 mod digest;
+mod matching;
 mod report;
-mod settle;
 
 pub(crate) use compare::equal_pairs;
-pub use compare::{Comparison, twins};
-pub use report::{Count, How, Report};
+pub use compare::{LossComparison, twins};
+pub use report::{Count, LossKind, LossReport};

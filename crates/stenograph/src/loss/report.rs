@@ -8,8 +8,8 @@ use crate::text::quote;
 
 /// What happened to an event or a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum How {
-    /// It is not there any more.
+pub enum LossKind {
+    /// The target does not have it.
     Dropped {
         /// The reason, if known; empty if the target simply has no place for it.
         why: &'static str,
@@ -24,23 +24,23 @@ pub enum How {
     Invented,
 }
 
-impl How {
-    /// The word in reports and on the wire.
+impl LossKind {
+    /// The name in reports and on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            How::Dropped { .. } => "dropped",
-            How::Cut => "cut",
-            How::Changed => "changed",
-            How::Moved => "moved",
-            How::Invented => "invented",
+            LossKind::Dropped { .. } => "dropped",
+            LossKind::Cut => "cut",
+            LossKind::Changed => "changed",
+            LossKind::Moved => "moved",
+            LossKind::Invented => "invented",
         }
     }
 
     /// Whether a statement of the source is gone.
     pub fn is_loss(self) -> bool {
         match self {
-            How::Dropped { .. } | How::Cut | How::Changed => true,
-            How::Moved | How::Invented => false,
+            LossKind::Dropped { .. } | LossKind::Cut | LossKind::Changed => true,
+            LossKind::Moved | LossKind::Invented => false,
         }
     }
 }
@@ -61,8 +61,8 @@ pub struct Count {
 }
 
 impl Count {
-    /// Names the record that was left out.
-    pub(super) fn name(&mut self, at: Option<Span>) {
+    /// Adds the line of an excluded record.
+    pub(super) fn add_line(&mut self, at: Option<Span>) {
         let Some(line) = at.map(|at| at.line).filter(|line| *line != Span::LINE_UNKNOWN) else { return };
         let count = self.lines.len();
         match self.lines.last_mut() {
@@ -72,8 +72,8 @@ impl Count {
         }
     }
 
-    /// The lines in words, at most the first few runs of them.
-    fn named(&self) -> String {
+    /// The first few ranges of lines, as text.
+    fn lines_text(&self) -> String {
         let run = |(first, last): &(u64, u64)| match first == last {
             true => first.to_string(),
             false => format!("{first}-{last}"),
@@ -105,18 +105,18 @@ const DISTINCT_MAX: usize = 4096;
 
 /// The loss report of one conversion.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct LossReport {
     /// Events read, by kind.
     pub read: BTreeMap<Kind, u64>,
     /// Events kept, whole or in part, by kind.
     pub kept: BTreeMap<Kind, u64>,
-    /// What happened, by kind of event, field and manner. The empty field is the event itself.
-    pub losses: BTreeMap<(Kind, String, How), Count>,
+    /// What happened, by kind of event, field and manner. An empty field name means the event itself.
+    pub losses: BTreeMap<(Kind, String, LossKind), Count>,
 }
 
-impl Report {
-    /// Notes that something happened.
-    pub fn add(&mut self, kind: Kind, field: &str, how: How, at: Option<Span>) -> &mut Count {
+impl LossReport {
+    /// Adds an occurrence.
+    pub fn add(&mut self, kind: Kind, field: &str, how: LossKind, at: Option<Span>) -> &mut Count {
         let mut key = (kind, field.to_owned(), how);
         if self.losses.len() >= DISTINCT_MAX && !self.losses.contains_key(&key) {
             key.1 = "(other fields)".to_owned();
@@ -136,7 +136,7 @@ impl Report {
 
     /// Whether events are in another order.
     pub fn is_reordered(&self) -> bool {
-        self.losses.keys().any(|(_, field, how)| field == ORDER && *how == How::Moved)
+        self.losses.keys().any(|(_, field, how)| field == ORDER && *how == LossKind::Moved)
     }
 
     /// One line for each kind of event: what was kept and what was not.
@@ -160,16 +160,16 @@ impl Report {
     /// What happened in one manner to the events of a kind. It lists fields of the model by name, and only counts fields that
     /// are specific to the source format: there are many, and the full report lists them.
     fn remark(&self, kind: Kind, how: &str) -> Option<String> {
-        let mut said = Vec::new();
+        let mut remarks = Vec::new();
         let mut fields: Vec<String> = Vec::new();
         let mut extra = 0;
         for ((of, field, manner), count) in &self.losses {
             if *of == kind && manner.name() == how {
                 match (field.as_str(), manner) {
-                    ("", How::Dropped { why }) if !why.is_empty() => {
-                        said.push(format!("{} left out ({why}{})", count.times, count.named()));
+                    ("", LossKind::Dropped { why }) if !why.is_empty() => {
+                        remarks.push(format!("{} left out ({why}{})", count.times, count.lines_text()));
                     }
-                    ("", _) => said.push(format!("{} {how}", count.times)),
+                    ("", _) => remarks.push(format!("{} {how}", count.times)),
                     (field, _) if field.starts_with("extra.") => extra += 1,
                     (field, _) => fields.push(format!("{field} ×{}", count.times)),
                 }
@@ -180,9 +180,9 @@ impl Report {
             fields.push(format!("{extra} field{plural} of its own"));
         }
         if !fields.is_empty() {
-            said.push(format!("{how} {}", fields.join(", ")));
+            remarks.push(format!("{how} {}", fields.join(", ")));
         }
-        (!said.is_empty()).then(|| said.join(", "))
+        (!remarks.is_empty()).then(|| remarks.join(", "))
     }
 
     /// The whole report as JSON.
@@ -196,7 +196,7 @@ impl Report {
     }
 }
 
-fn loss_json((kind, field, how): &(Kind, String, How), count: &Count) -> String {
+fn loss_json((kind, field, how): &(Kind, String, LossKind), count: &Count) -> String {
     let mut json = format!(
         "{{\"kind\":{},\"field\":{},\"how\":{},\"times\":{}",
         quote(kind.name()),
@@ -205,9 +205,9 @@ fn loss_json((kind, field, how): &(Kind, String, How), count: &Count) -> String 
         count.times
     );
     match how {
-        How::Dropped { why } if !why.is_empty() => json.push_str(&format!(",\"why\":{}", quote(why))),
-        How::Cut => json.push_str(&format!(",\"kept_bytes\":{},\"of_bytes\":{}", count.kept, count.of)),
-        How::Dropped { .. } | How::Changed | How::Moved | How::Invented => {}
+        LossKind::Dropped { why } if !why.is_empty() => json.push_str(&format!(",\"why\":{}", quote(why))),
+        LossKind::Cut => json.push_str(&format!(",\"kept_bytes\":{},\"of_bytes\":{}", count.kept, count.of)),
+        LossKind::Dropped { .. } | LossKind::Changed | LossKind::Moved | LossKind::Invented => {}
     }
     let lines: Vec<String> = count.examples.iter().map(|at| at.line.to_string()).collect();
     if !lines.is_empty() {

@@ -100,9 +100,9 @@ pub struct ScriptWords {
     pub job: &'static str,
     /// The prefix of a result that contains the output of a script.
     pub head: &'static str,
-    /// The field that only the result of a command has, in what a script printed.
-    pub sign: &'static str,
-    /// The field with its exit code.
+    /// The field that only the result of a command has, in the output of a script.
+    pub marker: &'static str,
+    /// The field with the exit code.
     pub exit: &'static str,
 }
 

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_is_an_amount_and_stays() {
+    fn an_amount_keeps_its_spelling() {
         for raw in ["1.0", "5e-05", "0.00005", "1", "-2.50", "1E3"] {
             assert_eq!(Dollars::spelled(raw).unwrap().to_string(), raw);
         }

@@ -335,8 +335,8 @@ impl<'a> Event<'a> {
         self.body.content()
     }
 
-    /// Whether both say the same, wherever they stand.
-    pub fn says_the_same(&self, other: &Event<'_>) -> bool {
+    /// Whether both events are equal except for their positions.
+    pub fn equals_except_position(&self, other: &Event<'_>) -> bool {
         self.part == other.part
             && self.session == other.session
             && self.thread == other.thread

@@ -27,44 +27,44 @@ pub enum Held<'a> {
 }
 
 impl<'a> Extra<'a> {
-    /// An extra of one format.
-    pub fn of(format: &'static FormatInfo, residue: ExtraFields<'a>) -> Extra<'a> {
-        Extra(vec![(Origin::Known(format), residue)])
+    /// The extra fields of one format.
+    pub fn of(format: &'static FormatInfo, fields: ExtraFields<'a>) -> Extra<'a> {
+        Extra(vec![(Origin::Known(format), fields)])
     }
 
-    /// Adds what is left in the words of `origin`.
-    pub fn add(&mut self, origin: Origin<'a>, residue: ExtraFields<'a>) {
-        // An empty residue is kept too: it says which format the record came from, and needs nothing else.
-        self.0.push((origin, residue));
+    /// Adds the extra fields of a format.
+    pub fn add(&mut self, origin: Origin<'a>, fields: ExtraFields<'a>) {
+        // Keep an empty entry too: it states which format the record comes from.
+        self.0.push((origin, fields));
     }
 
     /// The extra fields of a format.
     pub fn get(&self, origin: &str) -> Option<&ExtraFields<'a>> {
-        self.0.iter().find(|(known, _)| known.name() == origin).map(|(_, residue)| residue)
+        self.0.iter().find(|(known, _)| known.name() == origin).map(|(_, fields)| fields)
     }
 
     /// All formats and their extra fields.
     pub fn iter(&self) -> impl Iterator<Item = (&Origin<'a>, &ExtraFields<'a>)> {
-        self.0.iter().map(|(origin, residue)| (origin, residue))
+        self.0.iter().map(|(origin, fields)| (origin, fields))
     }
 
     /// The known formats and their extra fields.
     pub fn known(&self) -> impl Iterator<Item = (&'static FormatInfo, &ExtraFields<'a>)> {
-        self.0.iter().filter_map(|(origin, residue)| Some((origin.info()?, residue)))
+        self.0.iter().filter_map(|(origin, fields)| Some((origin.info()?, fields)))
     }
 
     /// Removes the field at this dotted path from the extra fields of a format.
     pub fn drop_field(&mut self, origin: &str, path: &str) {
         let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
-        if let Some((_, residue)) = found {
-            residue.drop_field(path);
+        if let Some((_, fields)) = found {
+            fields.drop_field(path);
         }
     }
 
     /// Replaces the value of an existing extra field of a format with this JSON.
     pub fn set_field(&mut self, origin: &str, key: &str, json: String) {
         let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
-        if let Some(held) = found.and_then(|(_, residue)| residue.held_mut(key)) {
+        if let Some(held) = found.and_then(|(_, fields)| fields.held_mut(key)) {
             *held = Held::Raw(Cow::Owned(json));
         }
     }
@@ -72,24 +72,24 @@ impl<'a> Extra<'a> {
     /// The extra fields of a part that becomes the first of its record: those of the record, which the old first part has, and
     /// its own.
     pub fn inherited(self, heir: &Extra<'a>) -> Extra<'a> {
-        let mut left = self;
-        for (origin, residue) in &heir.0 {
-            match left.0.iter_mut().find(|(known, _)| known == origin) {
-                Some((_, base)) => base.overlay(residue),
-                None => left.0.push((origin.clone(), residue.clone())),
+        let mut merged = self;
+        for (origin, fields) in &heir.0 {
+            match merged.0.iter_mut().find(|(known, _)| known == origin) {
+                Some((_, base)) => base.overlay(fields),
+                None => merged.0.push((origin.clone(), fields.clone())),
             }
         }
-        left
+        merged
     }
 
     /// Whether there are no extra fields.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|(_, residue)| residue.is_empty())
+        self.0.iter().all(|(_, fields)| fields.is_empty())
     }
 
     /// The same, borrowing nothing.
     pub fn into_owned(self) -> Extra<'static> {
-        let own = |(origin, residue): (Origin<'a>, ExtraFields<'a>)| (origin.into_owned(), residue.into_owned());
+        let own = |(origin, fields): (Origin<'a>, ExtraFields<'a>)| (origin.into_owned(), fields.into_owned());
         Extra(self.0.into_iter().map(own).collect())
     }
 }
@@ -133,7 +133,7 @@ impl<'a> ExtraFields<'a> {
                 Held::Object(inner) => object = inner,
                 Held::Raw(raw) => {
                     let below = keys.fold(Some(raw.as_ref()), |raw, key| crate::json::fields(raw?, [key])[0]);
-                    return Some(Cow::Owned(crate::json::Object::parse(below?)?.rest()));
+                    return Some(Cow::Owned(crate::json::Object::parse(below?)?.into_extra()));
                 }
                 Held::Hole => return None,
             }
@@ -175,7 +175,7 @@ impl<'a> ExtraFields<'a> {
     pub fn opened(&self, key: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
         match self.object(key) {
             Some(inner) => Some(Cow::Borrowed(inner)),
-            None => Some(Cow::Owned(crate::json::Object::parse(self.raw(key)?)?.rest())),
+            None => Some(Cow::Owned(crate::json::Object::parse(self.raw(key)?)?.into_extra())),
         }
     }
 
@@ -274,9 +274,9 @@ impl PartialEq for ExtraFields<'_> {
         if self.0 == other.0 {
             return true;
         }
-        let spelled = |residue: &ExtraFields<'_>| {
+        let spelled = |fields: &ExtraFields<'_>| {
             let mut json = String::new();
-            residue.write_json(&mut json);
+            fields.write_json(&mut json);
             crate::json::canonical(&json).into_owned()
         };
         spelled(self) == spelled(other)

@@ -33,10 +33,9 @@ pub struct FormatInfo {
     pub traits: Traits,
     /// Paths of fields that only spell the structure of a record: a writer creates them itself, so their absence is not a loss.
     pub spelling: &'static [&'static str],
-    /// What the real system's own reader demands of a record, as [`crate::sheet`] reads it.
-    pub sheet: &'static [&'static str],
-    /// Paths of fields, left over in its records, that say again in another shape what the record says. They must not outlive
-    /// an edit of it.
+    /// The requirements of the agent's own reader for a record, in the syntax of [`crate::record_schema`].
+    pub record_schema: &'static [&'static str],
+    /// Paths of extra fields that repeat the content of their record in another shape. An edit of the record removes them.
     pub restated: &'static [&'static str],
     /// Extra fields of headers that count the events of a kind in the whole source. An edit updates them.
     pub counts: &'static [(&'static str, Kind)],
@@ -72,7 +71,7 @@ impl FormatInfo {
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
         spelling: &[],
-        sheet: &[],
+        record_schema: &[],
         restated: &[],
         counts: &[],
         totals: &[],

@@ -40,6 +40,6 @@ pub use session_words::{LimitPaths, SessionWords};
 pub use spine::{LeftOut, Spine};
 pub(crate) use spine::{SpineEvent, key};
 pub use tokens::Tokens;
-pub use usage::{ServiceTier, Speed, Usage};
+pub use usage::{ServiceSpeed, ServiceTier, Usage};
 pub use usage_words::{TotalPaths, UsageWords};
 pub(crate) use uuid::{is_uuid, uuid_of};

@@ -27,8 +27,8 @@ pub enum NoteKind {
     Ambiguous,
     /// A result without its call.
     OrphanResult,
-    /// A record that the format's own system would not accept as it is.
-    OffSheet,
+    /// A record that the agent's own reader would reject.
+    SchemaMismatch,
 }
 
 impl NoteKind {
@@ -45,7 +45,7 @@ impl NoteKind {
         NoteKind::ControlCharacter,
         NoteKind::Ambiguous,
         NoteKind::OrphanResult,
-        NoteKind::OffSheet,
+        NoteKind::SchemaMismatch,
     ];
 
     /// The name in reports and on the wire.
@@ -62,7 +62,7 @@ impl NoteKind {
             NoteKind::ControlCharacter => "control_character",
             NoteKind::Ambiguous => "ambiguous",
             NoteKind::OrphanResult => "orphan_result",
-            NoteKind::OffSheet => "off_sheet",
+            NoteKind::SchemaMismatch => "off_sheet",
         }
     }
 }

@@ -28,8 +28,8 @@ pub struct Usage {
     /// The service tier that the source states.
     pub service_tier: Option<ServiceTier>,
     /// The speed that the source states.
-    pub speed: Option<Speed>,
-    /// What the source says it cost, in US dollars.
+    pub speed: Option<ServiceSpeed>,
+    /// The cost in US dollars that the source states.
     pub cost: Option<Dollars>,
 }
 
@@ -47,8 +47,8 @@ impl Usage {
     /// The tier that decides the price of the call.
     pub fn tier(&self) -> ServiceTier {
         match self.speed {
-            Some(Speed::Fast) => ServiceTier::Fast,
-            Some(Speed::Standard) | None => self.service_tier.unwrap_or_default(),
+            Some(ServiceSpeed::Fast) => ServiceTier::Fast,
+            Some(ServiceSpeed::Standard) | None => self.service_tier.unwrap_or_default(),
         }
     }
 }
@@ -94,22 +94,22 @@ impl ServiceTier {
 /// The speed of the service, if a source states it separately from the tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words say it")]
-pub enum Speed {
+pub enum ServiceSpeed {
     Standard,
     Fast,
 }
 
-impl Speed {
-    /// The word for it.
+impl ServiceSpeed {
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            Speed::Standard => "standard",
-            Speed::Fast => "fast",
+            ServiceSpeed::Standard => "standard",
+            ServiceSpeed::Fast => "fast",
         }
     }
 
-    /// The speed of that name.
-    pub fn named(name: &str) -> Option<Speed> {
-        [Speed::Standard, Speed::Fast].into_iter().find(|speed| speed.name() == name)
+    /// The speed with this name.
+    pub fn named(name: &str) -> Option<ServiceSpeed> {
+        [ServiceSpeed::Standard, ServiceSpeed::Fast].into_iter().find(|speed| speed.name() == name)
     }
 }

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_one() {
+    fn a_made_uuid_is_recognized() {
         assert!(is_uuid(&uuid_of(0)) && is_uuid(&uuid_of(u128::MAX)));
         assert!(!is_uuid("") && !is_uuid("session-1") && !is_uuid(&uuid_of(7).replace('-', "0")));
     }

@@ -7,7 +7,7 @@ use crate::formats::steno::INFO;
 use crate::json::{Object, items};
 use crate::model::{
     Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Origin, Part, Piece, PieceKind, Role,
-    ServiceTier, Speed, Usage,
+    ServiceSpeed, ServiceTier, Usage,
 };
 
 /// Reads an event; `None` if the object is not an event of this version.
@@ -95,14 +95,15 @@ pub fn problem(object: &Object<'_>) -> Option<String> {
         .filter(|key| !fits(key))
         .map(|key| if object.has(key) { format!("{key:?} has the wrong type") } else { format!("{key:?} is missing") })
         .collect();
-    let is_odd = |key: &&str| *key != "usage" && !KEYS.contains(key) && !known.contains(key);
-    let odd: Vec<String> = object.keys().filter(is_odd).take(ODD_KEYS_MAX).map(|key| format!("{key:?}")).collect();
-    let odd = if odd.is_empty() { String::new() } else { format!(" (unknown keys: {})", odd.join(", ")) };
-    (!wrong.is_empty()).then(|| format!("not a {kind}: {}{odd}", wrong.join(", ")))
+    let is_unknown = |key: &&str| *key != "usage" && !KEYS.contains(key) && !known.contains(key);
+    let unknown: Vec<String> =
+        object.keys().filter(is_unknown).take(UNKNOWN_KEYS_MAX).map(|key| format!("{key:?}")).collect();
+    let unknown = if unknown.is_empty() { String::new() } else { format!(" (unknown keys: {})", unknown.join(", ")) };
+    (!wrong.is_empty()).then(|| format!("not a {kind}: {}{unknown}", wrong.join(", ")))
 }
 
-/// How many unknown keys are named.
-const ODD_KEYS_MAX: usize = 4;
+/// The most unknown keys that the message lists.
+const UNKNOWN_KEYS_MAX: usize = 4;
 
 fn read_body<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     let kind = object.peek_str("kind")?;
@@ -158,14 +159,14 @@ fn read_piece(raw: &str) -> Option<Piece<'_>> {
     } else {
         PieceKind::Other(Cow::Borrowed(object.take("other")?))
     };
-    let extra = object.open("extra").map(Object::rest);
-    // A piece with keys of its own is of a later version, and one that says it has nothing of its own is spelled by nobody we
-    // know: the caller keeps the whole line unread.
+    let extra = object.open("extra").map(Object::into_extra);
+    // A piece with unknown keys is of a later version, and no known writer spells an empty `extra`: the caller keeps the whole
+    // line unread.
     if extra.as_ref().is_some_and(|extra| extra.0.is_empty()) {
         return None;
     }
     let extra = extra.unwrap_or_default();
-    object.rest().0.iter().all(|(_, held)| *held == Held::Hole).then_some(Piece { kind, extra })
+    object.into_extra().0.iter().all(|(_, held)| *held == Held::Hole).then_some(Piece { kind, extra })
 }
 
 fn read_data<'a>(object: &mut Object<'a>) -> Option<Data<'a>> {
@@ -188,7 +189,7 @@ fn read_part(object: &mut Object<'_>) -> Option<Part> {
 fn read_fork<'a>(object: &mut Object<'a>) -> Option<Box<ForkOrigin<'a>>> {
     let mut fork = object.open("forked_from")?;
     let origin = fork.take_str("session").map(|session| ForkOrigin { session, record: fork.take_str("record") });
-    if origin.is_none() || !fork.clone().rest().is_empty() {
+    if origin.is_none() || !fork.clone().into_extra().is_empty() {
         object.close("forked_from", fork);
     }
     origin.map(Box::new)
@@ -202,9 +203,9 @@ fn read_usage(object: &mut Object<'_>) -> Option<Usage> {
     usage.searches = numbers.take_number("searches");
     usage.fetches = numbers.take_number("fetches");
     usage.service_tier = numbers.take_word("service_tier", ServiceTier::named);
-    usage.speed = numbers.take_word("speed", Speed::named);
+    usage.speed = numbers.take_word("speed", ServiceSpeed::named);
     usage.cost = numbers.take_dollars("cost");
-    if !numbers.clone().rest().is_empty() {
+    if !numbers.clone().into_extra().is_empty() {
         object.close("usage", numbers);
     }
     Some(usage)
@@ -219,12 +220,12 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
         return extra;
     }
     let mut unread = Vec::new();
-    for (name, held) in origins.rest().0 {
+    for (name, held) in origins.into_extra().0 {
         match held {
             Held::Raw(Cow::Borrowed(raw)) if name != NAME && extra.iter().count() < ORIGINS_MAX => {
                 match Object::parse(raw) {
-                    Some(residue) if extra.get(&name).is_none() => {
-                        extra.add(crate::formats::origin(name), residue.rest());
+                    Some(fields) if extra.get(&name).is_none() => {
+                        extra.add(crate::formats::origin(name), fields.into_extra());
                     }
                     _ => unread.push((name, Held::Raw(Cow::Borrowed(raw)))),
                 }
@@ -242,10 +243,10 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
 /// The most formats that the extra fields of one event may come from. Real events have one or two.
 const ORIGINS_MAX: usize = 16;
 
-/// What is left of a line whose event was read, under the wire's own name. Where nobody could read what the event stands for,
-/// even nothing is left: it tells the event from bytes in this very file that are no line of it.
-pub fn leave<'a>(event: &mut Event<'a>, rest: ExtraFields<'a>) {
-    if !rest.is_empty() || matches!(event.body, Body::Other { .. }) {
-        event.extra.add(Origin::Known(&INFO), rest);
+/// Adds the unknown fields of a line to its event, under the name of the wire. An event of kind `other` gets the entry even if
+/// it is empty: it distinguishes a valid line from bytes in a native file that are not a line of the wire.
+pub fn add_unknown_fields<'a>(event: &mut Event<'a>, fields: ExtraFields<'a>) {
+    if !fields.is_empty() || matches!(event.body, Body::Other { .. }) {
+        event.extra.add(Origin::Known(&INFO), fields);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{NAME, VERSION};
 use crate::json::Draft;
 use crate::model::{
-    Body, Content, Data, Event, Extra, Input, Note, Part, Piece, PieceKind, ServiceTier, Span, Speed, Usage,
+    Body, Content, Data, Event, Extra, Input, Note, Part, Piece, PieceKind, ServiceSpeed, ServiceTier, Span, Usage,
 };
 use crate::text::{Text, escape_into, quote};
 use crate::time::Time;
@@ -287,7 +287,7 @@ fn usage_draft(usage: &Usage) -> Draft<'static> {
     draft.set_number("searches", usage.searches);
     draft.set_number("fetches", usage.fetches);
     draft.set_opt("service_tier", usage.service_tier.map(ServiceTier::name));
-    draft.set_opt("speed", usage.speed.map(Speed::name));
+    draft.set_opt("speed", usage.speed.map(ServiceSpeed::name));
     if let Some(cost) = usage.cost {
         draft.set("cost", cost.to_string());
     }
@@ -296,9 +296,9 @@ fn usage_draft(usage: &Usage) -> Draft<'static> {
 
 fn put_extra(extra: &Extra<'_>, fields: &mut impl Fields) {
     let mut origins = Draft::new();
-    for (origin, residue) in extra.iter().filter(|(origin, _)| origin.name() != NAME) {
+    for (origin, extra) in extra.iter().filter(|(origin, _)| origin.name() != NAME) {
         let mut json = String::new();
-        residue.write_json(&mut json);
+        extra.write_json(&mut json);
         origins.set(origin.name().to_owned(), json);
     }
     if !origins.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rusqlite::{OptionalExtension as _, Row, params};
-use stenograph::ledger::{SourceUsage, State};
+use stenograph::ledger::{CountingState, SourceUsage};
 
 use super::row::{bits, path_of, word};
 use super::{Catalogue, SourceId};
@@ -69,7 +69,7 @@ impl Catalogue {
     }
 
     /// Where counting stood when the last page of a lot was turned.
-    pub fn ledger_state(&self, lot: u64) -> Result<State, Error> {
+    pub fn ledger_state(&self, lot: u64) -> Result<CountingState, Error> {
         let page = self.last_page(lot)?.and_then(|(_, bytes)| postcard::from_bytes::<SourceUsage>(&bytes).ok());
         Ok(page.map(|page| page.state).unwrap_or_default())
     }

@@ -2,7 +2,7 @@
 //! a file.
 
 use stenograph::json::Draft;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 
 use super::project::Project;
 use crate::error::Error;
@@ -143,7 +143,7 @@ pub fn millis(time: &Time<'_>) -> Option<i64> {
 
 /// A moment as JavaScript spells it.
 pub fn iso(millis: i64) -> String {
-    let time = Time { text: millis.max(0).to_string().into(), unit: Unit::Millis };
+    let time = Time { text: millis.max(0).to_string().into(), unit: TimeUnit::Millis };
     time.to_iso_millis().unwrap_or_default()
 }
 

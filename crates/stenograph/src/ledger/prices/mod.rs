@@ -9,7 +9,7 @@ mod row;
 use std::collections::BTreeMap;
 
 pub use overrides::Override;
-pub use price::{Counter, Line, Price, PriceSource, Rates, Tier};
+pub use price::{CostLine, Price, PriceCounter, PriceSource, Rates, Tier};
 
 use super::ServiceTier;
 use row::Row;
@@ -53,8 +53,8 @@ impl Prices {
     #[must_use]
     pub fn with(mut self, overrides: Vec<Override>) -> Prices {
         if !overrides.is_empty() {
-            let said = format!("{} {overrides:?}", self.digest);
-            self.digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(said.as_bytes()));
+            let text = format!("{} {overrides:?}", self.digest);
+            self.digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
             self.overrides = overrides;
         }
         self
@@ -80,26 +80,26 @@ impl Prices {
         &self.digest
     }
 
-    /// What a model costs at a pace, by its name as agents spell it. `None` where nobody says, of this model or of this pace.
-    pub fn price(&self, model: &str, pace: ServiceTier) -> Option<Price> {
-        let (name, origin, row) = self.said(model)?;
-        row.price(name, origin, pace)
+    /// The price of a model, named as agents spell it, at a service tier. `None` if the model or its tier has no price.
+    pub fn price(&self, model: &str, service_tier: ServiceTier) -> Option<Price> {
+        let (name, origin, row) = self.find(model)?;
+        row.price(name, origin, service_tier)
     }
 
     /// Whether the model has a row, even if it has no price at some service tiers.
     pub fn knows(&self, model: &str) -> bool {
-        self.said(model).is_some()
+        self.find(model).is_some()
     }
 
-    /// What the user or else the table says of a model, under which name.
-    fn said(&self, model: &str) -> Option<(&str, PriceSource, Row)> {
+    /// The row of a model from the overrides or else from the table, with the name it was found under.
+    fn find(&self, model: &str) -> Option<(&str, PriceSource, Row)> {
         if model.len() > names::NAME_LEN_MAX {
             return None;
         }
         let spellings = names::spellings(model);
-        if let Some(said) = overrides::find(&self.overrides, model, &spellings) {
-            let base = said.same_as.as_ref().and_then(|name| self.row(&names::spellings(name)));
-            return Some((&said.model, PriceSource::Override, said.row(base.map(|(_, row)| row))));
+        if let Some(found) = overrides::find(&self.overrides, model, &spellings) {
+            let base = found.same_as.as_ref().and_then(|name| self.row(&names::spellings(name)));
+            return Some((&found.model, PriceSource::Override, found.row(base.map(|(_, row)| row))));
         }
         let (name, row) = self.row(&spellings)?;
         Some((name, row.last.clone().map_or(PriceSource::Shipped, PriceSource::Retired), row))

@@ -63,7 +63,7 @@ pub(super) fn spellings(model: &str) -> Vec<String> {
         name = rest;
         push(&mut found, &name);
     }
-    if let Some(rest) = without_house(&name) {
+    if let Some(rest) = without_vendor(&name) {
         name = rest;
         push(&mut found, &name);
     }
@@ -98,8 +98,8 @@ fn without_region(name: &str) -> Option<String> {
     (REGIONS.contains(&region) && rest.contains('.')).then(|| rest.to_owned())
 }
 
-/// `anthropic.claude-x-20250101-v1:0` without the vendor and the version of the offer.
-fn without_house(name: &str) -> Option<String> {
+/// `anthropic.claude-x-20250101-v1:0` without the vendor and the version.
+fn without_vendor(name: &str) -> Option<String> {
     const VENDORS: [&str; 9] =
         ["anthropic", "deepseek", "minimax", "mistral", "moonshot", "moonshotai", "openai", "qwen", "zai"];
     let (vendor, rest) = name.split_once('.')?;
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_ends_at_the_same_name() {
+    fn every_spelling_leads_to_the_same_name() {
         for spelled in [
             "claude-sonnet-4-5-20250929",
             "anthropic/claude-sonnet-4-5-20250929",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_of_the_spelling_stays() {
+    fn other_parts_of_a_name_are_not_stripped() {
         for (spelled, never) in [
             ("ollama/claude-sonnet-4-5", "claude-sonnet-4-5"),
             ("gpt-4-0613", "gpt-4"),

@@ -78,7 +78,7 @@ impl Ccusage {
         self.calls.add(source, call.clone(), &self.tallied);
         for (at, (usage, model)) in told.advisors().into_iter().enumerate() {
             call.id = told.id.as_deref().map(|id| self.calls.id(&format!("{id}:advisor:{at}")));
-            (call.row.tokens, call.row.pace) = (usage.tokens, usage.speed.unwrap_or_default());
+            (call.row.tokens, call.row.service_tier) = (usage.tokens, usage.speed.unwrap_or_default());
             (call.has_speed, call.row.model) = (usage.speed.is_some(), Some(self.tallied.name(&model)));
             self.calls.add(source, call.clone(), &self.tallied);
         }
@@ -88,7 +88,7 @@ impl Ccusage {
         let mut row = self.tallied.row(NAME, line, Some(time), told.usage.tokens);
         let session = self.tallied.name(told.session.as_deref().unwrap_or(&self.session));
         row.session = Some(session);
-        row.pace = told.usage.speed.unwrap_or_default();
+        row.service_tier = told.usage.speed.unwrap_or_default();
         let mut name = |name: &Option<Str<'_>>| name.as_deref().map(|name| self.tallied.name(name));
         row.model = name(&told.model);
         (row.cwd, row.branch, row.thread) = (name(&told.cwd), name(&told.branch), name(&told.thread));
