@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stenograph::convert::{Carry, Way, convert, rewrite_own};
+use stenograph::convert::{Carry, ConversionMethod, convert, rewrite_own};
 use stenograph::formats::FORMATS;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
         let read = outcome.losses.read.get(kind).copied().unwrap_or(0);
         assert!(*kept <= read, "{from:?} to {to:?}: {kept} of {read} {} kept", kind.name());
     }
-    if outcome.way == Way::Written {
+    if outcome.method == ConversionMethod::Written {
         let mut again = Vec::new();
         rewrite_own(to, &mut out.as_slice(), &mut again).expect("memory can be read and written");
         let (out, again) = (String::from_utf8_lossy(&out), String::from_utf8_lossy(&again));

@@ -26,7 +26,7 @@ pub fn now() -> Time<'static> {
     let now = now.round(ZonedRound::new().smallest(Unit::Millisecond)).unwrap_or(now);
     let zone = if now.offset().is_zero() { "Z" } else { "%:z" };
     let text = now.strftime(&format!("%Y-%m-%dT%H:%M:%S%.3f{zone}")).to_string();
-    Time { text: text.into(), unit: stenograph::time::Unit::Iso }
+    Time { text: text.into(), unit: stenograph::time::TimeUnit::Iso }
 }
 
 /// Whole seconds since 1970.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stenograph::evidence::nested_events;
 use stenograph::format::Format;
-use stenograph::ledger::{Calls, Counting, LedgerBuilder};
+use stenograph::ledger::{CallDetail, Counting, LedgerBuilder};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
@@ -176,7 +176,7 @@ impl Conversation {
             events: 0,
             damage: None,
         };
-        let mut counting = Counting::new(self.format().map_or("", |format| format.info().agent), Calls::Numbers);
+        let mut counting = Counting::new(self.format().map_or("", |format| format.info().agent), CallDetail::Numbers);
         let read = self.read(Bar::Shown, &mut |event| {
             overview.events += 1;
             overview.spine.add(event);
@@ -215,8 +215,8 @@ impl Conversation {
 pub fn total_of(counting: Counting, stated: &Usage) -> Usage {
     let mut book = LedgerBuilder::default();
     // Calls that name no session are all of one.
-    book.add("", Some(""), 0, counting.page());
-    book.close().total(stated)
+    book.add("", Some(""), 0, counting.finish());
+    book.finish().total(stated)
 }
 
 /// Gives every event to somebody.

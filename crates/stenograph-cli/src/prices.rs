@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::ledger::{Counter, Money, Override, Prices, Rates, ServiceTier, Tier};
+use stenograph::ledger::{Money, Override, PriceCounter, Prices, Rates, ServiceTier, Tier};
 use toml_edit::{Item, TableLike, Value};
 
 use crate::config;
@@ -84,7 +84,7 @@ fn one(model: &str, item: &Item, shipped: &Prices) -> Result<Override, Wrong> {
             block(model, table, pace, &mut said.prices)?;
         }
     }
-    let is_whole = usual.of(Counter::Input).is_some() && usual.of(Counter::Output).is_some();
+    let is_whole = usual.of(PriceCounter::Input).is_some() && usual.of(PriceCounter::Output).is_some();
     if said.same_as.is_none() && !is_whole {
         return Err(Wrong::new(format!("{model} needs a price for input and one for output, or same_as")));
     }
@@ -109,7 +109,7 @@ fn block(
 ) -> Result<Rates, Wrong> {
     let mut rates = Rates::default();
     for (key, item) in table.iter() {
-        if let Some(counter) = Counter::named(key) {
+        if let Some(counter) = PriceCounter::named(key) {
             rates.set(counter, Some(rate(model, counter, item)?));
         } else if key == "over" {
             let Some(sizes) = item.as_table_like() else {
@@ -138,14 +138,14 @@ fn block(
 fn tier(model: &str, table: &dyn TableLike) -> Result<Rates, Wrong> {
     let mut rates = Rates::default();
     for (key, item) in table.iter() {
-        let counter = Counter::named(key).ok_or_else(|| unknown(model, key))?;
+        let counter = PriceCounter::named(key).ok_or_else(|| unknown(model, key))?;
         rates.set(counter, Some(rate(model, counter, item)?));
     }
     Ok(rates)
 }
 
 /// A price, by the spelling of its number.
-fn rate(model: &str, counter: Counter, item: &Item) -> Result<Money, Wrong> {
+fn rate(model: &str, counter: PriceCounter, item: &Item) -> Result<Money, Wrong> {
     let spelled = match item.as_value() {
         Some(Value::Integer(number)) => Some(number.display_repr().replace('_', "")),
         Some(Value::Float(number)) => Some(number.display_repr().replace('_', "")),
@@ -154,12 +154,12 @@ fn rate(model: &str, counter: Counter, item: &Item) -> Result<Money, Wrong> {
         _ => None,
     };
     let price = spelled.and_then(|spelled| Money::parse(&spelled)).filter(|price| !price.is_negative());
-    let rate = price.and_then(|price| price.shared_by(counter.lot()));
+    let rate = price.and_then(|price| price.shared_by(counter.price_unit()));
     rate.ok_or_else(|| Wrong::new(format!("{model}: {} is not a price in dollars", counter.name())))
 }
 
 fn unknown(model: &str, key: &str) -> Wrong {
-    let counters = Counter::ALL.map(Counter::name).join(", ");
+    let counters = PriceCounter::ALL.map(PriceCounter::name).join(", ");
     let wrong = Wrong::new(format!("{model}: {key} is nothing that has a price"));
     wrong.hint(format!("there are {counters}; over; fast, priority, flex, batch; same_as"))
 }

@@ -88,7 +88,7 @@ pub struct Watched<'a> {
     pub progress: &'a Progress,
 }
 
-impl convert::Source for Watched<'_> {
+impl convert::Reopen for Watched<'_> {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         let consumed = self.source.consumed();
         let (inner, progress) = (self.source.pass()?, self.progress);

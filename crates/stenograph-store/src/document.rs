@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use stenograph::format::{Format, Want};
 use stenograph::json;
-use stenograph::loss::Comparison;
+use stenograph::loss::LossComparison;
 use stenograph::model::{Event, Note, Outline};
 use stenograph::read::{Reading, Sink};
-use stenograph::write::{Writing, Written};
+use stenograph::write::{OutputPiece, Writing};
 
 use crate::error::{Error, Problem};
 use crate::files::{Files, OpenFile, create_folder_durably, folder_of, rewrite_from, write_all};
@@ -306,9 +306,9 @@ impl<'a> MissingLines<'a> {
     }
 }
 
-fn joined(pieces: Vec<Written>) -> Vec<u8> {
+fn joined(pieces: Vec<OutputPiece>) -> Vec<u8> {
     pieces.into_iter().fold(Vec::new(), |mut bytes, piece| {
-        let (Written::Record(piece) | Written::Glue(piece)) = piece;
+        let (OutputPiece::Record(piece) | OutputPiece::Glue(piece)) = piece;
         bytes.extend_from_slice(&piece);
         bytes
     })
@@ -340,7 +340,7 @@ pub(crate) fn measure_part(
     belongs: &mut dyn FnMut(&Event<'_>) -> bool,
 ) -> Result<JournalNeed, Error> {
     let name = document.format.info().name;
-    let mut comparison = Comparison::new(move |origin| origin == name);
+    let mut comparison = LossComparison::new(move |origin| origin == name);
     let unreadable = |error| Error::at(&recorded.journal, Problem::Unreadable, error);
     recorded.read(&mut |event| {
         if author(event) == Author::Given && belongs(event) {
@@ -359,7 +359,7 @@ pub(crate) fn measure_part(
 }
 
 struct ReadBack {
-    comparison: Comparison,
+    comparison: LossComparison,
     stated: StatedFields,
 }
 

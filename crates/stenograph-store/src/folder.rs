@@ -398,7 +398,7 @@ mod tests {
     #[test]
     fn later_events_follow_events_that_only_the_journal_has() {
         let at = |seconds: &'static str, event: Event<'static>| Event {
-            time: stenograph::time::Time::number(seconds.into(), stenograph::time::Unit::Seconds),
+            time: stenograph::time::Time::number(seconds.into(), stenograph::time::TimeUnit::Seconds),
             ..event
         };
         let documents = [at("1", message("before")), at("5", message("one")), at("9", message("cleared"))];

@@ -306,7 +306,7 @@ impl Recording {
     }
 }
 
-impl convert::Source for Recording {
+impl convert::Reopen for Recording {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         self.bytes()
     }

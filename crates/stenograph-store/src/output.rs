@@ -327,7 +327,7 @@ impl Rewritable for Spool {
     }
 }
 
-impl stenograph::convert::Source for Spool {
+impl stenograph::convert::Reopen for Spool {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         self.reread()
     }

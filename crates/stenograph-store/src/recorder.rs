@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use stenograph::format::Want;
 use stenograph::model::{Body, Event, Note};
 use stenograph::read::{Reading, Sink};
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 use stenograph::wire;
 
 use crate::error::{Error, Problem};
@@ -270,8 +270,8 @@ pub fn random_id() -> String {
 /// The time in nanoseconds since 1970. A timestamp as a number needs no calendar.
 fn nanoseconds(time: &Time<'_>) -> Option<i128> {
     match time.unit {
-        Unit::Millis => time.text.parse::<i128>().ok()?.checked_mul(1_000_000),
-        Unit::Iso | Unit::Seconds => Some(time.instant()?.as_nanosecond()),
+        TimeUnit::Millis => time.text.parse::<i128>().ok()?.checked_mul(1_000_000),
+        TimeUnit::Iso | TimeUnit::Seconds => Some(time.instant()?.as_nanosecond()),
     }
 }
 

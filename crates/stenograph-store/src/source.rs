@@ -275,7 +275,7 @@ impl Source {
     }
 }
 
-impl stenograph::convert::Source for Source {
+impl stenograph::convert::Reopen for Source {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         Ok(self.pass()?)
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use stenograph::ledger::{Calls, SourceUsage};
+use stenograph::ledger::{CallDetail, SourceUsage};
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
@@ -41,7 +41,7 @@ pub struct UsageRequest<'a> {
     /// Whether to use the index.
     pub index: UseIndex,
     /// How much detail of calls is needed.
-    pub calls: Calls,
+    pub calls: CallDetail,
     /// How many threads may be used.
     pub threads: usize,
 }

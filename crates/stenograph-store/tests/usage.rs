@@ -14,7 +14,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use stenograph::ledger::{self, By, Calls, Ledger, LedgerBuilder, Prices, Question};
+use stenograph::ledger::{self, By, CallDetail, Ledger, LedgerBuilder, Prices, Question};
 use stenograph_store::discover::Places;
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
 use stenograph_store::usage::{UsageReport, UsageRequest, UseIndex, pages};
@@ -61,7 +61,7 @@ impl Ground {
         index(&self.store, &Places::below(self.home.clone()), archiving);
     }
 
-    fn usage(&self, index: UseIndex, calls: Calls) -> (UsageReport, Ledger) {
+    fn usage(&self, index: UseIndex, calls: CallDetail) -> (UsageReport, Ledger) {
         usage(&self.store, &self.home, index, calls)
     }
 
@@ -116,7 +116,7 @@ fn index(store: &Store, places: &Places, archiving: Archiving) {
     run(store, &plan, &mut NoObserver).unwrap();
 }
 
-fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (UsageReport, Ledger) {
+fn usage(store: &Store, home: &Path, index: UseIndex, calls: CallDetail) -> (UsageReport, Ledger) {
     let places = Places::below(home.to_owned());
     let below = [home.to_owned()];
     let request = UsageRequest { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };
@@ -125,11 +125,11 @@ fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (UsageRep
         book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
     })
     .unwrap();
-    (report, book.close())
+    (report, book.finish())
 }
 
 /// Every row with all its fields, and every sum.
-fn tell(ledger: &Ledger, calls: Calls) -> String {
+fn tell(ledger: &Ledger, calls: CallDetail) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
         let row = &entry.row;
@@ -137,14 +137,14 @@ fn tell(ledger: &Ledger, calls: Calls) -> String {
             [Some(row.agent), row.session, row.thread, row.model, row.cwd, row.branch].map(|name| ledger.name(name));
         let mut tools: Vec<_> = row.tools.iter().map(|tool| ledger.name(Some(tool))).collect();
         tools.sort();
-        let tools = if calls == Calls::Tools { tools } else { Vec::new() };
+        let tools = if calls == CallDetail::Tools { tools } else { Vec::new() };
         let (tokens, source) = (row.tokens.counters(), ledger.source(entry.source));
-        let told = (row.time, row.pace, row.stated, row.how, row.calls, row.line);
+        let told = (row.time, row.service_tier, row.stated, row.kind, row.calls, row.line);
         writeln!(text, "{names:?} {tokens:?} {told:?} {tools:?} {source}").unwrap();
     }
     let prices = Prices::shipped();
     for by in By::ALL {
-        if by == By::Tool && calls == Calls::Numbers {
+        if by == By::Tool && calls == CallDetail::Numbers {
             continue;
         }
         let mut question = Question {
@@ -165,7 +165,7 @@ fn tell(ledger: &Ledger, calls: Calls) -> String {
 
 #[track_caller]
 fn agree(store: &Store, home: &Path, what: &str) -> String {
-    let told = [Calls::Numbers, Calls::Tools].map(|calls| {
+    let told = [CallDetail::Numbers, CallDetail::Tools].map(|calls| {
         let [files, known] =
             [UseIndex::No, UseIndex::Yes].map(|index| tell(&usage(store, home, index, calls).1, calls));
         if let Some((file, index)) = files.lines().zip(known.lines()).find(|(file, index)| file != index) {
@@ -180,14 +180,14 @@ fn agree(store: &Store, home: &Path, what: &str) -> String {
 #[test]
 fn the_sources_of_the_golden_ledgers_count_alike() {
     let ground = Ground::with_goldens();
-    let (report, before) = ground.usage(UseIndex::Yes, Calls::Numbers);
+    let (report, before) = ground.usage(UseIndex::Yes, CallDetail::Numbers);
     assert_eq!(report.known, 0);
     assert!(before.entries.len() > 50);
     ground.index(Archiving::No);
     ground.agree("indexed at once");
-    let (report, after) = ground.usage(UseIndex::Yes, Calls::Numbers);
+    let (report, after) = ground.usage(UseIndex::Yes, CallDetail::Numbers);
     assert_eq!((report.read, report.warnings.len()), (0, 0));
-    assert_eq!(tell(&before, Calls::Numbers), tell(&after, Calls::Numbers));
+    assert_eq!(tell(&before, CallDetail::Numbers), tell(&after, CallDetail::Numbers));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_large_file_that_grew_or_was_rewritten_counts_alike() {
     assert_ne!(indexed, grown);
     ground.append(name, &line.as_bytes()[line.len() / 2..]);
     assert_ne!(grown, ground.agree("grown by the rest of a line"));
-    let (report, _) = ground.usage(UseIndex::Yes, Calls::Numbers);
+    let (report, _) = ground.usage(UseIndex::Yes, CallDetail::Numbers);
     assert_eq!((report.read, report.known), (1, 0));
     let other = format!("{}{}", record(20_000, 1), all);
     ground.write(name, other.as_bytes());
@@ -302,7 +302,7 @@ fn costs_survive_the_deletion_of_archived_files() {
     assert!(ground.agree("all gone, the index behind") == whole);
     ground.index(Archiving::Yes);
     assert!(ground.agree("all gone") == whole);
-    let (report, _) = ground.usage(UseIndex::Yes, Calls::Numbers);
+    let (report, _) = ground.usage(UseIndex::Yes, CallDetail::Numbers);
     assert_eq!((report.read, report.known), (0, 0));
     assert!(report.from_archive > 20);
     // Without an index the archive still has it, and so does a new index.
@@ -347,6 +347,6 @@ fn the_corpus_counts_alike() {
     let store = Store::new(folder.path().join("store"));
     index(&store, &Places::below(corpus.clone()), Archiving::No);
     assert!(agree(&store, &corpus, "the corpus").lines().count() > 5000);
-    let (report, _) = usage(&store, &corpus, UseIndex::Yes, Calls::Numbers);
+    let (report, _) = usage(&store, &corpus, UseIndex::Yes, CallDetail::Numbers);
     assert_eq!(report.read, 0, "{:?}", report.warnings);
 }

@@ -61,7 +61,7 @@ impl Carried {
         let mut object = Object::parse(record)?;
         let carried = Carried::parse(take(&mut object)?)?;
         let mut plain = String::new();
-        object.rest().write_json(&mut plain);
+        object.into_extra().write_json(&mut plain);
         Some((carried, plain))
     }
 

@@ -1,5 +1,5 @@
-//! Bytes to records: positions, line numbers, oversize records, half a last line. Here and nowhere else.
-//! Framing knows nothing about formats; it must not interpret a record.
+//! Framing: bytes to records. Only this file handles positions, line numbers, oversize records and an incomplete last line.
+//! It knows nothing about formats and must not interpret a record.
 
 mod scan;
 
@@ -8,83 +8,83 @@ use memchr::memchr;
 use crate::model::Span;
 use scan::{Phase, Scan, Step};
 
-/// How a source is cut into records.
+/// How a source is split into records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// One record a line.
+    /// One record per line.
     Lines,
-    /// One JSON document, a record for each of its items.
+    /// One JSON document with a record for each of its items.
     Items(Items),
-    /// Lines, unless the first line is a lone brace that opens a document with such items.
+    /// Lines, unless the first line is a single brace that opens a document with such items.
     LinesOrItems(Items),
 }
 
-/// Where the items of a document are.
+/// The location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Items {
-    /// The elements of the array below this key of the document.
+    /// The elements of the array under this key of the document.
     Array(&'static str),
     /// The members of the document itself.
     Members,
 }
 
-/// What a record is to its source.
+/// The part of its source that a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RecordPlace {
     /// A line.
     Line,
-    /// What stands before the first item of a document, its opening bracket included.
+    /// Everything before the first item of a document, including the opening bracket.
     Prologue,
     /// An item of a document.
     Item,
-    /// What stands after the last item, from the closing bracket on.
+    /// Everything after the last item, from the closing bracket on.
     Epilogue,
 }
 
-/// One frame of a source.
+/// One framed record of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Where it stands.
+    /// Its position.
     pub at: Span,
-    /// Its bytes, without the line's end.
+    /// Its bytes, without the line terminator.
     pub bytes: &'a [u8],
-    /// What it is to its source.
-    pub place: Place,
-    /// Whether the source goes on after it: `false` for a last line without a newline and a document cut short.
+    /// The part of the source that it is.
+    pub place: RecordPlace,
+    /// Whether the source continues after it: `false` for a last line without a newline and for a truncated document.
     pub terminated: bool,
 }
 
-/// What framing finds.
+/// A result of framing.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame<'a> {
     /// A record.
     Record(Record<'a>),
-    /// A record over the limit: only where it stands is known.
+    /// A record over the size limit: only its position is known.
     Oversize(Span),
 }
 
-/// The largest record that is held in memory. The largest in real files is 1.6 MB.
+/// The largest record kept in memory. The largest in real files is 1.6 MB.
 pub const RECORD_SIZE_MAX: usize = 32 << 20;
 
-/// Cuts a source that arrives in chunks into records.
+/// Splits a source that arrives in chunks into records.
 #[derive(Debug)]
 pub struct Framer {
     mode: Mode,
     size_max: usize,
-    /// Bytes of the record under way.
-    held: Vec<u8>,
-    /// How many bytes of it were let go because it is too large.
-    let_go: u64,
-    /// Where the record under way starts.
+    /// The bytes of the current record.
+    buffer: Vec<u8>,
+    /// How many bytes of the current record were discarded because it is too large.
+    discarded: u64,
+    /// The start of the current record.
     start: Span,
-    /// The offset after the last byte seen.
+    /// The offset after the last byte fed.
     offset: u64,
     line: u64,
 }
 
 #[derive(Debug)]
 enum Mode {
-    /// Lines or a document: everything is held until it shows. The walk has come to `seen`.
+    /// Either lines or a document. The framer buffers everything until it can decide; it has scanned `seen` bytes.
     Undecided {
         scan: Scan,
         seen: usize,
@@ -93,7 +93,7 @@ enum Mode {
     Document(Scan),
 }
 
-/// What a source turns out to be.
+/// The shape that [`Framing::LinesOrItems`] resolves to.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Lines,
@@ -101,7 +101,7 @@ enum Shape {
 }
 
 impl Framer {
-    /// A framer for sources of this framing.
+    /// A framer for a source with this framing.
     pub fn new(framing: Framing, size_max: usize) -> Framer {
         let mode = match framing {
             Framing::Lines => Mode::Lines,
@@ -109,31 +109,39 @@ impl Framer {
             Framing::LinesOrItems(items) => Mode::Undecided { scan: Scan::new(items), seen: 0 },
         };
         let start = Span { offset: 0, length: 0, line: 1 };
-        Framer { mode, size_max, held: Vec::new(), let_go: 0, start, offset: 0, line: 1 }
+        Framer { mode, size_max, buffer: Vec::new(), discarded: 0, start, offset: 0, line: 1 }
     }
 
-    /// A framer for the rest of a source of lines, from the start of a line on. What looks like the head of a document is none
-    /// there: a document begins where its source does. Where the number of the line is unknown, so are those that follow.
+    /// A framer for the rest of a source of lines, beginning at the start of a line. It recognizes no documents: a document
+    /// begins at the start of its source. If the number of the line is unknown, so are the numbers of the following lines.
     pub fn from_line(size_max: usize, at: Span) -> Framer {
         let start = Span { length: 0, ..at };
-        Framer { mode: Mode::Lines, size_max, held: Vec::new(), let_go: 0, start, offset: at.offset, line: at.line }
+        Framer {
+            mode: Mode::Lines,
+            size_max,
+            buffer: Vec::new(),
+            discarded: 0,
+            start,
+            offset: at.offset,
+            line: at.line,
+        }
     }
 
-    /// The offset before which more input changes no record. A document's frame is settled only as a whole, because what
-    /// stands at its end may say what all of it means.
-    pub fn settled(&self) -> u64 {
+    /// The offset before which more input changes no record. It is 0 for a document until its end, because the end of a
+    /// document can change the meaning of all of it.
+    pub fn stable_until(&self) -> u64 {
         match self.mode {
             Mode::Lines => self.start.offset,
             Mode::Undecided { .. } | Mode::Document(_) => 0,
         }
     }
 
-    /// Takes more of the source and gives the records it completes.
+    /// Takes the next chunk of the source and emits the records that it completes.
     pub fn feed(&mut self, chunk: &[u8], each: &mut dyn FnMut(Frame<'_>)) {
         match self.mode {
             Mode::Undecided { .. } => {
-                self.held.extend_from_slice(chunk);
-                let over = (self.held.len() > self.size_max).then_some(Shape::Lines);
+                self.buffer.extend_from_slice(chunk);
+                let over = (self.buffer.len() > self.size_max).then_some(Shape::Lines);
                 if let Some(shape) = self.shape().or(over) {
                     self.decide(shape, each);
                 }
@@ -143,12 +151,12 @@ impl Framer {
         }
     }
 
-    /// What the bytes held so far show the source to be, if they do. What opens with a lone brace is a document when its items
-    /// begin, and lines when that brace is closed before.
+    /// The shape of the source, if the buffered bytes decide it. A source that opens with a single brace is a document once its
+    /// items begin, and lines if the brace closes first.
     fn shape(&mut self) -> Option<Shape> {
         let Mode::Undecided { scan, seen } = &mut self.mode else { return None };
-        // Bytes over the limit have no say, so that the answer is the same however the source arrives.
-        let window = self.held.get(..self.size_max).unwrap_or(&self.held);
+        // Ignore bytes over the limit, so that the result does not depend on the sizes of the chunks.
+        let window = self.buffer.get(..self.size_max).unwrap_or(&self.buffer);
         if *seen == 0 && !opens_alone(window)? {
             return Some(Shape::Lines);
         }
@@ -170,20 +178,20 @@ impl Framer {
             Shape::Lines => Mode::Lines,
             Shape::Document => Mode::Document(Scan::new(scan.items)),
         };
-        let held = std::mem::take(&mut self.held);
-        self.feed(&held, each);
+        let buffered = std::mem::take(&mut self.buffer);
+        self.feed(&buffered, each);
     }
 
-    /// Gives what is left when the source ends.
+    /// Emits the last record at the end of the source.
     pub fn end(&mut self, each: &mut dyn FnMut(Frame<'_>)) {
         self.decide(Shape::Lines, each);
         let place = match &self.mode {
-            Mode::Lines | Mode::Undecided { .. } => Place::Line,
+            Mode::Lines | Mode::Undecided { .. } => RecordPlace::Line,
             Mode::Document(scan) => scan.place(),
         };
         let whole = matches!(&self.mode, Mode::Document(Scan { phase: Phase::Epilogue, depth: 0, .. }));
-        if !self.held.is_empty() || self.let_go > 0 {
-            self.give(place, whole, each);
+        if !self.buffer.is_empty() || self.discarded > 0 {
+            self.emit(place, whole, each);
         }
     }
 
@@ -191,14 +199,14 @@ impl Framer {
         let mut rest = chunk;
         while let Some(length) = memchr(b'\n', rest) {
             let (line, tail) = rest.split_at(length);
-            if self.held.is_empty() && self.let_go == 0 && line.len() <= self.size_max {
-                // The usual case: the whole line is in the chunk, and nothing is copied.
+            if self.buffer.is_empty() && self.discarded == 0 && line.len() <= self.size_max {
+                // The usual case: the whole line is in the chunk, so nothing is copied.
                 let (skipped, bytes) = self.without_bom(line);
                 let at = Span { offset: self.start.offset + skipped, length: bytes.len() as u64, line: self.line };
-                each(Frame::Record(Record { at, bytes, place: Place::Line, terminated: true }));
+                each(Frame::Record(Record { at, bytes, place: RecordPlace::Line, terminated: true }));
             } else {
-                self.hold(line);
-                self.give(Place::Line, true, each);
+                self.push(line);
+                self.emit(RecordPlace::Line, true, each);
             }
             rest = tail.get(1..).unwrap_or_default();
             self.offset += length as u64 + 1;
@@ -207,16 +215,16 @@ impl Framer {
             }
             self.start = Span { offset: self.offset, length: 0, line: self.line };
         }
-        self.hold(rest);
+        self.push(rest);
         self.offset += rest.len() as u64;
     }
 
-    fn hold(&mut self, bytes: &[u8]) {
-        if self.let_go > 0 || self.held.len() + bytes.len() > self.size_max {
-            self.let_go += (self.held.len() + bytes.len()) as u64;
-            self.held = Vec::new();
+    fn push(&mut self, bytes: &[u8]) {
+        if self.discarded > 0 || self.buffer.len() + bytes.len() > self.size_max {
+            self.discarded += (self.buffer.len() + bytes.len()) as u64;
+            self.buffer = Vec::new();
         } else {
-            self.held.extend_from_slice(bytes);
+            self.buffer.extend_from_slice(bytes);
         }
     }
 
@@ -227,20 +235,20 @@ impl Framer {
         }
     }
 
-    /// Gives the record that is held.
-    fn give(&mut self, place: Place, terminated: bool, each: &mut dyn FnMut(Frame<'_>)) {
-        if self.let_go > 0 {
-            each(Frame::Oversize(Span { length: self.let_go, ..self.start }));
-            self.let_go = 0;
+    /// Emits the buffered record.
+    fn emit(&mut self, place: RecordPlace, terminated: bool, each: &mut dyn FnMut(Frame<'_>)) {
+        if self.discarded > 0 {
+            each(Frame::Oversize(Span { length: self.discarded, ..self.start }));
+            self.discarded = 0;
         } else {
-            let held = std::mem::take(&mut self.held);
-            let (skipped, bytes) = self.without_bom(&held);
-            // Space before the comma or the bracket that ends an item is not the item's.
-            let bytes = if place == Place::Item { bytes.trim_ascii_end() } else { bytes };
+            let buffer = std::mem::take(&mut self.buffer);
+            let (skipped, bytes) = self.without_bom(&buffer);
+            // White space before the comma or bracket that ends an item is not part of the item.
+            let bytes = if place == RecordPlace::Item { bytes.trim_ascii_end() } else { bytes };
             let at = Span { offset: self.start.offset + skipped, length: bytes.len() as u64, line: self.start.line };
             each(Frame::Record(Record { at, bytes, place, terminated }));
-            self.held = held;
-            self.held.clear();
+            self.buffer = buffer;
+            self.buffer.clear();
         }
     }
 
@@ -252,21 +260,21 @@ impl Framer {
             self.offset += 1;
             let piece = |from: usize, to: usize| chunk.get(from..to).unwrap_or_default();
             match step {
-                Step::On => {}
+                Step::Continue => {}
                 Step::Start => {
-                    // Space and commas between items belong to no record.
+                    // White space and commas between items belong to no record.
                     from = at;
                     self.start = Span { offset: self.offset - 1, length: 0, line: self.line };
                 }
                 Step::EndHere(place) => {
-                    self.hold(piece(from, at + 1));
-                    self.give(place, true, each);
+                    self.push(piece(from, at + 1));
+                    self.emit(place, true, each);
                     from = at + 1;
                     self.start = Span { offset: self.offset, length: 0, line: self.line };
                 }
                 Step::EndBefore(place, then) => {
-                    self.hold(piece(from, at));
-                    self.give(place, true, each);
+                    self.push(piece(from, at));
+                    self.emit(place, true, each);
                     from = if then == Phase::Epilogue { at } else { at + 1 };
                     self.start = Span { offset: self.offset - (at + 1 - from) as u64, length: 0, line: self.line };
                 }
@@ -276,11 +284,11 @@ impl Framer {
                 self.line += 1;
             }
         }
-        self.hold(chunk.get(from..).unwrap_or_default());
+        self.push(chunk.get(from..).unwrap_or_default());
     }
 }
 
-/// Whether a source of this framing that begins like this is cut at its lines: then it can be read from any of them.
+/// Whether a source with this framing and this head consists of lines, so that it can be read from any line.
 pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
     match framing {
         Framing::Lines => true,
@@ -289,7 +297,7 @@ pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
     }
 }
 
-/// Whether these bytes are all that stands before the first item of such a document.
+/// Whether these bytes are exactly the prologue of such a document.
 pub(crate) fn is_prologue(items: Items, bytes: &[u8]) -> bool {
     let mut scan = Scan::new(items);
     let begins = bytes.iter().position(|byte| {
@@ -299,8 +307,7 @@ pub(crate) fn is_prologue(items: Items, bytes: &[u8]) -> bool {
     begins.is_some_and(|at| at + 1 == bytes.len())
 }
 
-/// Whether these bytes, after what stands before the items of such a document, are one item and nothing else. They need not be
-/// whole.
+/// Whether these bytes, after the prologue of such a document, are exactly one item, which may be incomplete.
 pub(crate) fn is_item(items: Items, bytes: &[u8]) -> bool {
     let head: Vec<u8> = match items {
         Items::Array(key) => format!("{{\"{key}\":[").into_bytes(),
@@ -308,8 +315,8 @@ pub(crate) fn is_item(items: Items, bytes: &[u8]) -> bool {
     };
     let (mut found, mut others) = (0, 0);
     let mut each = |frame: Frame<'_>| match frame {
-        Frame::Record(Record { place: Place::Prologue, .. }) => {}
-        Frame::Record(record) if record.place == Place::Item && record.bytes == bytes => found += 1,
+        Frame::Record(Record { place: RecordPlace::Prologue, .. }) => {}
+        Frame::Record(record) if record.place == RecordPlace::Item && record.bytes == bytes => found += 1,
         Frame::Record(_) | Frame::Oversize(_) => others += 1,
     };
     let mut framer = Framer::new(Framing::Items(items), RECORD_SIZE_MAX);
@@ -319,7 +326,7 @@ pub(crate) fn is_item(items: Items, bytes: &[u8]) -> bool {
     found == 1 && others == 0
 }
 
-/// Whether a source opens with a brace on a line of its own; `None` when it is too short to tell.
+/// Whether a source opens with a brace on a line of its own; `None` if it is too short to decide.
 fn opens_alone(source: &[u8]) -> Option<bool> {
     let source = after_boms(source);
     if BOM.starts_with(source) {
@@ -332,8 +339,8 @@ fn opens_alone(source: &[u8]) -> Option<bool> {
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The source after its byte order marks. One too many says no more than one: a source that is written again has none, and must be read
-/// the same.
+/// The source after its byte order marks. Several marks mean the same as one: a rewritten source has none and must read the
+/// same.
 pub(crate) fn after_boms(source: &[u8]) -> &[u8] {
     let mut rest = source;
     while let Some(after) = rest.strip_prefix(BOM) {
@@ -346,7 +353,7 @@ pub(crate) fn after_boms(source: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn frames(framing: Framing, source: &str, chunk: usize) -> Vec<(Place, String, u64, u64)> {
+    fn frames(framing: Framing, source: &str, chunk: usize) -> Vec<(RecordPlace, String, u64, u64)> {
         let mut framer = Framer::new(framing, 1000);
         let mut found = Vec::new();
         let mut each = |frame: Frame<'_>| match frame {
@@ -355,7 +362,7 @@ mod tests {
                 assert_eq!(&source.as_bytes()[record.at.offset as usize..record.at.end() as usize], record.bytes);
                 found.push((record.place, text, record.at.offset, record.at.line));
             }
-            Frame::Oversize(span) => found.push((Place::Line, "…".into(), span.offset, span.length)),
+            Frame::Oversize(span) => found.push((RecordPlace::Line, "…".into(), span.offset, span.length)),
         };
         for chunk in source.as_bytes().chunks(chunk) {
             framer.feed(chunk, &mut each);
@@ -365,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_a_document() {
+    fn a_document_is_split_into_array_items() {
         let source = "{\n  \"a\": [1],\n  \"turns\": [\n    {\"x\": \"]\"},\n 7 , {}\n  ],\n  \"z\": 1\n}\n";
         for chunk in [1, 3, 1000] {
             let found = frames(Framing::Items(Items::Array("turns")), source, chunk);
@@ -376,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_document() {
+    fn a_document_is_split_into_members() {
         let source = "{\"a\": {\"b\": 1}, \"c\" : 2 }";
         for chunk in [1, 1000] {
             let found = frames(Framing::Items(Items::Members), source, chunk);
@@ -386,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_nobody_counted_have_no_numbers() {
+    fn lines_after_an_unknown_line_number_have_no_numbers() {
         let mut lines = Vec::new();
         let at = Span { offset: 100, length: 0, line: Span::LINE_UNKNOWN };
         let mut framer = Framer::from_line(1000, at);
@@ -399,14 +406,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_from_a_document_by_how_it_begins() {
+    fn the_head_of_a_source_decides_between_lines_and_a_document() {
         let both = Framing::LinesOrItems(Items::Array("items"));
         assert!(is_lines(Framing::Lines, b"{\n") && !is_lines(Framing::Items(Items::Members), b"{}"));
         assert!(is_lines(both, b"{\"a\":1}\n") && !is_lines(both, b"\n{\n\"items\": [") && !is_lines(both, b" "));
     }
 
     #[test]
-    fn bytes_that_are_a_prologue_or_an_item() {
+    fn prologues_and_items_are_recognized() {
         let turns = Items::Array("turns");
         assert!(is_prologue(turns, b"{\n\"turns\": ["));
         assert!(!is_prologue(turns, b"{\"calls\": [") && !is_prologue(turns, b"{\"turns\": [7"));
@@ -416,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_or_a_document() {
+    fn lines_or_items_resolves_to_either() {
         let framing = Framing::LinesOrItems(Items::Array("items"));
         let texts = |source: &str, chunk: usize| -> Vec<String> {
             frames(framing, source, chunk).into_iter().map(|(_, text, _, _)| text).collect()
@@ -425,7 +432,7 @@ mod tests {
             assert_eq!(texts("\n{\n\"a\": 1,\n\"items\": [\n7]}", chunk), ["\n{\n\"a\": 1,\n\"items\": [", "7", "]}"]);
             assert_eq!(texts("\u{feff}{\r\n\"items\":[]}", chunk), ["{\r\n\"items\":[", "]}"]);
             assert_eq!(texts("\u{feff}\u{feff}{\r\n\"items\":[]}", chunk), ["{\r\n\"items\":[", "]}"]);
-            // A document of others, one that has no items, and one of which too little is there.
+            // A document with other items, one without items, and one that ends too early.
             assert_eq!(
                 texts("{\n\"turns\": [\n]}\n{\"items\":[1]}", chunk),
                 ["{", "\"turns\": [", "]}", "{\"items\":[1]}"]
@@ -439,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_a_mark_and_a_giant() {
+    fn lines_a_byte_order_mark_and_an_oversize_line() {
         let giant = "x".repeat(1500);
         let source = format!("\u{feff}one\n\n{giant}\nlast");
         for chunk in [1, 7, 4096] {

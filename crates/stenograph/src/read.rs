@@ -1,4 +1,4 @@
-//! Reading: chunks of bytes in, events and notes out. Reading cannot fail; only opening a source can, and that is not done here.
+//! Reading: chunks of bytes in, events and notes out. Reading cannot fail. Opening a source can; that is not done here.
 
 mod json_lines;
 
@@ -11,10 +11,10 @@ use crate::model::{Body, Event, Fact, Note, NoteKind, Span, Want};
 pub use crate::model::{Reader, Sink};
 pub use json_lines::{At, JsonLines, JsonRecord, Objects};
 
-/// How much of a stream is taken at a time.
+/// How many bytes to read from a stream at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
-/// A source being read, in whatever pieces it arrives.
+/// A source being read, in chunks of any size.
 pub struct Reading {
     framer: Framer,
     reader: Box<dyn Reader>,
@@ -38,7 +38,8 @@ impl Reading {
         Reading { framer: Framer::new(format.info().framing, size_max), reader: format.reader(want), want }
     }
 
-    /// Starts to read in the middle of a source, at the start of a line, for formats that can be read in pieces.
+    /// Starts to read in the middle of a source, at the start of a line, for formats that allow it
+    /// ([`crate::model::Traits::pieces`]).
     pub fn from_line(format: &dyn Format, want: Want, at: Span) -> Reading {
         Reading { framer: Framer::from_line(RECORD_SIZE_MAX, at), reader: format.reader(want), want }
     }
@@ -49,7 +50,7 @@ impl Reading {
         self.framer.feed(chunk, &mut |frame| read(frame, reader.as_mut(), &mut sink));
     }
 
-    /// Takes everything that a stream still has.
+    /// Takes the rest of a stream.
     pub fn feed_all(&mut self, stream: &mut dyn io::Read, sink: &mut dyn Sink) -> io::Result<()> {
         let mut buffer = vec![0; CHUNK_SIZE];
         loop {
@@ -62,13 +63,13 @@ impl Reading {
         }
     }
 
-    /// The offset before which more input changes nothing: the events found so far that end before it are final.
-    pub fn settled(&self) -> u64 {
-        let framed = self.framer.settled();
+    /// The offset before which more input changes nothing: events that end before it are final.
+    pub fn stable_until(&self) -> u64 {
+        let framed = self.framer.stable_until();
         self.reader.open().map_or(framed, |open| framed.min(open))
     }
 
-    /// Says that the source ends here.
+    /// Ends the source.
     pub fn end(mut self, sink: &mut dyn Sink) {
         let (reader, mut sink) = (&mut self.reader, Projection { want: self.want, sink });
         self.framer.end(&mut |frame| read(frame, reader.as_mut(), &mut sink));
@@ -80,14 +81,14 @@ fn read(frame: Frame<'_>, reader: &mut dyn Reader, sink: &mut dyn Sink) {
     match frame {
         Frame::Record(record) => reader.record(record, sink),
         Frame::Oversize(span) => {
-            let said = format!("a record of {} bytes is over the limit; it can be copied, not read", span.length);
-            sink.note(Note::new(NoteKind::Oversize, span, said));
+            let message = format!("a record of {} bytes is over the limit; it can be copied, not read", span.length);
+            sink.note(Note::new(NoteKind::Oversize, span, message));
             sink.event(&Event { at: Some(span), ..Event::new(Body::Other { name: None, bytes: None }) });
         }
     }
 }
 
-/// Passes on what is wanted of each event.
+/// Passes on only what the caller wants.
 struct Projection<'a> {
     want: Want,
     sink: &'a mut dyn Sink,
@@ -97,7 +98,7 @@ impl Sink for Projection<'_> {
     fn event(&mut self, event: &Event<'_>) {
         match self.want {
             Want::All => self.sink.event(event),
-            // What is counted by stands in what is left of the record, which the event still has.
+            // The ledger also reads the extra fields of these events.
             Want::Usage if is_counted(event) => self.sink.event(event),
             Want::Usage => {}
         }
@@ -110,10 +111,10 @@ impl Sink for Projection<'_> {
     }
 }
 
-/// Whether an event states a usage, or what it takes to count one: the running total, the session, the model. A record that is too
-/// large to be read may.
+/// Whether the ledger needs this event: it states a usage, or the running total, session or model that a usage belongs to. An
+/// oversize record may state any of these.
 pub(crate) fn is_counted(event: &Event<'_>) -> bool {
-    // A fact that names model and folder says by whom and where the work goes on from there.
+    // A fact with a model and a folder sets both for the following usage.
     let is_head = || match &event.body {
         Body::Fact { name, .. } => event.model.is_some() && event.cwd.is_some() || *name == Fact::Session,
         _ => false,
@@ -121,7 +122,7 @@ pub(crate) fn is_counted(event: &Event<'_>) -> bool {
     event.usage.is_some() || is_head() || event.is_oversize() || states_model_calls(event)
 }
 
-/// What everybody sees of an event when only usage is wanted. It may hold more, as far as that cost nothing.
+/// The fields of an event that [`Want::Usage`] guarantees. The event itself may have more where they cost nothing.
 pub fn usage_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
     is_counted(event).then(|| Event {
         at: event.at,
@@ -140,7 +141,7 @@ pub fn usage_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
     })
 }
 
-/// Keeps everything: for small sources and tests.
+/// Collects all events and notes: for small sources and tests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Collected {
     /// The events, in order.

@@ -2,7 +2,7 @@
 //! loss report as invented. Nothing here is used for a record that returns to its own format.
 
 use crate::model::{Event, Outline, Pairing};
-use crate::time::{Time, Unit};
+use crate::time::{Time, TimeUnit};
 
 /// Makes the values that a target demands and the source does not state, for one written file.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,6 @@ impl Synthesizer {
         if let Some(time) = event.time.as_ref().filter(|time| time.instant().is_some()) {
             self.time = Some(time.clone().into_owned());
         }
-        self.time.clone().unwrap_or(Time { text: "0".into(), unit: Unit::Seconds })
+        self.time.clone().unwrap_or(Time { text: "0".into(), unit: TimeUnit::Seconds })
     }
 }

@@ -1,10 +1,10 @@
-//! Text as it stands in a source: decoded when somebody reads it, and never poorer than its bytes.
+//! Text as spelled in a source: decoded only on demand, without losing any byte.
 //! This file knows string literals and encodings; it must not know what a text is for.
 //!
-//! JSON sources spell text with escapes, and real ones contain what no Rust string can hold: half of a surrogate pair, or
-//! bytes that are not UTF-8. A [`Text`] therefore keeps the spelling. Bytes that are not UTF-8 are kept as the escapes
-//! `\udc80` to `\udcff` (the convention Python calls *surrogateescape*), so that they survive in every JSON file and
-//! become the same bytes again in a plain text file.
+//! JSON sources spell text with escapes, and real ones contain data that a Rust string cannot hold: half of a surrogate pair,
+//! or bytes that are not UTF-8. A [`Text`] therefore keeps the spelling. It spells bytes that are not UTF-8 as the escapes
+//! `\udc80` to `\udcff` (Python calls this convention *surrogateescape*), so that they survive in every JSON file and become
+//! the same bytes again in a plain text file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,18 +12,18 @@ use std::fmt::Write as _;
 use memchr::memchr;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A short string that is always decoded: ids, names, models.
+/// A short string that is always decoded: an id, a name, a model.
 pub type Str<'a> = Cow<'a, str>;
 
-/// One JSON value as it was spelled: never re-serialised.
+/// A JSON value as spelled; it is never serialized again.
 pub type Raw<'a> = Cow<'a, str>;
 
 /// A text of any length.
 #[derive(Clone, Debug)]
 pub enum Text<'a> {
-    /// Decoded already.
+    /// Decoded text.
     Plain(Cow<'a, str>),
-    /// The inside of a JSON string literal, escapes and all.
+    /// The content of a JSON string literal, with its escapes.
     Json(Cow<'a, str>),
 }
 
@@ -45,7 +45,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A text from a JSON string literal, quotes included; `None` when `raw` is not one.
+    /// A text from a JSON string literal with its quotes; `None` if `raw` is not a string literal.
     pub fn from_json(raw: &'a str) -> Option<Text<'a>> {
         let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
         Some(match memchr(b'\\', inside.as_bytes()) {
@@ -54,7 +54,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// The text for people: what cannot be decoded shows as U+FFFD.
+    /// The text for people: undecodable parts become U+FFFD.
     pub fn decode(&self) -> Cow<'_, str> {
         match self {
             Text::Plain(text) => Cow::Borrowed(text),
@@ -68,7 +68,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The text exactly, as UTF-8 in which a lone surrogate is spelled like any other character (WTF-8).
+    /// The exact text as WTF-8, which is UTF-8 that also encodes lone surrogates.
     pub fn wtf8(&self) -> Cow<'_, [u8]> {
         match self {
             Text::Plain(text) => Cow::Borrowed(text.as_bytes()),
@@ -76,7 +76,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The bytes to put into a plain text file: escaped raw bytes become themselves again.
+    /// The bytes for a plain text file: escaped raw bytes become themselves again.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         let exact = self.wtf8();
         match std::str::from_utf8(&exact) {
@@ -85,7 +85,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The text when it is good Unicode, for ids and names that must be exact.
+    /// The text if it is valid Unicode, for ids and names that must be exact.
     pub fn exact(self) -> Option<Str<'a>> {
         match self {
             Text::Plain(text) => Some(text),
@@ -93,7 +93,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether the text holds something that [`Text::decode`] can only show as U+FFFD.
+    /// Whether [`Text::decode`] has to replace a part with U+FFFD.
     pub fn is_damaged(&self) -> bool {
         match self {
             Text::Plain(_) => false,
@@ -103,7 +103,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether there is no character in it.
+    /// Whether the text has no characters.
     pub fn is_empty(&self) -> bool {
         match self {
             Text::Plain(text) | Text::Json(text) => text.is_empty(),
@@ -202,7 +202,7 @@ pub fn escape_into(text: &str, out: &mut String) {
     }
 }
 
-/// How many bytes need no escape. Most texts have long runs of them, which are looked at many bytes at a time.
+/// The number of leading bytes that need no escape. Most texts have long runs of them, so it checks many bytes at a time.
 fn plain_length(bytes: &[u8]) -> usize {
     const STEP: usize = 32;
     let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
@@ -213,7 +213,7 @@ fn plain_length(bytes: &[u8]) -> usize {
     from + rest.iter().position(special).unwrap_or(rest.len())
 }
 
-/// The beginning of a text, in whole characters: at most so many bytes.
+/// The longest prefix of whole characters that has at most `size_max` bytes.
 pub fn beginning(text: &str, size_max: usize) -> &str {
     let mut end = text.len().min(size_max);
     while !text.is_char_boundary(end) {
@@ -222,7 +222,7 @@ pub fn beginning(text: &str, size_max: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The end of a text, in whole characters: at most so many bytes.
+/// The longest suffix of whole characters that has at most `size_max` bytes.
 pub fn ending(text: &str, size_max: usize) -> &str {
     let mut start = text.len().saturating_sub(size_max);
     while !text.is_char_boundary(start) {
@@ -240,7 +240,7 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// Undoes JSON's escapes. Lone surrogates become three bytes each; an escape that is none stays as it is spelled.
+/// Decodes JSON escapes. A lone surrogate becomes three bytes; an invalid escape stays as spelled.
 fn unescape(json: &str) -> Cow<'_, [u8]> {
     let bytes = json.as_bytes();
     let Some(first) = memchr(b'\\', bytes) else { return Cow::Borrowed(bytes) };
@@ -263,7 +263,7 @@ fn unescape(json: &str) -> Cow<'_, [u8]> {
     }
 }
 
-/// Undoes the escape that `rest` begins with and gives what follows it.
+/// Decodes the escape at the start of `rest` and returns the bytes after it.
 fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     let simple = match rest.get(1) {
         Some(b'n') => b'\n',
@@ -273,7 +273,7 @@ fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
         Some(b'f') => 0x0c,
         Some(&byte @ (b'"' | b'\\' | b'/')) => byte,
         Some(b'u') => {
-            let Some(high) = hex4(rest.get(2..6)) else { return keep(rest, out) };
+            let Some(high) = hex4(rest.get(2..6)) else { return keep_backslash(rest, out) };
             let tail = rest.get(6..).unwrap_or_default();
             if (0xd800..0xdc00).contains(&high)
                 && tail.starts_with(b"\\u")
@@ -285,13 +285,13 @@ fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
             push_wtf8(high, out);
             return tail;
         }
-        _ => return keep(rest, out),
+        _ => return keep_backslash(rest, out),
     };
     out.push(simple);
     rest.get(2..).unwrap_or_default()
 }
 
-fn keep<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+fn keep_backslash<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     out.push(b'\\');
     rest.get(1..).unwrap_or_default()
 }
@@ -315,7 +315,7 @@ fn push_wtf8(code: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// WTF-8 for people: each lone surrogate shows as one U+FFFD.
+/// WTF-8 for people: each lone surrogate becomes one U+FFFD.
 fn wtf8_lossy(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     each_surrogate(bytes, &mut out, |_, out| out.push('\u{fffd}'), |text, out| out.push_str(text));
@@ -329,7 +329,7 @@ fn unescape_surrogates(bytes: &[u8]) -> Vec<u8> {
         &mut out,
         |code, out| match code {
             0xdc80..=0xdcff => out.push((code & 0xff) as u8),
-            // Half a pair has no spelling in UTF-8: the replacement character is what every tool writes.
+            // UTF-8 cannot spell half a pair: like every other tool, write the replacement character.
             _ => out.extend_from_slice("\u{fffd}".as_bytes()),
         },
         |text, out| out.extend_from_slice(text.as_bytes()),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_come_back() {
+    fn bytes_that_are_not_utf8_survive_json() {
         let bytes = b"ok \xff\xfe\xe4 end";
         let text = Text::from_bytes(bytes);
         assert_eq!(text.bytes().as_ref(), bytes);

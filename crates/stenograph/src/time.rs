@@ -1,4 +1,4 @@
-//! Moments as sources spell them, and as instants. This file must not read a clock.
+//! Times as sources spell them, and as instants. This file must not read a clock.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use jiff::tz::TimeZone;
 
 use crate::text::Str;
 
-/// How a source spells a moment.
+/// How a source spells a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// RFC 3339 text, with its own offset.
+pub enum TimeUnit {
+    /// RFC 3339 text with its own UTC offset.
     Iso,
     /// A number of seconds since 1970.
     Seconds,
@@ -18,7 +18,7 @@ pub enum Unit {
     Millis,
 }
 
-/// How exactly a moment is shown.
+/// The precision of a time shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// To the minute.
@@ -27,7 +27,7 @@ pub enum Precision {
     Seconds,
 }
 
-/// A moment for people: the clock of this time zone, labelled with its offset from UTC: `2026-03-02 10:14 +01:00`.
+/// A time for people: the wall clock in this time zone with its UTC offset, such as `2026-03-02 10:14 +01:00`.
 pub fn shown(instant: Timestamp, zone: &TimeZone, precision: Precision) -> String {
     let zoned = instant.to_zoned(zone.clone());
     let clock = match precision {
@@ -38,17 +38,17 @@ pub fn shown(instant: Timestamp, zone: &TimeZone, precision: Precision) -> Strin
     zoned.strftime(&format!("{clock} {label}")).to_string()
 }
 
-/// A moment, in the spelling of its source.
+/// A time in the spelling of its source.
 #[derive(Clone, Debug)]
 pub struct Time<'a> {
     /// The text, or the digits of the number.
     pub text: Str<'a>,
-    /// What the text means.
-    pub unit: Unit,
+    /// How to read the text.
+    pub unit: TimeUnit,
 }
 
 impl<'a> Time<'a> {
-    /// A moment from RFC 3339 text; `None` when it is not one, so that odd spellings stay where they were.
+    /// A time from RFC 3339 text; `None` for anything else, so that an odd spelling stays in the record.
     pub fn iso(text: Str<'a>) -> Option<Time<'a>> {
         let shape = text.as_bytes().get(..19)?;
         let good = shape.iter().enumerate().all(|(at, byte)| match at {
@@ -57,12 +57,12 @@ impl<'a> Time<'a> {
             13 | 16 => *byte == b':',
             _ => byte.is_ascii_digit(),
         });
-        let time = Time { text, unit: Unit::Iso };
+        let time = Time { text, unit: TimeUnit::Iso };
         (good && (time.is_usual() || time.instant().is_some())).then_some(time)
     }
 
-    /// Whether it is spelled as almost every source does, in UTC and with every field in range: then it need not be parsed to
-    /// be known good. A day that its month does not have is the one thing this does not see.
+    /// Whether the text has the most common spelling, in UTC with every field in range, so that it is valid without parsing.
+    /// This check accepts no day after the 28th, because it does not know the lengths of months.
     fn is_usual(&self) -> bool {
         let bytes = self.text.as_bytes();
         let number = |at: usize| match bytes.get(at..at + 2) {
@@ -78,19 +78,19 @@ impl<'a> Time<'a> {
         in_range && number(14) < 60 && number(17) < 60 && fraction
     }
 
-    /// A moment from the digits of a number.
-    pub fn number(digits: Str<'a>, unit: Unit) -> Option<Time<'a>> {
+    /// A time from the digits of a number.
+    pub fn number(digits: Str<'a>, unit: TimeUnit) -> Option<Time<'a>> {
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let time = Time { text: digits, unit };
         (plain && time.instant().is_some()).then_some(time)
     }
 
-    /// The moment on the time line.
+    /// The instant.
     pub fn instant(&self) -> Option<Timestamp> {
         let scale = match self.unit {
-            Unit::Iso => return self.text.parse().ok(),
-            Unit::Seconds => 1_000_000_000_i128,
-            Unit::Millis => 1_000_000,
+            TimeUnit::Iso => return self.text.parse().ok(),
+            TimeUnit::Seconds => 1_000_000_000_i128,
+            TimeUnit::Millis => 1_000_000,
         };
         let (whole, part) = self.text.split_once('.').unwrap_or((&self.text, ""));
         let mut nanos = whole.parse::<i128>().ok()?.checked_mul(scale)?;
@@ -102,20 +102,20 @@ impl<'a> Time<'a> {
         Timestamp::from_nanosecond(nanos).ok()
     }
 
-    /// RFC 3339 text: the source's own where it has one.
+    /// RFC 3339 text, in the spelling of the source if it has one.
     pub fn to_iso(&self) -> Option<Str<'_>> {
         match self.unit {
-            Unit::Iso => Some(Cow::Borrowed(&self.text)),
-            Unit::Seconds | Unit::Millis => Some(Cow::Owned(self.instant()?.to_string())),
+            TimeUnit::Iso => Some(Cow::Borrowed(&self.text)),
+            TimeUnit::Seconds | TimeUnit::Millis => Some(Cow::Owned(self.instant()?.to_string())),
         }
     }
 
-    /// RFC 3339 in UTC, as our own JSON gives moments.
+    /// RFC 3339 in UTC, as our own JSON spells times.
     pub fn to_utc(&self) -> Option<String> {
         Some(self.instant()?.to_string())
     }
 
-    /// The moment for people: see [`shown`].
+    /// The time for people: see [`shown`].
     pub fn shown(&self, zone: &TimeZone, precision: Precision) -> Option<String> {
         Some(shown(self.instant()?, zone, precision))
     }
@@ -135,40 +135,40 @@ impl<'a> Time<'a> {
         Some(self.instant()?.as_millisecond())
     }
 
-    /// Whole seconds since 1970 as a number in JSON: the source's own digits where it counts in seconds.
+    /// Whole seconds since 1970 as a JSON number, with the digits of the source if it counts in seconds.
     pub fn seconds_json(&self) -> String {
         match self.unit {
-            Unit::Seconds => self.text.to_string(),
-            Unit::Iso | Unit::Millis => self.to_seconds().unwrap_or_default().to_string(),
+            TimeUnit::Seconds => self.text.to_string(),
+            TimeUnit::Iso | TimeUnit::Millis => self.to_seconds().unwrap_or_default().to_string(),
         }
     }
 
-    /// The clock on the wall where the moment was written down, as `strftime` says: the text's own offset, else UTC.
+    /// The wall clock at the UTC offset of the text, or in UTC if it has none, formatted as in `strftime`.
     pub fn wall(&self, format: &str) -> Option<String> {
         let instant = self.instant()?;
         let offset = match self.unit {
-            Unit::Iso => {
+            TimeUnit::Iso => {
                 jiff::fmt::temporal::Pieces::parse(&*self.text).ok().and_then(|pieces| pieces.to_numeric_offset())
             }
-            Unit::Seconds | Unit::Millis => None,
+            TimeUnit::Seconds | TimeUnit::Millis => None,
         };
         let zone = offset.map_or(TimeZone::UTC, TimeZone::fixed);
         Some(instant.to_zoned(zone).strftime(format).to_string())
     }
 
-    /// The same moment, borrowing nothing.
+    /// The same time, borrowing nothing.
     pub fn into_owned(self) -> Time<'static> {
         Time { text: Cow::Owned(self.text.into_owned()), unit: self.unit }
     }
 
-    /// The same moment, borrowed.
+    /// The same time, borrowed.
     pub fn borrow(&self) -> Time<'_> {
         Time { text: Cow::Borrowed(&self.text), unit: self.unit }
     }
 }
 
 impl PartialEq for Time<'_> {
-    /// Two spellings of one instant are equal.
+    /// Two spellings of the same instant are equal.
     fn eq(&self, other: &Self) -> bool {
         (self.unit == other.unit && self.text == other.text)
             || matches!((self.instant(), other.instant()), (Some(a), Some(b)) if a == b)
@@ -180,25 +180,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_one_instant_are_equal() {
+    fn spellings_of_the_same_instant_are_equal() {
         let iso = Time::iso("2024-01-13T05:24:16Z".into()).unwrap();
-        assert_eq!(iso, Time::number("1705123456".into(), Unit::Seconds).unwrap());
-        assert_eq!(iso, Time::number("1705123456000".into(), Unit::Millis).unwrap());
+        assert_eq!(iso, Time::number("1705123456".into(), TimeUnit::Seconds).unwrap());
+        assert_eq!(iso, Time::number("1705123456000".into(), TimeUnit::Millis).unwrap());
         assert_eq!(iso, Time::iso("2024-01-13T13:24:16+08:00".into()).unwrap());
         assert_eq!(
-            Time::number("1705123456.5".into(), Unit::Seconds).unwrap().to_iso_millis().unwrap(),
+            Time::number("1705123456.5".into(), TimeUnit::Seconds).unwrap().to_iso_millis().unwrap(),
             "2024-01-13T05:24:16.500Z"
         );
     }
 
     #[test]
-    fn the_wall_clock_is_the_texts_own() {
+    fn the_wall_clock_uses_the_offset_of_the_text() {
         let time = Time::iso("2026-02-08T14:30:00+08:00".into()).unwrap();
         assert_eq!(time.wall("%Y%m%d-%H%M").unwrap(), "20260208-1430");
     }
 
     #[test]
-    fn a_moment_for_people_is_labelled_with_its_offset() {
+    fn a_time_for_people_shows_its_offset() {
         let time = Time::iso("2026-02-08T14:30:05+08:00".into()).unwrap();
         let east = TimeZone::fixed(jiff::tz::offset(2));
         assert_eq!(time.shown(&east, Precision::Minutes).unwrap(), "2026-02-08 08:30 +02:00");
@@ -207,12 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_stays_where_it_was() {
+    fn invalid_times_are_rejected() {
         assert!(Time::iso("yesterday".into()).is_none());
         assert!(Time::iso("2024-99-99T99:99:99Z".into()).is_none());
         assert!(Time::iso("2024-01-13T05:24:16 <script> Z".into()).is_none());
         assert!(Time::iso("2024-02-30T05:24:16Z".into()).is_none());
         assert!(Time::iso("2024-02-29T05:24:16.123Z".into()).is_some());
-        assert!(Time::number("12e4".into(), Unit::Seconds).is_none());
+        assert!(Time::number("12e4".into(), TimeUnit::Seconds).is_none());
     }
 }

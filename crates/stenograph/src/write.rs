@@ -1,43 +1,43 @@
-//! Writing: events in, bytes out. A writer makes the records of one format; what holds them together, and what carries the
-//! source along, is done here for all.
+//! Writing: events in, bytes out. A [`Writer`] makes the records of one format; this file groups events into records for it and
+//! attaches carried sources.
 
 use std::io;
 
 use crate::format::Format;
 use crate::model::{Event, Outline, Span};
 
-/// Whether events come from records of the format they are written in.
+/// Whether events come from the format they are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// They do: what no field of an event has a place for completes the record.
+    /// They do: the extra fields of the events complete the record.
     Own,
-    /// They come from another format: records are made as the system would make them.
+    /// They come from another format: the writer makes records as the agent would.
     Foreign,
 }
 
 /// Writes the records of one format.
 pub trait Writer: Send {
-    /// Writes the events of one source record. A format that cannot say an event leaves it out: the loss is measured, not
-    /// declared.
+    /// Writes the events of one source record. A writer omits an event that its format cannot express: the loss is measured,
+    /// not declared.
     fn record(&mut self, events: &[Event<'_>], out: &mut Output);
 
-    /// Writes what is held back as it would stand if nothing followed, and goes on holding it: for whoever keeps a file that
-    /// is looked at while it grows. What of it cannot be said yet is left out.
+    /// Writes the buffered records as if the source ended here, and keeps them buffered: for a file that others read while it
+    /// grows. It omits what is still undecided.
     fn held(&self, _out: &mut Output) {}
 
-    /// Writes what is held back, and the end of the file.
+    /// Writes the buffered records and the end of the file.
     fn finish(&mut self, _out: &mut Output) {}
 }
 
-/// What a writer makes: records, and what stands between them.
+/// The output of a writer: records, and the bytes between them.
 #[derive(Debug, Default)]
 pub struct Output {
-    pieces: Vec<Written>,
+    pieces: Vec<OutputPiece>,
 }
 
 /// One piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum OutputPiece {
     /// A record.
     Record(Vec<u8>),
     /// Newlines, brackets, commas, headers.
@@ -47,35 +47,35 @@ pub enum Written {
 impl Output {
     /// A record.
     pub fn record(&mut self, bytes: impl Into<Vec<u8>>) {
-        self.pieces.push(Written::Record(bytes.into()));
+        self.pieces.push(OutputPiece::Record(bytes.into()));
     }
 
-    /// What stands between records.
+    /// The bytes between records.
     pub fn glue(&mut self, bytes: impl Into<Vec<u8>>) {
-        self.pieces.push(Written::Glue(bytes.into()));
+        self.pieces.push(OutputPiece::Glue(bytes.into()));
     }
 
-    /// A record on a line of its own.
+    /// A record and a newline.
     pub fn line(&mut self, record: impl Into<Vec<u8>>) {
         self.record(record);
         self.glue("\n");
     }
 
-    /// Takes what was written so far.
-    pub fn take(&mut self) -> Vec<Written> {
+    /// Takes the output written so far.
+    pub fn take(&mut self) -> Vec<OutputPiece> {
         std::mem::take(&mut self.pieces)
     }
 }
 
-/// How many events of one record are gathered. Records of real files have a few hundred at most.
+/// The most events of one record that are grouped. Records of real files have a few hundred at most.
 pub(crate) const PARTS_MAX: usize = 65_536;
 
-/// A file being written: gathers the events of one source record and gives them to the writer together.
+/// A file being written: groups the events of each source record and passes them to the writer together.
 pub struct Writing {
     writer: Box<dyn Writer>,
     gathered: Vec<Event<'static>>,
     output: Output,
-    /// Whether the events come from this very format, so that what their records carry is theirs to keep.
+    /// Whether the events come from this format, so that their records keep their carried values.
     own: bool,
 }
 
@@ -93,7 +93,7 @@ impl Writing {
     }
 
     /// Writes one event.
-    pub fn event(&mut self, event: &Event<'_>) -> Vec<Written> {
+    pub fn event(&mut self, event: &Event<'_>) -> Vec<OutputPiece> {
         let follows = self.gathered.last().is_some_and(|last| last.part.index.checked_add(1) == Some(event.part.index));
         if !follows || self.gathered.len() >= PARTS_MAX {
             self.flush();
@@ -121,22 +121,22 @@ impl Writing {
         self.writer.record(events, &mut self.output);
         let carried = events.first().and_then(|event| event.carried.as_deref()).filter(|_| self.own);
         let made = self.output.pieces.get_mut(before..).unwrap_or_default();
-        if let (Some(raw), Some(Written::Record(record))) =
-            (carried, made.iter_mut().find(|piece| matches!(piece, Written::Record(_))))
+        if let (Some(raw), Some(OutputPiece::Record(record))) =
+            (carried, made.iter_mut().find(|piece| matches!(piece, OutputPiece::Record(_))))
         {
             *record = crate::carry::attach_raw(record, raw);
         }
     }
 
-    /// What the writer holds back, as it would stand if nothing followed.
-    pub fn held(&self) -> Vec<Written> {
+    /// The buffered output, as if the source ended here.
+    pub fn held(&self) -> Vec<OutputPiece> {
         let mut output = Output::default();
         self.writer.held(&mut output);
         output.take()
     }
 
     /// Ends the file.
-    pub fn finish(mut self) -> Vec<Written> {
+    pub fn finish(mut self) -> Vec<OutputPiece> {
         self.flush();
         self.writer.finish(&mut self.output);
         self.output.take()
@@ -154,37 +154,37 @@ pub fn all(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) -> Vec<
     bytes
 }
 
-fn append(bytes: &mut Vec<u8>, pieces: Vec<Written>) {
+fn append(bytes: &mut Vec<u8>, pieces: Vec<OutputPiece>) {
     for piece in pieces {
-        let (Written::Record(piece) | Written::Glue(piece)) = piece;
+        let (OutputPiece::Record(piece) | OutputPiece::Glue(piece)) = piece;
         bytes.extend_from_slice(&piece);
     }
 }
 
-/// The bytes of the one record that these events make, to be put in the place of the record they came from. `None` when the
-/// format does not make exactly one record of them.
+/// The bytes of the record that these events make, to replace the record they came from; `None` if the writer does not make
+/// exactly one record from them.
 pub fn fragment(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) -> Option<Vec<u8>> {
     let mut writing = Writing::new(format, outline);
-    let mut pieces: Vec<Written> = events.iter().flat_map(|event| writing.event(event)).collect();
+    let mut pieces: Vec<OutputPiece> = events.iter().flat_map(|event| writing.event(event)).collect();
     pieces.extend(writing.finish());
     let mut records = pieces.into_iter().filter_map(|piece| match piece {
-        Written::Record(bytes) => Some(bytes),
-        Written::Glue(_) => None,
+        OutputPiece::Record(bytes) => Some(bytes),
+        OutputPiece::Glue(_) => None,
     });
     let only = records.next()?;
     records.next().is_none().then_some(only)
 }
 
-/// A run of a source to be replaced.
+/// A byte range of a source and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What is replaced.
+    /// The replaced range.
     pub at: Span,
-    /// By what.
+    /// The replacement.
     pub with: Vec<u8>,
 }
 
-/// Copies a source with some runs replaced. Everything else is copied byte for byte. The edits are in order and do not overlap.
+/// Copies a source with some ranges replaced; all other bytes stay the same. The edits are in order and do not overlap.
 pub fn splice(source: &mut dyn io::Read, edits: &[Edit], out: &mut dyn io::Write) -> io::Result<()> {
     let mut offset = 0;
     for edit in edits {

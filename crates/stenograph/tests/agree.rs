@@ -1,6 +1,6 @@
-//! The law *agree*: failed calls are the same for everybody who counts them. Over every fixture and every file of the corpus, what the index
-//! marks as an error, what the audit counts as a failed call and what the fold decides are one and the same; and a fold that is saved and
-//! restored on the way decides the same.
+//! The law *agree*: every feature counts the same failed calls. For every fixture and every file of the corpus, the errors in
+//! the index, the failed calls in the audit and the decisions of the fold are the same, and a fold that is saved and restored
+//! on the way decides the same.
 
 mod every_file;
 
@@ -20,14 +20,14 @@ fn main() {
     every_file::run(file);
 }
 
-/// After how many events the fold is saved and restored.
+/// The fold is saved and restored after this many events.
 const SAVED_EACH: usize = 7;
 
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let bytes = fs::read(path)?;
     let events = read::all(format, &bytes).events;
     let (mut fold, mut resumed) = (Calls::default(), Calls::default());
-    let mut trail = EntryBuilder::default().through(format);
+    let mut builder = EntryBuilder::default().through(format);
     let mut auditor = Auditor::default();
     let mut outcomes: BTreeMap<u64, Decision> = BTreeMap::new();
     let mut made = BTreeSet::new();
@@ -37,9 +37,9 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
             resumed = Calls::restore(&resumed.save());
         }
         if resumed.add(event) != step {
-            return Err(format!("event {}: a fold that was restored decides something else", at + 1).into());
+            return Err(format!("event {}: a restored fold decides differently", at + 1).into());
         }
-        let is_marked = trail.entry(event).is_some_and(|entry| entry.error);
+        let is_marked = builder.entry(event).is_some_and(|entry| entry.error);
         if is_marked != (step.has_failed() || is_failure_of_the_run(event)) {
             return Err(format!("event {}: marked as an error: {is_marked}, by the fold: {step:?}", at + 1).into());
         }
@@ -61,7 +61,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
         return Err(format!("{failed} calls failed, and the session has {told}").into());
     }
     let audit = auditor.finish();
-    // Records inside of others are the audit's own; they stand in side conversations.
+    // Only the audit reads nested records; they are in side conversations.
     let nested: BTreeSet<usize> = audit
         .threads
         .iter()

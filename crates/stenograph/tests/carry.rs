@@ -1,4 +1,4 @@
-//! Carrying a source along, when somebody touches what carries it.
+//! Restoring a carried source after its carrying file was edited.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use stenograph::carry::{Carried, attach, seal};
-use stenograph::convert::{Carry, Way, convert};
+use stenograph::convert::{Carry, ConversionMethod, convert};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::loss::How;
+use stenograph::loss::LossKind;
 use stenograph::{Detected, Registry};
 
 const SOURCE: &str = concat!(
@@ -23,53 +23,53 @@ fn format(name: &str) -> &'static dyn Format {
     Registry::built_in().named(name).expect("a format of that name")
 }
 
-fn there() -> String {
+fn carrying_file() -> String {
     let mut out = Vec::new();
     convert(format("chibi"), &mut SOURCE.as_bytes(), format("steno"), &mut out, Carry::Along).expect("converts");
     String::from_utf8(out).expect("is UTF-8")
 }
 
-fn back(carried: &str) -> (String, Way) {
+fn back(carried: &str) -> (String, ConversionMethod) {
     let mut out = Vec::new();
     let outcome = convert(format("steno"), &mut carried.as_bytes(), format("chibi"), &mut out, Carry::Not);
-    (String::from_utf8(out).expect("is UTF-8"), outcome.expect("converts").way)
+    (String::from_utf8(out).expect("is UTF-8"), outcome.expect("converts").method)
 }
 
 #[test]
-fn untouched_it_comes_back_byte_for_byte() {
-    assert_eq!(back(&there()), (SOURCE.to_owned(), Way::Restored));
+fn an_unedited_file_gives_the_source_byte_for_byte() {
+    assert_eq!(back(&carrying_file()), (SOURCE.to_owned(), ConversionMethod::Restored));
 }
 
 #[test]
 fn an_edited_record_changes_only_what_was_edited() {
-    let edited = there().replacen("A language.", "A systems language.", 1);
-    let (source, way) = back(&edited);
-    assert_eq!(way, Way::Mended { edited: 1, added: 0, missing: 0 });
+    let edited = carrying_file().replacen("A language.", "A systems language.", 1);
+    let (source, method) = back(&edited);
+    assert_eq!(method, ConversionMethod::Merged { edited: 1, added: 0, missing: 0 });
     assert_eq!(source, SOURCE.replace("A language.", "A systems language.").replace("\", \"id", "\",\"id"));
 }
 
 #[test]
-fn a_missing_run_is_noticed() {
-    let there = there();
+fn a_missing_run_is_detected() {
+    let there = carrying_file();
     let fewer: Vec<&str> = there.lines().enumerate().filter(|(at, _)| *at != 1).map(|(_, line)| line).collect();
-    let (source, way) = back(&(fewer.join("\n") + "\n"));
-    assert_eq!(way, Way::Mended { edited: 0, added: 0, missing: 1 });
+    let (source, method) = back(&(fewer.join("\n") + "\n"));
+    assert_eq!(method, ConversionMethod::Merged { edited: 0, added: 0, missing: 1 });
     assert!(source.contains("What is  Rust?") && source.contains("More?") && !source.contains("A language."));
 }
 
 #[test]
-fn a_missing_end_is_noticed() {
-    let there = there();
+fn a_missing_end_is_detected() {
+    let there = carrying_file();
     let first = there.lines().next().expect("has a line");
-    assert_eq!(back(&format!("{first}\n")).1, Way::Mended { edited: 0, added: 0, missing: 1 });
+    assert_eq!(back(&format!("{first}\n")).1, ConversionMethod::Merged { edited: 0, added: 0, missing: 1 });
 }
 
 #[test]
-fn a_record_put_in_between_is_converted() {
-    let mut lines: Vec<String> = there().lines().map(str::to_owned).collect();
+fn an_inserted_record_is_converted() {
+    let mut lines: Vec<String> = carrying_file().lines().map(str::to_owned).collect();
     lines.insert(1, r#"{"v":1,"kind":"message","id":"n1","role":"user","content":"Put in between."}"#.to_owned());
-    let (source, way) = back(&(lines.join("\n") + "\n"));
-    assert_eq!(way, Way::Mended { edited: 0, added: 1, missing: 0 });
+    let (source, method) = back(&(lines.join("\n") + "\n"));
+    assert_eq!(method, ConversionMethod::Merged { edited: 0, added: 1, missing: 0 });
     assert!(source.contains("\"content\":\"Put in between.\""));
     for line in source.lines().filter(|line| !line.is_empty()) {
         assert!(stenograph::json::is_valid(line), "{line}");
@@ -89,12 +89,12 @@ const SESSION: &str = concat!(
     "\n",
 );
 
-/// The session in a format that carries, with one word of the format's own text changed, and back.
-fn edited_through(name: &str, from: &str, to: &str) -> Option<(String, Way, bool)> {
+/// Converts the session to a format that carries it, replaces one text outside the carried source, and converts back.
+fn edited_through(name: &str, from: &str, to: &str) -> Option<(String, ConversionMethod, bool)> {
     let mut out = Vec::new();
     convert(format("claude-code"), &mut SESSION.as_bytes(), format(name), &mut out, Carry::Along).ok()?;
     let carried = String::from_utf8(out).expect("is UTF-8");
-    // The carried source says the same words: only what stands outside of it is edited.
+    // The carried source has the same words: edit only the text outside it.
     let mut edited = String::new();
     let mut rest = carried.as_str();
     while let Some(at) = rest.find("\"steno\":{") {
@@ -111,18 +111,18 @@ fn edited_through(name: &str, from: &str, to: &str) -> Option<(String, Way, bool
     let mut back = Vec::new();
     let outcome =
         convert(format(name), &mut edited.as_bytes(), format("claude-code"), &mut back, Carry::Not).expect("converts");
-    Some((String::from_utf8(back).expect("is UTF-8"), outcome.way, outcome.losses.is_lossy()))
+    Some((String::from_utf8(back).expect("is UTF-8"), outcome.method, outcome.losses.is_lossy()))
 }
 
 #[test]
-fn an_edit_comes_back_through_every_format_that_carries_and_nothing_else_changes() {
+fn an_edit_survives_every_carrying_format_and_nothing_else_changes() {
     for format in stenograph::formats::FORMATS.iter().filter(|format| format.info().traits.carries) {
         let name = format.info().name;
         for (from, to) in [("There is a lake nearby.", "There is a pond nearby."), ("a heron", "a stork")] {
-            let Some((back, way, lossy)) = edited_through(name, from, to) else { continue };
+            let Some((back, method, lossy)) = edited_through(name, from, to) else { continue };
             if back == SESSION {
-                // This text does not stand in that format, or stands for no event of the source: then the report says so.
-                assert!(way == Way::Restored || lossy, "{name}");
+                // That format does not have the text, or no event of the source corresponds to it: the report must say so.
+                assert!(method == ConversionMethod::Restored || lossy, "{name}");
                 continue;
             }
             let expected = SESSION.replace(from, to);
@@ -135,7 +135,7 @@ fn an_edit_comes_back_through_every_format_that_carries_and_nothing_else_changes
 }
 
 #[test]
-fn a_tool_that_only_spells_a_file_anew_has_not_edited_it() {
+fn respelling_the_json_of_a_file_is_not_an_edit() {
     let mut out = Vec::new();
     convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut out, Carry::Along).expect("converts");
     let respelled: Vec<String> = String::from_utf8(out)
@@ -146,12 +146,12 @@ fn a_tool_that_only_spells_a_file_anew_has_not_edited_it() {
     let mut back = Vec::new();
     let file = respelled.join("\n") + "\n";
     let outcome = convert(format("codex"), &mut file.as_bytes(), format("claude-code"), &mut back, Carry::Not);
-    assert_eq!(outcome.expect("converts").way, Way::Restored);
+    assert_eq!(outcome.expect("converts").method, ConversionMethod::Restored);
     assert_eq!(String::from_utf8(back).expect("is UTF-8"), SESSION);
 }
 
 #[test]
-fn what_is_promised_of_a_source_that_is_carried_on_holds() {
+fn a_forwarded_source_is_restored() {
     let converted = |from: &str, source: &[u8], to: &str, carry: Carry| {
         let mut out = Vec::new();
         let outcome = convert(format(from), &mut { source }, format(to), &mut out, carry).expect("converts");
@@ -159,52 +159,52 @@ fn what_is_promised_of_a_source_that_is_carried_on_holds() {
     };
     let (chibi, outcome) = converted("claude-code", SESSION.as_bytes(), "chibi", Carry::Along);
     assert_eq!(outcome.carries.as_deref(), Some("claude-code"));
-    // Where the carried source returns, it is all there is.
+    // Converting back gives only the carried source.
     let (back, outcome) = converted("chibi", &chibi, "claude-code", Carry::Along);
-    assert_eq!((outcome.way, outcome.carries), (Way::Restored, None));
+    assert_eq!((outcome.method, outcome.carries), (ConversionMethod::Restored, None));
     assert_eq!(back, SESSION.as_bytes());
-    // Where it goes further, it is what the next file carries.
+    // Converting further embeds the same source in the next file.
     let (codex, outcome) = converted("chibi", &chibi, "codex", Carry::Along);
-    assert_eq!((outcome.way, outcome.carries.as_deref()), (Way::Written, Some("claude-code")));
+    assert_eq!((outcome.method, outcome.carries.as_deref()), (ConversionMethod::Written, Some("claude-code")));
     assert_eq!(converted("codex", &codex, "claude-code", Carry::Not).0, SESSION.as_bytes());
 }
 
-/// The session with a record at its end that no other format has a place for.
+/// The session with a record at its end that has no place in any other format.
 fn with_closing_record() -> String {
     let last = r#"{"parentUuid":"9d2f6c1e-0000-4000-8000-000000000004","isSidechain":false,"type":"system","subtype":"turn_duration","durationMs":4100,"uuid":"9d2f6c1e-0000-4000-8000-000000000005","timestamp":"2026-03-02T09:14:09.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#;
     format!("{SESSION}{last}\n")
 }
 
 #[test]
-fn what_is_said_after_a_carried_source_comes_after_all_of_it() {
+fn records_added_after_a_carried_source_come_after_all_of_it() {
     let source = with_closing_record();
     let mut out = Vec::new();
     convert(format("claude-code"), &mut source.as_bytes(), format("codex"), &mut out, Carry::Along).expect("converts");
-    let said = |role: &str, kind: &str, text: &str| {
+    let message = |role: &str, kind: &str, text: &str| {
         format!(
             "{{\"timestamp\":\"2026-03-02T09:20:00.000Z\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\
              \"role\":\"{role}\",\"content\":[{{\"type\":\"{kind}\",\"text\":\"{text}\"}}]}}}}\n"
         )
     };
-    let more = said("user", "input_text", "And the reeds?") + &said("assistant", "output_text", "They rustle.");
-    let gone_on = String::from_utf8(out).expect("is UTF-8") + &more;
+    let more = message("user", "input_text", "And the reeds?") + &message("assistant", "output_text", "They rustle.");
+    let continued = String::from_utf8(out).expect("is UTF-8") + &more;
     let mut back = Vec::new();
-    let outcome = convert(format("codex"), &mut gone_on.as_bytes(), format("claude-code"), &mut back, Carry::Not)
+    let outcome = convert(format("codex"), &mut continued.as_bytes(), format("claude-code"), &mut back, Carry::Not)
         .expect("converts");
     let back = String::from_utf8(back).expect("is UTF-8");
     let new = back.strip_prefix(&source).expect("the old file comes first");
     let lines: Vec<&str> = new.lines().collect();
     assert!(lines.len() == 2 && lines[0].contains("And the reeds?") && lines[1].contains("They rustle."), "{new}");
-    assert_eq!(outcome.way, Way::Mended { edited: 0, added: 2, missing: 0 });
-    // Only what the new records need may be made up.
+    assert_eq!(outcome.method, ConversionMethod::Merged { edited: 0, added: 2, missing: 0 });
+    // Only fields that the new records need may be invented.
     for ((kind, field, how), count) in &outcome.losses.losses {
-        assert!(*how != How::Invented || count.times <= 2, "{} {field}: {}", kind.name(), count.times);
+        assert!(*how != LossKind::Invented || count.times <= 2, "{} {field}: {}", kind.name(), count.times);
     }
     assert!(!outcome.losses.is_lossy(), "{:?}", outcome.losses.summary());
 }
 
 #[test]
-fn an_edit_is_not_laundered_by_carrying_on() {
+fn forwarding_does_not_hide_an_edit() {
     let mut first = Vec::new();
     convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut first, Carry::Along)
         .expect("converts");
@@ -214,10 +214,10 @@ fn an_edit_is_not_laundered_by_carrying_on() {
     let mut back = Vec::new();
     let outcome =
         convert(format("chibi"), &mut second.as_slice(), format("codex"), &mut back, Carry::Not).expect("converts");
-    assert_eq!((outcome.way, String::from_utf8(back).expect("is UTF-8")), (Way::Restored, edited));
+    assert_eq!((outcome.method, String::from_utf8(back).expect("is UTF-8")), (ConversionMethod::Restored, edited));
 }
 
-/// A file as another version of the writer would have made it: every record says something differently, under a seal of its own.
+/// The file as another version of the writer would write it: every record has another text, with a valid seal.
 fn written_differently(carried: &str) -> String {
     let mut out = String::new();
     for line in carried.lines() {
@@ -231,31 +231,31 @@ fn written_differently(carried: &str) -> String {
 }
 
 #[test]
-fn a_writer_that_spells_differently_edits_nothing() {
-    let there = written_differently(&there());
-    assert_eq!(back(&there), (SOURCE.to_owned(), Way::Restored));
+fn another_spelling_by_the_writer_is_not_an_edit() {
+    let there = written_differently(&carrying_file());
+    assert_eq!(back(&there), (SOURCE.to_owned(), ConversionMethod::Restored));
     let edited = there.replacen("(said) A language.", "A systems language.", 1);
-    let (source, way) = back(&edited);
-    assert_eq!(way, Way::Mended { edited: 1, added: 0, missing: 0 });
+    let (source, method) = back(&edited);
+    assert_eq!(method, ConversionMethod::Merged { edited: 1, added: 0, missing: 0 });
     assert_eq!(source, SOURCE.replace("A language.", "A systems language.").replace("\", \"id", "\",\"id"));
 }
 
 #[test]
-fn a_writer_that_says_less_removes_nothing() {
-    let lines: Vec<String> = written_differently(&there()).lines().map(str::to_owned).collect();
-    // The second record says nothing of what the source says, under its seal; the third one is edited.
+fn events_that_the_writer_omits_are_not_removed() {
+    let lines: Vec<String> = written_differently(&carrying_file()).lines().map(str::to_owned).collect();
+    // The second record has no event of the source, with a valid seal; the third one is edited.
     let (run, _) = Carried::open(&lines[1]).expect("carries");
     let silent = r#"{"v":1,"kind":"fact","name":"nothing"}"#;
     let silent = attach(silent.as_bytes(), &Carried { seal: seal(silent.as_bytes()), ..run });
     let silent = String::from_utf8(silent).expect("is UTF-8");
     let file = [lines[0].clone(), silent, lines[2].replace("(said) More?", "Less?")].join("\n");
-    let (source, way) = back(&file);
-    assert_eq!(way, Way::Mended { edited: 1, added: 0, missing: 0 });
+    let (source, method) = back(&file);
+    assert_eq!(method, ConversionMethod::Merged { edited: 1, added: 0, missing: 0 });
     assert_eq!(source, SOURCE.replace("More?", "Less?"));
 }
 
 #[test]
-fn what_carries_a_source_is_known_for_what_it_is() {
+fn a_carrying_file_is_detected_as_its_own_format() {
     let mut tried = 0;
     for from in FORMATS {
         let folder = from.info().name.replace('-', "_");

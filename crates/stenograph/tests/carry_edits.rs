@@ -1,4 +1,4 @@
-//! Edits in a file that carries its source come back in the words of the source, or the report names them.
+//! Edits of a carrying file are merged into the source in the spelling of its format, or the loss report lists them.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::Format;
-use stenograph::loss::How;
+use stenograph::loss::LossKind;
 use stenograph::model::Kind;
 
-/// Formats of lines of JSON, each of which carries every other.
+/// JSON Lines formats, each of which can carry every other.
 const FORMATS: [&str; 6] = ["claude-code", "codex", "openai-chat", "chibi", "claude-events", "steno"];
 
 const MARK: &str = "EDITED: ";
@@ -33,7 +33,7 @@ fn converted(from: &str, source: &[u8], to: &str, carry: Carry) -> (String, Outc
     (String::from_utf8(out).expect("is UTF-8"), outcome)
 }
 
-/// Puts the mark before the first text of some length, outside of what is carried; whether there is one.
+/// Puts the mark before the first longer text outside the carried source; returns whether there is one.
 fn edit(value: &mut Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter_mut().any(|(key, value)| match (key.as_str(), value) {
@@ -49,7 +49,7 @@ fn edit(value: &mut Value) -> bool {
     }
 }
 
-/// All that stands below a key `type`.
+/// Collects the values of all keys `type`.
 fn types(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
@@ -69,7 +69,7 @@ fn types_of(lines: &str) -> BTreeSet<String> {
     found
 }
 
-/// The file with the text of one record edited, once for each record that has one, and the record.
+/// The file with the text of one record edited, once for each record that has a text, and the edited record.
 fn each_edit(carried: &str) -> Vec<(Value, String)> {
     let lines: Vec<&str> = carried.lines().collect();
     let mut found = Vec::new();
@@ -86,7 +86,7 @@ fn each_edit(carried: &str) -> Vec<(Value, String)> {
 }
 
 #[test]
-fn an_edit_comes_back_in_the_words_of_the_source_or_is_named() {
+fn an_edit_is_merged_in_the_spelling_of_the_source_or_reported() {
     for of in FORMATS {
         let source = demo(of);
         let notes = stenograph::read::all(format(of), &source).notes.len();
@@ -105,7 +105,7 @@ fn an_edit_comes_back_in_the_words_of_the_source_or_is_named() {
 }
 
 #[test]
-fn an_edit_of_a_record_that_only_repeats_another_one_is_named() {
+fn an_edit_of_a_restatement_is_reported() {
     let (carried, _) = converted("claude-code", &demo("claude-code"), "codex", Carry::Along);
     let edits = each_edit(&carried);
     let repeats = edits.iter().filter(|(record, _)| record["payload"]["type"] == "user_message");
@@ -114,7 +114,7 @@ fn an_edit_of_a_record_that_only_repeats_another_one_is_named() {
         let (back, outcome) = converted("codex", edited.as_bytes(), "claude-code", Carry::Not);
         assert!(!back.contains(MARK));
         let why = "edited, but it only repeats another record";
-        let found = outcome.losses.losses.get(&(Kind::Message, String::new(), How::Dropped { why }));
+        let found = outcome.losses.losses.get(&(Kind::Message, String::new(), LossKind::Dropped { why }));
         assert_eq!(found.map(|count| count.times), Some(1));
         count += 1;
     }
@@ -122,15 +122,15 @@ fn an_edit_of_a_record_that_only_repeats_another_one_is_named() {
 }
 
 #[test]
-fn an_edit_of_a_record_and_of_what_repeats_it_is_one_edit() {
+fn an_edit_of_a_record_and_its_restatement_is_one_edit() {
     let (carried, _) = converted("claude-code", &demo("claude-code"), "codex", Carry::Along);
     let edited: Vec<String> = carried
         .lines()
         .map(|line| {
             let mut record: Value = serde_json::from_str(line).expect("is JSON");
             let kind = record["payload"]["type"].as_str().unwrap_or_default();
-            let is_said = kind == "user_message" || record["payload"]["role"] == "user";
-            if is_said && edit(&mut record) { record.to_string() } else { line.to_owned() }
+            let is_user_text = kind == "user_message" || record["payload"]["role"] == "user";
+            if is_user_text && edit(&mut record) { record.to_string() } else { line.to_owned() }
         })
         .collect();
     let (back, outcome) = converted("codex", (edited.join("\n") + "\n").as_bytes(), "claude-code", Carry::Not);
@@ -139,16 +139,16 @@ fn an_edit_of_a_record_and_of_what_repeats_it_is_one_edit() {
 }
 
 #[test]
-fn blocks_that_are_put_into_a_list_are_blocks_of_the_source() {
+fn blocks_added_to_a_list_become_blocks_of_the_source_format() {
     let line = r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"Where is the heron?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]},"uuid":"9d2f6c1e-0000-4000-8000-000000000001","timestamp":"2026-03-02T09:14:05.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#;
     let (carried, _) = converted("claude-code", format!("{line}\n").as_bytes(), "codex", Carry::Along);
-    let put_in = carried.replacen(
+    let edited = carried.replacen(
         r#"{"type":"input_text","text":"Where is the heron?"}"#,
         r#"{"type":"input_text","text":"Look."},{"type":"input_text","text":"Where is the heron?"}"#,
         1,
     );
-    assert_ne!(put_in, carried);
-    let (back, _) = converted("codex", put_in.as_bytes(), "claude-code", Carry::Not);
+    assert_ne!(edited, carried);
+    let (back, _) = converted("codex", edited.as_bytes(), "claude-code", Carry::Not);
     let record: Value = serde_json::from_str(back.lines().next().expect("has a line")).expect("is JSON");
     let content = serde_json::json!([
         {"type": "text", "text": "Look."},

@@ -1,4 +1,4 @@
-//! Diffs of sessions, held against the real git: applied to what the files were, they give what the files are.
+//! Diffs of sessions, checked with the real git: applied to the original files, they give the final files.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may fail loudly")]
 
@@ -14,7 +14,7 @@ use stenograph::formats::FORMATS;
 use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held, Input};
 use stenograph::text::quote;
 
-/// A folder that goes when it is dropped.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -30,7 +30,7 @@ impl Folder {
         let mut git = Command::new("git")
             .args(["apply", "-"])
             .current_dir(&self.0)
-            // The folder may lie below somebody's repository, which is none of its business.
+            // The folder may be inside a repository, which git must ignore.
             .env("GIT_CEILING_DIRECTORIES", self.0.parent().unwrap())
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
@@ -52,12 +52,12 @@ impl Drop for Folder {
     }
 }
 
-fn does(changes: &mut Changes, id: usize, tool: &str, input: String, said: String) {
+fn add_call(changes: &mut Changes, id: usize, tool: &str, input: String, output: String) {
     let call = Some(format!("call{id}").into());
     let input = Input::Json(input.into());
     let body = Body::ToolCall { call: call.clone(), name: tool.to_owned().into(), input };
     changes.add(&Event { cwd: Some("/w".into()), ..Event::new(body) });
-    let content = Content::text(said);
+    let content = Content::text(output);
     changes.add(&Event::new(Body::ToolResult { call, name: None, content, error: Some(false) }));
 }
 
@@ -65,9 +65,9 @@ fn diff(outcome: &Outcome) -> String {
     outcome.files.iter().map(|file| file.diff.as_str()).collect()
 }
 
-/// One random thing that is done to a text.
+/// A random operation on a text.
 #[derive(Clone, Debug)]
-enum Deed {
+enum Operation {
     Replace { at: usize, length: usize, new: String },
     Everywhere { old: String, new: String },
     Insert { after: usize, text: String },
@@ -77,7 +77,7 @@ enum Deed {
 }
 
 fn line() -> impl Strategy<Value = String> {
-    // Few different lines, so that many are equal, which is where diffs and searches go wrong.
+    // Few distinct lines, so that many are equal: diffs and searches go wrong there.
     prop_oneof!["[a-d]{0,2}", Just("-- x".to_owned()), Just("@@ -1 +1 @@".to_owned()), "é{1,2}"]
 }
 
@@ -88,23 +88,23 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        6 => (any::<usize>(), 1_usize..12, "[a-d\n]{0,9}").prop_map(|(at, length, new)| Deed::Replace { at, length, new }),
-        1 => ("[a-d]{1,2}", "[a-d\n]{0,3}").prop_map(|(old, new)| Deed::Everywhere { old, new }),
-        2 => (any::<usize>(), "[a-d]{1,3}").prop_map(|(after, text)| Deed::Insert { after, text }),
+        6 => (any::<usize>(), 1_usize..12, "[a-d\n]{0,9}").prop_map(|(at, length, new)| Operation::Replace { at, length, new }),
+        1 => ("[a-d]{1,2}", "[a-d\n]{0,3}").prop_map(|(old, new)| Operation::Everywhere { old, new }),
+        2 => (any::<usize>(), "[a-d]{1,3}").prop_map(|(after, text)| Operation::Insert { after, text }),
         3 => (any::<usize>(), 1_usize..4, prop::collection::vec(line(), 0..4))
-            .prop_map(|(at, length, new)| Deed::Patch { at, length, new }),
-        1 => text().prop_map(Deed::Write),
-        1 => Just(Deed::Look),
+            .prop_map(|(at, length, new)| Operation::Patch { at, length, new }),
+        1 => text().prop_map(Operation::Write),
+        1 => Just(Operation::Look),
     ]
 }
 
-/// Does it to the text, and tells it as a call. A deed that a tool would refuse is none.
-fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)> {
+/// Applies an operation to the text and returns the call for it; `None` if a tool would refuse it.
+fn apply_to(text: &mut String, operation: &Operation) -> Option<(&'static str, String, String)> {
     let path = r#""path":"a.txt""#;
-    match deed {
-        Deed::Replace { at, length, new } => {
+    match operation {
+        Operation::Replace { at, length, new } => {
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             let from = *starts.get(at.checked_rem(starts.len())?)?;
             let old: String = text[from..].chars().take(*length).collect();
@@ -119,7 +119,7 @@ fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)>
                 "ok".into(),
             ))
         }
-        Deed::Everywhere { old, new } => {
+        Operation::Everywhere { old, new } => {
             if !text.contains(old.as_str()) {
                 return None;
             }
@@ -128,7 +128,7 @@ fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)>
                 format!("{{{path},\"old_str\":{},\"new_str\":{},\"replace_all\":true}}", quote(old), quote(new));
             Some(("str_replace", input, "ok".into()))
         }
-        Deed::Insert { after, text: new } => {
+        Operation::Insert { after, text: new } => {
             let lines: Vec<&str> = text.lines().collect();
             if text.is_empty() || !text.ends_with('\n') {
                 return None;
@@ -140,7 +140,7 @@ fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)>
             *text = out.join("\n") + "\n";
             Some(("editor", input, "ok".into()))
         }
-        Deed::Patch { at, length, new } => {
+        Operation::Patch { at, length, new } => {
             if text.is_empty() || !text.ends_with('\n') {
                 return None;
             }
@@ -167,15 +167,15 @@ fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)>
             *text = out.iter().map(|line| format!("{line}\n")).collect();
             Some(("apply_diff", format!("{{{path},\"diff\":{}}}", quote(&diff)), "ok".into()))
         }
-        Deed::Write(new) => {
+        Operation::Write(new) => {
             text.clone_from(new);
             Some(("write_file", format!("{{{path},\"content\":{}}}", quote(new)), "ok".into()))
         }
-        Deed::Look => Some(("read_file", format!("{{{path}}}"), listing(text)?)),
+        Operation::Look => Some(("read_file", format!("{{{path}}}"), listing(text)?)),
     }
 }
 
-/// The text with numbers. The last line's end shows as a number without a line.
+/// The text with line numbers; `None` if it does not end with a newline, which a listing cannot show.
 fn listing(text: &str) -> Option<String> {
     if !text.ends_with('\n') {
         return None;
@@ -183,7 +183,7 @@ fn listing(text: &str) -> Option<String> {
     Some(text.lines().enumerate().map(|(at, line)| format!("{:>6}\t{line}\n", at + 1)).collect())
 }
 
-/// Tries a property with the same sessions on every machine, so that a failure can be seen again.
+/// Tries a property with the same sessions on every machine, so that failures are reproducible.
 fn for_any<S: Strategy>(sessions: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -191,20 +191,20 @@ fn for_any<S: Strategy>(sessions: S, property: impl Fn(S::Value) -> Result<(), T
     TestRunner::new_with_rng(config, rng).run(&sessions, property).unwrap();
 }
 
-/// How many sessions are tried: each starts git once.
+/// The number of sessions tried: each starts git once.
 const CASES: u32 = 300;
 
 #[test]
-fn git_makes_the_last_state_of_the_first() {
-    for_any((text(), prop::collection::vec(deed(), 1..12)), |(base, deeds)| {
+fn git_turns_the_first_state_into_the_last() {
+    for_any((text(), prop::collection::vec(operation(), 1..12)), |(base, operations)| {
         let folder = Folder::new();
         fs::write(folder.0.join("a.txt"), &base).unwrap();
         let mut changes = Changes::default();
         let mut now = base.clone();
         first_sight(&mut changes, &base);
-        for (id, deed) in deeds.iter().enumerate() {
-            if let Some((tool, input, said)) = act(&mut now, deed) {
-                does(&mut changes, id, tool, input, said);
+        for (id, operation) in operations.iter().enumerate() {
+            if let Some((tool, input, output)) = apply_to(&mut now, operation) {
+                add_call(&mut changes, id, tool, input, output);
             }
         }
         let outcome = changes.finish();
@@ -222,12 +222,12 @@ fn git_makes_the_last_state_of_the_first() {
     });
 }
 
-/// Only some lines are read: the diff has what is known, and what it has is right.
+/// If only some lines are read, the diff has only the known changes, and they are right.
 #[test]
-fn what_is_told_of_parts_applies_to_the_whole() {
-    let sessions = (text(), prop::collection::vec(deed(), 1..8), 0_usize..20, 1_usize..15);
+fn changes_of_known_parts_apply_to_the_whole_file() {
+    let sessions = (text(), prop::collection::vec(operation(), 1..8), 0_usize..20, 1_usize..15);
     let exact = std::cell::Cell::new(0);
-    for_any(sessions, |(base, deeds, from, length)| {
+    for_any(sessions, |(base, operations, from, length)| {
         let folder = Folder::new();
         fs::write(folder.0.join("a.txt"), &base).unwrap();
         let mut changes = Changes::default();
@@ -235,12 +235,13 @@ fn what_is_told_of_parts_applies_to_the_whole() {
         let lines = base.lines().enumerate().skip(from).take(length);
         let shown: String = lines.map(|(at, line)| format!("{}\u{2192}{line}\n", at + 1)).collect();
         if base.ends_with('\n') {
-            does(&mut changes, 1000, "read_file", r#"{"path":"a.txt","offset":1,"limit":2}"#.to_owned(), shown);
+            add_call(&mut changes, 1000, "read_file", r#"{"path":"a.txt","offset":1,"limit":2}"#.to_owned(), shown);
         }
-        for (id, deed) in deeds.iter().enumerate() {
-            let is_numbered = matches!(deed, Deed::Patch { .. } | Deed::Insert { .. });
-            if let Some((tool, input, said)) = Some(deed).filter(|_| is_numbered).and_then(|deed| act(&mut now, deed)) {
-                does(&mut changes, id, tool, input, said);
+        for (id, operation) in operations.iter().enumerate() {
+            let is_numbered = matches!(operation, Operation::Patch { .. } | Operation::Insert { .. });
+            let call = Some(operation).filter(|_| is_numbered).and_then(|operation| apply_to(&mut now, operation));
+            if let Some((tool, input, output)) = call {
+                add_call(&mut changes, id, tool, input, output);
             }
         }
         let outcome = changes.finish();
@@ -258,7 +259,7 @@ fn what_is_told_of_parts_applies_to_the_whole() {
 }
 
 #[test]
-fn git_makes_deletes_and_moves_files_as_it_is_told() {
+fn git_creates_deletes_and_moves_files() {
     let folder = Folder::new();
     fs::write(folder.0.join("old name.txt"), "one\ntwo\n").unwrap();
     fs::write(folder.0.join("gone.txt"), "x\n").unwrap();
@@ -274,11 +275,11 @@ fn git_makes_deletes_and_moves_files_as_it_is_told() {
         ("create_file", r#"{"path":"empty","content":""}"#, "ok"),
         ("create_file", r#"{"path":"tab\tand \"quote\"","content":"x"}"#, "ok"),
     ];
-    for (id, (tool, input, said)) in calls.into_iter().enumerate() {
-        does(&mut changes, id, tool, input.to_owned(), said.to_owned());
+    for (id, (tool, input, output)) in calls.into_iter().enumerate() {
+        add_call(&mut changes, id, tool, input.to_owned(), output.to_owned());
     }
     let diff = diff(&changes.finish());
-    // What has no line numbers is passed over, and the rest is applied.
+    // Git skips the part without line numbers and applies the rest.
     assert!(diff.contains("-this\n+that\n"), "{diff}");
     folder.apply(&diff).unwrap_or_else(|error| panic!("{error}\n{diff}"));
     assert_eq!(folder.text("sub/new name.txt").as_deref(), Some("one\n2\n"));
@@ -288,7 +289,7 @@ fn git_makes_deletes_and_moves_files_as_it_is_told() {
     assert_eq!(folder.text("unknown.txt").as_deref(), Some("somewhere\nthis\n"));
 }
 
-/// A result that shows a whole file, to the last byte, in a shape for programs.
+/// Adds a result that shows a whole file, to the last byte, in a structured form.
 fn first_sight(changes: &mut Changes, base: &str) {
     let call = Some("first".into());
     let input = Input::Json(r#"{"path":"a.txt"}"#.into());
@@ -298,10 +299,11 @@ fn first_sight(changes: &mut Changes, base: &str) {
     });
     let length = base.matches('\n').count() + 1;
     let content = quote(base);
-    let told = format!(r#"{{"file":{{"content":{content},"startLine":1,"numLines":{length},"totalLines":{length}}}}}"#);
+    let shown =
+        format!(r#"{{"file":{{"content":{content},"startLine":1,"numLines":{length},"totalLines":{length}}}}}"#);
     let formats = FORMATS.iter().map(|format| format.info());
     let info = formats.filter(|info| info.effects_call.is_none()).find(|info| !info.effects.is_empty()).unwrap();
-    let residue = ExtraFields(vec![(info.effects[0].into(), Held::Raw(told.into()))]);
+    let extra = ExtraFields(vec![(info.effects[0].into(), Held::Raw(shown.into()))]);
     let result = Body::ToolResult { call, name: None, content: Content::text("shown"), error: None };
-    changes.add(&Event { extra: Extra::of(info, residue), ..Event::new(result) });
+    changes.add(&Event { extra: Extra::of(info, extra), ..Event::new(result) });
 }

@@ -1,5 +1,5 @@
-//! Compacting over every format's fixtures, and over the corpus of real files where it is at hand: a test for every file found. What
-//! comes out has the summary, and after it what is kept, byte for byte.
+//! Compacting every fixture, and every file of the corpus if it is available: one test for every file. The result has the
+//! summary, and after it the kept records, byte for byte.
 
 mod every_file;
 
@@ -16,7 +16,7 @@ use stenograph::edit::{Applied, EditSource, Fate, Original, Plan, apply};
 use stenograph::format::Format;
 use stenograph::frame::Framing;
 use stenograph::model::{Body, Event, Kind, Span};
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 
 const SUMMARY: &str = "So far: \"a lot\" was said,\n\tand done. Ünd 漢.";
 
@@ -33,7 +33,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     for keep in keeps {
         let Some(old) = aside(&original.events, keep, &tokenizer) else { continue };
         let Some(plan) = planned(&original, &old, SUMMARY, &stamp())? else {
-            // A document of a format whose other files are lines may have none either.
+            // A document of a format whose other files are lines may have no place for a summary either.
             if has_place(format) && (format.info().framing == Framing::Lines || bytes.starts_with(b"{\"")) {
                 return Err(format!("{keep:?}: no place for a summary").into());
             }
@@ -56,7 +56,7 @@ fn planned(original: &Original<'_>, old: &Aside, summary: &str, stamp: &Stamp) -
 }
 
 fn stamp() -> Stamp {
-    let time = Time { text: "2026-03-02T09:14:05.250Z".into(), unit: Unit::Iso };
+    let time = Time { text: "2026-03-02T09:14:05.250Z".into(), unit: TimeUnit::Iso };
     Stamp { id: "3f1c2d4e-5a6b-4c7d-8e9f-0a1b2c3d4e5f".into(), time }
 }
 
@@ -67,7 +67,7 @@ fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied)
     let gone: HashSet<usize> = old.goes.iter().copied().collect();
     for (call, result) in bonds(&original.events) {
         if gone.contains(&call) != gone.contains(&result) {
-            return Err(format!("{call} and {result} are parted"));
+            return Err(format!("{call} and {result} are separated"));
         }
     }
     let is_ours = |event: &Event<'_>| match &event.body {
@@ -81,7 +81,7 @@ fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied)
     }
     let (before, after) = applied.events.split_at(marker + 1);
     kept(original, old, plan, applied, after)?;
-    // Nothing that is kept hangs on what stands before the marker.
+    // No kept event refers to an event before the marker.
     let past: HashSet<&str> = before.iter().take(marker).filter_map(|event| event.id.as_deref()).collect();
     match after.iter().find(|event| event.parent.as_deref().is_some_and(|parent| past.contains(parent))) {
         Some(event) if event.thread.is_none() => Err(format!("{:?} leads past the summary", event.id)),
@@ -89,7 +89,7 @@ fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied)
     }
 }
 
-/// What is kept says what it said, and its bytes are what they were, but for a link to what is gone.
+/// Checks that kept events have the same content, and the same bytes except for links to removed events.
 fn kept(
     original: &Original<'_>,
     old: &Aside,
@@ -97,10 +97,10 @@ fn kept(
     applied: &Applied,
     after: &[Event<'_>],
 ) -> Result<(), String> {
-    // What only tells of something that is gone, such as its progress, goes with it.
-    let said = |event: &&Event<'_>| event.kind() != Kind::Fact;
-    let kept = original.events.iter().enumerate().skip(old.kept_from).filter(|(_, event)| said(event));
-    let (kept, after): (Vec<_>, Vec<_>) = (kept.collect(), after.iter().filter(said).collect());
+    // Facts about removed events, such as their progress, are removed too.
+    let is_talk = |event: &&Event<'_>| event.kind() != Kind::Fact;
+    let kept = original.events.iter().enumerate().skip(old.kept_from).filter(|(_, event)| is_talk(event));
+    let (kept, after): (Vec<_>, Vec<_>) = (kept.collect(), after.iter().filter(is_talk).collect());
     if kept.len() != after.len() {
         return Err(format!("{} events are kept of {}", after.len(), kept.len()));
     }
@@ -110,11 +110,11 @@ fn kept(
     for ((number, before), after) in kept.into_iter().zip(after) {
         let linked = Event { parent: after.parent.clone(), ..before.clone() };
         if before.part != after.part && before.body == after.body && before.id == after.id {
-            // A record may end one turn and begin another: a result, and what the user said then.
+            // A record may end one turn and begin another: with a result and a user message.
             continue;
         }
-        if !linked.says_the_same(after) {
-            return Err(format!("{number} says something else"));
+        if !linked.equals_except_position(after) {
+            return Err(format!("{number} has other content"));
         }
         let same = slice(original.bytes, before.at) == slice(&applied.bytes, after.at);
         if !same && plan.fate(number) == Fate::Stays && before.parent == after.parent {
@@ -124,7 +124,7 @@ fn kept(
     Ok(())
 }
 
-/// What was compacted can be compacted once more, and the summary before is a part of what the next one stands for.
+/// Checks that a compacted file can be compacted again, and that the next summary covers the previous one.
 fn again(format: &'static dyn Format, bytes: &[u8]) -> Result<(), String> {
     let original = Original::read(format, bytes).map_err(|error| error.to_string())?;
     let Some(old) = aside(&original.events, Keep::Turns(0), &Tokenizer::default()) else { return Ok(()) };

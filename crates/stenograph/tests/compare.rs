@@ -1,5 +1,5 @@
-//! Comparing on every fixture and every file of the corpus: what is the same comes out the same, and a converted copy differs only where
-//! the loss report says so.
+//! Comparison of every fixture and every file of the corpus: a conversation equals itself, and a converted copy differs only
+//! where the loss report says so.
 
 mod every_file;
 
@@ -14,11 +14,11 @@ use stenograph::compare::{
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::loss::{Count, How as Lost};
+use stenograph::loss::{Count, LossKind};
 use stenograph::model::{Event, Kind, LeftOut, Spine};
 use stenograph::read::all;
 
-/// What is larger is not converted into everything.
+/// Larger files are not converted to every format.
 const SIZE_MAX: usize = 1 << 20;
 
 fn main() {
@@ -49,21 +49,21 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
         let Ok(outcome) = convert(format, &mut source, *to, &mut out, Carry::Not) else { continue };
         let written = all(*to, &out).events;
         let unanswered = lost_answers(&events, &written);
-        let told = |(key, count): (&(Kind, String, Lost), &Count)| match key {
-            (Kind::ToolResult, field, Lost::Dropped { .. }) if field.is_empty() => count.times,
+        let dropped = |(key, count): (&(Kind, String, LossKind), &Count)| match key {
+            (Kind::ToolResult, field, LossKind::Dropped { .. }) if field.is_empty() => count.times,
             _ => 0,
         };
-        let told: u64 = outcome.losses.losses.iter().map(told).sum();
-        if unanswered.len() as u64 > told {
-            return Err(format!("{}: calls lose their results without a word: {unanswered:?}", to.info().name).into());
+        let dropped: u64 = outcome.losses.losses.iter().map(dropped).sum();
+        if unanswered.len() as u64 > dropped {
+            return Err(format!("{}: unreported loss of results: {unanswered:?}", to.info().name).into());
         }
         let (copied, _) = seen(&written);
         let words = [format, *to].map(|format| Vocabulary::of(Some(format)));
         let found = compare(turns.clone(), copied, [&words[0], &words[1]]);
         let has_invented =
-            outcome.losses.losses.keys().any(|(_, field, lost)| field.is_empty() && *lost == Lost::Invented);
-        let is_told = outcome.losses.is_lossy() || outcome.losses.is_reordered() || has_invented;
-        if !found.is_equal() && !is_told {
+            outcome.losses.losses.keys().any(|(_, field, lost)| field.is_empty() && *lost == LossKind::Invented);
+        let is_reported = outcome.losses.is_lossy() || outcome.losses.is_reordered() || has_invented;
+        if !found.is_equal() && !is_reported {
             return Err(
                 format!("{}: differs, and the loss report says nothing: {:?}", to.info().name, found.counts()).into()
             );
@@ -72,11 +72,11 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The calls that have a result in the source, and none in the copy.
+/// The calls that have a result in the source and none in the copy.
 fn lost_answers(source: &[Event<'_>], copy: &[Event<'_>]) -> Vec<String> {
     let ids = |events: &[Event<'_>], kind: Kind| -> BTreeSet<String> {
-        let said = events.iter().filter(|event| !event.restates && event.kind() == kind);
-        said.filter_map(|event| event.call().map(str::to_owned)).collect()
+        let of_kind = events.iter().filter(|event| !event.restates && event.kind() == kind);
+        of_kind.filter_map(|event| event.call().map(str::to_owned)).collect()
     };
     let answered: BTreeSet<String> =
         ids(source, Kind::ToolCall).intersection(&ids(source, Kind::ToolResult)).cloned().collect();

@@ -1,6 +1,6 @@
-//! The laws over every format and fixture, and over the corpus of real files where it is at hand: a test for every file found.
+//! The laws for every format and fixture, and for the corpus of real files if it is available: one test for every file.
 //!
-//! Goldens are written with `STENO_UPDATE=1` and reviewed like code.
+//! `STENO_UPDATE=1` writes the golden files; review them like code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,8 +66,7 @@ fn trial(name: String, test: impl FnOnce() -> Result<(), Failed> + Send + 'stati
     Trial::test(name, test)
 }
 
-/// The files of a format: its fixtures, or what is hostile to it: sources that nobody takes for this format, on which it broke a
-/// law once.
+/// The files of a format: its fixtures, or its hostile files: sources of no format, on which this format once broke a law.
 fn files(format: &dyn Format, folder: &str) -> Vec<PathBuf> {
     let of = format.info().name.replace('-', "_");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats").join(of).join(folder);
@@ -128,32 +127,32 @@ fn laws(format: &'static dyn Format, source: &[u8], effort: Effort) -> Result<()
     if broken.is_empty() {
         return Ok(());
     }
-    let said = broken.iter().map(|broken| {
+    let messages = broken.iter().map(|broken| {
         let line = broken.at.map_or(String::new(), |at| format!(" (line {}, byte {})", at.line, at.offset));
         format!("{}{line}: {}", broken.law, broken.what)
     });
-    Err(said.collect::<Vec<_>>().join("\n").into())
+    Err(messages.collect::<Vec<_>>().join("\n").into())
 }
 
-/// The laws hold for any bytes, so also for those of every other format.
+/// The laws hold for any bytes, including those of every other format.
 fn strangers(format: &'static dyn Format, files: &[PathBuf]) -> Result<(), Failed> {
     for path in files {
         laws(format, &read_file(path)?, Effort { places: 2 }).map_err(|failed| {
-            let said = failed.message().unwrap_or_default();
-            Failed::from(format!("{}:\n{said}", path.display()))
+            let message = failed.message().unwrap_or_default();
+            Failed::from(format!("{}:\n{message}", path.display()))
         })?;
     }
     Ok(())
 }
 
-/// What a folder of the corpus holds; a file may be of another agent, but never of another format we read.
+/// The formats of corpus folders. A file may be of another agent, but never of another format we read.
 const FOLDERS: [(&str, &str); 3] = [("claude-code/", "claude-code"), ("codex/", "codex"), ("cycod/", "openai-chat")];
 
-/// Folders of agents that nobody here reads yet: their files are unknown, not guessed.
+/// Folders of agents that we do not read yet: their files must be unknown, not guessed.
 const UNKNOWN: [&str; 9] =
     ["atif/", "cline/", "gemini-cli/", "inspect/", "openhands/", "otel-genai/", "pi/", "qwen-code/", "swe-agent/"];
 
-/// Files in those folders that are no transcripts of that agent: invented for somebody's test, of no agent at all.
+/// Files in those folders that are not transcripts of the agent: they were made up for a test.
 const STRANGERS: [&str; 1] = ["codex_session.jsonl"];
 
 fn corpus() -> Vec<Trial> {
@@ -208,14 +207,14 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
     if source.len() > 512 << 10 { Ok(()) } else { native(format, &source) }
 }
 
-/// What is written for another system is what that system's own reader accepts: nothing in it is remarked on.
+/// A conversion to another format is accepted by that format's reader: it adds no notes.
 fn native(format: &'static dyn Format, source: &[u8]) -> Result<(), Failed> {
     for to in FORMATS.iter().filter(|to| to.info().name != format.info().name) {
         let mut out = Vec::new();
         let outcome = convert(format, &mut { source }, *to, &mut out, Carry::Not)?;
-        // What is odd in a text is odd wherever the text is written.
+        // Notes about a text apply wherever the text is written.
         let about_texts = [NoteKind::BadUtf8, NoteKind::LoneSurrogate, NoteKind::Ambiguous, NoteKind::OrphanResult];
-        // What a native stream holds in the words of another format returns there as it was, known or not.
+        // Extra fields in a native stream return to their own format as they were, whether we know them or not.
         let returned = |note: &Note| format.info().name == "steno" && note.kind == NoteKind::UnknownType;
         let odd = |note: &&Note| !about_texts.contains(&note.kind) && !returned(note);
         if let Some(note) = outcome.output_notes.iter().find(odd) {

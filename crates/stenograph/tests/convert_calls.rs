@@ -1,11 +1,11 @@
-//! The calls of a source arrive in what is made of it, each with its own result, or the report names them.
+//! A conversion keeps the calls of a source, each with its own result, or the loss report lists them.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
 use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::Format;
-use stenograph::loss::How;
+use stenograph::loss::LossKind;
 use stenograph::model::Body;
 use stenograph::read::all;
 
@@ -19,7 +19,7 @@ fn converted(from: &str, source: &str, to: &str, carry: Carry) -> (String, Outco
     (String::from_utf8(out).expect("is UTF-8"), outcome)
 }
 
-/// A record of Claude Code: its number, that of its parent, and what it says.
+/// A Claude Code record: its number, that of its parent, its type and its message.
 fn record(number: u32, parent: Option<u32>, kind: &str, message: &str) -> String {
     let id = |number: u32| format!("\"5b0c7f4e-0000-4000-8000-{number:012}\"");
     let (uuid, parent) = (id(number), parent.map_or("null".to_owned(), id));
@@ -30,7 +30,7 @@ fn record(number: u32, parent: Option<u32>, kind: &str, message: &str) -> String
     )
 }
 
-fn called(number: u32, parent: u32, call: &str) -> String {
+fn call(number: u32, parent: u32, call: &str) -> String {
     let content = format!(
         "{{\"type\":\"tool_use\",\"id\":\"{call}\",\"name\":\"Read\",\"input\":{{\"file_path\":\"/w/{call}\"}}}}"
     );
@@ -38,7 +38,7 @@ fn called(number: u32, parent: u32, call: &str) -> String {
     record(number, Some(parent), "assistant", &message)
 }
 
-fn answered(number: u32, parent: u32, call: &str) -> String {
+fn result(number: u32, parent: u32, call: &str) -> String {
     let content = format!("{{\"type\":\"tool_result\",\"tool_use_id\":\"{call}\",\"content\":\"text of {call}\"}}");
     record(number, Some(parent), "user", &format!("{{\"role\":\"user\",\"content\":[{content}]}}"))
 }
@@ -47,12 +47,12 @@ fn answered(number: u32, parent: u32, call: &str) -> String {
 fn with_early_results() -> String {
     [
         record(1, None, "user", r#"{"role":"user","content":"Look."}"#),
-        answered(2, 3, "t1"),
-        called(3, 1, "t1"),
-        answered(4, 6, "t3"),
-        called(5, 3, "t2"),
-        called(6, 5, "t3"),
-        answered(7, 5, "t2"),
+        result(2, 3, "t1"),
+        call(3, 1, "t1"),
+        result(4, 6, "t3"),
+        call(5, 3, "t2"),
+        call(6, 5, "t3"),
+        result(7, 5, "t2"),
         record(
             8,
             Some(7),
@@ -64,7 +64,7 @@ fn with_early_results() -> String {
 }
 
 #[test]
-fn a_result_that_is_recorded_before_its_call_is_the_result_of_that_call() {
+fn a_result_recorded_before_its_call_belongs_to_that_call() {
     let source = with_early_results();
     for to in ["openai-chat", "chibi-requests", "cycod-trajectory", "codex", "chibi", "leslie", "devflow"] {
         let (out, outcome) = converted("claude-code", &source, to, Carry::Not);
@@ -81,14 +81,14 @@ fn a_result_that_is_recorded_before_its_call_is_the_result_of_that_call() {
             }
         }
         assert_eq!(calls.len(), 3, "{to}: {out}");
-        let is_invented = |how: &How, field: &str| *how == How::Invented && field.is_empty();
+        let is_invented = |how: &LossKind, field: &str| *how == LossKind::Invented && field.is_empty();
         let mut invented = outcome.losses.losses.keys().filter(|(_, field, how)| is_invented(how, field));
         assert!(invented.all(|(kind, _, _)| !kind.name().starts_with("tool_")), "{to}: {:?}", outcome.losses.summary());
     }
 }
 
 #[test]
-fn what_is_held_back_for_its_call_is_carried_along_too() {
+fn a_buffered_result_is_carried_too() {
     let source = with_early_results();
     for (to, next) in [("codex", "chibi"), ("chibi", "openai-chat"), ("openai-chat", "codex"), ("steno", "openai-chat")]
     {
@@ -100,7 +100,7 @@ fn what_is_held_back_for_its_call_is_carried_along_too() {
 }
 
 #[test]
-fn a_format_of_its_own_and_the_native_one_keep_the_order_of_the_source() {
+fn the_source_format_and_the_native_one_keep_the_order_of_the_source() {
     let source = with_early_results();
     let (native, outcome) = converted("claude-code", &source, "steno", Carry::Not);
     assert!(!outcome.losses.is_reordered());
@@ -112,7 +112,7 @@ fn a_format_of_its_own_and_the_native_one_keep_the_order_of_the_source() {
     assert_eq!(ids(&back), ids(&source));
 }
 
-/// A record of a sub-agent inside a record of the main conversation: a message and a call, with what they took.
+/// A record of a sub-agent inside a record of the main conversation: a message and a call, with usage.
 fn nested(number: u32) -> String {
     let inner = "\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"id\":\"m9\",\"model\":\"m\",\"content\":[{\"type\":\"text\",\
                  \"text\":\"I look.\"},{\"type\":\"tool_use\",\"id\":\"t9\",\"name\":\"Grep\",\"input\":{\"pattern\":\"x\"}}],\
@@ -124,21 +124,21 @@ fn nested(number: u32) -> String {
 }
 
 fn with_nested_record() -> String {
-    let said = r#"{"role":"assistant","id":"m2","model":"m","content":[{"type":"text","text":"Done."}]}"#;
+    let done = r#"{"role":"assistant","id":"m2","model":"m","content":[{"type":"text","text":"Done."}]}"#;
     let first = record(1, None, "user", r#"{"role":"user","content":"Look."}"#);
-    [first, called(2, 1, "t1"), nested(3), answered(4, 2, "t1"), record(5, Some(4), "assistant", said)].concat()
+    [first, call(2, 1, "t1"), nested(3), result(4, 2, "t1"), record(5, Some(4), "assistant", done)].concat()
 }
 
-/// How often something of a kind was left out, by the reason.
+/// How often an event or field of a kind was dropped for a reason.
 fn left_out(outcome: &Outcome, kind: &str, field: &str, why: &str) -> u64 {
     let found = outcome.losses.losses.iter().filter(|((of, name, how), _)| {
-        of.name() == kind && name == field && matches!(how, How::Dropped { why: found } if found.starts_with(why))
+        of.name() == kind && name == field && matches!(how, LossKind::Dropped { why: found } if found.starts_with(why))
     });
     found.map(|(_, count)| count.times).sum()
 }
 
 #[test]
-fn what_a_sub_agent_did_inside_a_record_is_reported_when_the_target_has_no_place_for_it() {
+fn a_nested_record_without_a_place_in_the_target_is_reported() {
     let source = with_nested_record();
     for to in ["codex", "chibi", "openai-chat"] {
         let (_, outcome) = converted("claude-code", &source, to, Carry::Not);
@@ -155,7 +155,7 @@ fn what_a_sub_agent_did_inside_a_record_is_reported_when_the_target_has_no_place
 }
 
 #[test]
-fn what_is_only_reported_is_not_said_to_be_said_again() {
+fn a_progress_report_is_not_reported_as_a_repetition() {
     let hook = nested(3)
         .replace("\"type\":\"agent_progress\"", "\"type\":\"hook_progress\"")
         .replace("\"message\"", "\"hook\"");
@@ -165,7 +165,7 @@ fn what_is_only_reported_is_not_said_to_be_said_again() {
 }
 
 #[test]
-fn a_record_inside_another_one_repeats_it_when_the_source_has_both() {
+fn a_nested_record_is_a_repetition_if_the_source_has_it_too() {
     let own = nested(3).split_once("\"message\":{\"type\"").map(|(_, inner)| format!("{{\"type\"{inner}"));
     let own = own.and_then(|inner| inner.split_once("},\"type\":\"agent_progress\"").map(|(own, _)| own.to_owned()));
     let own = own.expect("a nested record") + ",\"isSidechain\":true,\"agentId\":\"a1\"}\n";
@@ -176,7 +176,7 @@ fn a_record_inside_another_one_repeats_it_when_the_source_has_both() {
 }
 
 #[test]
-fn arguments_that_are_an_object_are_what_the_call_was_given() {
+fn arguments_that_are_an_object_are_the_input_of_the_call() {
     let item = |payload: &str| {
         format!("{{\"timestamp\":\"2026-04-30T08:09:01.000Z\",\"type\":\"response_item\",\"payload\":{payload}}}\n")
     };

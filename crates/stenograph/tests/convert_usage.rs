@@ -1,12 +1,12 @@
-//! The tokens of a source arrive in what is made of it, or the report names them.
+//! A conversion keeps the tokens of a source, or the loss report lists them.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
 use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::Format;
-use stenograph::ledger::{Calls, Counting};
-use stenograph::loss::How;
+use stenograph::ledger::{CallDetail, Counting};
+use stenograph::loss::LossKind;
 use stenograph::model::Kind;
 
 fn format(name: &str) -> &'static dyn Format {
@@ -19,20 +19,20 @@ fn converted(from: &str, source: &str, to: &str) -> (String, Outcome) {
     (String::from_utf8(out).expect("is UTF-8"), outcome)
 }
 
-/// How many calls a source tells of, and their input, output and cached tokens.
+/// The number of calls that a source states, and the sums of their input, output and cached tokens.
 fn counted(name: &str, source: &str) -> (u32, [u64; 3]) {
-    let mut counting = Counting::new(format(name).info().agent, Calls::Numbers);
+    let mut counting = Counting::new(format(name).info().agent, CallDetail::Numbers);
     for event in stenograph::read::all(format(name), source.as_bytes()).events {
         counting.add(&event);
     }
-    let page = counting.page();
+    let usage = counting.finish();
     let mut sums = [0; 3];
-    for row in &page.rows {
+    for row in &usage.rows {
         for (sum, tokens) in sums.iter_mut().zip([row.tokens.input, row.tokens.output, row.tokens.cache_read]) {
             *sum += tokens;
         }
     }
-    (page.rows.iter().map(|row| row.calls).sum(), sums)
+    (usage.rows.iter().map(|row| row.calls).sum(), sums)
 }
 
 fn record(kind: &str, payload: &str) -> String {
@@ -45,13 +45,13 @@ fn head() -> String {
     record("session_meta", meta) + &record("turn_context", context)
 }
 
-fn said(role: &str, text: &str) -> String {
+fn message(role: &str, text: &str) -> String {
     let kind = if role == "user" { "input_text" } else { "output_text" };
     let content = format!("[{{\"type\":\"{kind}\",\"text\":\"{text}\"}}]");
     record("response_item", &format!("{{\"type\":\"message\",\"role\":\"{role}\",\"content\":{content}}}"))
 }
 
-/// A count of tokens: what all calls took so far, and what the last one did.
+/// A token count: the total of all calls so far, and that of the last one.
 fn count(total: [u64; 3], last: [u64; 3]) -> String {
     let numbers = |[input, cached, output]: [u64; 3]| {
         let all = input + output;
@@ -68,9 +68,9 @@ fn count(total: [u64; 3], last: [u64; 3]) -> String {
 const FIRST: [u64; 3] = [1000, 600, 50];
 
 #[test]
-fn a_count_that_is_repeated_at_the_next_turn_stays_with_its_answer() {
-    let first = head() + &said("user", "hello") + &said("assistant", "hi there") + &count(FIRST, FIRST);
-    let second = said("user", "again") + &count(FIRST, FIRST) + &said("assistant", "yes");
+fn a_count_repeated_at_the_next_turn_stays_with_its_answer() {
+    let first = head() + &message("user", "hello") + &message("assistant", "hi there") + &count(FIRST, FIRST);
+    let second = message("user", "again") + &count(FIRST, FIRST) + &message("assistant", "yes");
     let source = first + &second + &count([3000, 1000, 70], [2000, 400, 20]);
     assert_eq!(counted("codex", &source), (2, [2000, 70, 1000]));
     let (back, outcome) = converted("codex", &source, "claude-code");
@@ -80,26 +80,26 @@ fn a_count_that_is_repeated_at_the_next_turn_stays_with_its_answer() {
 }
 
 #[test]
-fn tokens_that_no_answer_can_take_are_named() {
-    let source = head() + &count(FIRST, FIRST) + &said("user", "hello") + &said("assistant", "hi there");
+fn tokens_without_an_answer_are_reported() {
+    let source = head() + &count(FIRST, FIRST) + &message("user", "hello") + &message("assistant", "hi there");
     let (back, outcome) = converted("codex", &source, "claude-code");
     assert_eq!(counted("claude-code", &back), (0, [0; 3]));
-    let found = outcome.losses.losses.get(&(Kind::Fact, "usage".to_owned(), How::Dropped { why: "" }));
+    let found = outcome.losses.losses.get(&(Kind::Fact, "usage".to_owned(), LossKind::Dropped { why: "" }));
     assert_eq!(found.map(|count| count.times), Some(1));
 }
 
 #[test]
-fn tokens_of_a_turn_that_was_taken_back_are_named() {
-    let first = head() + &said("user", "hello") + &said("assistant", "hi") + &count(FIRST, FIRST);
+fn tokens_of_a_rolled_back_turn_are_reported() {
+    let first = head() + &message("user", "hello") + &message("assistant", "hi") + &count(FIRST, FIRST);
     let back = record("event_msg", r#"{"type":"thread_rolled_back","num_turns":1}"#);
-    let source = first + &back + &said("user", "again") + &said("assistant", "yes");
+    let source = first + &back + &message("user", "again") + &message("assistant", "yes");
     let (_, outcome) = converted("codex", &source, "claude-code");
-    let named = |(_, field, how): &&(Kind, String, How)| field == "usage" && how.is_loss();
-    assert_eq!(outcome.losses.losses.keys().filter(named).count(), 1, "{}", outcome.losses.to_json());
+    let is_usage_loss = |(_, field, how): &&(Kind, String, LossKind)| field == "usage" && how.is_loss();
+    assert_eq!(outcome.losses.losses.keys().filter(is_usage_loss).count(), 1, "{}", outcome.losses.to_json());
 }
 
 #[test]
-fn an_answer_whose_tokens_nobody_counted_is_no_call() {
+fn an_answer_without_token_counts_is_not_a_call() {
     let source = "{\"role\":\"user\",\"content\":\"hello\"}\n{\"role\":\"assistant\",\"content\":\"hi there\"}\n";
     assert_eq!(counted("openai-chat", source).0, 0);
     let (back, outcome) = converted("openai-chat", source, "claude-code");
@@ -108,8 +108,8 @@ fn an_answer_whose_tokens_nobody_counted_is_no_call() {
 }
 
 #[test]
-fn tokens_of_another_agent_that_a_record_passes_on_are_named() {
+fn tokens_of_a_forwarded_call_are_reported() {
     let (_, outcome) = converted("claude-code", include_str!("ledger/claude-code-progress/main.jsonl"), "codex");
-    let named = |(_, field, how): &&(Kind, String, How)| field == "usage" && how.is_loss();
-    assert_eq!(outcome.losses.losses.keys().filter(named).count(), 1, "{}", outcome.losses.to_json());
+    let is_usage_loss = |(_, field, how): &&(Kind, String, LossKind)| field == "usage" && how.is_loss();
+    assert_eq!(outcome.losses.losses.keys().filter(is_usage_loss).count(), 1, "{}", outcome.losses.to_json());
 }

@@ -1,4 +1,4 @@
-//! An edit reaches everything that says the same: fields beside what was edited, records that restate it, links to what is gone.
+//! An edit reaches every copy of the edited content: fields beside it, records that restate it, links to removed records.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -23,7 +23,7 @@ fn snip(events: &[Event<'static>], plan: &mut Plan, kind: Kind) {
     }
 }
 
-/// A session of four records: a question, a call, its result with a twin, and an answer that hangs on a progress report.
+/// A session: a question, a call, a progress report, its result with a copy in another field, an answer and a question.
 fn session() -> String {
     let line = |id: u32, parent: Option<u32>, rest: &str| {
         let uuid = |id: u32| format!("\"9d2f6c1e-0000-4000-8000-00000000000{id}\"");
@@ -62,17 +62,17 @@ fn session() -> String {
 }
 
 #[test]
-fn an_edited_result_keeps_its_old_words_nowhere() {
+fn an_edited_result_leaves_its_old_text_nowhere() {
     let (text, applied) = edited("claude-code", &session(), |events, plan| snip(events, plan, Kind::ToolResult));
     assert!(!text.contains("heron") && !text.contains("toolUseResult") && text.contains("...snip..."), "{text}");
-    // What the record says besides is as it was, and the chain is whole without the report that stood in it.
+    // Other fields of the record are unchanged, and the chain is complete without the removed report.
     assert!(text.contains("\"mood\":\"calm\"") || text.contains("\"mood\":  \"calm\""), "{text}");
     assert_eq!(applied.way, Way::Spliced);
     assert_eq!(applied.events[2].parent.as_deref(), Some("9d2f6c1e-0000-4000-8000-000000000002"));
 }
 
 #[test]
-fn a_chain_is_whole_when_its_middle_or_its_beginning_goes() {
+fn a_chain_is_complete_after_its_middle_or_beginning_is_removed() {
     let ids = |applied: &Applied| -> Vec<(String, Option<String>)> {
         let last = |id: &str| id.chars().last().map(String::from).unwrap_or_default();
         let link =
@@ -88,7 +88,7 @@ fn a_chain_is_whole_when_its_middle_or_its_beginning_goes() {
 }
 
 #[test]
-fn untouched_records_are_copied_byte_for_byte() {
+fn unedited_records_are_copied_byte_for_byte() {
     let source = session().replace("\"isSidechain\":false", "\"isSidechain\" : false");
     let (text, _) = edited("claude-code", &source, |_, plan| plan.remove(5));
     assert!(source.starts_with(&text));
@@ -96,7 +96,7 @@ fn untouched_records_are_copied_byte_for_byte() {
 }
 
 #[test]
-fn a_piece_holds_no_report_of_another_piece() {
+fn a_piece_has_no_report_of_another_piece() {
     let source = session();
     let format = Registry::built_in().named("claude-code").expect("a format of that name");
     let original = Original::read(format, source.as_bytes()).expect("is small");
@@ -136,18 +136,18 @@ const ROLLOUT: &str = concat!(
 );
 
 #[test]
-fn what_a_record_restates_is_edited_there_too() {
+fn an_edit_also_changes_restatements() {
     let (text, _) = edited("codex", ROLLOUT, |events, plan| snip(events, plan, Kind::ToolResult));
     assert!(!text.contains("secret"), "{text}");
     assert_eq!(text.lines().count(), 8);
     let (text, _) = edited("codex", ROLLOUT, |events, plan| snip(events, plan, Kind::Message));
-    // Both messages, what restates them, and the last word of the turn.
+    // Both messages, their restatements, and the last message of the turn.
     assert_eq!(text.matches("...snip...").count(), 5, "{text}");
     assert!(!text.contains("Done.") && !text.contains("Go on."));
 }
 
 #[test]
-fn what_a_record_restates_goes_with_it() {
+fn restatements_are_removed_with_their_record() {
     let (text, applied) = edited("codex", ROLLOUT, |events, plan| {
         let goes = |event: &Event<'_>| !event.restates && event.role().is_some();
         events.iter().enumerate().filter(|(_, event)| goes(event)).for_each(|(number, _)| plan.remove(number));
@@ -157,7 +157,7 @@ fn what_a_record_restates_goes_with_it() {
 }
 
 #[test]
-fn a_carried_source_does_not_keep_what_was_edited() {
+fn a_carried_source_does_not_keep_edited_text() {
     use stenograph::convert::{Carry, convert};
     let (from, to) = (
         Registry::built_in().named("codex").expect("is there"),
@@ -173,13 +173,13 @@ fn a_carried_source_does_not_keep_what_was_edited() {
 }
 
 #[test]
-fn an_item_goes_with_its_comma_and_a_line_with_its_newline() {
+fn an_item_is_removed_with_its_comma_and_a_line_with_its_newline() {
     let document = "{\n  \"runId\": \"r\",\n  \"turns\": [\n    {\"id\": 1, \"role\": \"user\", \"content\": \"a\"},\n    {\"id\": 2, \"role\": \"assistant\", \"content\": \"b\"},\n    {\"id\": 3, \"role\": \"user\", \"content\": \"c\"}\n  ]\n}\n";
     for (gone, left) in [(1, "bc"), (2, "ac"), (3, "ab")] {
         let (text, applied) = edited("devflow", document, |_, plan| plan.remove(gone));
         assert!(stenograph::json::is_valid(&text), "{text}");
         assert_eq!(applied.way, Way::Spliced);
-        let found: String = ["a", "b", "c"].into_iter().filter(|said| text.contains(&format!("\"{said}\""))).collect();
+        let found: String = ["a", "b", "c"].into_iter().filter(|word| text.contains(&format!("\"{word}\""))).collect();
         assert_eq!(found, left);
     }
     let (text, _) = edited("devflow", document, |_, plan| (1..4).for_each(|number| plan.remove(number)));
@@ -197,13 +197,13 @@ fn an_item_goes_with_its_comma_and_a_line_with_its_newline() {
 }
 
 #[test]
-fn what_is_put_in_stands_where_it_was_put_and_begins_no_second_file() {
+fn an_inserted_event_is_at_its_position_and_adds_no_second_header() {
     use stenograph::model::{Body, Role};
-    let said = Event::new(Body::Message { role: Role::User, content: Content::text("Put in.") });
+    let inserted = Event::new(Body::Message { role: Role::User, content: Content::text("Put in.") });
     let format = Registry::built_in().named("codex").expect("is there");
     let original = Original::read(format, ROLLOUT.as_bytes()).expect("is small");
     let mut plan = Plan::of(&original.events);
-    plan.put_after(2, said.clone());
+    plan.put_after(2, inserted.clone());
     let applied = apply(&original, &plan).expect("can be edited");
     let text = String::from_utf8(applied.bytes).expect("is UTF-8");
     assert_eq!(text.matches("session_meta").count(), 1);

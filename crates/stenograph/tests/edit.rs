@@ -1,5 +1,5 @@
-//! Trimming and cutting over every format's fixtures, and over the corpus of real files where it is at hand: a test for every file
-//! found. Whatever is taken out, the rest is as it was: no new remark, no call without its result, no record forgotten.
+//! Trimming and cutting every fixture, and every file of the corpus if it is available: one test for every file. Whatever is
+//! removed, the rest stays as it was: no new note, no call without its result, no forgotten record.
 
 mod every_file;
 
@@ -56,7 +56,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What our rule promises.
+/// Checks the promises of our trimming rule.
 fn trimmed(original: &Original<'_>, target: u64) -> Result<(), Failed> {
     let how = Trim { limits: Limits { chat: target, ..Limits::NONE }, ..Trim::default() };
     let found = trim(&original.events, Moment::Load, &how);
@@ -64,7 +64,7 @@ fn trimmed(original: &Original<'_>, target: u64) -> Result<(), Failed> {
     let units = Units::of(&original.events);
     let newest = units.units.last().map_or(original.events.len(), |unit| unit.events.start);
     for went in &found.account.went {
-        // Of what came since the newest question, only results are shortened.
+        // After the newest question, only results are shortened.
         if went.event >= newest && went.how != Manner::Snipped {
             return Err(format!("event {} of the newest turn was {}", went.event, went.how.name()).into());
         }
@@ -94,7 +94,7 @@ fn trimmed(original: &Original<'_>, target: u64) -> Result<(), Failed> {
 fn divided(original: &Original<'_>, how: &Split<'_>) -> Result<(), Failed> {
     let pieces = split(&original.events, how);
     let mut covered = 0;
-    // Of very many pieces a few are tried.
+    // If there are very many pieces, only a few are tried.
     let step = (pieces.pieces.len() / 4).max(1);
     for (index, piece) in pieces.pieces.iter().enumerate() {
         if piece.events.start != covered {
@@ -104,7 +104,7 @@ fn divided(original: &Original<'_>, how: &Split<'_>) -> Result<(), Failed> {
         if index % step == 0 {
             let applied = checked(original, &pieces.plan(&original.events, piece))
                 .map_err(|failed| format!("piece {}: {}", index + 1, failed.message().unwrap_or_default()))?;
-            // A record or two of a format without a header may look like anything.
+            // One or two records of a format without a header may look like anything.
             if let Detected::Format(found) = Registry::built_in().detect(&applied.bytes)
                 && applied.events.len() > 2
                 && found.info().name != original.format.info().name
@@ -121,7 +121,7 @@ fn is_talk(event: &Event<'_>) -> bool {
     !event.restates && matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::ToolResult)
 }
 
-/// Carries out a plan and looks at what came of it.
+/// Applies a plan and checks the result.
 fn checked(original: &Original<'_>, plan: &Plan) -> Result<Applied, Failed> {
     let applied = apply(original, plan)?;
     let lossy = original.format.info().traits.lossy;
@@ -132,17 +132,17 @@ fn checked(original: &Original<'_>, plan: &Plan) -> Result<Applied, Failed> {
         return Err(format!("{:?}: {}", applied.way, applied.differs.to_json()).into());
     }
     if !lossy && separated(&applied.events) > separated(&original.events) {
-        return Err("a call was parted from its result".into());
+        return Err("a call lost its result".into());
     }
     untouched(original, plan, &applied)?;
-    // Where records are read by what stands before them, what repeats another is told by the text alone.
+    // In formats whose records depend on earlier ones, only the text identifies a repetition.
     if original.format.info().traits.pieces {
         remembered(original, plan, &applied)?;
     }
     Ok(applied)
 }
 
-/// How many calls and results have no partner.
+/// The number of calls and results without a partner.
 fn separated(events: &[Event<'_>]) -> usize {
     let paired: HashSet<usize> = bonds(events).into_iter().flat_map(|(one, other)| [one, other]).collect();
     let single = |(number, event): &(usize, &Event<'_>)| {
@@ -151,7 +151,7 @@ fn separated(events: &[Event<'_>]) -> usize {
     events.iter().enumerate().filter(single).count()
 }
 
-/// Lines of records that stay are copied: what is new among the lines is at most what was written anew.
+/// Lines of unchanged records are copied: there are at most as many new lines as rewritten records.
 fn untouched(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<(), Failed> {
     let lines_only = original.format.info().framing == Framing::Lines && !original.format.info().traits.lossy;
     if !lines_only {
@@ -179,7 +179,7 @@ fn untouched(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<
     Ok(())
 }
 
-/// What was a part of the conversation and stays is a part of it still: no agent forgets it because a link is torn.
+/// Events that were in the conversation and stay are still in it: no agent forgets them because of a broken link.
 fn remembered(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<(), Failed> {
     let (before, after) = (Units::of(&original.events), Units::of(&applied.events));
     let told = |events: &[Event<'_>], units: &Units, number: usize| {

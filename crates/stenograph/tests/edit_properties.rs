@@ -1,5 +1,5 @@
-//! What must hold for any conversation, in every format, wherever it is trimmed or cut: nothing panics, what comes out is what was
-//! planned, and trimming what was trimmed does nothing. The conversations are made up.
+//! Properties of trimming and cutting any generated conversation in every format: nothing panics, the result is as planned, and
+//! trimming a trimmed conversation does nothing.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -13,16 +13,16 @@ use stenograph::model::{Body, Content, Event, Input, Kind, Outline, Role};
 use stenograph::time::Time;
 use stenograph::write;
 
-/// How many conversations are tried with every format.
+/// The number of conversations tried with every format.
 const CASES: u32 = 60;
 
-/// What happens in a conversation.
+/// A step of a conversation.
 #[derive(Clone, Debug)]
 enum Step {
-    Said(u8, String),
-    Thought(String),
-    /// A call, and how many steps later it is answered.
-    Asked(String, usize),
+    Message(u8, String),
+    Thinking(String),
+    /// A call, and how many steps later its result comes.
+    Call(String, usize),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -33,9 +33,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just("user:\n[USER]: ---\n```\n> ".to_owned()),
     ];
     let step = prop_oneof![
-        3 => (0u8..8, text.clone()).prop_map(|(role, text)| Step::Said(role, text)),
-        1 => text.clone().prop_map(Step::Thought),
-        3 => (text, 0usize..3).prop_map(|(text, later)| Step::Asked(text, later)),
+        3 => (0u8..8, text.clone()).prop_map(|(role, text)| Step::Message(role, text)),
+        1 => text.clone().prop_map(Step::Thinking),
+        3 => (text, 0usize..3).prop_map(|(text, later)| Step::Call(text, later)),
     ];
     prop::collection::vec(step, 1..24)
 }
@@ -45,7 +45,7 @@ fn conversation(steps: &[Step]) -> Vec<Event<'static>> {
     let mut waiting: Vec<(usize, String, String)> = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         match step {
-            Step::Said(role, text) => {
+            Step::Message(role, text) => {
                 let role = match role {
                     0..=2 => Role::User,
                     3 => Role::System,
@@ -53,8 +53,8 @@ fn conversation(steps: &[Step]) -> Vec<Event<'static>> {
                 };
                 events.push(Event::new(Body::Message { role, content: Content::text(text.clone()) }));
             }
-            Step::Thought(text) => events.push(Event::new(Body::Thinking { content: Content::text(text.clone()) })),
-            Step::Asked(text, later) => {
+            Step::Thinking(text) => events.push(Event::new(Body::Thinking { content: Content::text(text.clone()) })),
+            Step::Call(text, later) => {
                 let call = format!("call_{number}");
                 let input = Input::Json("{\"path\":\"a\"}".into());
                 events.push(Event::new(Body::ToolCall { call: Some(call.clone().into()), name: "read".into(), input }));
@@ -63,9 +63,9 @@ fn conversation(steps: &[Step]) -> Vec<Event<'static>> {
         }
         let (ready, rest) = waiting.into_iter().partition(|(due, _, _)| *due <= number);
         waiting = rest;
-        events.extend(Vec::into_iter(ready).map(answered));
+        events.extend(Vec::into_iter(ready).map(result));
     }
-    events.extend(waiting.into_iter().map(answered));
+    events.extend(waiting.into_iter().map(result));
     for (second, event) in events.iter_mut().enumerate() {
         let text = format!("2026-03-02T09:{:02}:{:02}Z", second / 60, second % 60);
         event.time = Time::iso(text.into());
@@ -74,11 +74,11 @@ fn conversation(steps: &[Step]) -> Vec<Event<'static>> {
     events
 }
 
-fn answered((_, call, text): (usize, String, String)) -> Event<'static> {
+fn result((_, call, text): (usize, String, String)) -> Event<'static> {
     Event::new(Body::ToolResult { call: Some(call.into()), name: None, content: Content::text(text), error: None })
 }
 
-/// Tries a property with every format, and tells of all that do not hold it.
+/// Tries a property with every format and reports all formats that violate it.
 fn for_every_format(property: impl Fn(&Original<'_>, u64) -> Result<(), TestCaseError>) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let mut failures = Vec::new();
@@ -101,17 +101,17 @@ fn written(format: &dyn Format, events: &[Event<'static>]) -> Vec<u8> {
     write::all(format, &Outline::of("", events), events)
 }
 
-/// Carries out a plan. Formats for people may say less than was planned, and then tell so.
-fn carried_out(original: &Original<'_>, plan: &Plan) -> Result<Applied, TestCaseError> {
+/// Applies a plan. Lossy formats may keep less than planned, and report that.
+fn applied(original: &Original<'_>, plan: &Plan) -> Result<Applied, TestCaseError> {
     let applied = apply(original, plan).map_err(|error| TestCaseError::fail(error.to_string()))?;
     if !original.format.info().traits.lossy {
         prop_assert!(applied.is_exact(), "{:?} {} {:?}", applied.way, applied.differs.to_json(), applied.notes);
-        prop_assert!(parted(&applied.events) <= parted(&original.events), "a call was parted from its result");
+        prop_assert!(unpaired(&applied.events) <= unpaired(&original.events), "a call lost its result");
     }
     Ok(applied)
 }
 
-fn parted(events: &[Event<'_>]) -> usize {
+fn unpaired(events: &[Event<'_>]) -> usize {
     let paired: Vec<usize> = bonds(events).into_iter().flat_map(|(one, other)| [one, other]).collect();
     let calls = |kind: Kind| matches!(kind, Kind::ToolCall | Kind::ToolResult);
     (0..events.len())
@@ -121,13 +121,13 @@ fn parted(events: &[Event<'_>]) -> usize {
 }
 
 #[test]
-fn what_is_trimmed_fits_and_needs_no_more_trimming() {
+fn a_trimmed_conversation_fits_and_needs_no_more_trimming() {
     for_every_format(|original, share| {
         let whole = trim(&original.events, Moment::Load, &Trim::default()).account.before;
         let limits = Limits { chat: (whole * share / 100).max(1), ..Limits::NONE };
         let how = Trim { limits, ..Trim::default() };
         let found = trim(&original.events, Moment::Load, &how);
-        let applied = carried_out(original, &found.plan)?;
+        let applied = applied(original, &found.plan)?;
         if found.account.is_reached() && !original.format.info().traits.lossy {
             let again = trim(&applied.events, Moment::Load, &how);
             prop_assert!(again.account.before <= found.account.after, "{:?} {:?}", again.account, found.account);
@@ -138,31 +138,31 @@ fn what_is_trimmed_fits_and_needs_no_more_trimming() {
 }
 
 #[test]
-fn what_cycod_trims_is_as_planned() {
+fn trimming_as_cycod_does_gives_the_planned_result() {
     for_every_format(|original, share| {
         let limits = Limits { chat: share + 1, prompt: share / 3 + 1, tool: share / 5 + 1 };
         let how = Trim { rule: Rule::Cycod, limits, ..Trim::default() };
         let found = trim(&original.events, Moment::Load, &how);
-        carried_out(original, &found.plan)?;
+        applied(original, &found.plan)?;
         prop_assert!(found.account.after <= found.account.before + 3 * found.account.went.len() as u64);
         Ok(())
     });
 }
 
 #[test]
-fn any_stretch_can_be_cut_and_pieces_hold_everything() {
+fn any_range_can_be_cut_and_the_pieces_contain_everything() {
     for_every_format(|original, share| {
         let count = original.events.len();
         let from = count * usize::try_from(share).unwrap_or(0) / 100;
         let selection = Selection { events: Some(from..(from + count / 3 + 1).min(count)), ..Selection::default() };
-        carried_out(original, &cut(&original.events, &selection).plan)?;
+        applied(original, &cut(&original.events, &selection).plan)?;
         for how in [Split::Every(1 + from % 3), Split::At(vec![from])] {
             let mut reached = 0;
             let pieces = split(&original.events, &how);
             for piece in &pieces.pieces {
                 prop_assert_eq!(piece.events.start, reached);
                 reached = piece.events.end;
-                carried_out(original, &pieces.plan(&original.events, piece))?;
+                applied(original, &pieces.plan(&original.events, piece))?;
             }
             prop_assert_eq!(reached, count);
         }

@@ -1,5 +1,5 @@
-//! Keys that stand twice and types that nobody knows, everywhere in every format's fixtures: the laws hold all the same. Of two equal
-//! keys the last one counts, and the first one is not lost.
+//! Duplicate keys and unknown types anywhere in the fixtures of every format break no law. The last of two equal keys counts,
+//! and the first one is not lost.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::laws::{Effort, check};
 
-/// How many changes are tried on the fixtures of each format. Every run tries the same ones.
+/// The number of changes tried on the fixtures of each format. Every run tries the same ones.
 const CHANGES: usize = 160;
 
-/// The places of keys in a text of JSON values: where the key begins, and where its value begins and ends.
+/// The keys in a text of JSON values: the offset of each key, and the start and end of its value.
 fn keys(text: &str) -> Vec<(usize, usize, usize)> {
     let bytes = text.as_bytes();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -43,7 +43,7 @@ fn value_length(text: &str) -> Option<usize> {
     Some(values.byte_offset())
 }
 
-/// The text with one key doubled, or its value changed.
+/// The text with one key duplicated or its value changed.
 fn changes(text: &str, (start, from, end): (usize, usize, usize)) -> Vec<String> {
     let key = &text[start..from];
     let mut changed = Vec::new();
@@ -78,7 +78,7 @@ fn sources(format: &dyn Format) -> Vec<String> {
 }
 
 #[test]
-fn keys_that_stand_twice_break_no_law() {
+fn duplicate_keys_break_no_law() {
     let mut broken = Vec::new();
     for format in FORMATS {
         let sources = sources(*format);

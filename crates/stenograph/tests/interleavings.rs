@@ -1,5 +1,5 @@
-//! Parallel calls of one response are one turn, however their records interleave and whatever they name as their parent: every order
-//! gives the same conversation, with a user's words and without.
+//! Parallel calls of one response are one turn, in whatever order their records come and whichever parents they name: every
+//! order gives the same conversation, with and without user messages.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -9,7 +9,7 @@ use stenograph::formats::FORMATS;
 use stenograph::model::{Body, Event};
 use stenograph::read::all;
 
-/// How many calls the response makes.
+/// The number of calls in the response.
 const CALLS: usize = 3;
 
 /// A record of the turn.
@@ -27,7 +27,7 @@ enum Follows {
     Prompt,
 }
 
-/// Where the user's words stand.
+/// The position of the user's message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Words {
     Nowhere,
@@ -44,9 +44,9 @@ enum Next {
     Result(usize),
 }
 
-/// Every order in which calls come one after the other and results after their calls.
+/// Every order in which calls keep their order and results come after their calls.
 fn orders() -> Vec<Vec<Record>> {
-    fn go_on(order: &mut Vec<Record>, found: &mut Vec<Vec<Record>>) {
+    fn extend(order: &mut Vec<Record>, found: &mut Vec<Vec<Record>>) {
         if order.len() == 2 * CALLS {
             return found.push(order.clone());
         }
@@ -55,16 +55,16 @@ fn orders() -> Vec<Vec<Record>> {
         let results = (0..calls).map(Record::Result).filter(|result| !order.contains(result));
         for record in call.into_iter().chain(results).collect::<Vec<_>>() {
             order.push(record);
-            go_on(order, found);
+            extend(order, found);
             order.pop();
         }
     }
     let mut found = Vec::new();
-    go_on(&mut Vec::new(), &mut found);
+    extend(&mut Vec::new(), &mut found);
     found
 }
 
-/// A session file that is written line by line.
+/// A session file under construction.
 #[derive(Default)]
 struct File {
     text: String,
@@ -110,11 +110,11 @@ impl File {
                     self.response(&format!("call-{call}"), parent.as_deref(), "one", &input);
                 }
                 Record::Result(call) => {
-                    let said =
+                    let text =
                         if words == Words::Within(call) { ",{\"type\":\"text\",\"text\":\"and test it\"}" } else { "" };
                     let message = format!(
                         ",\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"t{call}\",\
-                         \"content\":\"found {call}\"}}{said}]}}"
+                         \"content\":\"found {call}\"}}{text}]}}"
                     );
                     let (id, parent) = (format!("result-{call}"), format!("call-{call}"));
                     self.add("user", &id, Some(&parent), &message);
@@ -135,9 +135,9 @@ impl File {
     }
 }
 
-/// What a source says, whatever the order.
-fn said(events: &[Event<'_>]) -> Vec<String> {
-    let mut said: Vec<String> = events
+/// The messages, calls and results of a source, sorted.
+fn contents(events: &[Event<'_>]) -> Vec<String> {
+    let mut contents: Vec<String> = events
         .iter()
         .filter(|event| !event.restates)
         .filter_map(|event| match &event.body {
@@ -147,15 +147,15 @@ fn said(events: &[Event<'_>]) -> Vec<String> {
             _ => None,
         })
         .collect();
-    said.sort();
-    said
+    contents.sort();
+    contents
 }
 
 fn converted(source: &str, to: &str) -> (Vec<String>, Outcome) {
     let (from, to) = (Registry::built_in().named("claude-code").unwrap(), Registry::built_in().named(to).unwrap());
     let mut out = Vec::new();
     let outcome = convert(from, &mut source.as_bytes(), to, &mut out, Carry::Not).unwrap();
-    (said(&all(to, &out).events), outcome)
+    (contents(&all(to, &out).events), outcome)
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn parallel_calls_are_one_turn_in_every_order() {
 }
 
 #[test]
-fn a_prompt_that_was_edited_gives_up_the_turn_below_it_in_every_order() {
+fn an_edited_prompt_abandons_the_branch_of_the_old_one_in_every_order() {
     for order in orders() {
         for words in [Words::Nowhere, Words::Within(1)] {
             let mut file = File::default();
@@ -216,15 +216,15 @@ fn a_prompt_that_was_edited_gives_up_the_turn_below_it_in_every_order() {
             assert!(!found.contains(&"user no, look up".to_owned()), "{found:?}");
             assert!(!found.contains(&"assistant looked up".to_owned()), "{found:?}");
             assert!(found.contains(&"result Some(\"t1\") found 1".to_owned()), "{found:?}");
-            let told = outcome.losses.summary().join("\n");
-            let named = format!("2 left out (on a branch that was given up; lines {}-{})", lines - 3, lines - 2);
-            assert!(told.contains(&named), "{told}");
+            let summary = outcome.losses.summary().join("\n");
+            let expected = format!("2 left out (on a branch that was given up; lines {}-{})", lines - 3, lines - 2);
+            assert!(summary.contains(&expected), "{summary}");
         }
     }
 }
 
 #[test]
-fn a_prompt_before_the_turn_gives_up_all_of_it_when_it_is_edited() {
+fn editing_the_prompt_before_a_turn_abandons_the_whole_turn() {
     for order in orders() {
         let mut file = File::default();
         file.prompt("start", None, "hello");
@@ -239,7 +239,7 @@ fn a_prompt_before_the_turn_gives_up_all_of_it_when_it_is_edited() {
 }
 
 #[test]
-fn commands_beside_the_conversation_are_never_given_up() {
+fn commands_beside_the_conversation_are_never_abandoned() {
     let mut file = File::default();
     file.prompt("caveat", None, "Caveat: these are commands");
     for (id, command) in [("one", "/doctor"), ("two", "/status")] {
@@ -258,7 +258,7 @@ fn commands_beside_the_conversation_are_never_given_up() {
 }
 
 #[test]
-fn every_format_is_told_the_whole_turn() {
+fn every_format_receives_the_whole_turn() {
     let mut file = File::default();
     file.prompt("start", None, "look three times");
     let order =
@@ -266,7 +266,7 @@ fn every_format_is_told_the_whole_turn() {
     file.turn(&order, Follows::RecordBefore, Words::Within(0), Next::RecordBefore);
     for to in FORMATS.iter().filter(|to| to.info().name != "claude-code") {
         let (_, outcome) = converted(&file.text, to.info().name);
-        let told = outcome.losses.summary().join("\n");
-        assert!(!told.contains("given up"), "{}: {told}", to.info().name);
+        let summary = outcome.losses.summary().join("\n");
+        assert!(!summary.contains("given up"), "{}: {summary}", to.info().name);
     }
 }

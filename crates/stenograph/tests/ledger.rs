@@ -1,7 +1,7 @@
-//! Golden ledgers: every folder in `ledger/` holds sources that tell of the same calls in some odd way, and the ledger that must
-//! come of them. Beside the golden, laws hold for each: files in any order, sources in pieces, as native events, and twice.
+//! Golden ledgers: every folder in `ledger/` has sources that state the same calls in some odd way, and the expected ledger.
+//! Laws also hold for each: with files in any order, with sources in parts, as native events, and with copies.
 //!
-//! Goldens are written with `STENO_UPDATE=1` and reviewed like code.
+//! `STENO_UPDATE=1` writes the golden files; review them like code.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use stenograph::format::Format;
-use stenograph::ledger::{Calls, Counting, Entry, Ledger, LedgerBuilder, SourceUsage, State, Tools};
+use stenograph::ledger::{CallDetail, Counting, CountingState, Ledger, LedgerBuilder, LedgerEntry, SourceUsage, Tools};
 use stenograph::model::Event;
 use stenograph::text::quote;
 use stenograph::{Detected, Registry};
 use stenograph::{read, wire};
 
-/// What the golden of a case is called.
+/// The name of the golden file of a case.
 const GOLDEN: &str = "ledger.golden";
 
-/// Of so many files every order is tried.
+/// The most files of which every order is tried.
 const FILES_MAX: usize = 5;
 
-/// What holds of every case.
+/// A check of one case.
 type Law = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
@@ -71,17 +71,17 @@ impl Source {
         Ok(Source { name, format, bytes, events })
     }
 
-    fn page(&self, calls: Calls) -> SourceUsage {
-        self.page_of(&self.events, calls, State::default())
+    fn usage(&self, detail: CallDetail) -> SourceUsage {
+        self.usage_of(&self.events, detail, CountingState::default())
     }
 
-    fn page_of(&self, events: &[Event<'static>], calls: Calls, state: State) -> SourceUsage {
-        let mut counting = Counting::resumed(self.format.info().agent, calls, state);
+    fn usage_of(&self, events: &[Event<'static>], detail: CallDetail, state: CountingState) -> SourceUsage {
+        let mut counting = Counting::resumed(self.format.info().agent, detail, state);
         events.iter().for_each(|event| counting.add(event));
-        counting.page()
+        counting.finish()
     }
 
-    /// The session that the name of the file would give.
+    /// The session that the name of the file implies.
     fn session(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }
@@ -109,33 +109,33 @@ fn sources(folder: &Path) -> Result<Vec<Source>, Failed> {
         .collect()
 }
 
-fn ledger<'s>(pages: impl IntoIterator<Item = (&'s Source, SourceUsage)>) -> Ledger {
-    let mut book = LedgerBuilder::default();
-    for (source, page) in pages {
-        book.add(&source.name, Some(source.session()), 0, page);
+fn ledger<'s>(parts: impl IntoIterator<Item = (&'s Source, SourceUsage)>) -> Ledger {
+    let mut builder = LedgerBuilder::default();
+    for (source, usage) in parts {
+        builder.add(&source.name, Some(source.session()), 0, usage);
     }
-    book.close()
+    builder.finish()
 }
 
-fn whole<'s>(sources: impl IntoIterator<Item = &'s Source>, calls: Calls) -> Ledger {
-    ledger(sources.into_iter().map(|source| (source, source.page(calls))))
+fn whole<'s>(sources: impl IntoIterator<Item = &'s Source>, detail: CallDetail) -> Ledger {
+    ledger(sources.into_iter().map(|source| (source, source.usage(detail))))
 }
 
-/// How much of a ledger is told: a law that changes where things stand cannot promise the same places.
+/// How much of a ledger is compared: a law that changes positions cannot promise the same ones.
 #[derive(Clone, Copy, PartialEq)]
 enum Depth {
-    /// Rows and decisions with their places, and how many records tell of each.
+    /// Rows and decisions with their positions, and the number of records of each.
     Places,
-    /// Rows and how many decisions there are of each kind.
+    /// Rows, and the number of decisions of each kind.
     Counts,
     /// Only rows.
     Rows,
 }
 
-fn tell(ledger: &Ledger, depth: Depth) -> String {
+fn text_of(ledger: &Ledger, depth: Depth) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
-        text.push_str(&tell_row(ledger, entry, depth));
+        text.push_str(&row_text(ledger, entry, depth));
         text.push('\n');
     }
     if depth == Depth::Rows {
@@ -153,7 +153,7 @@ fn tell(ledger: &Ledger, depth: Depth) -> String {
     text
 }
 
-fn tell_row(ledger: &Ledger, entry: &Entry, depth: Depth) -> String {
+fn row_text(ledger: &Ledger, entry: &LedgerEntry, depth: Depth) -> String {
     let row = &entry.row;
     let mut text = String::from("{");
     let named = |name| ledger.name(name).map(quote);
@@ -184,7 +184,7 @@ fn tell_row(ledger: &Ledger, entry: &Entry, depth: Depth) -> String {
         tools.sort();
         let _ = write!(text, "\"tools\":[{}],", tools.join(","));
     }
-    let _ = write!(text, "\"pace\":\"{}\",\"how\":\"{:?}\",\"calls\":{}", row.pace.name(), row.how, row.calls);
+    let _ = write!(text, "\"pace\":\"{}\",\"how\":\"{:?}\",\"calls\":{}", row.service_tier.name(), row.kind, row.calls);
     if depth == Depth::Places {
         let place = quote(&format!("{}:{}", ledger.source(entry.source), row.line));
         let _ = write!(text, ",\"records\":{},\"at\":{place}", row.records);
@@ -203,7 +203,7 @@ fn same(what: &str, expected: &str, found: &str) -> Result<(), Failed> {
 }
 
 fn golden(folder: &Path) -> Result<(), Failed> {
-    let found = tell(&whole(&sources(folder)?, Calls::Tools), Depth::Places);
+    let found = text_of(&whole(&sources(folder)?, CallDetail::Tools), Depth::Places);
     let path = folder.join(GOLDEN);
     if std::env::var_os("STENO_UPDATE").is_some() {
         return Ok(fs::write(path, found)?);
@@ -211,13 +211,13 @@ fn golden(folder: &Path) -> Result<(), Failed> {
     same("golden", &fs::read_to_string(path).unwrap_or_default(), &found)
 }
 
-/// In whatever order files arrive, the ledger is the same.
+/// The ledger does not depend on the order of files.
 fn any_order(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     if sources.len() > FILES_MAX {
         return Err("too many files to try every order".into());
     }
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Counts);
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Counts);
     let mut orders = vec![Vec::new()];
     for next in 0..sources.len() {
         let put = |order: &Vec<usize>, at: usize| {
@@ -229,80 +229,81 @@ fn any_order(folder: &Path) -> Result<(), Failed> {
     }
     for order in orders {
         let ordered = order.iter().filter_map(|at| sources.get(*at));
-        same(&format!("in the order {order:?}"), &expected, &tell(&whole(ordered, Calls::Tools), Depth::Counts))?;
+        let found = text_of(&whole(ordered, CallDetail::Tools), Depth::Counts);
+        same(&format!("in the order {order:?}"), &expected, &found)?;
     }
     Ok(())
 }
 
-/// A source that is counted in two pieces counts as if it were counted at once, wherever it is cut between two records.
+/// Counting a source in two parts gives the same result as counting it at once, wherever it is split between two records.
 fn pieces(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Rows);
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Rows);
     for (number, source) in sources.iter().enumerate().filter(|(_, source)| source.format.info().traits.pieces) {
         let offset = |at: usize| source.events.get(at).and_then(|event| event.at).map(|at| at.offset);
         for cut in (1..source.events.len()).filter(|at| offset(*at) != offset(at - 1)) {
-            let mut pages = Vec::new();
+            let mut parts = Vec::new();
             for (other, source) in sources.iter().enumerate() {
                 if other != number {
-                    pages.push((source, source.page(Calls::Tools)));
+                    parts.push((source, source.usage(CallDetail::Tools)));
                     continue;
                 }
                 let (one, two) = source.events.split_at(cut);
-                let first = source.page_of(one, Calls::Tools, State::default());
-                let second = source.page_of(two, Calls::Tools, first.state.clone());
-                pages.extend([(source, first), (source, second)]);
+                let first = source.usage_of(one, CallDetail::Tools, CountingState::default());
+                let second = source.usage_of(two, CallDetail::Tools, first.state.clone());
+                parts.extend([(source, first), (source, second)]);
             }
             let what = format!("{} cut before event {cut}", source.name);
-            same(&what, &expected, &tell(&ledger(pages), Depth::Rows))?;
+            same(&what, &expected, &text_of(&ledger(parts), Depth::Rows))?;
         }
     }
     Ok(())
 }
 
-/// Looking at tools changes no number.
+/// Collecting tools changes no number.
 fn tools(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
-    let without_tools = |calls: Calls| {
-        let mut ledger = whole(&sources, calls);
+    let without_tools = |detail: CallDetail| {
+        let mut ledger = whole(&sources, detail);
         ledger.entries.iter_mut().for_each(|entry| entry.row.tools = Tools::default());
-        tell(&ledger, Depth::Places)
+        text_of(&ledger, Depth::Places)
     };
-    same("with tools", &without_tools(Calls::Numbers), &without_tools(Calls::Tools))
+    same("with tools", &without_tools(CallDetail::Numbers), &without_tools(CallDetail::Tools))
 }
 
-/// Reading only what is counted counts the same as reading all, in chunks of any size.
+/// Reading only usage counts the same as reading everything, in chunks of any size.
 fn usage_alone(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
-    let expected = tell(&whole(&sources, Calls::Numbers), Depth::Places);
+    let expected = text_of(&whole(&sources, CallDetail::Numbers), Depth::Places);
     for size in [1, 7, 1 << 20] {
-        let pages = sources.iter().map(|source| {
-            let mut counting = Counting::new(source.format.info().agent, Calls::Numbers);
+        let parts = sources.iter().map(|source| {
+            let mut counting = Counting::new(source.format.info().agent, CallDetail::Numbers);
             let mut reading = read::Reading::new(source.format, stenograph::format::Want::Usage);
             source.bytes.chunks(size).for_each(|chunk| reading.feed(chunk, &mut counting));
             reading.end(&mut counting);
-            (source, counting.page())
+            (source, counting.finish())
         });
-        same(&format!("in chunks of {size} bytes"), &expected, &tell(&ledger(pages), Depth::Places))?;
+        same(&format!("in chunks of {size} bytes"), &expected, &text_of(&ledger(parts), Depth::Places))?;
     }
     Ok(())
 }
 
-/// The events of a source, written down natively, tell of the same calls.
+/// The events of a source, written in the native format, state the same calls.
 fn native(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let natives = sources.iter().map(Source::native).collect::<Result<Vec<_>, _>>()?;
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Rows);
-    same("as native events", &expected, &tell(&whole(&natives, Calls::Tools), Depth::Rows))
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Rows);
+    same("as native events", &expected, &text_of(&whole(&natives, CallDetail::Tools), Depth::Rows))
 }
 
-/// A native copy beside what it was made of counts nothing twice.
+/// A native copy beside its source counts nothing twice.
 fn native_beside(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let natives = sources.iter().map(Source::native).collect::<Result<Vec<_>, _>>()?;
-    let expected = tell(&whole(&sources, Calls::Tools), Depth::Rows);
+    let expected = text_of(&whole(&sources, CallDetail::Tools), Depth::Rows);
     let both = || sources.iter().zip(&natives);
     let after = both().flat_map(|(source, native)| [source, native]);
-    same("with a native copy", &expected, &tell(&whole(after, Calls::Tools), Depth::Rows))?;
+    same("with a native copy", &expected, &text_of(&whole(after, CallDetail::Tools), Depth::Rows))?;
     let before = both().flat_map(|(source, native)| [native, source]);
-    same("with a native copy first", &expected, &tell(&whole(before, Calls::Tools), Depth::Rows))
+    same("with a native copy first", &expected, &text_of(&whole(before, CallDetail::Tools), Depth::Rows))
 }

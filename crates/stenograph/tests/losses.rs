@@ -1,4 +1,4 @@
-//! `docs/losses.md` says what every conversion loses; here it is measured again.
+//! `docs/losses.md` lists the losses of every conversion; this test measures them again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn the_losses_of_all_pairs_are_as_documented() {
     let show = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_owned();
     assert!(
         golden == found,
-        "docs/losses.md differs at line {}; `cargo xtask gen` writes it anew\n  golden {}\n  found  {}",
+        "docs/losses.md differs at line {}; run `cargo xtask gen` to update it\n  golden {}\n  found  {}",
         line + 1,
         show(&golden),
         show(&found)
@@ -41,15 +41,15 @@ fn the_losses_of_all_pairs_are_as_documented() {
 }
 
 #[test]
-fn texts_that_are_joined_are_said_to_be_changed() {
+fn joined_texts_are_reported_as_changed() {
     let source = r#"{"v":1,"kind":"message","role":"user","content":[{"text":"AB"},{"text":"CD"}]}"#;
     for from in FORMATS.iter().filter(|format| format.info().name == "steno") {
         for to in FORMATS.iter().filter(|to| to.info().name != from.info().name) {
             let mut out = Vec::new();
             let outcome = convert(*from, &mut source.as_bytes(), *to, &mut out, Carry::Not).unwrap();
             let events = stenograph::read::all(*to, &out).events;
-            let is_apart = |event: &Event<'_>| event.content().is_some_and(|content| content.texts().count() == 2);
-            assert!(events.iter().any(is_apart) || outcome.losses.is_lossy(), "{}", to.info().name);
+            let is_separate = |event: &Event<'_>| event.content().is_some_and(|content| content.texts().count() == 2);
+            assert!(events.iter().any(is_separate) || outcome.losses.is_lossy(), "{}", to.info().name);
         }
     }
 }

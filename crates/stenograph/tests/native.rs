@@ -1,7 +1,7 @@
-//! What conversions between the two most spoken formats really write, byte for byte: the loss report compares what our own
-//! readers understand, and this is for the eyes of somebody who knows the agents themselves.
+//! The exact bytes that conversions between the two most common formats write: the loss report compares what our readers
+//! understand, and these files are for somebody who knows the agents themselves.
 //!
-//! The goldens are in `tests/native`, written with `STENO_UPDATE=1` and reviewed like code.
+//! The golden files are in `tests/native`. `STENO_UPDATE=1` writes them; review them like code.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
@@ -22,7 +22,7 @@ fn converted(from: &str, source: &[u8], to: &str) -> String {
     String::from_utf8(out).expect("is UTF-8")
 }
 
-/// Converts a fixture and compares with its golden.
+/// Converts a fixture and compares the result with its golden file.
 fn golden(from: &str, fixture: &str, to: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = root.join("src/formats").join(from.replace('-', "_")).join("fixtures").join(fixture);
@@ -52,15 +52,15 @@ fn codex_becomes_claude_code() {
 }
 
 #[test]
-fn only_pictures_become_pictures() {
-    let said = |content: &str| {
+fn only_images_become_images() {
+    let converted = |content: &str| {
         let source = format!("{{\"role\":\"user\",\"content\":[{{\"type\":\"text\",\"text\":\"see\"}},{content}]}}\n");
-        converted("openai-chat", source.as_bytes(), "codex")
+        self::converted("openai-chat", source.as_bytes(), "codex")
     };
-    assert!(!said(r#"{"type":"file","file":{"file_id":"file-x"}}"#).contains("input_image"));
-    assert!(!said(r#"{"type":"input_audio","input_audio":{"data":"AA","format":"wav"}}"#).contains("input_image"));
+    assert!(!converted(r#"{"type":"file","file":{"file_id":"file-x"}}"#).contains("input_image"));
+    assert!(!converted(r#"{"type":"input_audio","input_audio":{"data":"AA","format":"wav"}}"#).contains("input_image"));
     let address = "https://example.com/picture/7";
-    let seen = said(&format!("{{\"type\":\"image_url\",\"image_url\":{{\"url\":\"{address}\"}}}}"));
+    let seen = converted(&format!("{{\"type\":\"image_url\",\"image_url\":{{\"url\":\"{address}\"}}}}"));
     assert!(seen.contains(&format!("{{\"type\":\"input_image\",\"image_url\":\"{address}\"}}")));
-    assert!(seen.contains(&format!("\"images\":[\"{address}\"]")), "the event lists the pictures of the item");
+    assert!(seen.contains(&format!("\"images\":[\"{address}\"]")), "the event lists the images of the item");
 }

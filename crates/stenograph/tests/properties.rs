@@ -1,5 +1,5 @@
-//! What must hold for any stream of events, however odd, in every format: writing does not panic, what is written is well
-//! formed, is read back without complaint, and is stable. The events are made up; none of them comes from a fixture.
+//! Properties of writers for any generated stream of events, however odd, in every format: writing does not panic, and the
+//! output is well formed, reads back without complaint and is stable. No event comes from a fixture.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,22 +14,22 @@ use stenograph::model::{
     Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Kind, NoteKind, Outline, Part, Piece,
     PieceKind, Role, Usage,
 };
-use stenograph::model::{ServiceTier, Speed};
+use stenograph::model::{ServiceSpeed, ServiceTier};
 use stenograph::text::Text;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 use stenograph::{json, read, wire, write};
 
-/// How many streams are tried with every format, so that all of it takes well below a minute. More are tried with
-/// `PROPTEST_CASES`: the same ones first.
+/// The number of streams tried with every format, so that all of them take well below a minute. `PROPTEST_CASES` tries more,
+/// beginning with the same ones.
 const CASES: u32 = 200;
 
 type Events = Vec<Event<'static>>;
-type Verdict = Result<(), TestCaseError>;
+type Checked = Result<(), TestCaseError>;
 
-/// Tries a property with every format, and tells of all that do not hold it.
+/// Tries a property with every format and reports all formats that violate it.
 fn for_every_format(
     streams: impl Strategy<Value = Events>,
-    property: impl Fn(&'static dyn Format, &Events) -> Verdict,
+    property: impl Fn(&'static dyn Format, &Events) -> Checked,
 ) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let mut failures = String::new();
@@ -47,8 +47,8 @@ fn for_every_format(
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// The same streams on every machine, so that a failure can be seen again. For that reason no failure is kept in a file: what is
-/// found becomes a fixture or a test of one function.
+/// The same streams on every machine, so that failures are reproducible. Therefore no failures are saved in a file: each
+/// becomes a fixture or a unit test.
 fn rng(_config: &Config) -> proptest::test_runner::TestRng {
     proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha)
 }
@@ -62,7 +62,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn writing_never_panics_whatever_the_parts_and_leftovers() {
+fn writing_never_panics_for_any_parts_and_extra_fields() {
     for_every_format(prop::collection::vec(wild_event(), 0..12), |format, events| {
         for origin in ["", format.info().name] {
             let bytes = write::all(format, &Outline::of(origin_of(origin), events), events);
@@ -72,13 +72,13 @@ fn writing_never_panics_whatever_the_parts_and_leftovers() {
     });
 }
 
-/// The name as the outline wants it: of a format we know, or none.
+/// The name of a known format, else an empty one.
 fn origin_of(name: &str) -> &'static str {
     FORMATS.iter().map(|format| format.info().name).find(|known| *known == name).unwrap_or("")
 }
 
 #[test]
-fn what_is_written_is_well_formed() {
+fn output_is_well_formed() {
     for_every_format(stream(), |format, events| {
         let bytes = written(format, events);
         if format.info().traits.lossy {
@@ -103,7 +103,7 @@ fn what_is_written_is_well_formed() {
 }
 
 #[test]
-fn what_is_written_is_written_again_the_same() {
+fn output_is_stable_when_it_is_rewritten() {
     for_every_format(stream(), |format, events| {
         let once = written(format, events);
         let mut twice = Vec::new();
@@ -117,12 +117,12 @@ fn what_is_written_is_written_again_the_same() {
 }
 
 #[test]
-fn texts_that_are_kept_are_kept_whole_or_cut() {
+fn kept_texts_are_whole_or_cut() {
     for_every_format(stream(), |format, events| {
         if format.info().traits.lossy {
             return Ok(());
         }
-        let said: Vec<Vec<u8>> = events
+        let texts: Vec<Vec<u8>> = events
             .iter()
             .flat_map(|event| {
                 let content = event.content().into_iter();
@@ -140,8 +140,8 @@ fn texts_that_are_kept_are_kept_whole_or_cut() {
         for event in found.events.iter().filter(|event| event.kind() == Kind::Message) {
             for text in event.content().into_iter().flat_map(Content::texts) {
                 let text = text.wtf8();
-                if !is_placeholder(&text) && !said.iter().any(|said| said.starts_with(&text)) {
-                    return Err(TestCaseError::fail(format!("nobody said {:?}", shown(&text))));
+                if !is_placeholder(&text) && !texts.iter().any(|known| known.starts_with(&text)) {
+                    return Err(TestCaseError::fail(format!("no event has the text {:?}", shown(&text))));
                 }
             }
         }
@@ -149,15 +149,16 @@ fn texts_that_are_kept_are_kept_whole_or_cut() {
     });
 }
 
-/// What stands for things that are not text, where a format takes nothing but text.
+/// Whether a text is a placeholder for content that is not text, in formats that take only text.
 fn is_placeholder(text: &[u8]) -> bool {
     let endings: [&[u8]; 4] = [b"[image]", b" images]", b" item that is not text]", b" items that are not text]"];
     text.starts_with(b"[") && endings.iter().any(|ending| text.ends_with(ending))
 }
 
-/// Records of one to four events that share their envelope, as readers make them.
+/// Records of one to four events that share their envelope, like those that readers make.
 fn stream() -> BoxedStrategy<Events> {
-    let record = (envelope(), prop::collection::vec((body(), extra(elsewhere())), 1..4), prop::option::of(usage()));
+    let record =
+        (envelope(), prop::collection::vec((body(), extra(unknown_format())), 1..4), prop::option::of(usage()));
     prop::collection::vec(record, 0..8).prop_map(|records| records.into_iter().flat_map(numbered).collect()).boxed()
 }
 
@@ -172,7 +173,7 @@ fn numbered(
     parts.collect()
 }
 
-/// An event whose parts and leftovers fit nothing: what an edited native stream may hold.
+/// An event whose part numbers and extra fields fit nothing, as in an edited native stream.
 fn wild_event() -> BoxedStrategy<Event<'static>> {
     let names: Vec<&'static str> = FORMATS.iter().map(|format| format.info().name).collect();
     let part = (0..4_u32, 0..4_u32).prop_map(|(index, of)| Part { index, of });
@@ -227,20 +228,20 @@ fn time() -> BoxedStrategy<Time<'static>> {
     (seconds, 0..1000_u64, 0..4_usize)
         .prop_map(|(seconds, millis, shape)| {
             let made = match shape {
-                0 => Time::number(seconds.to_string().into(), Unit::Seconds),
-                1 => Time::number((seconds * 1000 + millis).to_string().into(), Unit::Millis),
-                2 => Time::number(format!("{seconds}.{millis:03}").into(), Unit::Seconds),
+                0 => Time::number(seconds.to_string().into(), TimeUnit::Seconds),
+                1 => Time::number((seconds * 1000 + millis).to_string().into(), TimeUnit::Millis),
+                2 => Time::number(format!("{seconds}.{millis:03}").into(), TimeUnit::Seconds),
                 _ => {
                     let (hours, minutes) = (seconds % 24, seconds % 60);
                     Time::iso(format!("2026-02-0{}T{hours:02}:{minutes:02}:07.{millis:03}Z", 1 + seconds % 9).into())
                 }
             };
-            made.unwrap_or(Time { text: "0".into(), unit: Unit::Seconds })
+            made.unwrap_or(Time { text: "0".into(), unit: TimeUnit::Seconds })
         })
         .boxed()
 }
 
-/// Ids and names: usual ones, and what a hostile source puts in their place.
+/// Ids and names: usual ones, and hostile ones.
 fn name() -> BoxedStrategy<Cow<'static, str>> {
     prop_oneof![
         6 => "[a-z]{1,8}(_[0-9]{1,4})?",
@@ -255,7 +256,7 @@ fn name() -> BoxedStrategy<Cow<'static, str>> {
     .boxed()
 }
 
-/// Lines that mean something in one of the formats that are text.
+/// Lines that have a meaning in one of the text formats.
 const MARKERS: [&str; 22] = [
     "user:",
     "assistant:",
@@ -281,7 +282,7 @@ const MARKERS: [&str; 22] = [
     "  indented",
 ];
 
-/// Lines that say nothing, and look it more or less.
+/// Blank lines in several spellings.
 const BLANKS: [&str; 5] = ["", "\r", " ", "\t\r", "\r\r"];
 
 fn text() -> BoxedStrategy<Text<'static>> {
@@ -329,7 +330,7 @@ fn piece() -> BoxedStrategy<Piece<'static>> {
     kind.prop_map(|kind| Piece { kind, extra: ExtraFields::default() }).boxed()
 }
 
-/// JSON values, in spellings a serialiser would not choose.
+/// JSON values in unusual spellings.
 fn raw() -> BoxedStrategy<Cow<'static, str>> {
     prop::sample::select(vec![
         "{}",
@@ -349,17 +350,18 @@ fn raw() -> BoxedStrategy<Cow<'static, str>> {
 fn body() -> BoxedStrategy<Body<'static>> {
     let role = prop::sample::select(Role::ALL.to_vec());
     let input = prop_oneof![raw().prop_map(Input::Json), text().prop_map(Input::Text)];
-    let (said, named) = (|| prop::option::of(content()), || prop::option::of(name()));
+    let (some_content, named) = (|| prop::option::of(content()), || prop::option::of(name()));
     let flag = || prop::option::of(any::<bool>());
     prop_oneof![
         4 => (role, content()).prop_map(|(role, content)| Body::Message { role, content }),
         1 => content().prop_map(|content| Body::Thinking { content }),
         2 => (named(), name(), input).prop_map(|(call, name, input)| Body::ToolCall { call, name, input }),
         2 => (named(), named(), content(), flag()).prop_map(|(call, name, content, error)| Body::ToolResult { call, name, content, error }),
-        1 => said().prop_map(|summary| Body::Compaction { summary }),
-        1 => (named(), said()).prop_map(|(name, content)| Body::Failure { name, content }),
-        1 => (named(), flag(), said()).prop_map(|(reason, success, content)| Body::Stop { reason, success, content }),
-        1 => (name(), said()).prop_map(|(name, content)| Body::Fact { name: name.into(), content }),
+        1 => some_content().prop_map(|summary| Body::Compaction { summary }),
+        1 => (named(), some_content()).prop_map(|(name, content)| Body::Failure { name, content }),
+        1 => (named(), flag(), some_content())
+            .prop_map(|(reason, success, content)| Body::Stop { reason, success, content }),
+        1 => (name(), some_content()).prop_map(|(name, content)| Body::Fact { name: name.into(), content }),
         1 => (named(), prop::option::of(text())).prop_map(|(name, bytes)| Body::Other { name, bytes }),
     ].boxed()
 }
@@ -368,7 +370,7 @@ fn usage() -> BoxedStrategy<Usage> {
     let number =
         || prop::option::of(prop_oneof![0..100_000_u64, Just(u64::from(u32::MAX)), Just(1 << 53), Just(u64::MAX)]);
     let tier = prop::option::of(prop::sample::select(ServiceTier::ALL.to_vec()));
-    let speed = prop::option::of(prop::sample::select(vec![Speed::Standard, Speed::Fast]));
+    let speed = prop::option::of(prop::sample::select(vec![ServiceSpeed::Standard, ServiceSpeed::Fast]));
     let counters = prop::array::uniform9(number());
     (counters, tier, speed, prop::option::of(0.0..10.0_f64))
         .prop_map(|(counters, service_tier, speed, cost)| {
@@ -393,8 +395,8 @@ fn usage() -> BoxedStrategy<Usage> {
         .boxed()
 }
 
-/// A format that we do not have: its words mean nothing to any writer.
-fn elsewhere() -> BoxedStrategy<&'static str> {
+/// An unknown format, whose extra fields mean nothing to any writer.
+fn unknown_format() -> BoxedStrategy<&'static str> {
     Just("elsewhere").boxed()
 }
 
@@ -404,12 +406,12 @@ fn extra(origin: BoxedStrategy<&'static str>) -> BoxedStrategy<Extra<'static>> {
         prop::sample::select(vec!["type", "role", "content", "message", "payload", "id"]).prop_map(Cow::Borrowed),
         name()
     ];
-    let residue = prop::collection::vec((key, held), 0..4).prop_map(ExtraFields);
-    prop::option::of((origin, residue))
+    let fields = prop::collection::vec((key, held), 0..4).prop_map(ExtraFields);
+    prop::option::of((origin, fields))
         .prop_map(|found| {
             let mut extra = Extra::default();
-            if let Some((origin, residue)) = found {
-                extra.add(stenograph::formats::origin(Cow::Borrowed(origin)), residue);
+            if let Some((origin, fields)) = found {
+                extra.add(stenograph::formats::origin(Cow::Borrowed(origin)), fields);
             }
             extra
         })

@@ -1,5 +1,5 @@
-//! What must hold for any query and any text: reading a query never panics, what is printed is read as the same, and every piece of a
-//! text is found in it. The texts are made up.
+//! Properties of queries for any generated query and text: parsing never panics, a printed query parses as the same, every
+//! piece of a text is found in it, and near words agree with a reference implementation.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use stenograph::model::{Body, Content, Event, Input, Role};
 use stenograph::query::{EntryBuilder, Query, SessionFacts, Today, Words, words};
 
-/// How many are tried of each.
+/// The number of cases of each property.
 const CASES: u32 = 2000;
 
 fn for_any<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
@@ -24,8 +24,8 @@ fn today() -> Today {
     Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC }
 }
 
-/// Something like a query, made of the signs that matter.
-fn asked() -> impl Strategy<Value = String> {
+/// A text like a query, made of tokens that matter.
+fn query_text() -> impl Strategy<Value = String> {
     let sign = prop_oneof![
         4 => "[a-zA-Zéİßς题漢字カ한0-9]{1,9}".prop_map(Cow::Owned),
         3 => prop::sample::select(vec![
@@ -38,7 +38,7 @@ fn asked() -> impl Strategy<Value = String> {
     prop::collection::vec(sign, 0..20).prop_map(|signs| signs.concat())
 }
 
-/// A text of several scripts.
+/// A text in several scripts.
 fn text() -> impl Strategy<Value = String> {
     let sign = prop_oneof![
         3 => "[a-zA-Z0-9]{1,8}",
@@ -51,8 +51,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn what_is_printed_is_read_as_the_same() {
-    for_any(&asked(), |text| {
+fn a_printed_query_parses_as_the_same() {
+    for_any(&query_text(), |text| {
         let Ok(query) = Query::parse(&text, &today()) else { return Ok(()) };
         let printed = query.to_string();
         prop_assert_eq!(Query::parse(&printed, &today()), Ok(query), "{} is printed as {}", text, printed);
@@ -61,7 +61,7 @@ fn what_is_printed_is_read_as_the_same() {
 }
 
 #[test]
-fn every_word_of_a_text_stands_where_it_says() {
+fn every_word_of_a_text_is_at_its_position() {
     for_any(&text(), |text| {
         let (mut end, mut position) = (0, 0);
         words(&text, &mut |word| {
@@ -101,8 +101,19 @@ fn every_piece_of_a_text_is_found_in_it() {
 }
 
 #[test]
-fn a_snippet_is_one_short_line_with_marks_in_order() {
-    for_any(&(text(), text(), asked(), 1_usize..60), |(one, other, asked, length_max)| {
+fn near_words_agree_with_the_reference() {
+    for_any(&("[abcdé题]{0,9}", "[abcdé题]{0,9}"), |(a, b)| {
+        for most in 0..=2 {
+            let expected = strsim::osa_distance(&a, &b) <= usize::from(most);
+            prop_assert_eq!(is_near(&a, &b, most), expected, "{} {} {}", a, b, most);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_snippet_is_one_short_line_with_its_marks_in_order() {
+    for_any(&(text(), text(), query_text(), 1_usize..60), |(one, other, asked, length_max)| {
         let Ok(query) = Query::parse(&asked, &today()) else { return Ok(()) };
         let input =
             Input::Json(format!("[{},{}]", stenograph::text::quote(&one), stenograph::text::quote(&other)).into());
@@ -126,7 +137,7 @@ fn a_snippet_is_one_short_line_with_marks_in_order() {
 }
 
 #[test]
-fn a_trail_that_was_saved_goes_on_as_if_it_was_not() {
+fn a_restored_entry_builder_continues_as_if_it_was_never_saved() {
     let event = (0_u8..6, prop::option::of(0_u8..4), "[a-c\"\\\\]{0,3}");
     for_any(&prop::collection::vec(event, 0..40), |events| {
         let (mut whole, mut saved) = (EntryBuilder::default(), EntryBuilder::default());

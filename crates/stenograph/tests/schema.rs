@@ -1,4 +1,4 @@
-//! The wire against its published schema: every native fixture, and what every fixture of every format becomes on the wire.
+//! The wire and its published schema: every native fixture, and every fixture of every format on the wire, is valid.
 
 #![expect(clippy::expect_used, reason = "what is missing fails the test")]
 
@@ -11,7 +11,7 @@ use stenograph::formats::FORMATS;
 use stenograph::model::{Kind, NoteKind, Role};
 use stenograph::{convert, read, wire};
 
-/// Lines that are not of this version, so that its schema does not describe them.
+/// A fixture with lines of another version, which the schema does not describe.
 const LATER: &str = "later.jsonl";
 
 fn folder() -> &'static Path {
@@ -39,7 +39,7 @@ fn fixtures(format: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What is wrong with a line. A lone surrogate is good on the wire and no text to the validator's parser, so it is replaced.
+/// The errors of a line. The validator's parser rejects lone surrogates, which the wire allows, so they are replaced.
 fn wrong(validator: &Validator, line: &str) -> Option<String> {
     let value: Value = match serde_json::from_str(line) {
         Ok(value) => value,
@@ -77,16 +77,16 @@ fn check<'a>(path: &Path, lines: impl Iterator<Item = &'a str>) {
 }
 
 #[test]
-fn native_fixtures_keep_the_schema() {
+fn native_fixtures_match_the_schema() {
     for path in fixtures(wire::NAME) {
         let text = fs::read_to_string(&path).unwrap();
-        // A note of tomorrow is a note with another shape: it is in the fixture to be kept, not to be good.
+        // The note of a later version is in the fixture to be kept, not to be valid.
         check(&path, text.lines().filter(|line| !line.contains("of tomorrow")));
     }
 }
 
 #[test]
-fn every_format_keeps_the_schema_on_the_wire() {
+fn every_format_matches_the_schema_on_the_wire() {
     for format in FORMATS {
         for path in fixtures(format.info().name) {
             let found = read::all(*format, &fs::read(&path).unwrap());
@@ -99,7 +99,7 @@ fn every_format_keeps_the_schema_on_the_wire() {
 }
 
 #[test]
-fn a_carried_source_keeps_the_schema() {
+fn a_carrying_file_matches_the_schema() {
     let native = stenograph::Registry::built_in().named(wire::NAME).unwrap();
     let chibi = stenograph::Registry::built_in().named("chibi").unwrap();
     for path in fixtures("chibi") {
@@ -113,7 +113,7 @@ fn a_carried_source_keeps_the_schema() {
 }
 
 #[test]
-fn the_schema_knows_every_word() {
+fn the_schema_lists_every_kind_role_and_note() {
     let schema = schema();
     let words = |pointer: &str| -> Vec<String> {
         let list = schema.pointer(pointer).and_then(Value::as_array).expect("a list of words");
@@ -132,7 +132,7 @@ fn the_schema_knows_every_word() {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
+fn invalid_lines_are_rejected() {
     let validator = validator();
     for line in [
         r#"{"kind":"stop"}"#,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use stenograph::ledger::{Counter, Money, Rates, ServiceTier};
+use stenograph::ledger::{Money, PriceCounter, Rates, ServiceTier};
 
 use crate::Failure;
 
@@ -100,7 +100,7 @@ fn row(fields: &Fields<'_>) -> Option<String> {
     if let Some(raw) = fields.get("input_cost_per_token_cache_hit")
         && !fields.contains_key("cache_read_input_token_cost")
     {
-        put(&mut blocks, ServiceTier::Standard, 0, Counter::CacheRead, raw);
+        put(&mut blocks, ServiceTier::Standard, 0, PriceCounter::CacheRead, raw);
     }
     let tiers = fields.get("tiered_pricing").and_then(|raw| serde_json::from_str::<Vec<Fields<'_>>>(raw.get()).ok());
     for tier in tiers.iter().flatten() {
@@ -113,34 +113,34 @@ fn row(fields: &Fields<'_>) -> Option<String> {
         }
     }
     if let Some(rate) = search(fields) {
-        blocks.entry((ServiceTier::Standard, 0)).or_default().set(Counter::Search, Some(rate));
+        blocks.entry((ServiceTier::Standard, 0)).or_default().set(PriceCounter::Search, Some(rate));
     }
     add_fast(fields, &mut blocks);
     let usual = blocks.get(&(ServiceTier::Standard, 0))?;
     let is_priced = |counter| usual.of(counter).is_some_and(|rate: Money| !rate.is_zero());
-    if usual.of(Counter::Input).is_none() || !is_priced(Counter::Output) {
+    if usual.of(PriceCounter::Input).is_none() || !is_priced(PriceCounter::Output) {
         return None;
     }
     // Half a price is a slip of the list: nobody sells reading without writing.
-    blocks.retain(|_, rates| rates.of(Counter::Input).is_some() && rates.of(Counter::Output).is_some());
+    blocks.retain(|_, rates| rates.of(PriceCounter::Input).is_some() && rates.of(PriceCounter::Output).is_some());
     Some(blocks.iter().map(|((pace, over), rates)| spell(*pace, *over, rates)).collect::<Vec<_>>().join("; "))
 }
 
-fn put(blocks: &mut Blocks, pace: ServiceTier, over: u64, counter: Counter, raw: &RawValue) {
+fn put(blocks: &mut Blocks, pace: ServiceTier, over: u64, counter: PriceCounter, raw: &RawValue) {
     if let Some(rate) = Money::parse(raw.get().trim_matches('"')) {
         blocks.entry((pace, over)).or_default().set(counter, Some(rate));
     }
 }
 
 /// What a key of the list states the price of, at which pace, and above which size.
-fn meaning(key: &str) -> Option<(Counter, ServiceTier, u64)> {
-    const STEMS: [(&str, Counter); 6] = [
-        ("cache_creation_input_token_cost_above_1hr", Counter::CacheWriteHour),
-        ("cache_creation_input_token_cost", Counter::CacheWrite),
-        ("cache_read_input_token_cost", Counter::CacheRead),
-        ("input_cost_per_token", Counter::Input),
-        ("output_cost_per_reasoning_token", Counter::Reasoning),
-        ("output_cost_per_token", Counter::Output),
+fn meaning(key: &str) -> Option<(PriceCounter, ServiceTier, u64)> {
+    const STEMS: [(&str, PriceCounter); 6] = [
+        ("cache_creation_input_token_cost_above_1hr", PriceCounter::CacheWriteHour),
+        ("cache_creation_input_token_cost", PriceCounter::CacheWrite),
+        ("cache_read_input_token_cost", PriceCounter::CacheRead),
+        ("input_cost_per_token", PriceCounter::Input),
+        ("output_cost_per_reasoning_token", PriceCounter::Reasoning),
+        ("output_cost_per_token", PriceCounter::Output),
     ];
     let (rest, counter) = STEMS.iter().find_map(|(stem, counter)| Some((key.strip_prefix(stem)?, *counter)))?;
     let (over, rest) = match rest.strip_prefix("_above_").and_then(|rest| rest.split_once("k_tokens")) {
@@ -184,7 +184,7 @@ fn add_fast(fields: &Fields<'_>, blocks: &mut Blocks) {
         .collect();
     for (over, rates) in usual {
         let mut fast = Rates::default();
-        for counter in Counter::ALL.into_iter().filter(|counter| *counter != Counter::Search) {
+        for counter in PriceCounter::ALL.into_iter().filter(|counter| *counter != PriceCounter::Search) {
             fast.set(counter, rates.of(counter).and_then(|rate| rate.times(times)));
         }
         blocks.insert((ServiceTier::Fast, over), fast);
@@ -201,8 +201,9 @@ fn spell(pace: ServiceTier, over: u64, rates: &Rates) -> String {
         label.push(format!("over {over}"));
     }
     let label = if label.is_empty() { String::new() } else { format!("{}: ", label.join(" ")) };
-    let stated =
-        Counter::ALL.into_iter().filter_map(|counter| Some((counter, rates.of(counter)?.times(counter.lot())?)));
+    let stated = PriceCounter::ALL
+        .into_iter()
+        .filter_map(|counter| Some((counter, rates.of(counter)?.times(counter.price_unit())?)));
     let stated: Vec<String> = stated.map(|(counter, price)| format!("{} {price}", counter.name())).collect();
     format!("{label}{}", stated.join(", "))
 }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use stenograph::text::quote;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::chibi::{Context, Status as Lock};
 use stenograph_store::log::Durability;
@@ -130,7 +130,7 @@ impl List {
 
 fn moment(look: &Look) -> Option<Time<'static>> {
     let seconds = look.active_seconds?;
-    Time::number(seconds.to_string().into(), Unit::Seconds)
+    Time::number(seconds.to_string().into(), TimeUnit::Seconds)
 }
 
 fn status(look: &Look) -> &'static str {

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use stenograph::convert::{self, Carry, Outcome, Way};
+use stenograph::convert::{self, Carry, ConversionMethod, Outcome};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::text::quote;
@@ -143,7 +143,7 @@ enum Reported {
 
 fn is_lossy(outcome: &Outcome) -> bool {
     // A run that is missing is a piece of the source that nothing else says.
-    let missing = matches!(outcome.way, Way::Mended { missing, .. } if missing > 0);
+    let missing = matches!(outcome.method, ConversionMethod::Merged { missing, .. } if missing > 0);
     missing || outcome.losses.is_lossy()
 }
 
@@ -165,10 +165,12 @@ fn report(
         return Ok(());
     }
     let (from, to) = (from.info().name, to.info().name);
-    match outcome.way {
-        Way::Copied => output.say(&format!("{from} already: copied byte for byte")),
-        Way::Restored => output.say(&format!("{to} restored from what the {from} file carries, byte for byte")),
-        Way::Mended { edited, added, missing } => {
+    match outcome.method {
+        ConversionMethod::Copied => output.say(&format!("{from} already: copied byte for byte")),
+        ConversionMethod::Restored => {
+            output.say(&format!("{to} restored from what the {from} file carries, byte for byte"))
+        }
+        ConversionMethod::Merged { edited, added, missing } => {
             output.say(&format!("{to} restored from what the {from} file carries"));
             let said = [(edited, "edited"), (added, "added")].into_iter().filter(|(count, _)| *count > 0);
             let said: Vec<String> =
@@ -182,7 +184,7 @@ fn report(
             }
             outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
         }
-        Way::Written => {
+        ConversionMethod::Written => {
             output.say(&format!("{from} to {to}: {}", counted(outcome.outline.events, "event")));
             outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
         }
@@ -211,11 +213,11 @@ fn report(
 }
 
 fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String {
-    let way = match outcome.way {
-        Way::Written => "\"written\"".to_owned(),
-        Way::Copied => "\"copied\"".to_owned(),
-        Way::Restored => "\"restored\"".to_owned(),
-        Way::Mended { edited, added, missing } => {
+    let way = match outcome.method {
+        ConversionMethod::Written => "\"written\"".to_owned(),
+        ConversionMethod::Copied => "\"copied\"".to_owned(),
+        ConversionMethod::Restored => "\"restored\"".to_owned(),
+        ConversionMethod::Merged { edited, added, missing } => {
             format!("\"mended\",\"edited\":{edited},\"added\":{added},\"missing\":{missing}")
         }
     };

@@ -13,7 +13,7 @@ use clap::Parser;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::{Format, FormatInfo};
 use stenograph::formats::FORMATS;
-use stenograph::loss::{How, Report};
+use stenograph::loss::{LossKind, LossReport};
 use stenograph::model::Kind;
 use stenograph::wire;
 use stenograph_store::{Existing, NewFile, Passes, Source, fresh_folder};
@@ -194,12 +194,12 @@ impl Tour<'_, '_> {
 const NAMED_MAX: usize = 4;
 
 /// What a format could not keep, in a few words.
-fn missing(report: &Report) -> String {
+fn missing(report: &LossReport) -> String {
     let mut events: BTreeMap<Kind, u64> = BTreeMap::new();
     let mut fields: BTreeSet<&str> = BTreeSet::new();
     for ((kind, field, how), count) in report.losses.iter().filter(|((_, _, how), _)| how.is_loss()) {
         match (field.as_str(), how) {
-            ("", How::Dropped { .. }) => *events.entry(*kind).or_default() += count.times,
+            ("", LossKind::Dropped { .. }) => *events.entry(*kind).or_default() += count.times,
             ("", _) => {}
             (field, _) => drop(fields.insert(field)),
         }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use stenograph::evidence::nested_events;
-use stenograph::ledger::{Calls, Counting, Ledger, LedgerBuilder};
+use stenograph::ledger::{CallDetail, Counting, Ledger, LedgerBuilder};
 use stenograph::model::{Event, LeftOut};
 use stenograph::render::{Document, Markdown, Shown, Turns};
 use stenograph_store::{Error, Problem};
@@ -231,14 +231,14 @@ fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, 
     let mut book = LedgerBuilder::default();
     for chapter in chapters {
         let agent = chapter.conversation.format().map_or("", |format| format.info().agent);
-        let mut counting = Counting::new(agent, Calls::Tools);
+        let mut counting = Counting::new(agent, CallDetail::Tools);
         chapter.each(options, &mut |event, _| {
             counting.add(event);
             Ok(())
         })?;
-        book.add(&chapter.conversation.name, Some(&options.name()), 0, counting.page());
+        book.add(&chapter.conversation.name, Some(&options.name()), 0, counting.finish());
     }
-    Ok(book.close())
+    Ok(book.finish())
 }
 
 fn format_name(chapter: &Chapter) -> &'static str {

@@ -12,7 +12,9 @@ use std::sync::atomic::AtomicBool;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, By, Calls, Entry, Ledger, LedgerBuilder, Prices, Question, Reason, Report};
+use stenograph::ledger::{
+    self, By, CallDetail, Ledger, LedgerBuilder, LedgerEntry, Prices, Question, UncountedReason, UsageReport,
+};
 use stenograph::query::{SPELLINGS, Today, has_in_name, moment};
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::project::Project;
@@ -150,7 +152,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 
 /// What was asked for.
 struct Answer<'p> {
-    report: Report,
+    report: UsageReport,
     ledger: Ledger,
     prices: &'p Prices,
     /// What was not counted.
@@ -180,7 +182,7 @@ fn are(calls: u64) -> String {
 
 impl Answer<'_> {
     /// How many records were left out for a reason.
-    fn left_out(&self, reason: Reason) -> u64 {
+    fn left_out(&self, reason: UncountedReason) -> u64 {
         let decision = self.ledger.decisions.iter().find(|decision| decision.reason == reason);
         decision.map_or(0, |decision| decision.count)
     }
@@ -190,11 +192,15 @@ impl Answer<'_> {
         let hint = if options.explain { "" } else { "; --explain says where" };
         for (reason, one, many) in [
             (
-                Reason::Odd,
+                UncountedReason::Odd,
                 "1 record states a count that is none, which counts",
                 "state a count that is none, which counts",
             ),
-            (Reason::Oversize, "1 record is too large to be read, and counts", "are too large to be read, and count"),
+            (
+                UncountedReason::Oversize,
+                "1 record is too large to be read, and counts",
+                "are too large to be read, and count",
+            ),
         ] {
             match self.left_out(reason) {
                 0 => {}
@@ -212,7 +218,7 @@ impl Answer<'_> {
         }
         let mut projects = Projects::default();
         let is_timeless =
-            |entry: &&Entry| entry.row.time.is_none() && options.is_meant(&self.ledger, entry, &mut projects);
+            |entry: &&LedgerEntry| entry.row.time.is_none() && options.is_meant(&self.ledger, entry, &mut projects);
         let timeless: u64 = match range {
             Range { since: None, until: None } => 0,
             Range { .. } => {
@@ -226,7 +232,12 @@ impl Answer<'_> {
 
     fn json(&self, options: &Options) -> String {
         let fields = self.peer.as_ref().map_or_else(
-            || view::left([Reason::Odd, Reason::Oversize].map(|reason| self.left_out(reason)), &self.left),
+            || {
+                view::left(
+                    [UncountedReason::Odd, UncountedReason::Oversize].map(|reason| self.left_out(reason)),
+                    &self.left,
+                )
+            },
             peers::Peer::json,
         );
         view::json(&self.report, &self.ledger, options.by, self.prices, options.explain, &fields)
@@ -268,7 +279,7 @@ struct Range {
 }
 
 impl Range {
-    fn has(&self, entry: &Entry) -> bool {
+    fn has(&self, entry: &LedgerEntry) -> bool {
         let Some(time) = entry.row.time else { return self.since.is_none() && self.until.is_none() };
         self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
     }
@@ -299,10 +310,10 @@ impl Options {
     }
 
     /// Asks a ledger.
-    fn ask(&self, ledger: &Ledger, by: By, zone: &TimeZone, range: &Range, prices: &Prices) -> Report {
+    fn ask(&self, ledger: &Ledger, by: By, zone: &TimeZone, range: &Range, prices: &Prices) -> UsageReport {
         let mut projects = Projects::default();
         let mut others = Projects::default();
-        let mut keep = |entry: &Entry| range.has(entry) && self.is_meant(ledger, entry, &mut others);
+        let mut keep = |entry: &LedgerEntry| range.has(entry) && self.is_meant(ledger, entry, &mut others);
         let mut question =
             Question { by, zone: zone.clone(), prices, project: &mut |folder| projects.name(folder), keep: &mut keep };
         ledger::report(ledger, &mut question)
@@ -326,7 +337,7 @@ impl Options {
             below: &below,
             store: &store,
             index: if is_looked_into { UseIndex::No } else { UseIndex::Yes },
-            calls: if self.by == By::Tool { Calls::Tools } else { Calls::Numbers },
+            calls: if self.by == By::Tool { CallDetail::Tools } else { CallDetail::Numbers },
             threads: cores,
         };
         let mut book = LedgerBuilder::default();
@@ -342,7 +353,7 @@ impl Options {
             return Ok(None);
         }
         Ok(Some((
-            book.close(),
+            book.finish(),
             Left { forgotten: report.forgotten, strangers: report.unrecognized, unread: report.warnings },
         )))
     }
@@ -364,7 +375,7 @@ impl Options {
         Ok((files, places))
     }
 
-    fn is_meant(&self, ledger: &Ledger, entry: &Entry, projects: &mut Projects) -> bool {
+    fn is_meant(&self, ledger: &Ledger, entry: &LedgerEntry, projects: &mut Projects) -> bool {
         let row = &entry.row;
         let name = |name| ledger.name(name);
         let has = |named, asked: &Option<String>| {

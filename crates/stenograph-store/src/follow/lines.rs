@@ -269,7 +269,7 @@ impl Lines {
 
     /// Gives a complete last line without a newline once no bytes follow it: some agents write no final newline.
     fn give_unterminated_line(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
-        let settled = self.reading.settled();
+        let settled = self.reading.stable_until();
         let length = usize::try_from(self.at.offset.saturating_sub(settled)).unwrap_or(usize::MAX);
         if self.within || length == 0 || length > RECORD_SIZE_MAX || self.checked_to == self.at.offset {
             return Ok(());

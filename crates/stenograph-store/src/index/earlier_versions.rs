@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use stenograph::format::{Format, Want};
-use stenograph::ledger::State;
+use stenograph::ledger::CountingState;
 use stenograph::model::{Event, Note};
 use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
@@ -44,7 +44,7 @@ impl IndexRun<'_> {
         let fresh = SourceRow { doc_group, ..SourceRow::new(&row.path) };
         let writer = self.take_writer()?;
         let mut vanished = RemovedEvents {
-            event_indexer: EventIndexer::resumed(&writer, format, self.batch, &fresh, State::default()),
+            event_indexer: EventIndexer::resumed(&writer, format, self.batch, &fresh, CountingState::default()),
             trail: EntryBuilder::default().through(format),
             seen_keys,
             count: 0,

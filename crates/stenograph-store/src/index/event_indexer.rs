@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use stenograph::evidence::nested_events;
 use stenograph::format::Format;
-use stenograph::ledger::{Calls, Counting, SourceUsage, State};
+use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
 use stenograph::model::{Body, Event, Kind, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
@@ -66,12 +66,12 @@ pub(super) struct EventIndexer<'w> {
 }
 
 impl<'w> EventIndexer<'w> {
-    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, doc_group: u64, ledger: State) -> EventIndexer<'w> {
+    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, doc_group: u64, ledger: CountingState) -> EventIndexer<'w> {
         EventIndexer {
             writer,
             batch,
             doc_group,
-            counting: Counting::resumed(agent, Calls::Tools, ledger),
+            counting: Counting::resumed(agent, CallDetail::Tools, ledger),
             event: 0,
             trail: EntryBuilder::default(),
             summary: SourceSummary::default(),
@@ -212,7 +212,7 @@ impl<'w> EventIndexer<'w> {
         format: &dyn Format,
         batch: u64,
         row: &SourceRow,
-        ledger: State,
+        ledger: CountingState,
     ) -> EventIndexer<'w> {
         let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
         let mut saved = counts.splitn(5, ' ');
@@ -239,7 +239,7 @@ impl<'w> EventIndexer<'w> {
 
     /// Takes the current ledger page. Later events start a new one.
     pub(super) fn turn_page(&mut self) -> SourceUsage {
-        self.counting.turn()
+        self.counting.take_part()
     }
 
     /// The state that the next run needs to resume here. Counts that later events change are saved as they are now.

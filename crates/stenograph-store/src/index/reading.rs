@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, Want};
-use stenograph::ledger::State;
+use stenograph::ledger::CountingState;
 use stenograph::model::Span;
 use stenograph::read::Reading;
 use xxhash_rust::xxh3::xxh3_64;
@@ -101,7 +101,7 @@ impl IndexRun<'_> {
         self.content_read = (reach == ReadExtent::End).then(|| content.finalize());
         report.events += event_indexer.event - row.doc_group_events;
         report.bytes += taken;
-        row.settled = reading.settled();
+        row.settled = reading.stable_until();
         row.doc_group_events = event_indexer.event;
         row.trail = event_indexer.state();
         self.catalogue.put_page(row.doc_group, event_indexer.turn_page())?;
@@ -282,7 +282,7 @@ impl IndexRun<'_> {
         let archived_length = row.archived_length;
         self.reset_source(row)?;
         row.archived_length = archived_length;
-        let mut event_indexer = EventIndexer::resumed(writer, format, self.batch, row, State::default());
+        let mut event_indexer = EventIndexer::resumed(writer, format, self.batch, row, CountingState::default());
         let place = Place::Path(job.path.clone());
         if let Some(stream) = self.archive()?.read(row, 0)? {
             let stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL);
@@ -328,7 +328,7 @@ impl IndexRun<'_> {
         self.catalogue.retire(row.tail)?;
         (row.tail, row.tail_events) = (0, 0);
         self.reset_source(row)?;
-        let mut event_indexer = EventIndexer::resumed(writer, format, self.batch, row, State::default());
+        let mut event_indexer = EventIndexer::resumed(writer, format, self.batch, row, CountingState::default());
         event_indexer.keys = self.seen_keys.as_ref().map(|_| HashSet::new());
         let mut source = Source::open(&job.path, Passes::Many)?;
         read_through(format, source.pass(), &mut event_indexer, job, report)?;

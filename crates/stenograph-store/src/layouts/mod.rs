@@ -211,7 +211,7 @@ impl Default for Environment {
 
 fn utc() -> Time<'static> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Time { text: since.as_millis().to_string().into(), unit: stenograph::time::Unit::Millis }
+    Time { text: since.as_millis().to_string().into(), unit: stenograph::time::TimeUnit::Millis }
 }
 
 impl std::fmt::Debug for Environment {

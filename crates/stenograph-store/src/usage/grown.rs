@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stenograph::Registry;
 use stenograph::format::{Format, Want};
-use stenograph::ledger::{Calls, Counting, SourceUsage, State};
+use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
 use stenograph::model::Span;
 use stenograph::read::Reading;
 
@@ -25,7 +25,7 @@ pub(super) struct Grown {
     /// The pages up to there.
     pages: Vec<SourceUsage>,
     /// The counting state there.
-    state: State,
+    state: CountingState,
     /// The session of the source.
     pub session: String,
 }
@@ -78,12 +78,18 @@ impl Grown {
     }
 
     /// The pages of the whole source.
-    pub fn read(&self, path: &Path, calls: Calls, buffer: &mut [u8], done: &AtomicU64) -> io::Result<Vec<SourceUsage>> {
+    pub fn read(
+        &self,
+        path: &Path,
+        calls: CallDetail,
+        buffer: &mut [u8],
+        done: &AtomicU64,
+    ) -> io::Result<Vec<SourceUsage>> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(self.at.offset))?;
         let want = match calls {
-            Calls::Numbers => Want::Usage,
-            Calls::Tools => Want::All,
+            CallDetail::Numbers => Want::Usage,
+            CallDetail::Tools => Want::All,
         };
         let mut counting = Counting::resumed(self.format.info().agent, calls, self.state.clone());
         let mut reading = Reading::from_line(self.format, want, self.at);
@@ -101,7 +107,7 @@ impl Grown {
         }
         reading.end(&mut counting);
         let mut pages = self.pages.clone();
-        pages.push(counting.page());
+        pages.push(counting.finish());
         Ok(pages)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stenograph::format::{Format, Head, Want};
-use stenograph::ledger::{Calls, Counting, SourceUsage};
+use stenograph::ledger::{CallDetail, Counting, SourceUsage};
 use stenograph::read::Reading;
 
 use super::grown::Grown;
@@ -117,7 +117,7 @@ impl UsageJob {
     /// Reads its pages.
     pub fn read(
         &self,
-        calls: Calls,
+        calls: CallDetail,
         archive: Option<&Archive>,
         hand: &mut ThreadState,
         done: &AtomicU64,
@@ -132,7 +132,7 @@ impl UsageJob {
     fn read_as(
         &self,
         format: Option<&'static dyn Format>,
-        calls: Calls,
+        calls: CallDetail,
         archive: Option<&Archive>,
         hand: &mut ThreadState,
         done: &AtomicU64,
@@ -204,7 +204,7 @@ fn count(
     format: Option<&'static dyn Format>,
     place: &PathHints,
     is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
-    calls: Calls,
+    calls: CallDetail,
     hand: &mut ThreadState,
     done: &AtomicU64,
 ) -> io::Result<JobOutcome> {
@@ -234,8 +234,8 @@ fn count(
     }
     hand.last = Some(format);
     let want = match calls {
-        Calls::Numbers => Want::Usage,
-        Calls::Tools => Want::All,
+        CallDetail::Numbers => Want::Usage,
+        CallDetail::Tools => Want::All,
     };
     let mut counting = Counting::new(format.info().agent, calls);
     let mut reading = Reading::new(format, want);
@@ -253,7 +253,7 @@ fn count(
                 reading.feed(hand.buffer.get(..length).unwrap_or_default(), &mut counting);
                 done.fetch_add(length as u64, Ordering::Relaxed);
                 if counting.rows() >= ROWS_MAX && format.info().traits.pieces {
-                    pages.push(counting.turn());
+                    pages.push(counting.take_part());
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -261,7 +261,7 @@ fn count(
         }
     };
     reading.end(&mut counting);
-    pages.push(counting.page());
+    pages.push(counting.finish());
     Ok(JobOutcome::Counted { pages, damage })
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use stenograph::format::Want;
 use stenograph::model::{Body, Content, Event, Input, Role};
 use stenograph::read::{Collected, Reading};
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 use stenograph::{Detected, Registry};
 use stenograph_store::files::Files;
 use stenograph_store::journal::RecordingEnd;
@@ -59,7 +59,7 @@ pub fn unsteady(start_ms: i64) -> impl Fn() -> Time<'static> + Send + Sync {
     move || {
         let tick = ticks.fetch_add(1, Ordering::Relaxed);
         let back = if tick % 7 == 6 { 3_600_000 } else { 0 };
-        Time { text: (start_ms + tick * 1_000 - back).to_string().into(), unit: Unit::Millis }
+        Time { text: (start_ms + tick * 1_000 - back).to_string().into(), unit: TimeUnit::Millis }
     }
 }
 

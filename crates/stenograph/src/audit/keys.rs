@@ -46,7 +46,8 @@ impl Keys {
     /// `paths` are the files that a text names.
     pub fn of(tool: &str, input: &Input<'_>, paths: &[String], script: Option<ScriptWords>) -> Keys {
         let told = CallInput::of(tool, input, script, || !paths.is_empty());
-        let mut keys = Keys { is_cut: told.is_cut, command: told.command, asks_for: told.asks_for, ..Keys::default() };
+        let mut keys =
+            Keys { is_cut: told.is_cut, command: told.command, asks_for: told.polled_jobs, ..Keys::default() };
         let object = match input {
             Input::Text(_) => None,
             Input::Json(raw) => Object::parse(raw),

@@ -212,7 +212,7 @@ impl Calls {
         let script = script_words(event);
         let told =
             CallInput::of(name, input, script, || !crate::query::touches(name, input, event.cwd.as_deref()).is_empty());
-        let job = told.asks_for.iter().find_map(|name| self.job(name)).map(|job| job.call);
+        let job = told.polled_jobs.iter().find_map(|name| self.job(name)).map(|job| job.call);
         let early = self.early.iter().position(|early| early.id == id && id != 0);
         let early = early.and_then(|at| self.early.remove(at));
         let number = early.as_ref().map_or_else(|| self.next_number(), |early| early.number);

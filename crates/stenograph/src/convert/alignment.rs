@@ -1,64 +1,65 @@
-//! Which events of a carried source, of the file as it was written and of the file as it is belong together: what was done to the file is
-//! planned for the source, and what the result should say is known before it is read back.
+//! Aligns the events of a carried source, of the file as written and of the current file: it plans the edits of the file for
+//! the source, and states the expected result before it is read back.
 
-use super::mend::{Records, merged};
+use super::merge_edits::{Records, merged};
 use crate::edit::{Fate, Plan};
 use crate::loss::twins;
 use crate::model::Event;
 
-/// The events of the source, of the file as it was and of the file as it is.
+/// The events of the source, of the file as written and of the current file.
 pub(super) struct Alignment<'e> {
-    then: &'e [Event<'static>],
-    before: &'e [Event<'static>],
-    now: &'e [Event<'static>],
+    source: &'e [Event<'static>],
+    written: &'e [Event<'static>],
+    current: &'e [Event<'static>],
     records: &'e Records,
-    /// For each event of the file as it was: the event of the source that it was made of.
-    origin: Vec<Option<usize>>,
-    /// For each event of the file as it was: its twin in the file as it is.
-    is: Vec<Option<usize>>,
-    /// For each event of the file as it is: its twin in the file as it was.
-    was: Vec<Option<usize>>,
+    /// For each event of the file as written: the event of the source that it was made from.
+    source_of: Vec<Option<usize>>,
+    /// For each event of the file as written: its counterpart in the current file.
+    current_of: Vec<Option<usize>>,
+    /// For each event of the current file: its counterpart in the file as written.
+    written_of: Vec<Option<usize>>,
 }
 
 impl<'e> Alignment<'e> {
-    /// Finds what belongs together.
+    /// Aligns the three.
     pub fn new(
-        then: &'e [Event<'static>],
-        before: &'e [Event<'static>],
-        now: &'e [Event<'static>],
+        source: &'e [Event<'static>],
+        written: &'e [Event<'static>],
+        current: &'e [Event<'static>],
         records: &'e Records,
     ) -> Alignment<'e> {
-        let is = twins(before, now);
-        let (origin, was) = (inverted(&twins(then, before), before.len()), inverted(&is, now.len()));
-        Alignment { then, before, now, records, origin, is, was }
+        let current_of = twins(written, current);
+        let source_of = inverted(&twins(source, written), written.len());
+        let written_of = inverted(&current_of, current.len());
+        Alignment { source, written, current, records, source_of, current_of, written_of }
     }
 
-    /// The event of the source that this event of the file was made of.
-    fn origin_of(&self, now: usize) -> Option<usize> {
-        let was = self.was.get(now).copied().flatten()?;
-        self.origin.get(was).copied().flatten()
+    /// The event of the source that this event of the current file was made from.
+    fn origin_of(&self, current: usize) -> Option<usize> {
+        let written = self.written_of.get(current).copied().flatten()?;
+        self.source_of.get(written).copied().flatten()
     }
 
-    /// Whether this event of the file was put in.
-    fn is_new(&self, now: usize, event: &Event<'_>) -> bool {
-        self.was.get(now) == Some(&None) && !self.records.is_sealed(event)
+    /// Whether this event of the current file was added.
+    fn is_new(&self, current: usize, event: &Event<'_>) -> bool {
+        self.written_of.get(current) == Some(&None) && !self.records.is_sealed(event)
     }
 
-    /// What is done to each event of the source: what was done to its twin in the file, compared with the file as it was.
+    /// The edits of the source: those that turned the file as written into the current file.
     pub fn plan(&self) -> Plan {
-        let mut plan = Plan::of(self.then);
-        for (index, was) in self.before.iter().enumerate() {
-            let Some(number) = self.origin.get(index).copied().flatten() else { continue };
-            let Some(event) = self.then.get(number) else { continue };
-            match self.is.get(index).copied().flatten().and_then(|twin| self.now.get(twin)) {
-                Some(is) if was.body != is.body && !self.records.is_sealed(is) => {
-                    plan.say(number, event, merged(&event.body, &was.body, &is.body));
+        let mut plan = Plan::of(self.source);
+        for (index, written) in self.written.iter().enumerate() {
+            let Some(number) = self.source_of.get(index).copied().flatten() else { continue };
+            let Some(event) = self.source.get(number) else { continue };
+            match self.current_of.get(index).copied().flatten().and_then(|twin| self.current.get(twin)) {
+                Some(current) if written.body != current.body && !self.records.is_sealed(current) => {
+                    plan.say(number, event, merged(&event.body, &written.body, &current.body));
                 }
                 Some(_) => {}
                 None => {
-                    let neighbour = |twin: &Option<usize>| twin.and_then(|twin| self.now.get(twin));
-                    let before = self.is.get(..index).unwrap_or_default().iter().rev().find_map(neighbour);
-                    let after = self.is.get(index + 1..).unwrap_or_default().iter().find_map(neighbour);
+                    let neighbour = |twin: &Option<usize>| twin.and_then(|twin| self.current.get(twin));
+                    let before = self.current_of.get(..index).unwrap_or_default().iter().rev().find_map(neighbour);
+                    let after = self.current_of.get(index + 1..).unwrap_or_default().iter().find_map(neighbour);
                     if !self.records.are_whole_between(before, after, event) {
                         plan.remove(number);
                     }
@@ -66,67 +67,69 @@ impl<'e> Alignment<'e> {
             }
         }
         let mut last = None;
-        for (index, event) in self.now.iter().enumerate() {
+        for (index, event) in self.current.iter().enumerate() {
             last = self.origin_of(index).or(last);
             if !self.is_new(index, event) {
                 continue;
             }
             match last {
-                // The source may end with records that have no place in the file: what goes on comes after them.
-                _ if self.records.is_after_all_runs(event) => plan.put_before(self.then.len(), event.clone()),
+                // The source may end with records that have no place in the file: a continuation comes after them.
+                _ if self.records.is_after_all_runs(event) => plan.put_before(self.source.len(), event.clone()),
                 Some(last) => plan.put_after(last, event.clone()),
-                // What was put in before everything else stands at the beginning here too.
+                // An event added before all others goes to the beginning of the source too.
                 None => plan.put_before(0, event.clone()),
             }
         }
         plan
     }
 
-    /// What the source should say once the plan is carried out: its own events, each with what was changed of it in the file, and what was
-    /// put in. Where it differs from what is read back, something of the file is lost.
+    /// The events that the source should have after the plan: its own events with the changes made in the file, and the added
+    /// events. Any difference from the events that are read back is a loss.
     pub fn expected(&self, plan: &Plan) -> Vec<Event<'static>> {
-        let mut is_in_file = vec![false; self.then.len()];
-        for number in (0..self.now.len()).filter_map(|index| self.origin_of(index)) {
+        let mut is_in_file = vec![false; self.source.len()];
+        for number in (0..self.current.len()).filter_map(|index| self.origin_of(index)) {
             if let Some(is_in_file) = is_in_file.get_mut(number) {
                 *is_in_file = true;
             }
         }
-        // Events that the file says nothing of stay where they are.
-        let silent = |from: usize, to: usize| {
-            let events = self.then.iter().zip(&is_in_file).enumerate().take(to).skip(from);
+        // Events that the file does not have stay where they are.
+        let unwritten = |from: usize, to: usize| {
+            let events = self.source.iter().zip(&is_in_file).enumerate().take(to).skip(from);
             let stay = events.filter(|(number, (event, is_in_file))| {
                 !**is_in_file && !event.restates && plan.fate(*number) != Fate::Goes
             });
             stay.map(|(_, (event, _))| Event { at: None, carried: None, ..event.clone() }).collect::<Vec<_>>()
         };
         let (mut expected, mut next) = (Vec::new(), 0);
-        for (index, is) in self.now.iter().enumerate() {
-            let was = self.was.get(index).copied().flatten().and_then(|was| self.before.get(was));
+        for (index, current) in self.current.iter().enumerate() {
+            let written = self.written_of.get(index).copied().flatten().and_then(|at| self.written.get(at));
             let origin = self.origin_of(index);
-            match (origin.and_then(|number| self.then.get(number)), was) {
-                (Some(then), Some(was)) => {
+            match (origin.and_then(|number| self.source.get(number)), written) {
+                (Some(source), Some(written)) => {
                     let number = origin.unwrap_or_default();
-                    expected.extend(silent(next, number));
+                    expected.extend(unwritten(next, number));
                     next = next.max(number + 1);
-                    let event = if self.records.is_sealed(is) { then.clone() } else { changed(then, was, is) };
-                    expected.extend(Some(Event { at: is.at, carried: None, ..event }).filter(|event| !event.restates));
+                    let is_sealed = self.records.is_sealed(current);
+                    let event = if is_sealed { source.clone() } else { changed(source, written, current) };
+                    let event = Event { at: current.at, carried: None, ..event };
+                    expected.extend(Some(event).filter(|event| !event.restates));
                 }
-                _ if self.records.is_sealed(is) => {}
+                _ if self.records.is_sealed(current) => {}
                 _ => {
-                    if self.records.is_after_all_runs(is) {
-                        expected.extend(silent(next, self.then.len()));
-                        next = self.then.len();
+                    if self.records.is_after_all_runs(current) {
+                        expected.extend(unwritten(next, self.source.len()));
+                        next = self.source.len();
                     }
-                    expected.push(is.clone());
+                    expected.push(current.clone());
                 }
             }
         }
-        expected.extend(silent(next, self.then.len()));
+        expected.extend(unwritten(next, self.source.len()));
         expected
     }
 }
 
-/// For each place of the other side the place that points to it.
+/// The inverse mapping: for each index of the other side, the index that maps to it.
 fn inverted(twins: &[Option<usize>], length: usize) -> Vec<Option<usize>> {
     let mut found = vec![None; length];
     for (index, twin) in twins.iter().enumerate() {
@@ -137,33 +140,33 @@ fn inverted(twins: &[Option<usize>], length: usize) -> Vec<Option<usize>> {
     found
 }
 
-/// The event of the source with everything that was changed in the file.
-fn changed(then: &Event<'static>, was: &Event<'static>, is: &Event<'static>) -> Event<'static> {
-    fn pick<T: Clone + PartialEq>(then: &T, was: &T, is: &T) -> T {
-        if was == is { then.clone() } else { is.clone() }
+/// The event of the source with all changes made in the file.
+fn changed(source: &Event<'static>, written: &Event<'static>, current: &Event<'static>) -> Event<'static> {
+    fn pick<T: Clone + PartialEq>(source: &T, written: &T, current: &T) -> T {
+        if written == current { source.clone() } else { current.clone() }
     }
     Event {
-        at: is.at,
-        part: then.part,
-        session: pick(&then.session, &was.session, &is.session),
-        thread: pick(&then.thread, &was.thread, &is.thread),
-        id: pick(&then.id, &was.id, &is.id),
-        parent: pick(&then.parent, &was.parent, &is.parent),
-        group: pick(&then.group, &was.group, &is.group),
-        restates: then.restates && was.body == is.body,
-        from: pick(&then.from, &was.from, &is.from),
-        to: pick(&then.to, &was.to, &is.to),
-        time: pick(&then.time, &was.time, &is.time),
-        model: pick(&then.model, &was.model, &is.model),
-        cwd: pick(&then.cwd, &was.cwd, &is.cwd),
-        branch: pick(&then.branch, &was.branch, &is.branch),
-        version: pick(&then.version, &was.version, &is.version),
-        stop_reason: pick(&then.stop_reason, &was.stop_reason, &is.stop_reason),
-        request_id: pick(&then.request_id, &was.request_id, &is.request_id),
-        forked_from: pick(&then.forked_from, &was.forked_from, &is.forked_from),
-        body: pick(&then.body, &was.body, &is.body),
-        usage: pick(&then.usage, &was.usage, &is.usage),
-        extra: pick(&then.extra, &was.extra, &is.extra),
+        at: current.at,
+        part: source.part,
+        session: pick(&source.session, &written.session, &current.session),
+        thread: pick(&source.thread, &written.thread, &current.thread),
+        id: pick(&source.id, &written.id, &current.id),
+        parent: pick(&source.parent, &written.parent, &current.parent),
+        group: pick(&source.group, &written.group, &current.group),
+        restates: source.restates && written.body == current.body,
+        from: pick(&source.from, &written.from, &current.from),
+        to: pick(&source.to, &written.to, &current.to),
+        time: pick(&source.time, &written.time, &current.time),
+        model: pick(&source.model, &written.model, &current.model),
+        cwd: pick(&source.cwd, &written.cwd, &current.cwd),
+        branch: pick(&source.branch, &written.branch, &current.branch),
+        version: pick(&source.version, &written.version, &current.version),
+        stop_reason: pick(&source.stop_reason, &written.stop_reason, &current.stop_reason),
+        request_id: pick(&source.request_id, &written.request_id, &current.request_id),
+        forked_from: pick(&source.forked_from, &written.forked_from, &current.forked_from),
+        body: pick(&source.body, &written.body, &current.body),
+        usage: pick(&source.usage, &written.usage, &current.usage),
+        extra: pick(&source.extra, &written.extra, &current.extra),
         carried: None,
     }
 }

@@ -1,61 +1,62 @@
-//! Lays the source into the records that are written. The runs cut the source without a gap: a run begins where the one before
-//! ended, so that blank lines, and records without a place in the target, ride with the record after them; the last run takes
-//! the rest.
+//! Embeds the source in the written records, split into runs without gaps: each run begins where the previous one ends, so that
+//! blank lines and records without a place in the target go into the next record. The last run takes the rest.
 
 use crate::Error;
 use crate::carry::{Carried, attach, seal};
 use crate::frame::RECORD_SIZE_MAX;
 use crate::model::Event;
-use crate::write::Written;
+use crate::write::OutputPiece;
 
 /// Embeds the source in the records of a converted file.
 #[derive(Debug)]
 pub struct CarryWriter {
     of: String,
     within: &'static str,
-    /// Source bytes that no run holds yet.
+    /// Source bytes that are in no run yet.
     pending: Vec<u8>,
     /// The offset of the first of them.
     start: u64,
     /// The end of the source record that was written last.
     reached: u64,
     number: u64,
-    /// The last record and what follows it: it is not known to be the last until another one comes.
-    held: Option<(Vec<u8>, Vec<u8>, Vec<Written>)>,
-    load: Load,
-    /// The number of the run that was taken over last. The parts of a record may all have the run of their record, and in a native
-    /// stream each part has a run of its own.
+    /// The last record, its run and the pieces after it: whether it is the last one is unknown until another one comes.
+    last: Option<(Vec<u8>, Vec<u8>, Vec<OutputPiece>)>,
+    payload: Payload,
+    /// The number of the last forwarded run. All parts of a record may have the run of their record; in a native stream each
+    /// part has its own.
     forwarded: Option<u64>,
 }
 
-/// What is carried.
+/// The source that the runs contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Load {
+enum Payload {
+    /// The converted source.
     Source,
+    /// The source that the converted source carries.
     Carried,
 }
 
-/// The largest run: what a target has no place for must not fill the memory, and a record that carries it must still be one
-/// that can be read.
+/// The largest run: source bytes without a place in the target must not fill the memory, and a record with a run must stay
+/// readable.
 const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
 impl CarryWriter {
-    /// A writer for the source itself, which is of the first format, in records of the second.
+    /// A writer that embeds the source, of format `of`, in records of format `within`.
     pub fn new(of: &str, within: &'static str) -> CarryWriter {
-        CarryWriter::with(of, within, Load::Source)
+        CarryWriter::with(of, within, Payload::Source)
     }
 
-    /// A writer for the source that the source's records carry themselves, whole and untouched.
+    /// A writer that embeds the source which the records of the converted source carry.
     pub fn forwarding(of: &str, within: &'static str) -> CarryWriter {
-        CarryWriter::with(of, within, Load::Carried)
+        CarryWriter::with(of, within, Payload::Carried)
     }
 
-    /// The format of the source that it carries.
+    /// The format of the embedded source.
     pub fn of(&self) -> &str {
         &self.of
     }
 
-    fn with(of: &str, within: &'static str, load: Load) -> CarryWriter {
+    fn with(of: &str, within: &'static str, payload: Payload) -> CarryWriter {
         CarryWriter {
             of: of.to_owned(),
             within,
@@ -63,15 +64,15 @@ impl CarryWriter {
             start: 0,
             reached: 0,
             number: 0,
-            held: None,
-            load,
+            last: None,
+            payload,
             forwarded: None,
         }
     }
 
     /// Takes the next bytes of the source.
     pub fn source(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        if self.load == Load::Carried {
+        if self.payload == Payload::Carried {
             return Ok(());
         }
         if self.pending.len() + chunk.len() > RUN_SIZE_MAX {
@@ -81,14 +82,14 @@ impl CarryWriter {
         Ok(())
     }
 
-    /// An event that is not written: what its record carries rides on.
-    pub fn passed_over(&mut self, event: &Event<'_>) {
+    /// Takes an event that is not written: a later record takes the run of its record.
+    pub fn skip(&mut self, event: &Event<'_>) {
         self.forward(event);
     }
 
-    /// Takes over what the record of an event carries itself.
+    /// Takes over the run that the record of an event carries.
     fn forward(&mut self, event: &Event<'_>) {
-        if self.load == Load::Carried
+        if self.payload == Payload::Carried
             && let Some(carried) = event.carried.as_deref().and_then(Carried::parse)
             && self.forwarded != Some(carried.number)
         {
@@ -97,35 +98,35 @@ impl CarryWriter {
         }
     }
 
-    /// Lays runs into what was written for an event.
-    pub fn load(&mut self, event: &Event<'_>, pieces: Vec<Written>) -> Result<Vec<Written>, Error> {
+    /// Embeds runs in the pieces that were written for an event.
+    pub fn embed(&mut self, event: &Event<'_>, pieces: Vec<OutputPiece>) -> Result<Vec<OutputPiece>, Error> {
         self.forward(event);
         if let Some(at) = event.at {
             self.reached = self.reached.max(at.end());
         }
         let mut out = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            self.lay(piece, &mut out)?;
+            self.push(piece, &mut out)?;
         }
         Ok(out)
     }
 
-    fn lay(&mut self, piece: Written, out: &mut Vec<Written>) -> Result<(), Error> {
-        match (piece, &mut self.held) {
-            (Written::Record(record), _) => {
-                self.release(Place::Within, out)?;
+    fn push(&mut self, piece: OutputPiece, out: &mut Vec<OutputPiece>) -> Result<(), Error> {
+        match (piece, &mut self.last) {
+            (OutputPiece::Record(record), _) => {
+                self.flush(Position::Within, out)?;
                 let run = self.run();
-                self.held = Some((record, run, Vec::new()));
+                self.last = Some((record, run, Vec::new()));
             }
-            (glue @ Written::Glue(_), Some((_, _, after))) => after.push(glue),
-            (glue @ Written::Glue(_), None) => out.push(glue),
+            (glue @ OutputPiece::Glue(_), Some((_, _, after))) => after.push(glue),
+            (glue @ OutputPiece::Glue(_), None) => out.push(glue),
         }
         Ok(())
     }
 
     /// The source up to the end of the record that was read last.
     fn run(&mut self) -> Vec<u8> {
-        if self.load == Load::Carried {
+        if self.payload == Payload::Carried {
             return std::mem::take(&mut self.pending);
         }
         let length = usize::try_from(self.reached.saturating_sub(self.start)).unwrap_or(0).min(self.pending.len());
@@ -134,40 +135,48 @@ impl CarryWriter {
         std::mem::replace(&mut self.pending, rest)
     }
 
-    fn release(&mut self, place: Place, out: &mut Vec<Written>) -> Result<(), Error> {
-        let Some((record, source, after)) = self.held.take() else { return Ok(()) };
-        let last = place == Place::Last;
+    fn flush(&mut self, position: Position, out: &mut Vec<OutputPiece>) -> Result<(), Error> {
+        let Some((record, source, after)) = self.last.take() else { return Ok(()) };
+        let last = position == Position::Last;
         let (of, within) = (self.of.clone(), Some(self.within.to_owned()));
         let carried = Carried { of, within, number: self.number, last, seal: seal(&record), source };
         self.number += 1;
-        let loaded = attach(&record, &carried);
-        if loaded.len() > RECORD_SIZE_MAX {
+        let record = attach(&record, &carried);
+        if record.len() > RECORD_SIZE_MAX {
             return Err(Error::TooLargeToCarry);
         }
-        out.push(Written::Record(loaded));
+        out.push(OutputPiece::Record(record));
         out.extend(after);
         Ok(())
     }
 
     /// Ends the file: the last record takes the rest of the source.
-    pub fn finish(mut self, pieces: Vec<Written>) -> Result<Vec<Written>, Error> {
+    pub fn finish(mut self, pieces: Vec<OutputPiece>) -> Result<Vec<OutputPiece>, Error> {
         let mut out = Vec::new();
         for piece in pieces {
-            self.lay(piece, &mut out)?;
+            self.push(piece, &mut out)?;
         }
-        match &mut self.held {
+        match &mut self.last {
             Some((_, run, _)) => run.append(&mut self.pending),
             None if self.pending.is_empty() => {}
-            None => return Err(Error::NothingCarries),
+            None => {
+                let message = "nothing of this source has a place in the target, so nothing can carry it along";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+            }
         }
-        self.release(Place::Last, &mut out)?;
+        self.flush(Position::Last, &mut out)?;
         Ok(out)
     }
 }
 
-/// Where a record stands in the output.
+/// The position of a record in the output.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Position {
     Within,
     Last,
+}
+
+fn too_large() -> io::Error {
+    let message = "too much of the source would have to ride in one record for it to be carried along";
+    io::Error::new(io::ErrorKind::Unsupported, message)
 }

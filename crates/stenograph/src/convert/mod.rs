@@ -1,13 +1,13 @@
-//! Converting: read, take the spine, write, read back, compare. What differs is the loss report.
+//! Conversion: read, take the spine, write, read back, compare. The differences are the loss report.
 //!
-//! A source is read twice: once to see it whole (which branch goes on, what a header must say), once to write. Where the target is
-//! told less than all, it is read once more in between: a header speaks of what stands below it. No pass holds more than a window
-//! of the source. A source that returns to its own format is copied, byte for byte.
+//! A conversion reads the source twice: once to survey it (which branch is active, what a header must state), and once to
+//! write. If the target receives only part of it, a pass in between collects the outline of that part for the header. No pass
+//! holds more than a window of the source. A conversion to the same format copies the source byte for byte.
 
 mod alignment;
 mod carry_writer;
 mod early;
-mod mend;
+mod merge_edits;
 mod pass;
 mod restore;
 mod totals;
@@ -16,69 +16,69 @@ use std::io::{self, Read, Write};
 
 use carry_writer::CarryWriter;
 use early::EarlyResultFinder;
-use pass::{Pass, Stream};
+use pass::{Stream, WritePass};
 use totals::RunningTotal;
 
 use crate::Error;
 use crate::evidence::nested_events;
 use crate::format::{Format, Want};
-use crate::loss::Report;
+use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Spine};
 use crate::read::{Reading, Sink};
 
 /// A source that can be read more than once.
-pub trait Source {
-    /// Opens it at its beginning.
+pub trait Reopen {
+    /// Opens it at the beginning.
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>>;
 }
 
-impl Source for &[u8] {
+impl Reopen for &[u8] {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         Ok(Box::new(*self))
     }
 }
 
-/// Whether the source is embedded in what is written.
+/// Whether the output embeds the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
-    /// The records hold what they were made of, so that converting back gives the source itself.
+    /// It does, so that converting it back gives the source itself.
     Along,
-    /// They do not.
+    /// It does not.
     Not,
 }
 
-/// What a conversion did.
+/// The outcome of a conversion.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What is known of the session.
+    /// The outline of the session.
     pub outline: Outline,
-    /// What came through and what did not.
-    pub losses: Report,
-    /// What reading the source remarked on, the first few hundred.
+    /// The loss report.
+    pub losses: LossReport,
+    /// The first few hundred notes about the source.
     pub notes: Vec<Note>,
-    /// How many remarks there were.
+    /// The number of all notes.
     pub notes_count: u64,
-    /// What reading the output back remarked on: a record the target's own reader would stumble over. Empty, unless a
-    /// writer is at fault or the output was copied.
+    /// The notes about the output: records that the target agent's own reader would reject. Empty unless a writer has a bug or
+    /// the output was copied.
     pub output_notes: Vec<Note>,
-    /// How the output came to be.
-    pub way: Way,
-    /// The format of the source that the output carries: converting to it gives that source byte for byte.
+    /// How the output was produced.
+    pub method: ConversionMethod,
+    /// The format of the source that the output embeds: converting to it gives that source byte for byte.
     pub carries: Option<String>,
 }
 
-/// How an output came to be.
+/// How an output was produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Way {
+pub enum ConversionMethod {
     /// Written from events.
     #[default]
     Written,
-    /// Copied: the source is of the target's format already.
+    /// Copied: the source already has the target format.
     Copied,
-    /// Put together from the runs that the source's records carry, byte for byte.
+    /// Restored from the runs that the source's records carry, byte for byte.
     Restored,
-    /// Put together from carried runs, with records that were edited since written anew.
-    Mended {
+    /// Restored from carried runs, with later edits of the carrying file merged in.
+    Merged {
         /// How many records were edited.
         edited: u64,
         /// How many records were added.
@@ -90,19 +90,20 @@ pub enum Way {
 
 const NOTES_MAX: usize = 256;
 
-/// How much of a source is read at a time.
+/// How many bytes of a source are read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
 /// Converts a source.
 pub fn convert(
     from: &dyn Format,
-    source: &mut dyn Source,
+    source: &mut dyn Reopen,
     to: &dyn Format,
     out: &mut dyn Write,
     carry: Carry,
 ) -> Result<Outcome, Error> {
     if carry == Carry::Along && !to.info().traits.carries {
-        return Err(Error::NoRoomToCarry(to.info().name));
+        let message = format!("{} has no room to carry a source along", to.info().name);
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     if from.info().name == to.info().name {
         return copy(from, source, out);
@@ -110,22 +111,22 @@ pub fn convert(
     let mut survey = Survey::new(from);
     each_chunk(source, from, Want::All, &mut survey, &mut |_| Ok(()))?;
     survey.spine.decide();
-    // What gives the carried source back has nothing to carry: it is that source.
+    // The carried source itself needs nothing embedded.
     if survey.carried.as_deref() == Some(to.info().name) {
         return restore::restore(from, source, to, out, survey);
     }
     rewrite(from, source, to, out, carry, survey)
 }
 
-/// Writes a source anew in its own format, through events: what the laws speak of.
-pub fn rewrite_own(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> Result<Outcome, Error> {
+/// Rewrites a source in its own format, through events. The laws use it.
+pub fn rewrite_own(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Result<Outcome, Error> {
     let mut survey = Survey::new(format);
     each_chunk(source, format, Want::All, &mut survey, &mut |_| Ok(()))?;
     survey.own = true;
     rewrite(format, source, format, out, Carry::Not, survey)
 }
 
-/// What the first pass learns.
+/// The results of the first pass.
 struct Survey {
     outline: Outline,
     spine: Spine,
@@ -133,10 +134,10 @@ struct Survey {
     early: EarlyResultFinder,
     notes: Vec<Note>,
     notes_count: u64,
-    read: Report,
+    read: LossReport,
     /// The format of the source that the records carry.
     carried: Option<String>,
-    /// Within one format the whole stream is written, not the spine.
+    /// Whether source and target have the same format; then all events are written, not only the spine.
     own: bool,
 }
 
@@ -149,7 +150,7 @@ impl Survey {
             early: EarlyResultFinder::default(),
             notes: Vec::new(),
             notes_count: 0,
-            read: Report::default(),
+            read: LossReport::default(),
             carried: None,
             own: false,
         }
@@ -176,19 +177,19 @@ impl Sink for Survey {
     }
 }
 
-/// Gathers the outline of what the target is told.
-struct Told {
+/// Collects the outline of the events that the target receives.
+struct SpineOutline {
     outline: Outline,
     spine: Spine,
     total: RunningTotal,
     to: &'static str,
 }
 
-impl Sink for Told {
+impl Sink for SpineOutline {
     fn event(&mut self, event: &Event<'_>) {
         let left_out = self.total.left_out(event, &mut self.spine);
         match left_out {
-            // Nothing else says it, so that it is no restatement any more.
+            // No other record has its content, so it is not a restatement any more.
             None if event.restates => self.outline.add(&Event { restates: false, ..event.clone() }),
             Some(_) if event.extra.get(self.to).is_none() => {}
             _ => self.outline.add(event),
@@ -198,18 +199,18 @@ impl Sink for Told {
     fn note(&mut self, _note: Note) {}
 }
 
-fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> Result<Outcome, Error> {
+fn copy(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Result<Outcome, Error> {
     let mut survey = Survey::new(format);
     each_chunk(source, format, Want::All, &mut survey, &mut |chunk| Ok(out.write_all(chunk)?))?;
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
-    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Copied, ..Outcome::default() })
+    Ok(Outcome { outline, losses, notes, notes_count, method: ConversionMethod::Copied, ..Outcome::default() })
 }
 
-/// Reads a source and gives each chunk to `first` before it is read.
+/// Reads a source and passes each chunk to `first` before it is parsed.
 fn each_chunk(
-    source: &mut dyn Source,
+    source: &mut dyn Reopen,
     format: &dyn Format,
     want: Want,
     sink: &mut dyn Sink,
@@ -225,8 +226,8 @@ fn each_chunk(
     Ok(())
 }
 
-/// Reads a source from its beginning to its end.
-fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+/// Reads a source from beginning to end, in chunks.
+fn each_piece(source: &mut dyn Reopen, visit: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
     let mut input = source.open()?;
     let mut buffer = vec![0; CHUNK_SIZE];
     loop {
@@ -241,16 +242,16 @@ fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> Result<()
 
 fn rewrite(
     from: &dyn Format,
-    source: &mut dyn Source,
+    source: &mut dyn Reopen,
     to: &dyn Format,
     out: &mut dyn Write,
     carry: Carry,
     survey: Survey,
 ) -> Result<Outcome, Error> {
     let Survey { mut outline, mut spine, early, notes, notes_count, own, carried, .. } = survey;
-    let bearer = match (carry, &carried) {
+    let carry_writer = match (carry, &carried) {
         (Carry::Not, _) => None,
-        // A source that is carried already is carried on, if nothing of it was touched.
+        // If the source itself carries an unchanged source, embed that one.
         (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => {
             Some(CarryWriter::forwarding(of, to.info().name))
         }
@@ -259,15 +260,15 @@ fn rewrite(
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;
     if !whole && spine.leaves_out() {
-        let outline_told = Outline::new(from.info().name);
-        let mut told = Told { outline: outline_told, spine, total: RunningTotal::default(), to: kept };
-        each_chunk(source, from, Want::All, &mut told, &mut |_| Ok(()))?;
-        (outline, spine) = (told.outline, told.spine);
+        let outline_sent = Outline::new(from.info().name);
+        let mut sent = SpineOutline { outline: outline_sent, spine, total: RunningTotal::default(), to: kept };
+        each_chunk(source, from, Want::All, &mut sent, &mut |_| Ok(()))?;
+        (outline, spine) = (sent.outline, sent.spine);
         spine.rewind();
     }
-    let carries = bearer.as_ref().map(|bearer| bearer.of().to_owned());
+    let carries = carry_writer.as_ref().map(|carry_writer| carry_writer.of().to_owned());
     let stream = if whole { Stream::Whole } else { Stream::Spine };
-    let mut pass = Pass::new(to, &outline, out, stream, spine, early.finish(), bearer);
+    let mut pass = WritePass::new(to, &outline, out, stream, spine, early.finish(), carry_writer);
     let mut reading = Reading::new(from, Want::All);
     each_piece(source, &mut |chunk| {
         pass.source(chunk)?;
@@ -276,7 +277,7 @@ fn rewrite(
     })?;
     reading.end(&mut pass);
     let (losses, output_notes) = pass.finish()?;
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written, carries })
+    Ok(Outcome { outline, losses, notes, notes_count, output_notes, method: ConversionMethod::Written, carries })
 }
 
 #[cfg(test)]
@@ -286,21 +287,21 @@ mod tests {
     use crate::model::{Body, Content, Input, Role};
 
     #[test]
-    fn a_header_speaks_of_what_stands_below_it() {
-        let said = |text: &'static str| Body::Message { role: Role::User, content: Content::text(text) };
-        let called = || Body::ToolCall { call: None, name: "look".into(), input: Input::Json("{}".into()) };
+    fn a_header_describes_the_written_events_only() {
+        let message = |text: &'static str| Body::Message { role: Role::User, content: Content::text(text) };
+        let call = || Body::ToolCall { call: None, name: "look".into(), input: Input::Json("{}".into()) };
         let event = |id: &'static str, parent: Option<&'static str>, body: Body<'static>| Event {
             id: Some(id.into()),
             parent: parent.map(Into::into),
             ..Event::new(body)
         };
-        let aside = Event { thread: Some("aside".into()), ..Event::new(called()) };
+        let side_call = Event { thread: Some("aside".into()), ..Event::new(call()) };
         let events = [
-            event("a", None, said("go")),
-            event("b", Some("a"), called()),
-            event("c", Some("a"), said("again")),
-            event("d", Some("c"), called()),
-            aside,
+            event("a", None, message("go")),
+            event("b", Some("a"), call()),
+            event("c", Some("a"), message("again")),
+            event("d", Some("c"), call()),
+            side_call,
         ];
         let lines: Vec<String> = events.iter().map(crate::wire::event).collect();
         let (source, mut out) = (lines.join("\n"), Vec::new());

@@ -1,5 +1,5 @@
-//! The pass that writes: every event goes to the writer, what it writes goes out, and into a reader of the target's format, whose
-//! events are compared with what was given. How the source is read is not known here.
+//! The writing pass: it passes every event to the writer, and the output both to the caller and to a reader of the target
+//! format, whose events it compares with those written. How the source is read is not known here.
 
 use std::io::Write;
 
@@ -10,16 +10,16 @@ use super::totals::RunningTotal;
 use crate::Error;
 use crate::evidence::{hosted_status, nested_events};
 use crate::format::{Format, Want};
-use crate::loss::{Comparison, Report};
+use crate::loss::{LossComparison, LossReport};
 use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
 use crate::read::{Reading, Sink};
 use crate::record_schema::RecordSchema;
 use crate::text::Str;
 use crate::time::Time;
-use crate::write::{Writing, Written};
+use crate::write::{OutputPiece, Writing};
 
-/// The second pass: takes events, writes them, reads them back.
-pub struct Pass<'o> {
+/// The second pass: writes events and reads them back.
+pub struct WritePass<'o> {
     writing: Option<Writing>,
     target: Target<'o>,
     spine: Spine,
@@ -27,31 +27,31 @@ pub struct Pass<'o> {
     early: EarlyResults,
     stream: Stream,
     to: &'static str,
-    bearer: Option<CarryWriter>,
+    carry_writer: Option<CarryWriter>,
 }
 
-/// Where the output goes: to the caller, and into a reader of its own format.
+/// The destination of the output: the caller, and a reader of its format.
 struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
-    /// What the target's own reader demands of a record.
-    sheet: RecordSchema,
-    /// How much was written.
+    /// The requirements of the target agent's own reader.
+    schema: RecordSchema,
+    /// The number of bytes written.
     offset: u64,
-    /// Whether what is written now was made here.
-    judges: bool,
+    /// Whether the current record was created by our writer, so that it is checked.
+    is_checked: bool,
     back: ReadBack,
     failed: Option<Error>,
 }
 
-impl Sink for Pass<'_> {
+impl Sink for WritePass<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.early.due_before(event).iter().for_each(|result| self.write_now(result));
         let left_out = self.total.left_out(event, &mut self.spine);
         if event.is_oversize() {
             return self.target.back.comparison.left_out(event, "larger than any record that is read");
         }
-        // A record that returns to its own format through the native one is not weighed either.
+        // A record that returns to its own format through the native one is always written.
         if self.stream == Stream::Whole || event.extra.get(self.to).is_some() {
             self.target.back.repeats |= event.restates;
             self.target.back.comparison.source(event);
@@ -59,18 +59,18 @@ impl Sink for Pass<'_> {
         }
         if let Some(left_out) = left_out {
             self.leave_out(event, left_out);
-            if let Some(bearer) = &mut self.bearer {
-                bearer.passed_over(event);
+            if let Some(carry_writer) = &mut self.carry_writer {
+                carry_writer.skip(event);
             }
             return;
         }
         if event.restates {
-            // Nothing else says it, so that it is no restatement any more.
+            // No other record has its content, so it is not a restatement any more.
             let event = Event { restates: false, ..event.clone() };
             self.target.back.comparison.source(&event);
             return self.write(&event);
         }
-        if self.spine.usage_said_later(event) {
+        if self.spine.is_usage_superseded(event) {
             let mut event = event.clone();
             event.usage = None;
             self.target.back.comparison.source(&event);
@@ -86,19 +86,19 @@ impl Sink for Pass<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
-/// What stands for the result of a call that ran where the model runs, and whose result nobody recorded: other systems take no call
-/// without a result. It shows in the loss report as invented.
+/// A substitute for the result of a hosted tool, which no record has: other agents require a result for every call. The loss
+/// report lists it as invented.
 fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
     let Body::ToolCall { call, name, .. } = &event.body else { return None };
     let status = hosted_status(event)?;
-    let (said, error) = match status.as_deref() {
+    let (text, error) = match status.as_deref() {
         Some("completed") => ("(completed; the result is not recorded)", None),
         Some("failed" | "incomplete") => ("(failed; the result is not recorded)", Some(true)),
         Some(_) | None => ("(not completed; no result is recorded)", None),
     };
     let own = |text: &Option<Str<'_>>| text.as_deref().map(|text| Str::Owned(text.to_owned()));
     let body =
-        Body::ToolResult { call: own(call), name: Some(name.to_string().into()), content: Content::text(said), error };
+        Body::ToolResult { call: own(call), name: Some(name.to_string().into()), content: Content::text(text), error };
     Some(Event {
         session: own(&event.session),
         thread: own(&event.thread),
@@ -108,19 +108,19 @@ fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
     })
 }
 
-/// Why a fact without words is not written.
+/// Why a fact without content is not written.
 const REPORTS_ON_ANOTHER: &str = "repeats another record or reports on it";
 
-/// What of the source is written.
+/// Which events of the source are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// All of it: into its own format, and into the native one, which has a place for everything.
+    /// All: to the format of the source, and to the native one, which has a place for everything.
     Whole,
-    /// The conversation that goes on.
+    /// The active conversation.
     Spine,
 }
 
-impl<'o> Pass<'o> {
+impl<'o> WritePass<'o> {
     /// A pass that writes into `out`.
     pub fn new(
         to: &dyn Format,
@@ -129,48 +129,48 @@ impl<'o> Pass<'o> {
         stream: Stream,
         spine: Spine,
         early: EarlyResults,
-        bearer: Option<CarryWriter>,
-    ) -> Pass<'o> {
+        carry_writer: Option<CarryWriter>,
+    ) -> WritePass<'o> {
         let (name, native) = (to.info().name, to.info().name == crate::wire::NAME);
         let own = outline.origin == name;
         let target = Target {
             out,
             reading: Some(Reading::new(to, Want::All)),
-            sheet: if own { RecordSchema::default() } else { RecordSchema::new(to.info().sheet) },
+            schema: if own { RecordSchema::default() } else { RecordSchema::new(to.info().record_schema) },
             offset: 0,
-            judges: true,
+            is_checked: true,
             back: ReadBack {
-                comparison: Comparison::new(move |origin| native || origin == name),
+                comparison: LossComparison::new(move |origin| native || origin == name),
                 repeats: false,
                 notes: Vec::new(),
             },
             failed: None,
         };
         let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
-        Pass { writing, target, spine, total, early, stream, to: name, bearer }
+        WritePass { writing, target, spine, total, early, stream, to: name, carry_writer }
     }
 
     /// Takes the next bytes of the source, before they are read.
     pub fn source(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        self.bearer.as_mut().map_or(Ok(()), |bearer| bearer.source(chunk))
+        self.carry_writer.as_mut().map_or(Ok(()), |carry_writer| carry_writer.source(chunk))
     }
 
-    /// What went wrong since it was asked last.
+    /// The error since the last call, if any.
     pub fn failure(&mut self) -> Result<(), Error> {
         self.target.failed.take().map_or(Ok(()), Err)
     }
 }
 
-impl Pass<'_> {
-    /// Reports an event that is not written. A record that holds a record of a side conversation repeats nothing, unless the source has
-    /// that record too.
+impl WritePass<'_> {
+    /// Reports an event that is not written. A record with a nested record of a side conversation is not a repetition, unless
+    /// the source has that record too.
     fn leave_out(&mut self, event: &Event<'_>, left_out: LeftOut) {
         let comparison = &mut self.target.back.comparison;
         if !left_out.is_said_elsewhere() {
             return comparison.left_out(event, left_out.reason());
         }
         let nested = nested_events(event);
-        // A fact without words, such as the progress of a hook, has nothing that could be found in another record.
+        // A fact without content, such as the progress of a hook, cannot be found in another record.
         if nested.is_empty() && event.restates && matches!(event.body, Body::Fact { content: None, .. }) {
             return comparison.repeated(event, REPORTS_ON_ANOTHER);
         }
@@ -179,30 +179,30 @@ impl Pass<'_> {
             return comparison.repeated(event, left_out.reason());
         }
         let why = LeftOut::Thread.reason();
-        // What the nested record states, usage included, is reported with its own events.
+        // The events of the nested record report its statements, including usage.
         comparison.left_out(&Event { extra: Extra::default(), ..event.clone() }, why);
         nested.iter().for_each(|inner| comparison.left_out(inner, why));
     }
 
-    /// Writes an event; a result whose call comes later waits for it.
+    /// Writes an event; a result that precedes its call waits for the call.
     fn write(&mut self, event: &Event<'_>) {
         let returns = self.stream == Stream::Whole || event.extra.get(self.to).is_some();
         if returns || !self.early.is_early() {
             return self.write_now(event);
         }
-        if let Some(bearer) = &mut self.bearer {
-            bearer.passed_over(event);
+        if let Some(carry_writer) = &mut self.carry_writer {
+            carry_writer.skip(event);
         }
-        self.early.hold(event);
+        self.early.push(event);
     }
 
     fn write_now(&mut self, event: &Event<'_>) {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
-        // A record that returns to its own system is what that system wrote, and not ours to judge.
-        self.target.judges = event.extra.get(self.to).is_none();
-        let pieces = match &mut self.bearer {
-            Some(bearer) => bearer.load(event, pieces),
+        // A record that returns to its own format is what the agent wrote, so it is not checked.
+        self.target.is_checked = event.extra.get(self.to).is_none();
+        let pieces = match &mut self.carry_writer {
+            Some(carry_writer) => carry_writer.embed(event, pieces),
             None => Ok(pieces),
         };
         match pieces {
@@ -211,12 +211,12 @@ impl Pass<'_> {
         }
     }
 
-    /// Ends the output, and gives the account of it.
-    pub fn finish(mut self) -> Result<(Report, Vec<Note>), Error> {
-        self.early.rest().iter().for_each(|result| self.write_now(result));
+    /// Ends the output and returns the loss report and the notes.
+    pub fn finish(mut self) -> Result<(LossReport, Vec<Note>), Error> {
+        self.early.drain().iter().for_each(|result| self.write_now(result));
         let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
-        let pieces = match self.bearer.take() {
-            Some(bearer) => bearer.finish(pieces)?,
+        let pieces = match self.carry_writer.take() {
+            Some(carry_writer) => carry_writer.finish(pieces)?,
             None => pieces,
         };
         self.target.take(pieces);
@@ -233,12 +233,12 @@ impl Pass<'_> {
 }
 
 impl Target<'_> {
-    fn take(&mut self, pieces: Vec<Written>) {
+    fn take(&mut self, pieces: Vec<OutputPiece>) {
         for piece in pieces {
-            if let (Written::Record(record), true) = (&piece, self.judges) {
+            if let (OutputPiece::Record(record), true) = (&piece, self.is_checked) {
                 self.check(record);
             }
-            let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
+            let (OutputPiece::Record(bytes) | OutputPiece::Glue(bytes)) = piece;
             self.offset += bytes.len() as u64;
             if self.failed.is_none() {
                 self.failed = self.out.write_all(&bytes).err().map(Error::from);
@@ -251,21 +251,21 @@ impl Target<'_> {
 }
 
 impl Target<'_> {
-    /// Holds a record against the target's sheet.
+    /// Checks a record against the target's schema.
     fn check(&mut self, record: &[u8]) {
-        let objection = std::str::from_utf8(record).ok().and_then(|record| self.sheet.objection(record));
+        let objection = std::str::from_utf8(record).ok().and_then(|record| self.schema.objection(record));
         if let Some(objection) = objection {
             let at = Span { offset: self.offset, length: record.len() as u64, line: 0 };
-            self.back.note(Note::new(NoteKind::OffSheet, at, objection));
+            self.back.note(Note::new(NoteKind::SchemaMismatch, at, objection));
         }
     }
 }
 
-/// Gives what is read back to the comparison.
+/// Passes the events read back to the comparison.
 struct ReadBack {
-    comparison: Comparison,
-    /// Whether records that restate others were written. Where none were, those that are read back are the target's own
-    /// way of saying everything twice.
+    comparison: LossComparison,
+    /// Whether restatements were written. If not, restatements that are read back are how the target repeats its records, and
+    /// are ignored.
     repeats: bool,
     notes: Vec<Note>,
 }

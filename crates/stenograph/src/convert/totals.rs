@@ -1,5 +1,5 @@
-//! Running totals that say again what the last one said. The ledger counts no call for such a total, so it repeats its record here
-//! too: the answer that a total counts is the one before its first statement.
+//! Running totals that repeat the previous one. The ledger counts no call for such a total, so the conversion treats it as a
+//! restatement too: a total belongs to the answer before its first statement.
 
 use crate::evidence::{has_invalid_count, running_total};
 use crate::model::{Body, Event, Fact, LeftOut, Spine, Tokens};
@@ -17,7 +17,7 @@ impl RunningTotal {
         }
     }
 
-    /// Why an event is not in the spine, if it is not.
+    /// Why an event is not in the spine; `None` if it is.
     pub fn left_out(&mut self, event: &Event<'_>, spine: &mut Spine) -> Option<LeftOut> {
         match self.is_repeated_by(event) {
             true => spine.left_out(&repeating(event)),
@@ -30,7 +30,7 @@ impl RunningTotal {
             return false;
         }
         match running_total(event) {
-            // The next total makes up for an invalid one.
+            // The next total corrects an invalid one.
             Some(total) if !has_invalid_count(event) => std::mem::replace(&mut self.0, total.tokens) == total.tokens,
             Some(_) | None => false,
         }

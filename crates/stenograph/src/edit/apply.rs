@@ -12,9 +12,9 @@ use super::read_back::read_back;
 use super::splice::splice;
 use super::step::Steps;
 use super::{Fate, Plan, Sketches, echo};
-use crate::loss::Report;
+use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline};
-use crate::write::{Writing, Written};
+use crate::write::{OutputPiece, Writing};
 
 /// What came of an edit.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Edited {
     /// How the result was made.
     pub way: Way,
     /// What is not as it was planned: empty, unless the format cannot say it.
-    pub differs: Report,
+    pub differs: LossReport,
     /// Remarks about the result that could not be made about the source; of very many, some.
     pub notes: Vec<Note>,
     /// How many records were edited only because they say again what another one says, or hang on one that is gone.
@@ -93,7 +93,7 @@ fn carry_out_on(
         let (notes, untouched_totals, count) = (Vec::new(), Vec::new(), sketches.len() as u64);
         return Ok(Edited {
             way: Way::Copied,
-            differs: Report::default(),
+            differs: LossReport::default(),
             notes,
             followed: 0,
             untouched_totals,
@@ -158,9 +158,9 @@ fn rewrite(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritabl
     write(writing.finish(), out)
 }
 
-fn write(pieces: Vec<Written>, out: &mut dyn Rewritable) -> io::Result<()> {
+fn write(pieces: Vec<OutputPiece>, out: &mut dyn Rewritable) -> io::Result<()> {
     for piece in pieces {
-        let (Written::Record(piece) | Written::Glue(piece)) = piece;
+        let (OutputPiece::Record(piece) | OutputPiece::Glue(piece)) = piece;
         out.write_all(&piece)?;
     }
     Ok(())

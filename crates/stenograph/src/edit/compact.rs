@@ -7,7 +7,7 @@
 //! use stenograph::edit::compact::{Compacting, Keep, Stamp, plan};
 //! use stenograph::edit::tokens::Tokenizer;
 //! use stenograph::Registry;
-//! use stenograph::time::{Time, Unit};
+//! use stenograph::time::{Time, TimeUnit};
 //!
 //! let line = |role: &str, text: &str| format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"{role}\",\"content\":\"{text}\"}}\n");
 //! let bytes = [("user", "one"), ("assistant", "1"), ("user", "two"), ("assistant", "2")].map(|(role, text)| line(role, text));
@@ -17,7 +17,7 @@
 //! let mut source = bytes.as_bytes();
 //! let mut source = EditSource::read(Registry::built_in().named("steno").unwrap(), &mut source, &mut |event| compacting.add(event))?;
 //! let old = compacting.aside(&source.sketches, Keep::Turns(1)).unwrap();
-//! let stamp = Stamp { id: "m".into(), time: Time { text: "0".into(), unit: Unit::Seconds } };
+//! let stamp = Stamp { id: "m".into(), time: Time { text: "0".into(), unit: TimeUnit::Seconds } };
 //! let plan = plan(&mut source, &old, "They counted.", &stamp)?.unwrap();
 //! let mut compacted = Vec::new();
 //! let edited = carry_out(&mut source, &plan, &mut compacted)?;

@@ -121,7 +121,7 @@ impl<'g> GapReading<'g> {
 
     /// The offset before which more input changes nothing.
     pub(super) fn settled(&self) -> u64 {
-        self.reading.as_ref().map_or(self.offset, Reading::settled)
+        self.reading.as_ref().map_or(self.offset, Reading::stable_until)
     }
 
     /// Takes notice that the source ends.

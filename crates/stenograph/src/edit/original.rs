@@ -6,7 +6,7 @@ use super::apply::{Edited, carry_out};
 use super::gaps::{each_between, gaps};
 use super::sketch::{SketchBuilder, Sketches};
 use super::{Plan, SIZE_MAX};
-use crate::convert::Source;
+use crate::convert::Reopen;
 use crate::format::{Format, Want};
 use crate::model::{Event, Note, NoteKind, Outline};
 use crate::read::{self, Reading, Sink};
@@ -15,7 +15,7 @@ use crate::read::{self, Reading, Sink};
 pub struct EditSource<'a> {
     /// Its format.
     pub format: &'a dyn Format,
-    pub(super) source: &'a mut dyn Source,
+    pub(super) source: &'a mut dyn Reopen,
     /// What planning knows of its events. A plan speaks of them by their numbers, from 0.
     pub sketches: Sketches,
     /// The session in a few lines.
@@ -34,7 +34,7 @@ impl<'a> EditSource<'a> {
     /// Reads a source and shows each event.
     pub fn read(
         format: &'a dyn Format,
-        source: &'a mut dyn Source,
+        source: &'a mut dyn Reopen,
         each: &mut dyn FnMut(&Event<'_>),
     ) -> io::Result<EditSource<'a>> {
         let mut builder = SketchBuilder::default();
@@ -72,7 +72,7 @@ impl<'a> EditSource<'a> {
     }
 }
 
-fn pass(format: &dyn Format, source: &mut dyn Source, sink: &mut dyn Sink) -> io::Result<()> {
+fn pass(format: &dyn Format, source: &mut dyn Reopen, sink: &mut dyn Sink) -> io::Result<()> {
     let mut reading = Reading::new(format, Want::All);
     reading.feed_all(&mut *source.open()?, sink)?;
     reading.end(sink);

@@ -9,7 +9,7 @@ use super::apply::{Edited, Way, Work};
 use super::gaps::{CHUNK_SIZE, GapReading, GapSink};
 use super::original::{EditSource, NoteCounts, Rewritable};
 use super::step::Steps;
-use crate::loss::{Comparison, Report};
+use crate::loss::{LossComparison, LossReport};
 use crate::model::{Event, FormatInfo, Kind, Note, NoteKind};
 use crate::read::Sink;
 
@@ -24,7 +24,7 @@ pub(super) fn read_back(
     way: Way,
 ) -> io::Result<Edited> {
     let (same, followed, found) = compare(source, work, out)?;
-    let differs = if same { Report::default() } else { difference(source, work, out)? };
+    let differs = if same { LossReport::default() } else { difference(source, work, out)? };
     let notes = found.new_notes(&source.notes);
     Ok(Edited { way, differs, notes, followed, untouched_totals: found.totals, count: found.count })
 }
@@ -43,7 +43,7 @@ fn compare(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritabl
 }
 
 fn is_same(planned: &Event<'static>, found: &Event<'static>) -> bool {
-    planned.says_the_same(found) || unspelled(planned).says_the_same(&unspelled(found))
+    planned.equals_except_position(found) || unspelled(planned).equals_except_position(&unspelled(found))
 }
 
 /// The event without what only spells its record: a link that leads nowhere may be spelled or left out.
@@ -56,9 +56,9 @@ fn unspelled(event: &Event<'static>) -> Event<'static> {
     event
 }
 
-fn difference(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritable) -> io::Result<Report> {
+fn difference(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritable) -> io::Result<LossReport> {
     let name = source.format.info().name;
-    let mut comparison = Comparison::new(move |origin| origin == name);
+    let mut comparison = LossComparison::new(move |origin| origin == name);
     let (mut expected, mut found) = sides(source, work, out)?;
     loop {
         let (planned, found) = (expected.next()?, found.next()?);

@@ -289,10 +289,10 @@ impl Sketches {
     /// Which of the events that a plan leaves are then a part of the conversation that goes on, with their numbers.
     pub(super) fn told_after(&self, plan: &Plan) -> Vec<(usize, bool)> {
         let mut spine = Spine::default();
-        self.each_left(plan, &mut |_, view| spine.notice(view));
+        self.each_left(plan, &mut |_, view| spine.add_any(view));
         spine.decide();
         let mut told = Vec::new();
-        self.each_left(plan, &mut |number, view| told.push((number, spine.judge(view).is_none())));
+        self.each_left(plan, &mut |number, view| told.push((number, spine.left_out_any(view).is_none())));
         told
     }
 

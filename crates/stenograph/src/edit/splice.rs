@@ -14,10 +14,10 @@ use super::sketch::Sketch;
 use super::step::{Changes, Step, Steps};
 use super::{SIZE_MAX, Sketches};
 use crate::format::Format;
-use crate::frame::{Frame, Framer, Framing, Place, RECORD_SIZE_MAX};
+use crate::frame::{Frame, Framer, Framing, RECORD_SIZE_MAX, RecordPlace};
 use crate::model::{Event, Note, Outline, Span};
 use crate::read::Sink;
-use crate::write::{self, Edit, Writing, Written, fragment};
+use crate::write::{self, Edit, OutputPiece, Writing, fragment};
 
 /// What holds the records of a source together.
 enum Shape {
@@ -129,9 +129,9 @@ fn shape(source: &mut EditSource<'_>, sketches: &Sketches) -> io::Result<Shape> 
         let mut each = |frame: Frame<'_>| {
             if let Frame::Record(record) = frame {
                 match record.place {
-                    Place::Line => {}
-                    Place::Item => items.push(record.at),
-                    Place::Prologue | Place::Epilogue => document = true,
+                    RecordPlace::Line => {}
+                    RecordPlace::Item => items.push(record.at),
+                    RecordPlace::Prologue | RecordPlace::Epilogue => document = true,
                 }
             }
         };
@@ -367,11 +367,11 @@ impl Making<'_> {
         if let Some(shown) = &self.shown {
             shown.each(&mut |event| drop(writing.event(event)));
         }
-        let mut pieces: Vec<Written> = events.iter().flat_map(|event| writing.event(event)).collect();
+        let mut pieces: Vec<OutputPiece> = events.iter().flat_map(|event| writing.event(event)).collect();
         pieces.extend(writing.finish());
         let records = pieces.into_iter().filter_map(|piece| match piece {
-            Written::Record(bytes) => Some(bytes),
-            Written::Glue(_) => None,
+            OutputPiece::Record(bytes) => Some(bytes),
+            OutputPiece::Glue(_) => None,
         });
         records.collect()
     }

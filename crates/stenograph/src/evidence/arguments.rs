@@ -1,5 +1,5 @@
-//! What a tool call asks for, in one shape for all agents: its kind, and its arguments under common names. No agent is named here;
-//! tools are recognised by the words in their names and by the keys of their inputs.
+//! The kind and arguments of a tool call, in one shape for all agents. It names no agent and recognizes tools by the words in
+//! their names and by the keys of their inputs.
 
 use super::{CallInput, PlanChange, Task, Touch, TouchHow, flat, fold_key, is_named, script_words, touches};
 use crate::json::Object;
@@ -42,7 +42,7 @@ impl CallKind {
         CallKind::Other,
     ];
 
-    /// The word for it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             CallKind::Command => "command",
@@ -57,13 +57,13 @@ impl CallKind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<CallKind> {
         CallKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What a tool call asks for. A field is `None` or empty if the call has no such argument.
+/// The arguments of a tool call. A field is `None` or empty if the call has no such argument.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallArguments {
     /// The command line that the call runs.
@@ -72,9 +72,9 @@ pub struct CallArguments {
     pub files: Vec<Touch>,
     /// The words or the pattern that the call searches for.
     pub pattern: Option<String>,
-    /// The address that the call fetches.
+    /// The URL that the call fetches.
     pub url: Option<String>,
-    /// What the call asks the user.
+    /// The question to the user.
     pub question: Option<String>,
     /// The change to the to-do list.
     pub plan: Option<PlanChange>,
@@ -82,10 +82,10 @@ pub struct CallArguments {
     pub task: Option<Task>,
 }
 
-/// Keys whose value is a pattern or the words of a search.
+/// Keys whose value is a search pattern or search words.
 pub(crate) const PATTERN_KEYS: [&str; 7] = ["pattern", "query", "regex", "glob", "search", "q", "queries"];
 
-/// Keys whose value is an address.
+/// Keys whose value is a URL.
 pub(crate) const URL_KEYS: [&str; 3] = ["url", "uri", "urls"];
 
 /// Keys whose value is a question to the user.
@@ -121,7 +121,7 @@ impl CallArguments {
         Some((arguments.kind(name), arguments))
     }
 
-    /// The kind of a call of this tool with these arguments. The argument that says most about the call decides.
+    /// The kind of a call of this tool with these arguments. The most specific argument decides.
     fn kind(&self, tool: &str) -> CallKind {
         let changes = |touch: &Touch| matches!(touch.how, TouchHow::Written | TouchHow::Edited | TouchHow::Deleted);
         match () {

@@ -1,10 +1,10 @@
-//! What a compaction says about the context: its size before and after, and what stays in it.
+//! Details of a compaction: the size of the context before and after it, and what stays in the context.
 
 use super::nested::events_of;
 use crate::json::{items, word};
 use crate::model::{Event, Want};
 
-/// What a compaction says about the context.
+/// The effect of a compaction on the context.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionDetails {
     /// Tokens before it.
@@ -13,24 +13,24 @@ pub(crate) struct CompactionDetails {
     pub tokens_after: Option<u64>,
     /// The ids of records that stay in the context.
     pub preserved_ids: Vec<String>,
-    /// The events that make up the context from then on.
+    /// The events that make up the context afterwards.
     pub preserved_events: Vec<Event<'static>>,
 }
 
 impl CompactionDetails {
-    /// What this event says.
+    /// The details that this event states.
     pub fn of(event: &Event<'_>) -> CompactionDetails {
         let mut details = CompactionDetails::default();
         let mut has_tokens = false;
-        for (info, residue) in event.extra.known() {
+        for (info, extra) in event.extra.known() {
             let words = &info.calls;
             if let Some((before, after)) = words.compaction_tokens.filter(|_| !has_tokens) {
                 has_tokens = true;
-                let number = |path: &str| residue.word_at(path)?.parse::<u64>().ok();
+                let number = |path: &str| extra.word_at(path)?.parse::<u64>().ok();
                 (details.tokens_before, details.tokens_after) = (number(before), number(after));
             }
             let lists = |paths: &[&str]| -> Vec<&str> {
-                paths.iter().filter_map(|path| residue.at(path).and_then(items)).flatten().collect()
+                paths.iter().filter_map(|path| extra.at(path).and_then(items)).flatten().collect()
             };
             let ids = lists(words.preserved_ids).into_iter().filter_map(word);
             details.preserved_ids.extend(ids.map(std::borrow::Cow::into_owned));

@@ -1,5 +1,5 @@
-//! Which files a tool call is to touch, and how, by the shape of what the tool was given: every agent has tools for files, and
-//! they look alike. No agent and no tool is named here, and no command of a shell is taken apart.
+//! The files that a tool call touches, and how, derived from the shape of the input: the file tools of all agents look alike.
+//! This file names no agent and no tool, and does not parse shell commands.
 
 use std::borrow::Cow;
 
@@ -9,36 +9,36 @@ use crate::json::{Leaf, leaves};
 use crate::model::Input;
 use crate::text::name_words;
 
-/// A file that a call is to touch.
+/// A file that a call touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// Where it is: whole where the working folder is known.
+    /// The path: absolute if the working folder is known.
     pub path: String,
-    /// What is to happen to it.
+    /// What the call does to it.
     pub how: TouchHow,
 }
 
-/// What is to happen to a file.
+/// What a call does to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TouchHow {
-    /// It is looked at.
+    /// It reads the file.
     Read,
-    /// It is made, or written anew.
+    /// It creates or overwrites the file.
     Written,
-    /// Something in it is changed.
+    /// It changes part of the file.
     Edited,
-    /// It goes.
+    /// It deletes the file.
     Deleted,
-    /// It is named, and nothing says what for.
+    /// It names the file for an unknown purpose.
     Named,
 }
 
 impl TouchHow {
-    /// Every manner.
+    /// Every variant.
     pub const ALL: [TouchHow; 5] =
         [TouchHow::Read, TouchHow::Written, TouchHow::Edited, TouchHow::Deleted, TouchHow::Named];
 
-    /// The word on the wire and for people.
+    /// The name on the wire and for people.
     pub fn name(self) -> &'static str {
         match self {
             TouchHow::Read => "read",
@@ -49,19 +49,19 @@ impl TouchHow {
         }
     }
 
-    /// The manner of that name.
+    /// The variant with this name.
     pub fn named(name: &str) -> Option<TouchHow> {
         TouchHow::ALL.into_iter().find(|how| how.name() == name)
     }
 }
 
-/// How many files of one call are kept: more is a listing, not a touch.
+/// The most files of one call that are kept: more is a listing.
 const TOUCHES_MAX: usize = 256;
 
-/// How long a path may be.
+/// The longest path accepted.
 const PATH_SIZE_MAX: usize = 4096;
 
-/// Keys whose value is a path, without the signs between their words.
+/// Keys whose value is a path, without the separators between their words.
 const PATH_KEYS: [&str; 22] = [
     "file",
     "filepath",
@@ -87,10 +87,10 @@ const PATH_KEYS: [&str; 22] = [
     "newpath",
 ];
 
-/// Keys whose value says what a tool of several uses is to do.
+/// Keys whose value selects the operation of a tool with several.
 const ACTION_KEYS: [&str; 5] = ["command", "action", "operation", "op", "mode"];
 
-/// Words for what is done to a file, the stronger first: who replaces may well read.
+/// Words for operations on a file, the stronger first: a tool that replaces text may also read it.
 const VERBS: [(&str, TouchHow); 24] = [
     ("delete", TouchHow::Deleted),
     ("remove", TouchHow::Deleted),
@@ -118,10 +118,10 @@ const VERBS: [(&str, TouchHow); 24] = [
     ("load", TouchHow::Read),
 ];
 
-/// Words that end like one of these and mean something else.
+/// Words that end with one of these and mean something else.
 const OTHER_WORDS: [&str; 4] = ["thread", "upload", "reload", "review"];
 
-/// How a patch in the form that names its files in lines of their own begins.
+/// The first line of a patch in the format that names its files on separate lines.
 const PATCH: &str = "*** Begin Patch";
 
 /// The lines of such a patch that name a file.
@@ -132,9 +132,9 @@ const PATCH_LINES: [(&str, TouchHow); 4] = [
     ("*** Move to: ", TouchHow::Written),
 ];
 
-/// The files that a call of this tool is to touch.
+/// The files that a call of this tool touches.
 pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
-    let mut found = Found { touches: Vec::new(), cwd };
+    let mut found = TouchList { touches: Vec::new(), cwd };
     match input {
         Input::Text(text) => found.patch(&text.decode()),
         Input::Json(raw) => {
@@ -160,13 +160,13 @@ pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<T
     found.touches
 }
 
-struct Found<'a> {
+struct TouchList<'a> {
     touches: Vec<Touch>,
     cwd: Option<&'a str>,
 }
 
-impl Found<'_> {
-    /// A unified diff names each file twice: as it was, and as it is to be.
+impl TouchList<'_> {
+    /// Adds the files of a unified diff, which names each file twice: before and after the change.
     fn diff(&mut self, text: &str) {
         let mut before = "";
         for line in text.lines() {
@@ -207,10 +207,10 @@ impl Found<'_> {
     }
 }
 
-/// The name of no file, in a unified diff.
+/// The path that a unified diff uses for a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 
-/// The path in a line of a unified diff, without the letter of its side and the time behind it.
+/// The path in a line of a unified diff, without its `a/` or `b/` prefix and the time after it.
 fn diff_path(line: &str) -> &str {
     let path = line.split('\t').next().unwrap_or_default().trim();
     path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
@@ -225,7 +225,7 @@ fn is_path_key(key: &str) -> bool {
     PATH_KEYS.iter().any(|known| known.bytes().eq(letters()))
 }
 
-/// Whether a text may be the path of a file. Addresses are none.
+/// Whether a text may be the path of a file. URLs are not paths.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     !matches!(text, "" | "." | "./" | "/" | "-")
@@ -234,62 +234,82 @@ pub(crate) fn is_path(text: &str) -> bool {
         && !text.contains("://")
 }
 
-/// What a name says is done to a file.
+/// The operation that a name states.
 pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     let parts = name_words(name);
     let is = |verb: &str| parts.iter().any(|part| part == verb);
-    let glued = |verb: &str| {
+    let compound = |verb: &str| {
         let is_in = |part: &String| part.starts_with(verb) || part.ends_with(verb);
         verb.len() > 3 && parts.iter().any(|part| is_in(part) && !OTHER_WORDS.contains(&part.as_str()))
     };
     let whole = VERBS.into_iter().find(|(verb, _)| is(verb));
-    whole.or_else(|| VERBS.into_iter().find(|(verb, _)| glued(verb))).map(|(_, how)| how)
+    whole.or_else(|| VERBS.into_iter().find(|(verb, _)| compound(verb))).map(|(_, how)| how)
 }
 
-/// A path below the working folder, with what only goes around taken out. A path that needs neither stays as it is spelled.
+/// The words of a name, whatever separates them: `read_file`, `ReadFile`.
+pub(crate) fn parts(name: &str) -> Vec<String> {
+    let mut parts: Vec<String> = vec![String::new()];
+    let mut before = ' ';
+    for char in name.chars().take(128) {
+        let begins = !char.is_alphanumeric() || char.is_uppercase() && before.is_lowercase();
+        if begins && parts.last().is_some_and(|part| !part.is_empty()) {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut().filter(|_| char.is_alphanumeric()) {
+            part.extend(char.to_lowercase());
+        }
+        before = char;
+    }
+    parts
+}
+
+/// The path relative to the working folder, without empty, `.` and `..` segments. A path that needs no change keeps its
+/// spelling.
 pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
     let drive =
         |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
-    let is_whole = path.starts_with(['/', '\\', '~']) || drive(path);
-    let sign_of = |path: &str| if drive(path) && path.contains('\\') || path.starts_with('\\') { '\\' } else { '/' };
-    let (root, sign, steps) = match cwd.filter(|cwd| !cwd.is_empty()) {
-        _ if is_whole && goes_around(path, sign_of(path)) => {
-            let sign = sign_of(path);
-            // A share of another machine begins with two signs, and a drive or a home with its name.
-            let length = path.find(['/', sign]).map_or(path.len(), |at| at + usize::from(path.starts_with("\\\\")));
-            let (root, steps) = path.split_at(length);
-            (root.to_owned(), sign, steps)
+    let is_absolute = path.starts_with(['/', '\\', '~']) || drive(path);
+    let separator_of =
+        |path: &str| if drive(path) && path.contains('\\') || path.starts_with('\\') { '\\' } else { '/' };
+    let (root, separator, segments) = match cwd.filter(|cwd| !cwd.is_empty()) {
+        _ if is_absolute && has_dot_segments(path, separator_of(path)) => {
+            let separator = separator_of(path);
+            // A network share begins with two separators, a drive or a home folder with its name.
+            let length =
+                path.find(['/', separator]).map_or(path.len(), |at| at + usize::from(path.starts_with("\\\\")));
+            let (root, segments) = path.split_at(length);
+            (root.to_owned(), separator, segments)
         }
-        Some(cwd) if !is_whole => (cwd.trim_end_matches(['/', '\\']).to_owned(), sign_of(cwd), path),
+        Some(cwd) if !is_absolute => (cwd.trim_end_matches(['/', '\\']).to_owned(), separator_of(cwd), path),
         Some(_) | None => return Cow::Borrowed(path),
     };
     let mut whole = root.clone();
-    for step in steps.split(['/', sign]) {
-        match step {
+    for segment in segments.split(['/', separator]) {
+        match segment {
             "" | "." => {}
-            // Above the root there is nothing.
-            ".." if is_whole => whole.truncate(whole.rfind(['/', sign]).unwrap_or(0).max(root.len())),
-            ".." => whole.truncate(whole.rfind(['/', sign]).unwrap_or(0)),
-            step => {
-                whole.push(sign);
-                whole.push_str(step);
+            // Nothing is above the root.
+            ".." if is_absolute => whole.truncate(whole.rfind(['/', separator]).unwrap_or(0).max(root.len())),
+            ".." => whole.truncate(whole.rfind(['/', separator]).unwrap_or(0)),
+            segment => {
+                whole.push(separator);
+                whole.push_str(segment);
             }
         }
     }
     if whole.is_empty() {
-        whole.push(sign);
+        whole.push(separator);
     }
     Cow::Owned(whole)
 }
 
-/// Whether a path has steps that lead nowhere, or back.
-fn goes_around(path: &str, sign: char) -> bool {
-    let mut steps = path.split(['/', sign]).skip(1).peekable();
+/// Whether a path has empty, `.` or `..` segments.
+fn has_dot_segments(path: &str, separator: char) -> bool {
+    let mut segments = path.split(['/', separator]).skip(1).peekable();
     let mut at_start = true;
-    while let Some(step) = steps.next() {
-        // The last sign of a folder is part of its spelling, and so are the first two of a share.
-        let is_empty = step.is_empty() && steps.peek().is_some() && !(at_start && sign == '\\');
-        if is_empty || matches!(step, "." | "..") {
+    while let Some(segment) = segments.next() {
+        // The trailing separator of a folder is part of its spelling, and so are the first two of a network share.
+        let is_empty = segment.is_empty() && segments.peek().is_some() && !(at_start && separator == '\\');
+        if is_empty || matches!(segment, "." | "..") {
             return true;
         }
         at_start = false;
@@ -307,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_path_does_not_go_around() {
+    fn an_absolute_path_loses_its_dot_segments() {
         for (path, expected) in [
             ("/a/./b/../c", "/a/c"),
             ("/a//b", "/a/b"),
@@ -323,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_tool_says_what_it_does() {
+    fn the_name_of_a_tool_states_its_operation() {
         let json = r#"{"file_path":"/a.rs"}"#;
         for (tool, how) in [
             ("Read", "read"),
@@ -345,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_several_uses_is_told_by_its_action() {
+    fn the_action_of_a_tool_overrides_its_name() {
         assert_eq!(
             touched("str_replace_editor", r#"{"command":"view","path":"src/a.rs"}"#),
             ["read /work/app/src/a.rs"]
@@ -354,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_below_the_working_folder() {
+    fn relative_paths_are_resolved_against_the_working_folder() {
         assert_eq!(touched("read", r#"{"path":"./src/../b.rs"}"#), ["read /work/app/b.rs"]);
         assert_eq!(
             touched("read", r#"{"paths":["a","../b","~/c","C:\\d"]}"#),
@@ -385,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_touches_nothing() {
+    fn texts_that_are_not_paths_touch_nothing() {
         assert!(touched("read", r#"{"path":"https://x.org/a","file":"a\nb","query":"c.rs","path":"."}"#).is_empty());
         assert!(touched("bash", r#"{"command":"cat src/main.rs"}"#).is_empty());
     }

@@ -1,5 +1,5 @@
-//! What the input of a call says about its outcome: the command that it runs, and the jobs that it polls. Tools are told apart by the shape
-//! of what they are given; no tool is named here.
+//! The input of a call as evidence of its outcome: the command that it runs and the jobs that it polls. It recognizes tools by
+//! the shape of their inputs and names none.
 
 use std::borrow::Cow;
 
@@ -7,28 +7,28 @@ use crate::json::{Object, items, word};
 use crate::model::{Input, ScriptWords};
 use crate::text::{Text, beginning};
 
-/// What the input of a call says about its outcome.
+/// The input of a call as evidence of its outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CallInput {
-    /// The command, if the call runs one. The commands of a script stand one below the other.
+    /// The command, if the call runs one. The commands of a script are separated by newlines.
     pub command: Option<String>,
     /// How many commands a script runs.
     pub commands: usize,
-    /// Whether the command was too long to be kept whole.
+    /// Whether the command was truncated.
     pub is_cut: bool,
     /// Names of jobs that the call may poll.
-    pub asks_for: Vec<String>,
-    /// Whether the input is a text and no object.
+    pub polled_jobs: Vec<String>,
+    /// Whether the input is text and not an object.
     is_text: bool,
 }
 
-/// How long a command may be to be kept whole. A script can be long; what is longer is data.
+/// The largest command kept whole. A script can be long; anything longer is data.
 pub(crate) const COMMAND_SIZE_MAX: usize = 16 << 10;
 
-/// How many jobs a call may poll.
-const ASKED_MAX: usize = 32;
+/// The most jobs that a call may poll.
+const POLLED_MAX: usize = 32;
 
-/// Keys whose value is a command, without the signs between their words.
+/// Keys whose value is a command, without the separators between their words.
 pub(crate) const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "argv"];
 
 /// Keys whose value is a file or a folder.
@@ -48,7 +48,7 @@ pub(crate) const PATH_KEYS: [&str; 13] = [
     "dir",
 ];
 
-/// Keys by whose value a call refers to a job.
+/// Keys whose value names a job.
 const HANDLES: [&str; 16] = [
     "taskid",
     "taskids",
@@ -68,26 +68,27 @@ const HANDLES: [&str; 16] = [
     "threadid",
 ];
 
-/// Words in the name of a tool that runs whatever text it is given.
+/// Words in the name of a tool that runs any text as a command.
 const SHELLS: [&str; 7] = ["bash", "shell", "exec", "terminal", "sh", "powershell", "python"];
 
 impl CallInput {
-    /// What this input says. `touches_files` tells whether a text names the files that it changes; then it is a patch and no command.
+    /// The evidence in this input. `touches_files` returns whether a text names files that it changes; it is then a patch, not
+    /// a command.
     pub fn of(
         tool: &str,
         input: &Input<'_>,
         script: Option<ScriptWords>,
         touches_files: impl FnOnce() -> bool,
     ) -> CallInput {
-        let mut told = CallInput { is_text: matches!(input, Input::Text(_)), ..CallInput::default() };
+        let mut found = CallInput { is_text: matches!(input, Input::Text(_)), ..CallInput::default() };
         match input {
-            Input::Text(text) => told.text(tool, &text.decode(), script, touches_files),
+            Input::Text(text) => found.text(tool, &text.decode(), script, touches_files),
             Input::Json(raw) => match Object::parse(raw) {
-                Some(object) => told.object(tool, &object),
-                None => told.text(tool, &word(raw).unwrap_or_default(), script, touches_files),
+                Some(object) => found.object(tool, &object),
+                None => found.text(tool, &word(raw).unwrap_or_default(), script, touches_files),
             },
         }
-        told
+        found
     }
 
     /// Whether the result may state an exit code.
@@ -103,11 +104,12 @@ impl CallInput {
             let commands: Vec<String> =
                 ScriptWords::texts(text, script.command).into_iter().map(|(_, command)| command).collect();
             self.commands = commands.len();
-            self.command = Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.kept(&text));
+            self.command =
+                Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.capped(&text));
             let handles = ScriptWords::texts(text, script.job).into_iter().map(|(_, name)| name);
-            self.asks_for.extend(handles.take(ASKED_MAX));
+            self.polled_jobs.extend(handles.take(POLLED_MAX));
         } else if is_named(tool, &SHELLS) && !text.trim().is_empty() {
-            self.command = Some(self.kept(text));
+            self.command = Some(self.capped(text));
         }
     }
 
@@ -115,33 +117,33 @@ impl CallInput {
         let has_path = || object.pairs().any(|(key, _)| PATH_KEYS.contains(&&*fold_key(key)));
         for (key, raw) in object.pairs() {
             let folded = fold_key(key);
-            // A script may be one for anything, such as for what other agents are to do.
+            // A key "script" may hold anything, such as instructions for other agents.
             let is_command = COMMAND_KEYS.contains(&folded.as_str())
                 && (folded != "script" || is_named(tool, &SHELLS) || is_named(tool, &["run", "script", "command"]));
-            // A tool for files is told by one word what it is to do; that is no command.
+            // In a tool for files, a single word names an operation and not a command.
             if is_command && self.command.is_none() && !(is_one_word(raw) && has_path()) {
-                self.command = command(raw).map(|text| self.kept(&text)).filter(|text| !text.trim().is_empty());
+                self.command = command(raw).map(|text| self.capped(&text)).filter(|text| !text.trim().is_empty());
             }
             if HANDLES.contains(&folded.as_str()) {
-                self.asks_for.extend(words(raw).into_iter().take(ASKED_MAX));
+                self.polled_jobs.extend(words(raw).into_iter().take(POLLED_MAX));
             }
         }
-        self.asks_for.truncate(ASKED_MAX);
+        self.polled_jobs.truncate(POLLED_MAX);
     }
 
-    fn kept(&mut self, text: &str) -> String {
-        let kept = beginning(text, COMMAND_SIZE_MAX);
-        self.is_cut |= kept.len() < text.len();
-        kept.to_owned()
+    fn capped(&mut self, text: &str) -> String {
+        let capped = beginning(text, COMMAND_SIZE_MAX);
+        self.is_cut |= capped.len() < text.len();
+        capped.to_owned()
     }
 }
 
-/// Whether one of the words of a name is among these, however they are joined.
+/// Whether a name contains one of these words, whatever separates its words.
 pub(crate) fn is_named(name: &str, words: &[&str]) -> bool {
     crate::text::name_words(name).iter().any(|word| words.contains(&word.as_str()))
 }
 
-/// A key without the signs between its words.
+/// A key in lower case without the separators between its words.
 pub(crate) fn fold_key(key: &str) -> String {
     const LENGTH_MAX: usize = 32;
     if key.len() > LENGTH_MAX {
@@ -167,7 +169,7 @@ pub(crate) fn words(raw: &str) -> Vec<String> {
     items(raw).unwrap_or_default().into_iter().filter_map(|item| Some(word(item)?.into_owned())).collect()
 }
 
-/// A command as it would be typed. A list that only hands a script to a shell is that script.
+/// A command as a user would type it. A list that only passes a script to a shell becomes that script.
 fn command(raw: &str) -> Option<String> {
     if !raw.starts_with('[') {
         return Some(Text::from_json(raw)?.decode().into_owned());

@@ -1,8 +1,9 @@
-//! What a single record says beyond the fields of its event: exit codes in texts, refusals, reports on calls, permission modes, nested
-//! records. All of it is derived: it is computed by looking at one event with the tables of its format
-//! ([`FormatInfo`](crate::model::FormatInfo)), never written back and never compared. Folds such as [`crate::calls`] decide what it means.
+//! Evidence: statements of a single record beyond the fields of its event, such as exit codes in texts, refusals, reports on
+//! calls, permission modes and nested records. All of it is derived: this module computes it from one event and the tables of
+//! its format ([`FormatInfo`](crate::model::FormatInfo)); it is never written back and never compared. Folds such as
+//! [`crate::calls`] interpret it.
 //!
-//! This is the only place that looks into what no field of an event has a place for.
+//! Only this module looks into the extra fields of an event.
 
 mod arguments;
 mod compaction;
@@ -46,9 +47,9 @@ pub(crate) use typed::UserMessage;
 
 use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 
-/// The tables of the formats that an event is told in, each with what no field of the event has a place for.
+/// The tables of the formats that an event comes from, each with its extra fields.
 fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static CallWords, &'e ExtraFields<'a>)> {
-    event.extra.known().map(|(info, residue)| (&info.calls, residue))
+    event.extra.known().map(|(info, extra)| (&info.calls, extra))
 }
 
 /// The words of the scripts that call tools in the format of this event.

@@ -1,17 +1,17 @@
-//! What a record says about model calls beyond the usage of its event: running totals, calls of sub-agents that it forwards, numbers
-//! that are not a call.
+//! Statements of a record about model calls beyond the usage of its event: running totals, forwarded calls of sub-agents,
+//! numbers that are not a call.
 
 use super::nested::nested_usage;
 use crate::json::number;
 use crate::model::{Body, Event, ExtraFields, Tokens, TotalPaths, UsageWords};
 use crate::text::Str;
 
-/// What a session has taken so far.
+/// The usage of a session so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RunningTotal {
-    /// The counters since the session began. The input includes what came from a cache and what went into one.
+    /// The counters since the session began. The input includes tokens read from or written to a cache.
     pub tokens: Tokens,
-    /// What the source says that all of it cost, in US dollars.
+    /// The total cost in US dollars that the source states.
     pub cost: Option<f64>,
 }
 
@@ -20,11 +20,11 @@ pub(crate) struct RunningTotal {
 pub(crate) enum NotACall {
     /// The agent made up the answer itself.
     Synthetic,
-    /// It adds up calls that other records state one by one.
+    /// It sums up calls that other records state one by one.
     Sum,
 }
 
-/// Whether the record states something about model calls that its event has no field for.
+/// Whether the record states something about model calls that has no field in the event.
 pub(crate) fn states_model_calls(event: &Event<'_>) -> bool {
     running_total(event).is_some()
         || is_search(event)
@@ -56,7 +56,7 @@ fn total(paths: &TotalPaths, object: &ExtraFields<'_>) -> RunningTotal {
     RunningTotal { tokens, cost }
 }
 
-/// What identifies a model call together with its group.
+/// The id that, together with the group, identifies a model call.
 pub(crate) fn request<'e>(event: &'e Event<'_>) -> Option<Str<'e>> {
     let time = || {
         words(event).find(|(words, _)| words.do_groups_repeat)?;
@@ -72,7 +72,7 @@ pub(crate) fn forwarded_calls(event: &Event<'_>) -> Vec<Event<'static>> {
     calls
 }
 
-/// Why the numbers of the record are not a model call, if they are not.
+/// Why the numbers of the record are not a model call; `None` if they are.
 pub(crate) fn not_a_call(event: &Event<'_>) -> Option<NotACall> {
     words(event).find_map(|(words, extra)| match words.synthetic_model {
         Some((path, model)) if event.usage.is_some() && extra.word_at(path).is_some_and(|word| word == model) => {
@@ -94,11 +94,11 @@ pub(crate) fn has_invalid_count(event: &Event<'_>) -> bool {
     })
 }
 
-/// Whether the record is a web search that the vendor's servers made. It is not a model call, and it has a price.
+/// Whether the record is a web search by the vendor's servers. It is not a model call, but it has a price.
 pub(crate) fn is_search(event: &Event<'_>) -> bool {
     let Body::ToolCall { name, .. } = &event.body else { return false };
-    let made = words(event).find_map(|(words, _)| words.searches.iter().find(|(tool, _)| tool == name));
-    made.is_some_and(|(_, made)| super::hosted_status(event).flatten().is_some_and(|status| status == *made))
+    let search = words(event).find_map(|(words, _)| words.searches.iter().find(|(tool, _)| tool == name));
+    search.is_some_and(|(_, done)| super::hosted_status(event).flatten().is_some_and(|status| status == *done))
 }
 
 /// The session whose history the source of this header repeats first: the one it was forked from, or the one that spawned it.
@@ -110,7 +110,7 @@ pub(crate) fn repeated_session<'e>(event: &'e Event<'_>) -> Option<Str<'e>> {
     Some(session).filter(|session| !session.is_empty() && Some(session.as_ref()) != event.session.as_deref())
 }
 
-/// Whether that history is in another source, so that a running total begins with calls which this source does not have.
+/// Whether that history is in another source, so that a running total includes calls which this source does not have.
 pub(crate) fn is_history_elsewhere(event: &Event<'_>) -> bool {
     words(event).any(|(words, extra)| {
         words.history_elsewhere.iter().any(|path| extra.at(path).is_some_and(|raw| raw.starts_with('{')))

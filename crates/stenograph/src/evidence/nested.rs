@@ -1,10 +1,10 @@
-//! Whole records inside other records: what a sub-agent said and did, passed on to whoever watches. Their bytes stay in `extra` of the
-//! outer event, so that writers and losses see them once. This module reads them for search, display and audit. It reads one level;
-//! no agent writes more.
+//! Nested records: whole records inside other records, by which an agent forwards the conversation of a sub-agent. Their bytes
+//! stay in `extra` of the outer event, so that writers and losses see them once. This module reads them for search, display and
+//! audit. It reads one level; no agent writes more.
 
 use std::borrow::Cow;
 
-use crate::frame::{Place, Record};
+use crate::frame::{Record, RecordPlace};
 use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Want};
 
 /// A record inside another one.
@@ -12,14 +12,14 @@ use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Want};
 pub struct NestedRecord {
     /// The side conversation it belongs to.
     pub thread: Option<String>,
-    /// The call that began the side conversation.
+    /// The call that started the side conversation.
     pub call: Option<String>,
-    /// Its events. They have the id, the time and the part numbers that they have in a file of their own, and the place of the outer
+    /// Its events. They have the same id, time and part numbers as in a file of their own, and the position of the outer
     /// record.
     pub events: Vec<Event<'static>>,
 }
 
-/// How many events of one nested record are read. Real ones have a few dozen at most.
+/// The most events of one nested record that are read. Real ones have a few dozen at most.
 const PARTS_MAX: usize = 4_096;
 
 /// The record inside the record of this event.
@@ -27,17 +27,17 @@ pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
     nested_as(event, Want::All)
 }
 
-/// The events of the record inside the record of this event, as far as they state what model calls took.
+/// The events of the nested record that state usage of model calls.
 pub(super) fn nested_usage(event: &Event<'_>) -> Vec<Event<'static>> {
     nested_as(event, Want::Usage).map(|nested| nested.events).unwrap_or_default()
 }
 
 fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
     let Body::Fact { name, .. } = &event.body else { return None };
-    event.extra.known().find_map(|(info, residue)| {
+    event.extra.known().find_map(|(info, extra)| {
         let place = info.calls.nested.filter(|nested| *name == nested.fact)?;
-        let raw = residue.at(place.record)?;
-        let thread = residue.word_at(place.thread).map(Cow::into_owned);
+        let raw = extra.at(place.record)?;
+        let thread = extra.word_at(place.thread).map(Cow::into_owned);
         let mut events = events_of(info, &[raw], want);
         events.retain(|event| !matches!(&event.body, Body::Fact { name, .. } if name == place.fact));
         for inner in &mut events {
@@ -49,12 +49,12 @@ fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
             inner.branch = inner.branch.take().or_else(|| own(&event.branch));
             inner.version = inner.version.take().or_else(|| own(&event.version));
         }
-        let call = residue.word_at(place.call).map(Cow::into_owned);
+        let call = extra.word_at(place.call).map(Cow::into_owned);
         (!events.is_empty()).then_some(NestedRecord { thread, call, events })
     })
 }
 
-/// The events of the record inside the record of this event; none for most.
+/// The events of the nested record of this event; most events have none.
 pub fn nested_events(event: &Event<'_>) -> Vec<Event<'static>> {
     nested(event).map(|nested| nested.events).unwrap_or_default()
 }
@@ -66,14 +66,14 @@ pub(super) fn events_of(info: &FormatInfo, records: &[&str], want: Want) -> Vec<
     let mut reader = reader(want);
     for record in records {
         let at = Span { offset: 0, length: record.len() as u64, line: 1 };
-        let record = Record { at, bytes: record.as_bytes(), place: Place::Line, terminated: true };
+        let record = Record { at, bytes: record.as_bytes(), place: RecordPlace::Line, terminated: true };
         reader.record(record, &mut collected);
     }
     reader.finish(&mut collected);
     collected.0
 }
 
-/// Collects events, at most [`PARTS_MAX`].
+/// Collects at most [`PARTS_MAX`] events.
 struct Collected(Vec<Event<'static>>);
 
 impl Sink for Collected {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_record_is_read_as_what_it_is() {
+    fn a_nested_record_is_read_like_any_other() {
         let outer = all(&ClaudeCode, outer().as_bytes()).events;
         assert_eq!(outer.len(), 1);
         let found = nested(&outer[0]).unwrap();
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_record_and_its_copy_in_an_own_file_have_equal_keys() {
+    fn a_nested_record_and_its_copy_in_its_own_file_have_equal_keys() {
         let own =
             format!(r#"{{"isSidechain":true,"agentId":"a1","sessionId":"s","cwd":"/w","type":"assistant",{MESSAGE}}}"#);
         let own = all(&ClaudeCode, own.as_bytes()).events;
         let inner = nested_events(&all(&ClaudeCode, outer().as_bytes()).events[0]);
         let keys = |events: &[Event<'static>]| -> Vec<(u64, u64)> {
-            let mut trail = EntryBuilder::default();
-            events.iter().filter_map(|event| trail.entry(event).map(|entry| (entry.key, entry.twin))).collect()
+            let mut builder = EntryBuilder::default();
+            events.iter().filter_map(|event| builder.entry(event).map(|entry| (entry.key, entry.twin))).collect()
         };
         assert_eq!(keys(&own).len(), 2);
         assert_eq!(keys(&own), keys(&inner));

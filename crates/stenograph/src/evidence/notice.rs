@@ -1,22 +1,22 @@
-//! User messages that only report on a job which went on after its call returned.
+//! User messages that only report on a background job.
 
 use super::result::{Evidence, digits};
 use super::words;
 use crate::model::{Body, Event, NoticeWords, Role};
 
-/// What such a message says.
+/// The content of such a message.
 #[derive(Debug)]
 pub(crate) struct JobNotice {
     /// The name of the job.
     pub name: Option<String>,
     /// The state of the job, in the words of the agent.
     pub state: Option<String>,
-    /// What it says about the outcome.
+    /// Evidence of the outcome.
     pub evidence: Evidence,
 }
 
 impl JobNotice {
-    /// The notice that this event is.
+    /// The notice in this event.
     pub fn of(event: &Event<'_>) -> Option<JobNotice> {
         let Body::Message { role: Role::User, content } = &event.body else { return None };
         let notice: NoticeWords = words(event).find_map(|(words, _)| words.notice)?;
@@ -32,7 +32,7 @@ impl JobNotice {
     }
 }
 
-/// Whether a user message with this text only states that the user interrupted the run.
+/// Whether a user message with this text only reports that the user interrupted the run.
 pub(super) fn is_interruption(event: &Event<'_>, text: &str) -> bool {
     words(event).any(|(words, _)| words.interruption_messages.iter().any(|prefix| text.starts_with(prefix)))
 }

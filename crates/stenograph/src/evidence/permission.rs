@@ -1,4 +1,4 @@
-//! What a record says about permissions: the mode that holds from then on, and judgements on calls.
+//! Permissions in a record: the new permission mode, and decisions about calls.
 
 use super::words;
 use crate::model::{Body, Event, Verdict};
@@ -6,8 +6,8 @@ use crate::text::Str;
 
 /// The permission mode that a record states: what the agent may do without asking.
 pub(crate) fn permission_mode(event: &Event<'_>) -> Option<String> {
-    let modes = words(event).filter_map(|(words, residue)| {
-        let mut found: Vec<Str<'_>> = words.mode_fields.iter().filter_map(|path| residue.word_at(path)).collect();
+    let modes = words(event).filter_map(|(words, extra)| {
+        let mut found: Vec<Str<'_>> = words.mode_fields.iter().filter_map(|path| extra.word_at(path)).collect();
         if let Body::Fact { name, content: Some(content) } = &event.body
             && words.mode_facts.contains(&name.as_ref())
         {
@@ -18,7 +18,7 @@ pub(crate) fn permission_mode(event: &Event<'_>) -> Option<String> {
     modes.last()
 }
 
-/// A judgement on a call by a person or a rule, in a record of its own.
+/// A decision of a person or a rule about a call, in a separate record.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     pub verdict: Verdict,
@@ -26,14 +26,14 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// The judgement that this event states.
+    /// The decision that this event states.
     pub fn of(event: &Event<'_>) -> Option<Judgement> {
         let Body::Fact { name, .. } = &event.body else { return None };
-        words(event).find_map(|(words, residue)| {
+        words(event).find_map(|(words, extra)| {
             let paths = words.judgements.iter().find(|judgement| *name == judgement.fact)?;
-            let stated = residue.word_at(paths.field)?;
+            let stated = extra.word_at(paths.field)?;
             let (_, verdict) = paths.words.iter().find(|(word, _)| *word == stated)?;
-            let reason = residue.word_at(paths.reason).unwrap_or_default().into_owned();
+            let reason = extra.word_at(paths.reason).unwrap_or_default().into_owned();
             Some(Judgement { verdict: *verdict, reason })
         })
     }

@@ -1,20 +1,20 @@
-//! To-do lists and plans, as calls keep them: replaced as a whole, or item by item. They are recognised by their shape.
+//! To-do lists and plans in calls, which replace the whole list or change single items. It recognizes them by their shape.
 
 use super::is_named;
 use crate::json::{Object, items, word};
 use crate::model::{Input, ScriptWords};
 use crate::text::beginning;
 
-/// How many items are kept.
+/// The most items kept.
 pub(crate) const PLAN_ITEMS_MAX: usize = 1000;
 
-/// How long an item may be.
+/// The longest item kept.
 const TEXT_SIZE_MAX: usize = 2000;
 
-/// Keys below which a whole list stands.
+/// Keys of a whole list.
 const LISTS: [&str; 5] = ["todos", "plan", "tasks", "items", "todoList"];
 
-/// Keys of what is to do, the likelier first.
+/// Keys of the text of an item, the likelier first.
 const TEXTS: [&str; 7] = ["content", "step", "subject", "title", "text", "task", "description"];
 
 /// An item of a to-do list.
@@ -22,16 +22,16 @@ const TEXTS: [&str; 7] = ["content", "step", "subject", "title", "text", "task",
 pub struct Todo {
     /// The id by which later calls change it.
     pub id: Option<String>,
-    /// What is to do.
+    /// The text of the item.
     pub text: String,
-    /// How far it is, in the agent's word.
+    /// The progress, in the agent's word.
     pub status: String,
 }
 
-/// What a call does to the to-do list.
+/// A change of the to-do list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanChange {
-    /// It replaces the list. The number counts items beyond the limit.
+    /// It replaces the list. The number counts the items over the limit.
     All(Vec<Todo>, u64),
     /// It adds an item. The result states its id.
     Added(String),
@@ -47,7 +47,7 @@ pub enum PlanChange {
 }
 
 impl PlanChange {
-    /// What a call of this tool does to the list, if it changes the list.
+    /// The change that a call of this tool makes, if any.
     pub(crate) fn of(tool: &str, input: &Input<'_>, script: Option<ScriptWords>) -> Option<PlanChange> {
         let raw = match input {
             Input::Json(raw) => raw,
@@ -58,7 +58,7 @@ impl PlanChange {
         if let Some(list) = LISTS.iter().find_map(|key| object.peek(key).filter(|raw| raw.starts_with('['))) {
             let raws = items(list)?;
             let items: Vec<Todo> = raws.iter().take(PLAN_ITEMS_MAX).filter_map(|raw| item(raw)).collect();
-            // An empty list is one that was cleared, if the tool is about such lists at all.
+            // An empty list clears the list, if the tool is about such lists at all.
             let is_list = !items.is_empty() || raws.is_empty() && is_named(tool, &["todo", "plan", "todos"]);
             return is_list.then(|| PlanChange::All(items, raws.len().saturating_sub(PLAN_ITEMS_MAX) as u64));
         }
@@ -76,7 +76,7 @@ impl PlanChange {
     }
 }
 
-/// The list that a script gives to a tool.
+/// The list that a script passes to a tool.
 fn scripted(text: &str, script: &ScriptWords) -> Option<PlanChange> {
     let statuses = ScriptWords::texts(text, script.status);
     let steps = ScriptWords::texts(text, script.step);
@@ -98,6 +98,6 @@ fn item(raw: &str) -> Option<Todo> {
         let done = text("completed").or_else(|| text("done"))?;
         Some(if done == "true" { "completed" } else { "pending" }.to_owned())
     })?;
-    let said = TEXTS.iter().find_map(|key| text(key).filter(|text| !text.is_empty()))?;
-    Some(Todo { id: text("id"), text: said, status })
+    let content = TEXTS.iter().find_map(|key| text(key).filter(|text| !text.is_empty()))?;
+    Some(Todo { id: text("id"), text: content, status })
 }

@@ -1,5 +1,5 @@
-//! Facts that report on a call: how its command exited, which files it changed, which agent it started. Some of them report on a call
-//! that no other record has.
+//! Facts that report on a call: the exit code of its command, the files it changed, the agent it started. For some calls the
+//! report is the only record.
 
 use super::input::command_at;
 use super::result::Evidence;
@@ -8,11 +8,11 @@ use crate::json::{Object, word};
 use crate::model::{Body, Event, ExtraFields, ReportPaths};
 use crate::text::Str;
 
-/// What a fact reports on a call.
+/// A report of a fact on a call.
 #[derive(Debug)]
 pub(crate) struct CallReport<'e> {
     paths: &'static ReportPaths,
-    residue: &'e ExtraFields<'e>,
+    extra: &'e ExtraFields<'e>,
 }
 
 /// The agent that a call started.
@@ -26,43 +26,43 @@ pub(crate) struct StartedAgent {
     pub task: Option<String>,
 }
 
-/// How many changed files of one report are read.
+/// The most changed files of one report that are read.
 const CHANGES_MAX: usize = 256;
 
 impl<'e> CallReport<'e> {
-    /// The report that this event is.
+    /// The report in this event.
     pub fn of(event: &'e Event<'_>) -> Option<CallReport<'e>> {
         let Body::Fact { name, .. } = &event.body else { return None };
-        words(event).find_map(|(words, residue)| {
+        words(event).find_map(|(words, extra)| {
             let paths = words.reports.iter().find(|report| *name == report.fact)?;
-            Some(CallReport { paths, residue })
+            Some(CallReport { paths, extra })
         })
     }
 
     /// The id of the call.
     pub fn call(&self) -> Option<Str<'e>> {
-        self.residue.word_at(self.paths.call)
+        self.extra.word_at(self.paths.call)
     }
 
     /// The command that the call ran.
     pub fn command(&self) -> Option<String> {
-        if self.paths.command.is_empty() { None } else { self.residue.at(self.paths.command).and_then(command_at) }
+        if self.paths.command.is_empty() { None } else { self.extra.at(self.paths.command).and_then(command_at) }
     }
 
-    /// Whether the call succeeded, where the report says so.
+    /// Whether the call succeeded, if the report states it.
     pub fn success(&self) -> Option<bool> {
-        self.residue.word_at(self.paths.success).map(|word| word == "true")
+        self.extra.word_at(self.paths.success).map(|word| word == "true")
     }
 
-    /// What the report says about the outcome of the call.
+    /// The evidence of the outcome of the call.
     pub fn evidence(&self) -> Evidence {
-        let exit = self.residue.word_at(self.paths.exit).and_then(|code| code.parse().ok());
+        let exit = self.extra.word_at(self.paths.exit).and_then(|code| code.parse().ok());
         Evidence { exit, is_stated_error: self.success() == Some(false), ..Evidence::default() }
     }
 
     /// The agent that the call started.
     pub fn agent(&self) -> Option<StartedAgent> {
-        let text = |path: &str| self.residue.word_at(path).map(Str::into_owned);
+        let text = |path: &str| self.extra.word_at(path).map(Str::into_owned);
         Some(StartedAgent {
             thread: text(self.paths.thread)?,
             kind: text(self.paths.kind),
@@ -70,9 +70,9 @@ impl<'e> CallReport<'e> {
         })
     }
 
-    /// The files that the call changed, each with the word for how.
+    /// The files that the call changed, each with the agent's word for the change.
     pub fn changed_files(&self) -> Vec<(String, Option<String>)> {
-        let changes = if self.paths.changes.is_empty() { None } else { self.residue.at(self.paths.changes) };
+        let changes = if self.paths.changes.is_empty() { None } else { self.extra.at(self.paths.changes) };
         let Some(changes) = changes.and_then(Object::parse) else { return Vec::new() };
         let kind = |raw: &str| Some(Object::parse(raw)?.peek("type").and_then(word)?.into_owned());
         changes.pairs().take(CHANGES_MAX).map(|(path, raw)| (path.to_owned(), kind(raw))).collect()

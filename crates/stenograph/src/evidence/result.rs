@@ -1,4 +1,4 @@
-//! What a result says about its call: a stated error, an exit code, a refusal, the name of a job that goes on.
+//! A result as evidence of the outcome of its call: a stated error, an exit code, a refusal, the name of a background job.
 
 use super::hosted::hosted_status;
 use super::words;
@@ -6,45 +6,45 @@ use crate::json::{value_at, word};
 use crate::model::{Body, CallWords, Content, Event, ExitCodeAt, ExtraFields, ScriptWords, Verdict};
 use crate::text::{Str, beginning};
 
-/// What a record says about a call.
+/// Evidence of the outcome of a call in one record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// Whether a field of the record states an error.
     pub is_stated_error: bool,
     /// Whether the result begins with words that only an error begins with.
     pub has_error_words: bool,
-    /// Whether somebody interrupted the call.
+    /// Whether the call was interrupted.
     pub is_interrupted: bool,
-    /// The exit code, wherever it stands. Only a call that can have one is judged by it.
+    /// The exit code, from any source. It counts only for calls that can have one.
     pub exit: Option<i64>,
-    /// The exit codes in what a script printed.
+    /// The exit codes in the output of a script.
     pub printed: Vec<i64>,
-    /// What a person or a rule said to the call.
+    /// The decision of a person or a rule about the call.
     pub verdict: Option<Verdict>,
-    /// Names by which later records refer to what goes on.
+    /// Names by which later records refer to the background job.
     pub handles: Vec<String>,
 }
 
-/// How much of a result is looked through for words.
+/// How many bytes of a result are searched for words.
 const HEAD_SIZE_MAX: usize = 4096;
 
-/// In how many lines an exit code is looked for.
+/// How many lines of a result are searched for an exit code.
 const HEAD_LINES_MAX: usize = 10;
 
-/// How many results of commands are looked for in what a script printed.
+/// The most command results read from the output of a script.
 const PRINTED_MAX: usize = 256;
 
-/// The line after which a result only repeats what a command printed.
+/// The line before the output of the command.
 const OUTPUT: &str = "Output:";
 
-/// Keys of a result that is JSON, by which exit codes are known everywhere.
+/// Keys of an exit code in a result that is JSON, for all agents.
 const EXIT_KEYS: [&str; 4] = ["exit_code", "exitCode", "returncode", "return_code"];
 
-/// Keys of a result that is JSON, by which work that goes on is known.
+/// Keys of the name of a background job in a result that is JSON.
 const HANDLE_KEYS: [&str; 5] = ["agent_id", "agentId", "task_id", "taskId", "thread_id"];
 
 impl Evidence {
-    /// What a result says about its call. Other events say nothing here.
+    /// The evidence in a result. Other events have none here.
     pub fn of(event: &Event<'_>) -> Evidence {
         let Body::ToolResult { content, error, .. } = &event.body else { return Evidence::default() };
         let joined = content.joined();
@@ -52,11 +52,11 @@ impl Evidence {
         Evidence::of_text(event, content, text.trim(), *error)
     }
 
-    /// What a result with this text says about its call.
+    /// The evidence in a result with this text.
     pub(crate) fn of_text(event: &Event<'_>, content: &Content<'_>, text: &str, error: Option<bool>) -> Evidence {
         let mut evidence = Evidence { is_stated_error: error == Some(true), ..Evidence::default() };
-        for (words, residue) in words(event) {
-            evidence.read_words(words, residue, text, error);
+        for (words, extra) in words(event) {
+            evidence.read_words(words, extra, text, error);
             if let Some(script) = words.script.filter(|script| text.starts_with(script.head)) {
                 content.texts().for_each(|printed| evidence.read_printed(&script, &printed.decode()));
             }
@@ -69,7 +69,7 @@ impl Evidence {
         evidence
     }
 
-    /// What a call says about itself whose result no record holds: the tool runs where the model does.
+    /// The evidence in the call of a hosted tool, whose result no record has.
     pub(crate) fn of_hosted(event: &Event<'_>) -> Option<Evidence> {
         let stated = hosted_status(event).flatten();
         match stated.as_deref() {
@@ -79,34 +79,34 @@ impl Evidence {
         }
     }
 
-    fn read_words(&mut self, words: &CallWords, residue: &ExtraFields<'_>, text: &str, error: Option<bool>) {
-        self.exit = self.exit.or_else(|| words.exit_codes.iter().find_map(|exit| exit_code(exit, residue, text)));
+    fn read_words(&mut self, words: &CallWords, extra: &ExtraFields<'_>, text: &str, error: Option<bool>) {
+        self.exit = self.exit.or_else(|| words.exit_codes.iter().find_map(|exit| exit_code(exit, extra, text)));
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
-        // A tool may print such words itself; then the record says that all went well.
+        // A tool may print such words itself; the record then states that the call succeeded.
         if error != Some(false) {
             self.has_error_words |= begins(words.failure_prefixes);
             self.is_interrupted |= begins(words.interruption_prefixes);
         }
-        let is_true = |path: &&str| residue.word_at(path).is_some_and(|word| word == "true");
+        let is_true = |path: &&str| extra.word_at(path).is_some_and(|word| word == "true");
         self.is_interrupted |= words.interrupted_fields.iter().any(is_true);
-        let said =
+        let by_prefix =
             words.verdict_prefixes.iter().find(|(prefix, _)| text.starts_with(prefix)).map(|(_, verdict)| *verdict);
         let field = || {
-            let mut found = words.denial_fields.iter().filter_map(|(path, user)| Some((residue.word_at(path)?, user)));
+            let mut found = words.denial_fields.iter().filter_map(|(path, user)| Some((extra.word_at(path)?, user)));
             found.next().map(|(word, user)| if word.contains(user) { Verdict::Denied } else { Verdict::Refused })
         };
-        let said = said.filter(|verdict| *verdict == Verdict::Approved || error != Some(false));
-        self.verdict = self.verdict.or(said).or_else(field);
+        let by_prefix = by_prefix.filter(|verdict| *verdict == Verdict::Approved || error != Some(false));
+        self.verdict = self.verdict.or(by_prefix).or_else(field);
         let head = beginning(text, HEAD_SIZE_MAX);
         self.handles.extend(words.job_prefixes.iter().filter_map(|prefix| name_after(head, prefix)));
-        let field = |path: &&str| residue.word_at(path).map(Str::into_owned);
+        let field = |path: &&str| extra.word_at(path).map(Str::into_owned);
         self.handles.extend(words.job_fields.iter().filter_map(field));
     }
 
-    /// What a script printed, if it is the result of a command: its exit code, or the name under which it goes on.
+    /// Reads the output of a script, if it is the result of a command: its exit code, or the name of its background job.
     fn read_printed(&mut self, script: &ScriptWords, text: &str) {
         let field = |key: &str| word(value_at(text, key)?);
-        if self.printed.len() >= PRINTED_MAX || !text.starts_with('{') || field(script.sign).is_none() {
+        if self.printed.len() >= PRINTED_MAX || !text.starts_with('{') || field(script.marker).is_none() {
             return;
         }
         match field(script.exit).and_then(|code| code.parse().ok()) {
@@ -115,15 +115,16 @@ impl Evidence {
         }
     }
 
-    /// The exit code of a script that runs this many commands: one that failed is enough, but all have to say that they went well.
+    /// The exit code of a script that runs this many commands. One failure decides; success requires the exit codes of all
+    /// commands.
     pub(crate) fn printed_exit(&self, commands: u32) -> Option<i64> {
         let failed = self.printed.iter().copied().find(|code| *code != 0);
-        let is_told = !self.printed.is_empty() && self.printed.len() as u64 >= u64::from(commands);
-        failed.or_else(|| is_told.then_some(0))
+        let is_complete = !self.printed.is_empty() && self.printed.len() as u64 >= u64::from(commands);
+        failed.or_else(|| is_complete.then_some(0))
     }
 }
 
-/// What a result says about the agent that its call started or asked for.
+/// Evidence in a result about the agent that its call started or polled.
 #[derive(Debug, Default)]
 pub(crate) struct AgentEvidence {
     /// The state of the agent, in the words of the source.
@@ -133,11 +134,11 @@ pub(crate) struct AgentEvidence {
 }
 
 impl AgentEvidence {
-    /// What this result says.
+    /// The evidence in this result.
     pub fn of(event: &Event<'_>) -> AgentEvidence {
         let mut found = AgentEvidence::default();
-        for (words, residue) in words(event) {
-            let field = |path: &&str| residue.word_at(path).map(Str::into_owned);
+        for (words, extra) in words(event) {
+            let field = |path: &&str| extra.word_at(path).map(Str::into_owned);
             found.state = found.state.take().or_else(|| words.agent_state_fields.iter().find_map(field));
             found.kind = found.kind.take().or_else(|| words.agent_kind_fields.iter().find_map(field));
         }
@@ -145,14 +146,14 @@ impl AgentEvidence {
     }
 }
 
-/// Whether the call of this result created its file, where the result says so.
+/// Whether the call of this result created its file, if the result states it.
 pub(crate) fn created_file(event: &Event<'_>) -> Option<bool> {
-    words(event).find_map(|(words, residue)| {
-        words.creation_fields.iter().find_map(|(path, word)| Some(residue.word_at(path)? == *word))
+    words(event).find_map(|(words, extra)| {
+        words.creation_fields.iter().find_map(|(path, word)| Some(extra.word_at(path)? == *word))
     })
 }
 
-fn exit_code(exit: &ExitCodeAt, residue: &ExtraFields<'_>, text: &str) -> Option<i64> {
+fn exit_code(exit: &ExitCodeAt, extra: &ExtraFields<'_>, text: &str) -> Option<i64> {
     match exit {
         ExitCodeAt::First(words) => digits(text.strip_prefix(words)?),
         ExitCodeAt::Head(words) => {
@@ -163,7 +164,7 @@ fn exit_code(exit: &ExitCodeAt, residue: &ExtraFields<'_>, text: &str) -> Option
         ExitCodeAt::Last(words) => digits(text.lines().next_back()?.trim_start().strip_prefix(words)?),
         ExitCodeAt::Json(path) if text.starts_with('{') => word(value_at(text, path)?)?.parse().ok(),
         ExitCodeAt::Json(_) => None,
-        ExitCodeAt::Field(path) => residue.word_at(path)?.parse().ok(),
+        ExitCodeAt::Field(path) => extra.word_at(path)?.parse().ok(),
     }
 }
 
@@ -187,25 +188,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_code_stands_where_the_format_says_and_nowhere_else() {
-        let residue = ExtraFields::default();
+    fn an_exit_code_counts_only_where_the_format_puts_it() {
+        let extra = ExtraFields::default();
         let head = ExitCodeAt::Head("Process exited with code ");
         let text = "Wall time: 1\nProcess exited with code 2\nOutput:\nProcess exited with code 7";
-        assert_eq!(exit_code(&head, &residue, text), Some(2));
-        assert_eq!(exit_code(&head, &residue, "Output:\nProcess exited with code 7"), None);
-        assert_eq!(exit_code(&ExitCodeAt::First("Exit code "), &residue, "Exit code 143\nx"), Some(143));
-        assert_eq!(exit_code(&ExitCodeAt::First("Exit code "), &residue, "x\nExit code 1"), None);
+        assert_eq!(exit_code(&head, &extra, text), Some(2));
+        assert_eq!(exit_code(&head, &extra, "Output:\nProcess exited with code 7"), None);
+        assert_eq!(exit_code(&ExitCodeAt::First("Exit code "), &extra, "Exit code 143\nx"), Some(143));
+        assert_eq!(exit_code(&ExitCodeAt::First("Exit code "), &extra, "x\nExit code 1"), None);
         assert_eq!(
-            exit_code(&ExitCodeAt::Last("<exited with exit code "), &residue, "a\n<exited with exit code -1>"),
+            exit_code(&ExitCodeAt::Last("<exited with exit code "), &extra, "a\n<exited with exit code -1>"),
             Some(-1)
         );
         let json = r#"{"output":"","metadata":{"exit_code":3}}"#;
-        assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &residue, json), Some(3));
-        assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &residue, "no"), None);
+        assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &extra, json), Some(3));
+        assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &extra, "no"), None);
     }
 
     #[test]
-    fn a_name_ends_where_its_letters_end() {
+    fn a_name_ends_at_the_first_other_character() {
         assert_eq!(name_after("running with ID: ab_1-c. Output", "with ID: ").as_deref(), Some("ab_1-c"));
         assert_eq!(name_after("running", "with ID: "), None);
     }

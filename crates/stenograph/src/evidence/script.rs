@@ -1,9 +1,9 @@
-//! Scripts that call tools: the texts that they give them.
+//! Scripts that call tools: the texts that they pass to them.
 
 use crate::model::ScriptWords;
 
 impl ScriptWords {
-    /// The texts that follow this name in a script, with their places.
+    /// The texts that follow this name in a script, with their offsets.
     pub(crate) fn texts(script: &str, name: &str) -> Vec<(usize, String)> {
         const TEXTS_MAX: usize = 256;
         let mut found = Vec::new();
@@ -27,14 +27,14 @@ impl ScriptWords {
     }
 }
 
-/// The number that begins here.
+/// The number at the start of the text.
 fn number(script: &str) -> Option<String> {
     const LENGTH_MAX: usize = 20;
     let digits: String = script.chars().take(LENGTH_MAX).take_while(char::is_ascii_digit).collect();
     (!digits.is_empty()).then_some(digits)
 }
 
-/// The text that begins here between quotes of any kind.
+/// The string literal at the start of the text, in quotes of any kind.
 fn literal(script: &str) -> Option<String> {
     let quote = script.chars().next().filter(|char| matches!(char, '"' | '\'' | '`'))?;
     let mut text = String::new();

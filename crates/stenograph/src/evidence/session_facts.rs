@@ -1,5 +1,4 @@
-//! What a record says about its session: the instructions that the model got, the tools that it may call, and how much of the account's
-//! limits is used.
+//! Session facts in a record: the instructions and tools of the model, and how much of the account's rate limits is used.
 
 use crate::json::{Object, items, number, word};
 use crate::model::{Event, ExtraFields, LimitPaths, Role, SessionWords};
@@ -23,13 +22,13 @@ pub struct RateLimit {
 pub struct ToolSchema {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
     /// The JSON schema of its input, as the source spells it.
     pub input: Option<String>,
 }
 
-/// How many tools of one record are read.
+/// The most tools of one record that are read.
 const TOOLS_MAX: usize = 4_096;
 
 /// The windows of rate limits that the record states.
@@ -54,7 +53,7 @@ pub fn rate_limits(event: &Event<'_>) -> Vec<RateLimit> {
     found.collect()
 }
 
-/// The tools that the record says the model may call.
+/// The tools that the model may call, according to the record.
 pub fn tool_schemas(event: &Event<'_>) -> Vec<ToolSchema> {
     let mut found = Vec::new();
     for (words, extra) in words(event) {
@@ -65,7 +64,7 @@ pub fn tool_schemas(event: &Event<'_>) -> Vec<ToolSchema> {
     found
 }
 
-/// How deep a list of tools is: some agents group tools, and no agent groups groups.
+/// The nesting of a list of tools: some agents group tools, and none groups groups.
 #[derive(Clone, Copy, PartialEq)]
 enum Depth {
     List,
@@ -97,10 +96,10 @@ fn add_tools(raw: &str, depth: Depth, found: &mut Vec<ToolSchema>) {
     }
 }
 
-/// The texts by which the record instructs the model: a message of the system or of a developer, or a field.
+/// The texts that instruct the model: a system or developer message, or a field.
 pub fn instructions(event: &Event<'_>) -> Vec<String> {
-    let said = event.content().filter(|_| matches!(event.role(), Some(Role::System | Role::Developer)));
-    let mut found: Vec<String> = said.map(|content| content.joined().decode().into_owned()).into_iter().collect();
+    let message = event.content().filter(|_| matches!(event.role(), Some(Role::System | Role::Developer)));
+    let mut found: Vec<String> = message.map(|content| content.joined().decode().into_owned()).into_iter().collect();
     for (words, extra) in words(event) {
         let texts = words.instructions.iter().filter_map(|path| Text::from_json(extra.at(path)?));
         found.extend(texts.map(|text| text.decode().into_owned()));

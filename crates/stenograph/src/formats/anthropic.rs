@@ -127,7 +127,7 @@ fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, remarks: &mut Vec<Remark>)
         _ => None,
     };
     if let Some(kind) = kind {
-        return Piece { kind, extra: object.rest() };
+        return Piece { kind, extra: object.into_extra() };
     }
     remarks.extend(remark(name.as_deref(), &object));
     Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() }
@@ -321,5 +321,5 @@ pub fn below<'r>(left: &'r ExtraFields<'_>, key: &str) -> Option<ExtraFields<'r>
     if let Some(inner) = left.object(key) {
         return Some(inner.clone());
     }
-    Object::parse(left.raw(key)?).map(Object::rest)
+    Object::parse(left.raw(key)?).map(Object::into_extra)
 }

@@ -49,7 +49,7 @@ impl Speaker {
 fn below<'r>(residue: &'r ExtraFields<'_>, key: &str) -> Option<Cow<'r, ExtraFields<'r>>> {
     match residue.held(key)? {
         Held::Hole => None,
-        Held::Raw(raw) => crate::json::Object::parse(raw).map(|object| Cow::Owned(object.rest())),
+        Held::Raw(raw) => crate::json::Object::parse(raw).map(|object| Cow::Owned(object.into_extra())),
         Held::Object(inner) => Some(Cow::Borrowed(inner)),
     }
 }

@@ -1,8 +1,8 @@
-//! A walk through a JSON document, byte by byte, that finds where its items begin and end. It must not hold any of it.
+//! Scans a JSON document byte by byte to find where its items begin and end. It must not buffer the document.
 
-use super::{Items, Place};
+use super::{Items, RecordPlace};
 
-/// The state of a walk through a document.
+/// The state of the scan.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) items: Items,
@@ -12,7 +12,7 @@ pub(super) struct Scan {
     escaped: bool,
     /// The last string at depth 1, which is a key when a colon follows.
     word: Vec<u8>,
-    /// Whether the key of the array was just read, and its value is next.
+    /// Whether the scan just read the key of the array, so that its value is next.
     key_seen: bool,
 }
 
@@ -24,12 +24,12 @@ pub(super) enum Phase {
     Epilogue,
 }
 
-/// What a byte does to the record under way.
+/// The effect of a byte on the current record.
 pub(super) enum Step {
-    On,
+    Continue,
     Start,
-    EndHere(Place),
-    EndBefore(Place, Phase),
+    EndHere(RecordPlace),
+    EndBefore(RecordPlace, Phase),
     Between,
 }
 
@@ -46,16 +46,16 @@ impl Scan {
         }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> RecordPlace {
         match self.phase {
-            Phase::Prologue => Place::Prologue,
-            Phase::Between | Phase::Item => Place::Item,
-            Phase::Epilogue => Place::Epilogue,
+            Phase::Prologue => RecordPlace::Prologue,
+            Phase::Between | Phase::Item => RecordPlace::Item,
+            Phase::Epilogue => RecordPlace::Epilogue,
         }
     }
 
-    /// The depth at which items stand.
-    fn floor(&self) -> u32 {
+    /// The bracket depth of the items.
+    fn item_depth(&self) -> u32 {
         match self.items {
             Items::Array(_) => 2,
             Items::Members => 1,
@@ -73,9 +73,9 @@ impl Scan {
             if self.in_string && self.depth == 1 && self.phase == Phase::Prologue && self.word.len() < 256 {
                 self.word.push(byte);
             }
-            return Step::On;
+            return Step::Continue;
         }
-        let floor = self.floor();
+        let item_depth = self.item_depth();
         match (self.phase, byte) {
             (Phase::Between, b' ' | b'\t' | b'\r' | b'\n' | b',') => return Step::Between,
             (Phase::Between, b']' | b'}') => {
@@ -88,44 +88,44 @@ impl Scan {
                 self.enter(byte);
                 return Step::Start;
             }
-            (Phase::Item, b',') if self.depth == floor => {
+            (Phase::Item, b',') if self.depth == item_depth => {
                 self.phase = Phase::Between;
-                return Step::EndBefore(Place::Item, Phase::Between);
+                return Step::EndBefore(RecordPlace::Item, Phase::Between);
             }
-            (Phase::Item, b']' | b'}') if self.depth == floor => {
+            (Phase::Item, b']' | b'}') if self.depth == item_depth => {
                 self.phase = Phase::Epilogue;
                 self.depth = self.depth.saturating_sub(1);
-                return Step::EndBefore(Place::Item, Phase::Epilogue);
+                return Step::EndBefore(RecordPlace::Item, Phase::Epilogue);
             }
             (Phase::Prologue, b'"') if self.depth == 1 => self.word.clear(),
             (Phase::Prologue, b':') if self.depth == 1 => {
                 self.key_seen = matches!(self.items, Items::Array(key) if key.as_bytes() == self.word);
-                return Step::On;
+                return Step::Continue;
             }
             (Phase::Prologue, b'[') if self.depth == 1 && self.key_seen => {
                 self.depth = 2;
                 self.phase = Phase::Between;
-                return Step::EndHere(Place::Prologue);
+                return Step::EndHere(RecordPlace::Prologue);
             }
             (Phase::Prologue, b'{') if self.depth == 0 && self.items == Items::Members => {
                 self.depth = 1;
                 self.phase = Phase::Between;
-                return Step::EndHere(Place::Prologue);
+                return Step::EndHere(RecordPlace::Prologue);
             }
-            (Phase::Prologue, b' ' | b'\t' | b'\r' | b'\n') => return Step::On,
+            (Phase::Prologue, b' ' | b'\t' | b'\r' | b'\n') => return Step::Continue,
             _ => {}
         }
         if self.phase == Phase::Prologue {
             self.key_seen = false;
         }
         self.enter(byte);
-        // A member ends at the comma after it, an element where its own bracket closes.
+        // A member ends at the next comma, an element at its closing bracket.
         let closes = matches!(byte, b'}' | b']');
-        if self.phase == Phase::Item && closes && self.depth == floor && self.items != Items::Members {
+        if self.phase == Phase::Item && closes && self.depth == item_depth && self.items != Items::Members {
             self.phase = Phase::Between;
-            return Step::EndHere(Place::Item);
+            return Step::EndHere(RecordPlace::Item);
         }
-        Step::On
+        Step::Continue
     }
 
     fn enter(&mut self, byte: u8) {

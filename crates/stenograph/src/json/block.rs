@@ -1,13 +1,13 @@
-//! Finds what ends a run of plain characters in a JSON string: a quote, a backslash, or a control character, which must not stand there.
-//! Eight bytes are looked at together, as one number.
+//! Finds the end of a run of plain characters in a JSON string: a quote, a backslash, or a control character (which JSON
+//! forbids in strings). Compares eight bytes at a time, packed into one integer.
 
-/// How many bytes are looked at together.
+/// The number of bytes compared at once.
 const SIZE: usize = 8;
 
-/// One in each byte.
+/// Every byte is 1.
 const ONES: u64 = u64::MAX / 255;
 
-/// The place of the next byte, from `at` on, that ends a run; nothing where the bytes end before.
+/// The offset of the first byte at or after `at` that ends a run; `None` if `bytes` ends first.
 #[inline]
 pub fn ends(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut rest = bytes.get(at..)?;
@@ -25,7 +25,8 @@ fn is_end(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
-/// The highest bit of each byte that ends a run. Only the lowest of them is to be trusted: taking away borrows from the bytes above.
+/// Sets the highest bit of each byte that ends a run. Only the lowest set bit is reliable: the subtraction borrows from higher
+/// bytes.
 #[inline]
 fn marks(bytes: u64) -> u64 {
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes;
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_that_ends_a_run_is_found_wherever_it_stands() {
+    fn every_byte_that_ends_a_run_is_found_at_every_offset() {
         for byte in 0..=u8::MAX {
             for filler in [b'x', b'!', b'#', b'[', b']', b' ', 0x7f, 0x80, 0xff] {
                 for at in 0..20 {

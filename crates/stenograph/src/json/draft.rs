@@ -1,13 +1,13 @@
-//! A JSON object being written: values from an event, merged with what was left of the record the event came from.
+//! A JSON object under construction: values from an event, merged with the extra fields of the record the event came from.
 
 use super::{ExtraFields, Held};
 use crate::text::{Raw, Str, Text, quote};
 
 /// An object under construction.
 ///
-/// [`Draft::set`] puts a value that the event states. [`Draft::default`] puts what a record of this format needs when it is
-/// made from another format's event; a record that comes from this very format has in its residue all it had, and takes no
-/// defaults.
+/// [`Draft::set`] adds a value that the event states. [`Draft::default`] adds a value that a record of this format needs when
+/// the event comes from another format. A record that comes from this format has all its other fields in its extra fields and
+/// takes no defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Draft<'a> {
     fields: Vec<(Str<'a>, Value<'a>, Force)>,
@@ -31,78 +31,78 @@ impl<'a> Draft<'a> {
         Draft { fields: Vec::new() }
     }
 
-    /// Puts a JSON value. It stands on one line, whatever it was: a record is a line in most formats.
+    /// Adds a JSON value, compacted to one line: a record is one line in most formats.
     pub fn set(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
         self.fields.push((key.into(), Value::Raw(super::one_line(raw.into())), Force::Set));
     }
 
-    /// Puts a text.
+    /// Adds a text.
     pub fn set_text(&mut self, key: impl Into<Str<'a>>, text: &Text<'_>) {
         self.set(key, text.to_json());
     }
 
-    /// Puts a string.
+    /// Adds a string.
     pub fn set_str(&mut self, key: impl Into<Str<'a>>, text: &str) {
         self.set(key, quote(text));
     }
 
-    /// Puts a string, if there is one.
+    /// Adds a string if there is one.
     pub fn set_opt(&mut self, key: impl Into<Str<'a>>, text: Option<&str>) {
         if let Some(text) = text {
             self.set_str(key, text);
         }
     }
 
-    /// Puts a number, if there is one.
+    /// Adds a number if there is one.
     pub fn set_number(&mut self, key: impl Into<Str<'a>>, number: Option<u64>) {
         if let Some(number) = number {
             self.set(key, number.to_string());
         }
     }
 
-    /// Puts a JSON value that only a record from another format needs.
+    /// Adds a JSON value that only a record from another format needs.
     pub fn default(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
         self.fields.push((key.into(), Value::Raw(raw.into()), Force::Default));
     }
 
-    /// Puts a string that only a record from another format needs.
+    /// Adds a string that only a record from another format needs.
     pub fn default_str(&mut self, key: impl Into<Str<'a>>, text: &str) {
         self.default(key, quote(text));
     }
 
-    /// Puts a string that the event states, or a stand-in that only a record from another format needs.
-    pub fn set_or(&mut self, key: impl Into<Str<'a>>, text: Option<&str>, stand_in: &str) {
+    /// Adds the string that the event states, or a default that only a record from another format needs.
+    pub fn set_or(&mut self, key: impl Into<Str<'a>>, text: Option<&str>, default: &str) {
         match text {
             Some(text) => self.set_str(key, text),
-            None => self.default_str(key, stand_in),
+            None => self.default_str(key, default),
         }
     }
 
-    /// Puts an object.
+    /// Adds an object.
     pub fn nest(&mut self, key: impl Into<Str<'a>>, draft: Draft<'a>) {
         self.fields.push((key.into(), Value::Draft(draft), Force::Set));
     }
 
-    /// Whether nothing was put.
+    /// Whether no value was added.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The object as one line of JSON, merged with what was left of its record.
-    pub fn render(&self, rest: Option<&ExtraFields<'_>>) -> String {
+    /// The object as one line of JSON, merged with the extra fields of its record.
+    pub fn render(&self, extra: Option<&ExtraFields<'_>>) -> String {
         let mut out = String::with_capacity(256);
-        self.write(rest, Own::of(rest), &mut out);
+        self.write(extra, Own::of(extra), &mut out);
         out
     }
 
-    fn write(&self, rest: Option<&ExtraFields<'_>>, own: Own, out: &mut String) {
+    fn write(&self, extra: Option<&ExtraFields<'_>>, own: Own, out: &mut String) {
         out.push('{');
         let from = out.len();
         let mut done = vec![false; self.fields.len()];
-        let entries = rest.map_or([].as_slice(), |rest| rest.0.as_slice());
+        let entries = extra.map_or([].as_slice(), |extra| extra.0.as_slice());
         let ordered = entries.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
         if !ordered {
-            // Without holes the order of the record is not known: the format's own order comes first.
+            // Without holes the order of the record is unknown: the format's own order comes first.
             self.remaining(entries, own, &mut done, from, out);
         }
         for (at, (key, held)) in entries.iter().enumerate() {
@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
                         None => empty.write(Some(inner), own, out),
                     }
                 }
-                (Held::Raw(_), Some(put)) if !stands_later(entries, at, key) => {
+                (Held::Raw(_), Some(put)) if !occurs_later(entries, at, key) => {
                     self.put(put, None, own, &mut done, from, out);
                 }
                 (Held::Raw(raw), _) => {
@@ -155,7 +155,7 @@ impl<'a> Draft<'a> {
             }
             let held = entries.iter().find(|(name, _)| name == key).map(|(_, held)| held);
             match (force, own, held) {
-                // What the record itself says stands where the format has it, unless it says it twice.
+                // A field of the record itself goes where the format has it, unless the record has it twice.
                 (Force::Default, Own::Yes, Some(Held::Raw(raw)))
                     if entries.iter().filter(|(name, _)| name == key).count() == 1 =>
                 {
@@ -166,10 +166,10 @@ impl<'a> Draft<'a> {
                     }
                 }
                 (Force::Default, Own::Yes, _) => continue,
-                // An object left over as a whole may still be one the draft puts fields into.
+                // The draft may add fields to an object that was kept whole.
                 (_, _, Some(Held::Raw(raw))) => match (value, crate::json::Object::parse(raw)) {
                     (Value::Draft(_), Some(object)) => {
-                        self.put(at, Some(&object.rest()), own, done, from, out);
+                        self.put(at, Some(&object.into_extra()), own, done, from, out);
                         continue;
                     }
                     _ => self.put(at, None, own, done, from, out),
@@ -190,7 +190,7 @@ impl<'a> Draft<'a> {
     fn put(
         &self,
         at: usize,
-        rest: Option<&ExtraFields<'_>>,
+        extra: Option<&ExtraFields<'_>>,
         own: Own,
         done: &mut [bool],
         from: usize,
@@ -201,13 +201,13 @@ impl<'a> Draft<'a> {
         name_into(key, from, out);
         match value {
             Value::Raw(raw) => out.push_str(raw),
-            Value::Draft(draft) => draft.write(rest, own, out),
+            Value::Draft(draft) => draft.write(extra, own, out),
         }
     }
 }
 
-/// Whether a place for the key follows: of two equal keys the first one was left over, and the last one taken.
-fn stands_later(entries: &[(Str<'_>, Held<'_>)], at: usize, key: &str) -> bool {
+/// Whether the key occurs again later: of two equal keys the reader took the last one and kept the first.
+fn occurs_later(entries: &[(Str<'_>, Held<'_>)], at: usize, key: &str) -> bool {
     let later = entries.get(at + 1..).unwrap_or_default();
     later.iter().any(|(name, _)| name == key)
 }
@@ -220,8 +220,8 @@ enum Own {
 }
 
 impl Own {
-    fn of(rest: Option<&ExtraFields<'_>>) -> Own {
-        if rest.is_some() { Own::Yes } else { Own::No }
+    fn of(extra: Option<&ExtraFields<'_>>) -> Own {
+        if extra.is_some() { Own::Yes } else { Own::No }
     }
 }
 
@@ -255,31 +255,31 @@ mod tests {
     }
 
     #[test]
-    fn a_record_returns_to_its_order_without_defaults() {
+    fn a_record_keeps_its_order_and_gets_no_defaults() {
         let source = r#"{"id":"1","x":[1, 2],"message":{"text":"hi","y":null},"type":"odd"}"#;
         let mut object = Object::parse(source).unwrap();
         object.take("id");
         let mut message = object.open("message").unwrap();
         message.take("text");
         object.close("message", message);
-        assert_eq!(record().render(Some(&object.rest())), source);
+        assert_eq!(record().render(Some(&object.into_extra())), source);
     }
 
     #[test]
-    fn without_holes_the_formats_order_comes_first() {
-        let rest = Object::parse(r#"{"x":1,"type":"odd","message":{"y":null}}"#).unwrap().rest();
+    fn without_holes_the_format_order_comes_first() {
+        let extra = Object::parse(r#"{"x":1,"type":"odd","message":{"y":null}}"#).unwrap().into_extra();
         let expected = r#"{"type":"odd","id":"1","message":{"text":"hi","y":null},"x":1}"#;
-        assert_eq!(record().render(Some(&rest)), expected);
+        assert_eq!(record().render(Some(&extra)), expected);
     }
 
     #[test]
-    fn a_doubled_key_stays_doubled() {
+    fn a_duplicate_key_stays_duplicated() {
         let source = r#"{"id":"0","id":"1","message":{"text":"hi"}}"#;
         let mut object = Object::parse(source).unwrap();
         object.take("id");
         let mut message = object.open("message").unwrap();
         message.take("text");
         object.close("message", message);
-        assert_eq!(record().render(Some(&object.rest())), source);
+        assert_eq!(record().render(Some(&object.into_extra())), source);
     }
 }

@@ -1,19 +1,19 @@
-//! The leaves of a JSON value in the order they are spelled, found in one walk without building anything: for searching what a
-//! value says. It must not be used to change a value.
+//! The leaves of a JSON value in order, found in one pass without allocation. Search uses it; it must not be used to change a
+//! value.
 
 use super::scan::{self, Scan};
 use crate::text::Text;
 
-/// Something at the end of a path that is no object and no array. `true`, `false` and `null` are none: nobody looks for them.
+/// A string or a number. `true`, `false` and `null` are not leaves: no search asks for them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Leaf<'a> {
     /// A string.
     Text(Text<'a>),
-    /// A number, as it is spelled.
+    /// A number as spelled.
     Number(&'a str),
 }
 
-/// Gives each leaf with the key that stands before it: of an element of an array, the array's. What is not JSON ends the walk.
+/// Calls `each` with every leaf and the key before it; an array element has the key of its array. Invalid JSON ends the walk.
 pub fn leaves<'a>(raw: &'a str, each: &mut dyn FnMut(&'a str, Leaf<'a>)) {
     let bytes = raw.as_bytes();
     let (mut at, mut key) = (0, "");
@@ -42,8 +42,8 @@ pub fn leaves<'a>(raw: &'a str, each: &mut dyn FnMut(&'a str, Leaf<'a>)) {
     }
 }
 
-/// Gives the path of each field that is `null`: the keys that lead to it as they are spelled, its own last. Elements of arrays add no
-/// key, and are no fields. What is not JSON ends the walk.
+/// Calls `each` with the path of every field that is `null`: its keys as spelled, from the outermost to the innermost. Array
+/// elements add no key and are not fields. Invalid JSON ends the walk.
 pub fn nulls<'a>(raw: &'a str, each: &mut dyn FnMut(&[&'a str])) {
     let bytes = raw.as_bytes();
     let mut path: Vec<&str> = Vec::new();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_without_a_value_are_found_where_they_stand() {
+    fn null_fields_are_found_with_their_paths() {
         let mut found = Vec::new();
         let raw = r#"{"a": null,"b":[null,{"c":null,"d":1}],"e":{"f":{"g" : null}},"h":"null","i":nullx,"j":[1]}"#;
         nulls(raw, &mut |path| found.push(path.join(".")));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_gives_what_it_has() {
+    fn invalid_json_does_not_panic() {
         for odd in ["", "\"", "{\"a", "\"a\":", "é1", "--", "{\"a\":\"\\"] {
             leaves(odd, &mut |_, _| {});
         }

@@ -1,5 +1,5 @@
-//! JSON by pieces. This folder is the only place that knows the JSON parser; formats see [`Object`]s from which they take
-//! fields, [`Draft`]s into which they put them, and raw values that are never re-serialised.
+//! JSON without a value tree. Only this folder uses the JSON parser. Formats take fields from an [`Object`], put them into a
+//! [`Draft`], and pass raw values along without serializing them again.
 
 mod block;
 mod draft;
@@ -26,17 +26,17 @@ pub fn is_valid(text: &str) -> bool {
     scan.value(scan.start()).is_some_and(|end| scan.ends(end))
 }
 
-/// The elements of an array; `None` when `raw` is not one.
+/// The elements of an array; `None` if `raw` is not an array.
 pub fn items(raw: &str) -> Option<Vec<&str>> {
     Scan::new(raw).elements()
 }
 
-/// The value at a path in an object. The keys of the path are joined by points.
+/// The value at a path in an object. Dots separate the keys of the path.
 pub(crate) fn value_at<'a>(raw: &'a str, path: &str) -> Option<&'a str> {
     path.split('.').try_fold(raw, |raw, key| Object::parse(raw)?.peek(key))
 }
 
-/// A string without its quotes, or a number or a boolean as it is spelled.
+/// A string without its quotes, or a number or boolean as spelled.
 pub(crate) fn word(raw: &str) -> Option<Str<'_>> {
     match raw.as_bytes().first()? {
         b'"' => Text::from_json(raw)?.exact(),
@@ -45,7 +45,7 @@ pub(crate) fn word(raw: &str) -> Option<Str<'_>> {
     }
 }
 
-/// The raw values of a few fields of an object, for whoever wants no more of it.
+/// The raw values of some fields of an object; faster than parsing the whole object.
 pub fn fields<'a, const N: usize>(raw: &'a str, keys: [&str; N]) -> [Option<&'a str>; N] {
     let scan = Scan::new(raw);
     let (mut found, mut plain) = ([None; N], true);
@@ -59,18 +59,18 @@ pub fn fields<'a, const N: usize>(raw: &'a str, keys: [&str; N]) -> [Option<&'a 
     });
     match end {
         Some(end) if plain && scan.ends(end) => found,
-        // Keys with escapes are for the parser to spell out.
+        // The scan does not decode escaped keys.
         _ => keys.map(|key| Object::parse(raw)?.peek(key)),
     }
 }
 
-/// A number in the range of `u64`, spelled without sign, point or exponent.
+/// A number in the range of `u64`, without sign, decimal point or exponent.
 pub fn number(raw: &str) -> Option<u64> {
     let plain = raw.bytes().all(|byte| byte.is_ascii_digit()) && (raw.len() == 1 || !raw.starts_with('0'));
     if plain { raw.parse().ok() } else { None }
 }
 
-/// Whether every bracket and string that is opened in `bytes` is closed again, so that what follows is no part of it.
+/// Whether `bytes` closes every bracket and string that it opens, so that the next byte begins something new.
 pub fn is_closed(bytes: &[u8]) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_i64, false, false);
     for byte in bytes {
@@ -86,10 +86,10 @@ pub fn is_closed(bytes: &[u8]) -> bool {
     depth <= 0 && !in_string
 }
 
-/// The JSON values that stand one after the other in `text`, each with its offset, and the offset where they end.
-/// What follows that offset is not JSON.
+/// The consecutive JSON values in `text`, each with its offset, and the offset where the last one ends. The text after that
+/// offset is not JSON.
 pub fn values(text: &str) -> (Vec<(usize, &str)>, usize) {
-    // Almost always there is one.
+    // Almost always there is exactly one value.
     let scan = Scan::new(text);
     let start = scan.start();
     if let Some(end) = scan.value(start).filter(|end| scan.ends(*end)) {

@@ -1,5 +1,5 @@
-//! A JSON object from which fields are taken. What nobody takes is left over, by construction: taking removes a field, and a
-//! field of another type than the taker expects stays.
+//! A JSON object from which a reader takes fields. Taking a field removes it, and a field whose type differs from the expected
+//! one stays, so the remaining fields are exactly the extra fields.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,33 +11,33 @@ use serde_json::value::RawValue;
 use super::scan::{Escapes, Scan};
 use super::{ExtraFields, Held};
 use crate::text::{Str, Text};
-use crate::time::{Time, Unit};
+use crate::time::{Time, TimeUnit};
 
-/// A parsed object. Values are not parsed further until somebody asks.
+/// A parsed object. It parses a value only when the caller takes or opens it.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
-    /// Every raw value borrows from the text, so that it can be given out for as long as that lives.
+    /// Raw values borrow from the input text, so they live as long as it does.
     fields: Vec<(Str<'a>, Held<'a>)>,
 }
 
 impl<'a> Object<'a> {
-    /// Parses one object; `None` when `text` is anything else.
+    /// Parses one object; `None` if `text` is anything else.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
         let scan = Scan::new(text);
         if !scan.is_object(scan.start()) {
             return None;
         }
-        // Keys with escapes are for the parser to spell out.
+        // The scan does not decode escaped keys, so serde_json parses such an object.
         Object::scanned(scan, &[]).or_else(|| serde_json::from_str(text).ok())
     }
 
-    /// Parses one object and opens the objects on a path in it on the way, so that nothing is looked at twice; `None` when `text` is
-    /// anything else, when something on the path is no object, and when a key has escapes.
+    /// Parses one object and, in the same pass, the objects along `path`; `None` if `text` is not an object, if a value on the
+    /// path is not an object, or if a key has escapes.
     pub fn parse_open(text: &'a str, path: &[&str]) -> Option<Object<'a>> {
         Object::scanned(Scan::new(text), path)
     }
 
-    /// The object that is all of a text, if its keys have no escapes.
+    /// The object that makes up the whole text; `None` if a key has escapes.
     fn scanned(scan: Scan<'a>, path: &[&str]) -> Option<Object<'a>> {
         let mut fields = Vec::with_capacity(FIELDS);
         let end = members(scan, scan.start(), path, &mut fields)?;
@@ -49,43 +49,43 @@ impl<'a> Object<'a> {
         self.fields.iter().map(|(key, _)| key.as_ref())
     }
 
-    /// The fields nobody took yet, in order.
+    /// The fields that are not taken yet, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.fields.iter().filter_map(|(key, held)| Some((key.as_ref(), raw_of(held)?)))
     }
 
-    /// Whether there is no field at all.
+    /// Whether the object has no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// Whether a field of that name is still there.
+    /// Whether the field exists and is not taken yet.
     pub fn has(&self, key: &str) -> bool {
         self.peek(key).is_some()
     }
 
-    /// A key that stands twice.
+    /// A key that occurs twice.
     pub fn duplicate(&self) -> Option<&str> {
         const FEW: usize = 48;
         if self.fields.len() > FEW {
             let mut seen = HashSet::with_capacity(self.fields.len());
             return self.keys().find(|key| !seen.insert(*key));
         }
-        // Almost every object has few keys, and almost all of them differ at first sight.
-        let mut sights = 0_u64;
+        // Almost every object has few keys, and a 64-bit filter shows that almost all of them differ.
+        let mut filter = 0_u64;
         for (at, key) in self.keys().enumerate() {
             let edge = |byte: Option<&u8>| byte.copied().map_or(0, usize::from);
             let bytes = key.as_bytes();
-            let sight = 1_u64 << ((bytes.len() * 7 + edge(bytes.first()) * 3 + edge(bytes.last())) % 64);
-            if sights & sight != 0 && self.keys().take(at).any(|earlier| earlier == key) {
+            let bit = 1_u64 << ((bytes.len() * 7 + edge(bytes.first()) * 3 + edge(bytes.last())) % 64);
+            if filter & bit != 0 && self.keys().take(at).any(|earlier| earlier == key) {
                 return Some(key);
             }
-            sights |= sight;
+            filter |= bit;
         }
         None
     }
 
-    // The last of two equal keys counts, as in every JSON parser; the first one stays and is left over.
+    // The last of two equal keys counts, as in every JSON parser; the first one stays in the extra fields.
     fn held(&mut self, key: &str) -> Option<&mut Held<'a>> {
         self.fields.iter_mut().rev().find(|(name, _)| is_same(name, key)).map(|(_, held)| held)
     }
@@ -128,17 +128,17 @@ impl<'a> Object<'a> {
         self.take_as(key, Text::from_json)
     }
 
-    /// Takes a string that is good Unicode.
+    /// Takes a string that is valid Unicode.
     pub fn take_str(&mut self, key: &str) -> Option<Str<'a>> {
         self.take_as(key, |raw| Text::from_json(raw)?.exact())
     }
 
-    /// Takes a string that is good Unicode and not empty.
+    /// Takes a non-empty string that is valid Unicode.
     pub fn take_name(&mut self, key: &str) -> Option<Str<'a>> {
         self.take_as(key, |raw| Text::from_json(raw)?.exact().filter(|text| !text.is_empty()))
     }
 
-    /// Takes a string that `named` knows.
+    /// Takes a string that `named` recognizes.
     pub fn take_word<T>(&mut self, key: &str, named: impl Fn(&str) -> Option<T>) -> Option<T> {
         self.take_as(key, |raw| named(raw.strip_prefix('"')?.strip_suffix('"')?))
     }
@@ -157,13 +157,18 @@ impl<'a> Object<'a> {
         self.take_as(key, super::number)
     }
 
-    /// Takes a moment spelled as RFC 3339.
+    /// Takes an amount of money in any spelling.
+    pub fn take_dollars(&mut self, key: &str) -> Option<Dollars> {
+        self.take_as(key, Dollars::spelled)
+    }
+
+    /// Takes a time in RFC 3339.
     pub fn take_iso(&mut self, key: &str) -> Option<Time<'a>> {
         self.take_as(key, |raw| Time::iso(Text::from_json(raw)?.exact()?))
     }
 
-    /// Takes a moment spelled as a number.
-    pub fn take_time(&mut self, key: &str, unit: Unit) -> Option<Time<'a>> {
+    /// Takes a time given as a number.
+    pub fn take_time(&mut self, key: &str, unit: TimeUnit) -> Option<Time<'a>> {
         self.take_as(key, |raw| Time::number(Cow::Borrowed(raw), unit))
     }
 
@@ -172,7 +177,7 @@ impl<'a> Object<'a> {
         self.take_as(key, super::items)
     }
 
-    /// Opens an object in it, to take from. What is left must be given back with [`Object::close`].
+    /// Opens the object in a field so that the caller can take from it. Return the remaining fields with [`Object::close`].
     pub fn open(&mut self, key: &str) -> Option<Object<'a>> {
         if let Some(Held::Object(_)) = self.held(key) {
             return self.opened(key);
@@ -180,7 +185,7 @@ impl<'a> Object<'a> {
         self.take_as(key, Object::parse)
     }
 
-    /// An object in it that was opened as it was parsed.
+    /// The object in a field, if it was opened during parsing.
     fn opened(&mut self, key: &str) -> Option<Object<'a>> {
         match std::mem::replace(self.held(key)?, Held::Hole) {
             Held::Object(ExtraFields(fields)) => Some(Object { fields }),
@@ -188,39 +193,46 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Whether an object of that name stands in it that was opened as it was parsed.
+    /// Whether the object in this field was opened during parsing.
     pub fn is_open(&self, key: &str) -> bool {
         self.fields.iter().any(|(name, held)| name == key && matches!(held, Held::Object(_)))
     }
 
-    /// Gives back what is left of an opened object.
-    pub fn close(&mut self, key: &str, rest: Object<'a>) {
-        self.close_with(key, rest.rest());
+    /// Puts back the remaining fields of an opened object.
+    pub fn close(&mut self, key: &str, fields: Object<'a>) {
+        self.close_with(key, fields.into_extra());
     }
 
-    /// Gives back what is left of an opened object, already without what was taken.
-    pub fn close_with(&mut self, key: &str, rest: ExtraFields<'a>) {
+    /// Puts back the extra fields of an opened object.
+    pub fn close_with(&mut self, key: &str, fields: ExtraFields<'a>) {
         if let Some(held) = self.held(key) {
-            *held = Held::Object(rest);
+            *held = Held::Object(fields);
         }
     }
 
-    /// What nobody took.
-    pub fn rest(self) -> ExtraFields<'a> {
+    /// Takes token counts. `names` lists the keys of input, output, cache read, cache write and reasoning, in this order; an
+    /// empty name means that the format has no such count.
+    pub fn take_usage(&mut self, names: [&str; 5]) -> Usage {
+        let [input, output, cache_read, cache_write, reasoning] = names.map(|name| self.take_number(name));
+        Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() }
+    }
+
+    /// The fields that were not taken, with holes for those that were.
+    pub fn into_extra(self) -> ExtraFields<'a> {
         ExtraFields(self.fields)
     }
 }
 
-/// Whether both are the same key. Almost always the last letter tells two of one length apart, without a call.
+/// Whether two keys are equal. The last byte usually distinguishes two keys of equal length without a call to `memcmp`.
 #[inline]
 fn is_same(name: &str, key: &str) -> bool {
     name.len() == key.len() && name.as_bytes().last() == key.as_bytes().last() && name == key
 }
 
-/// How many fields most objects have at most.
+/// Most objects have at most this many fields.
 const FIELDS: usize = 20;
 
-/// Adds the fields of the object that begins at `at`, and says where it ends.
+/// Appends the fields of the object that begins at `at` and returns where it ends.
 fn members<'a>(scan: Scan<'a>, at: usize, path: &[&str], fields: &mut Vec<(Str<'a>, Held<'a>)>) -> Option<usize> {
     scan.members(at, |key, from| {
         if key.escapes == Escapes::Some {
@@ -301,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_leaves_a_hole_and_the_rest_stays() {
+    fn taken_fields_leave_holes_and_other_fields_stay() {
         let mut object = Object::parse(r#"{"a":1,"b":"x","c":{"d":true,"e":null},"a":2}"#).unwrap();
         assert_eq!(object.duplicate(), Some("a"));
         assert_eq!(object.take_number("a"), Some(2));
@@ -309,8 +321,8 @@ mod tests {
         let mut inner = object.open("c").unwrap();
         assert_eq!(inner.take_bool("d"), Some(true));
         object.close("c", inner);
-        let mut left = String::new();
-        object.rest().write_json(&mut left);
-        assert_eq!(left, r#"{"a":1,"b":"x","c":{"e":null}}"#);
+        let mut extra = String::new();
+        object.into_extra().write_json(&mut extra);
+        assert_eq!(extra, r#"{"a":1,"b":"x","c":{"e":null}}"#);
     }
 }

@@ -1,10 +1,10 @@
-//! Where JSON values begin and end, with every byte checked as the JSON parser checks it, and nothing decoded or built. Most of what
-//! a transcript says is strings of which nobody needs a word: they are passed over a block at a time. What is not valid gives `None`,
-//! never a panic.
+//! Finds where JSON values begin and end. It validates every byte as the JSON parser does, and decodes and allocates nothing.
+//! Most of a transcript is strings that the caller never reads, so it skips them a block at a time. Invalid input returns
+//! `None` and never panics.
 
 use super::block;
 
-/// A text that is walked.
+/// The text to scan.
 #[derive(Clone, Copy)]
 pub struct Scan<'a> {
     text: &'a str,
@@ -14,9 +14,9 @@ pub struct Scan<'a> {
 /// A key of an object.
 #[derive(Clone, Copy)]
 pub struct Key<'a> {
-    /// As it is spelled, without quotes.
+    /// The key as spelled, without quotes.
     pub spelled: &'a str,
-    /// Whether it says what it spells.
+    /// Whether `spelled` differs from the decoded key.
     pub escapes: Escapes,
 }
 
@@ -28,33 +28,32 @@ pub enum Escapes {
 }
 
 impl<'a> Scan<'a> {
-    /// A text to walk.
     pub fn new(text: &'a str) -> Scan<'a> {
         Scan { text, bytes: text.as_bytes() }
     }
 
-    /// Where the first value begins.
+    /// The offset of the first value.
     pub fn start(&self) -> usize {
         blank(self.bytes, 0)
     }
 
-    /// Whether nothing but space follows.
+    /// Whether only white space follows `at`.
     pub fn ends(&self, at: usize) -> bool {
         blank(self.bytes, at) == self.bytes.len()
     }
 
-    /// The text from one place to another.
+    /// The text between two offsets.
     pub fn text(&self, from: usize, to: usize) -> Option<&'a str> {
         self.text.get(from..to)
     }
 
-    /// Whether an object begins here.
+    /// Whether an object begins at `at`.
     pub fn is_object(&self, at: usize) -> bool {
         self.bytes.get(at) == Some(&b'{')
     }
 
-    /// Gives the members of the object that begins at `at`: each key, and where its value begins. Whoever is given it says where the
-    /// value ends. The answer is where the object does.
+    /// Calls `each` with each member of the object that begins at `at`: its key and the offset of its value. `each` returns the
+    /// offset where the value ends. Returns the offset where the object ends.
     pub fn members(&self, at: usize, mut each: impl FnMut(Key<'a>, usize) -> Option<usize>) -> Option<usize> {
         if !self.is_object(at) {
             return None;
@@ -75,7 +74,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The elements of the array that is all of the text.
+    /// The elements of the array that makes up the whole text.
     pub fn elements(&self) -> Option<Vec<&'a str>> {
         let mut at = self.start();
         if self.bytes.get(at) != Some(&b'[') {
@@ -98,7 +97,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Where the value ends that begins at `at`.
+    /// The end of the value that begins at `at`.
     pub fn value(&self, mut at: usize) -> Option<usize> {
         let mut open = Open::default();
         loop {
@@ -129,7 +128,7 @@ impl<'a> Scan<'a> {
                 b'n' => self.word(at, b"null")?,
                 _ => self.number(at)?,
             };
-            // What follows a value closes what is open, or goes on in it.
+            // The next byte closes the innermost bracket or continues in it.
             loop {
                 let Some(innermost) = open.innermost() else { return Some(at) };
                 at = blank(self.bytes, at);
@@ -152,18 +151,18 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Where the value begins after the colon that follows a key.
+    /// The start of the value after the colon that follows a key.
     fn colon(&self, at: usize) -> Option<usize> {
         let at = blank(self.bytes, at);
         (self.bytes.get(at) == Some(&b':')).then(|| blank(self.bytes, at + 1))
     }
 
-    /// Where the string ends that begins at `at`.
+    /// The end of the string that begins at `at`.
     pub fn string(&self, at: usize) -> Option<usize> {
         Some(self.quoted(at)?.0)
     }
 
-    /// Where the string ends that begins at `at`, and whether it has escapes.
+    /// The end of the string that begins at `at`, and whether it has escapes.
     #[inline]
     fn quoted(&self, at: usize) -> Option<(usize, Escapes)> {
         if self.bytes.get(at) != Some(&b'"') {
@@ -220,14 +219,15 @@ pub(super) fn blank(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// What is open around a value.
+/// The kind of an open bracket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bracket {
     Array,
     Object,
 }
 
-/// The brackets that are open: a bit for each, and more words only where a value is nested as nobody nests it.
+/// The open brackets, one bit each. `full` holds further words for values nested more than 64 deep, which real files do not
+/// contain.
 #[derive(Default)]
 struct Open {
     word: u64,

@@ -1,4 +1,4 @@
-//! Other spellings of one JSON value: without spaces, indented, with sorted keys. Numbers and strings keep their spelling.
+//! Other spellings of a JSON value: compact, indented, with sorted keys. Numbers and strings keep their spelling.
 
 use std::borrow::Cow;
 
@@ -24,12 +24,12 @@ pub fn compact(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The value on one line. Only a value that has lines loses its spaces.
+/// The value on one line. A value without line breaks keeps its spaces.
 pub fn one_line(raw: Cow<'_, str>) -> Cow<'_, str> {
     if memchr::memchr2(b'\n', b'\r', raw.as_bytes()).is_none() { raw } else { Cow::Owned(compact(&raw).into_owned()) }
 }
 
-/// Follows one byte of JSON and tells whether it is white space between tokens.
+/// Advances over one byte of JSON and returns whether it is white space between tokens.
 fn step(byte: u8, in_string: &mut bool, escaped: &mut bool) -> bool {
     if *in_string {
         match byte {
@@ -44,7 +44,7 @@ fn step(byte: u8, in_string: &mut bool, escaped: &mut bool) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// The value on many lines, two spaces a level, as Go and JavaScript indent. `level` is the depth it stands at.
+/// The value on several lines, indented by two spaces per level as in Go and JavaScript. `level` is the depth of the value.
 pub fn indent(raw: &str, mut level: usize) -> String {
     let compact = compact(raw);
     let mut out = String::with_capacity(compact.len() * 2);
@@ -88,13 +88,13 @@ pub fn indent(raw: &str, mut level: usize) -> String {
     out
 }
 
-/// A spelling that equal values share: compact, keys sorted, strings with the least escapes. Of two equal keys the order stays, because
-/// the last one counts. For comparing only.
+/// A spelling that equal values share: compact, keys sorted, strings with the fewest escapes. Equal keys keep their order,
+/// because the last one counts. Use it only to compare.
 pub fn canonical(raw: &str) -> Cow<'_, str> {
     canonical_below(raw, 0)
 }
 
-/// Values nested deeper than this are compared as they are spelled: no input may exhaust the stack.
+/// Deeper values are compared as spelled, so that no input exhausts the stack.
 const DEPTH_MAX: u32 = 12;
 
 fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spaces_go_and_come() {
+    fn compact_removes_spaces_and_indent_adds_them() {
         let spaced = "{ \"a b\" : [ 1 , {} , [] ] , \"c\" : \"x\\\" y\" }";
         assert_eq!(compact(spaced), r#"{"a b":[1,{},[]],"c":"x\" y"}"#);
         assert_eq!(indent(spaced, 0), "{\n  \"a b\": [\n    1,\n    {},\n    []\n  ],\n  \"c\": \"x\\\" y\"\n}");

@@ -1,18 +1,18 @@
-//! No byte is silent.
+//! The law *silent*: every byte of a source is in an event or a note.
 
 use super::Case;
 use crate::frame::Framing;
 use crate::model::{Body, NoteKind, Outline, Span};
 use crate::read::Collected;
 
-/// Every byte that is not blank lies in an event's or a note's span.
+/// Checks that every byte that is not blank lies in the span of an event or a note.
 pub(super) fn silent(case: &mut Case<'_>) {
     if let Some(at) = first_silent(case.format.info().framing, case.source, case.found) {
         case.broken("silent", "a byte in no event and no note", Some(at));
     }
 }
 
-/// The first run of bytes that nobody speaks of.
+/// The first run of bytes in no event and no note.
 pub(super) fn first_silent(framing: Framing, source: &[u8], found: &Collected) -> Option<Span> {
     let events = found.events.iter().filter_map(|event| event.at);
     let mut spans: Vec<Span> = events.chain(found.notes.iter().map(|note| note.at)).collect();
@@ -31,7 +31,7 @@ pub(super) fn first_silent(framing: Framing, source: &[u8], found: &Collected) -
     None
 }
 
-/// The first byte that is not blank. A byte order mark is blank wherever it stands: files that have one are put together too.
+/// The first byte that is not blank. A byte order mark is blank anywhere: some files are concatenations of files that have one.
 fn first_visible(gap: &[u8], framing: Framing) -> Option<usize> {
     let mut at = 0;
     while let Some(byte) = gap.get(at) {
@@ -48,13 +48,13 @@ fn position(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-/// Space is blank; in a document so are the brackets around its items and the commas between them.
+/// White space is blank; in a document so are the brackets around its items and the commas between them.
 fn is_blank(byte: u8, framing: Framing) -> bool {
     let holds_items = matches!(byte, b',' | b'{' | b'}' | b'[' | b']');
     byte.is_ascii_whitespace() || byte == 0x0b || (holds_items && framing != Framing::Lines)
 }
 
-/// Every JSON leaf of a record is held exactly once: written back, the record is equal to itself.
+/// Checks that a record holds every JSON leaf exactly once: written back, it equals itself.
 pub(super) fn equal(case: &mut Case<'_>) {
     if case.format.info().traits.lossy {
         return;
@@ -80,7 +80,7 @@ pub(super) fn equal(case: &mut Case<'_>) {
             && let Body::Other { bytes, .. } = &event.body
             && event.extra.iter().next().is_none()
         {
-            // What nobody understands is its bytes and nothing else, unless there were too many to hold.
+            // A record that the reader does not understand is its bytes and nothing else, unless it is oversize.
             let oversize = case.found.notes.iter().any(|note| note.kind == NoteKind::Oversize && note.at == at);
             if !oversize && bytes.as_ref().is_some_and(|bytes| bytes.bytes() != source) {
                 all.push((at, "a record that is not understood does not hold its bytes".to_owned()));
@@ -88,7 +88,7 @@ pub(super) fn equal(case: &mut Case<'_>) {
             continue;
         }
         let Ok(source) = std::str::from_utf8(source) else { continue };
-        // What is not JSON has been mended to be read, and a note says so.
+        // The reader repaired invalid JSON to read it, and a note says so.
         if !crate::json::is_valid(source) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The laws: what every format keeps, as code that tests, users and strangers' formats can run. They speak of decoded bytes.
-//! Laws that need a golden are in the conformance test; these need nothing but a source.
+//! The laws: properties that every format has, as code that tests, users and third-party formats can run. They are about
+//! decoded bytes. Laws that need a golden file are in the conformance test; these need only a source.
 
 mod coverage;
 pub mod pairs;
@@ -16,20 +16,20 @@ use crate::read::{self, Collected};
 pub struct Broken {
     /// The law.
     pub law: &'static str,
-    /// What was found.
+    /// The violation.
     pub what: String,
-    /// Where in the source.
+    /// Its position in the source.
     pub at: Option<Span>,
 }
 
-/// How thorough to be: laws that try many places try this many.
+/// How thoroughly to check: laws that try many positions try this many.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// How many places of the source are tried.
+    /// The number of positions of the source to try.
     pub places: usize,
 }
 
-/// The laws, by name, in the order of the design.
+/// The laws by name, in the order of the design.
 pub(crate) const LAWS: [(&str, &str); 10] = [
     ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
     (
@@ -46,13 +46,13 @@ pub(crate) const LAWS: [(&str, &str); 10] = [
     ("carry", "converted with the source carried along, and back: byte for byte the same"),
 ];
 
-/// The laws that speak of sources of this format.
+/// The laws that apply to sources of this format.
 pub fn applying(format: &dyn Format) -> impl Iterator<Item = &'static str> {
     let pieces = format.info().traits.pieces;
     LAWS.iter().map(|(name, _)| *name).filter(move |name| pieces || *name != "pieces")
 }
 
-/// Holds a source against every law.
+/// Checks a source against every law.
 pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<Broken> {
     let found = read::all(format, source);
     let mut case = Case { format, source, found: &found, effort, broken: Vec::new() };
@@ -70,7 +70,7 @@ pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<
     case.broken
 }
 
-/// One source under examination.
+/// One source under test.
 struct Case<'a> {
     format: &'static dyn Format,
     source: &'a [u8],
@@ -81,35 +81,35 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn broken(&mut self, law: &'static str, what: impl Into<String>, at: Option<Span>) {
-        // The first few say what is wrong; the rest would say it again.
+        // The first few explain the problem; more would repeat it.
         if self.broken.iter().filter(|broken| broken.law == law).count() < 3 {
             self.broken.push(Broken { law, what: what.into(), at });
         }
     }
 
-    /// Evenly spread places in the source.
+    /// Evenly spread positions in the source.
     fn places(&self, most: usize) -> Vec<usize> {
         self.places_within(self.source.len(), most)
     }
 
-    /// Evenly spread places in the first part of the source.
+    /// Evenly spread positions in the first part of the source.
     fn places_within(&self, window: usize, most: usize) -> Vec<usize> {
         let count = self.effort.places.min(most).max(1);
         let step = (window / count).max(1);
-        // An odd offset, so that places fall into the middle of things as well as on their edges.
+        // Shift the positions, so that they fall inside tokens as well as on their edges.
         (0..window).step_by(step).map(|at| (at + at / step % 7).min(window)).collect()
     }
 
-    /// The records: events that stand in one place, together.
+    /// The records: groups of events with the same position.
     fn records(&self) -> Vec<&[Event<'static>]> {
         self.found.events.chunk_by(|a, b| b.part.index > 0 && a.at == b.at).collect()
     }
 }
 
-/// Where two lists of events first differ, for people.
+/// The first difference between two lists of events, for people.
 fn difference(left: &[Event<'_>], right: &[Event<'_>]) -> Option<String> {
     for (index, (a, b)) in left.iter().zip(right).enumerate() {
-        if !a.says_the_same(b) {
+        if !a.equals_except_position(b) {
             let show = |event: &Event<'_>| crate::wire::event(event).chars().take(600).collect::<String>();
             return Some(format!("event {index} differs:\n  {}\n  {}", show(a), show(b)));
         }

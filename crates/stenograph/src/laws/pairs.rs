@@ -1,16 +1,16 @@
-//! Every conversion, measured: what of one source per format comes through in every other format. The answer is a page of
-//! Markdown that is kept as a golden, so that a change in any reader or writer shows what it costs.
-//! It takes sources that are in memory; it must not look for them.
+//! Measures every conversion: what of one source per format survives in every other format. The result is a page of Markdown
+//! that is kept as a golden file, so that a change in any reader or writer shows what it costs. It takes sources in memory and
+//! must not look for them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::convert::{Carry, convert};
 use crate::format::Format;
-use crate::loss::{Count, How, Report};
+use crate::loss::{Count, LossKind, LossReport};
 use crate::model::Kind;
 
-/// A source to be converted to every format.
+/// A source to convert to every format.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Its format.
@@ -21,22 +21,22 @@ pub struct Sample {
     pub bytes: Vec<u8>,
 }
 
-/// One conversion and what it lost.
+/// One conversion and its losses.
 struct Pair {
     to: &'static str,
-    losses: Report,
+    losses: LossReport,
 }
 
-/// The manners of a loss, in the order people care about them, with the marks of the matrix.
+/// The kinds of loss, the most important first, with their marks in the matrix.
 const MANNERS: [(&str, &str); 5] =
     [("dropped", "−"), ("cut", "✂"), ("changed", "≠"), ("moved", "→"), ("invented", "+")];
 
-/// The fixture of a format that stands for it: the one named `demo…`, else the first by name.
+/// The fixture that represents a format: the one named `demo…`, else the first by name.
 pub fn sample_name(names: &[String]) -> Option<&String> {
     names.iter().filter(|name| name.starts_with("demo")).min().or_else(|| names.iter().min())
 }
 
-/// The measured table of all pairs, as Markdown. Reading memory cannot fail; a conversion that is refused says why.
+/// The measured table of all pairs, as Markdown. Reading from memory cannot fail; a refused conversion states its reason.
 pub fn table(samples: &[Sample], targets: &[&'static dyn Format]) -> String {
     let mut rows: Vec<(&Sample, Vec<Result<Pair, String>>)> = Vec::new();
     for sample in samples {
@@ -93,12 +93,12 @@ fn matrix(rows: &[(&Sample, Vec<Result<Pair, String>>)], targets: &[&'static dyn
     }
 }
 
-fn cell(losses: &Report) -> String {
+fn cell(losses: &LossReport) -> String {
     let sum = |counts: &BTreeMap<Kind, u64>| counts.values().sum::<u64>();
     let mut marks = String::new();
     for (manner, mark) in MANNERS {
-        // That whole events are gone is said by the numbers already.
-        let shows = |((_, field, how), _): (&(Kind, String, How), &Count)| {
+        // The numbers already show that whole events are gone.
+        let shows = |((_, field, how), _): (&(Kind, String, LossKind), &Count)| {
             how.name() == manner && !(field.is_empty() && manner == "dropped")
         };
         if losses.losses.iter().any(shows) {
@@ -132,45 +132,47 @@ fn section(sample: &Sample, pairs: &[Result<Pair, String>], page: &mut String) {
 }
 
 /// All that happened to the events of one kind, in one line.
-fn kind_line(kind: Kind, losses: &Report, page: &mut String) {
+fn kind_line(kind: Kind, losses: &LossReport, page: &mut String) {
     let count = |counts: &BTreeMap<Kind, u64>| counts.get(&kind).copied().unwrap_or(0);
-    let mut said: Vec<String> = Vec::new();
+    let mut remarks: Vec<String> = Vec::new();
     for (manner, _) in MANNERS {
         let of_manner = losses.losses.iter().filter(|((of, _, how), _)| *of == kind && how.name() == manner);
         let (events, fields): (Vec<_>, Vec<_>) = of_manner.partition(|((_, field, _), _)| field.is_empty());
         for ((_, _, how), count) in events {
-            said.push(format!("{} {manner}{}", count.times, reason(*how)));
+            remarks.push(format!("{} {manner}{}", count.times, reason(*how)));
         }
         if !fields.is_empty() {
             let fields: Vec<String> =
                 fields.into_iter().map(|((_, name, how), count)| field(name, *how, count)).collect();
-            said.push(format!("{manner} {}", fields.join(", ")));
+            remarks.push(format!("{manner} {}", fields.join(", ")));
         }
     }
-    if !said.is_empty() {
+    if !remarks.is_empty() {
         let _ = writeln!(
             page,
             "- {}, {} of {} kept: {}",
             kind.name(),
             count(&losses.kept),
             count(&losses.read),
-            said.join("; ")
+            remarks.join("; ")
         );
     }
 }
 
-fn field(name: &str, how: How, count: &Count) -> String {
+fn field(name: &str, how: LossKind, count: &Count) -> String {
     let times = if count.times == 1 { String::new() } else { format!(" ×{}", count.times) };
     let bytes = match how {
-        How::Cut => format!(" ({} of {} bytes)", count.kept, count.of),
-        How::Dropped { .. } | How::Changed | How::Moved | How::Invented => String::new(),
+        LossKind::Cut => format!(" ({} of {} bytes)", count.kept, count.of),
+        LossKind::Dropped { .. } | LossKind::Changed | LossKind::Moved | LossKind::Invented => String::new(),
     };
     format!("`{name}`{times}{bytes}{}", reason(how))
 }
 
-fn reason(how: How) -> String {
+fn reason(how: LossKind) -> String {
     match how {
-        How::Dropped { why } if !why.is_empty() => format!(" ({why})"),
-        How::Dropped { .. } | How::Cut | How::Changed | How::Moved | How::Invented => String::new(),
+        LossKind::Dropped { why } if !why.is_empty() => format!(" ({why})"),
+        LossKind::Dropped { .. } | LossKind::Cut | LossKind::Changed | LossKind::Moved | LossKind::Invented => {
+            String::new()
+        }
     }
 }

@@ -1,14 +1,14 @@
-//! There and back: echo, return, carry.
+//! The laws about round trips: *echo*, *return*, *scar* and *carry*.
 
 use super::{Case, coverage, difference};
 use crate::Error;
-use crate::convert::{Carry, Way, convert, rewrite_own};
+use crate::convert::{Carry, ConversionMethod, convert, rewrite_own};
 use crate::frame::{Framing, Items};
 use crate::model::{NoteKind, Outline};
 use crate::read;
 use crate::write::{Edit, fragment, splice};
 
-/// An untouched splice is the source; replacing one record by itself leaves the same events.
+/// A splice without edits is the source; replacing one record by itself leaves the same events.
 pub(super) fn echo(case: &mut Case<'_>) {
     let mut copy = Vec::new();
     if splice(&mut { case.source }, &[], &mut copy).is_err() || copy != case.source {
@@ -43,9 +43,9 @@ pub(super) fn echo(case: &mut Case<'_>) {
     }
 }
 
-/// With y = write(read x): read y = read x, and write(read y) = y. Formats for people may lose on the way to y, not after.
+/// With y = write(read x): read y = read x, and write(read y) = y. Lossy formats may lose on the way to y, but not after.
 pub(super) fn returns(case: &mut Case<'_>) {
-    // A record over the limit has no bytes to write, and a note says so.
+    // An oversize record has no bytes to write, and a note says so.
     if case.found.notes.iter().any(|note| note.kind == NoteKind::Oversize) {
         return;
     }
@@ -79,7 +79,7 @@ pub(super) fn returns(case: &mut Case<'_>) {
     }
 }
 
-/// A line that is no record, with bytes that are no text: it returns to its place like any record.
+/// A line that is not a record, with bytes that are not text, returns to its position like any record.
 pub(super) fn scarred(case: &mut Case<'_>) {
     const SCAR: &[u8] = b"not \xff a record\n";
     let traits = case.format.info().traits;
@@ -89,7 +89,7 @@ pub(super) fn scarred(case: &mut Case<'_>) {
     {
         return;
     }
-    // After a record somewhere in the first part of the source.
+    // Insert it after a record in the first part of the source.
     let window = case.source.get(..case.source.len().min(64 << 10)).unwrap_or_default();
     let Some(at) = window.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1) else { return };
     let (before, after) = window.split_at(at);
@@ -107,17 +107,17 @@ pub(super) fn scarred(case: &mut Case<'_>) {
     }
 }
 
-/// There with the source carried along, and back: byte for byte the same.
+/// Converting with the source embedded, and back, gives the same bytes.
 pub(super) fn carry(case: &mut Case<'_>) {
     let from = case.format;
-    // A source without a record has nothing that could be carried, or carry.
+    // A source without records has nothing to carry.
     let document = matches!(from.info().framing, Framing::Items(_));
     if case.found.events.is_empty() || document && !coverage::is_document(case.source) {
         return;
     }
     let others =
         crate::formats::FORMATS.iter().filter(|to| to.info().traits.carries && to.info().name != from.info().name);
-    // On large sources one other format is enough: which one depends on the source, so that many sources try them all.
+    // On large sources one other format is enough: it depends on the source, so that many sources try them all.
     let others: Vec<_> = others.collect();
     let picked = case.source.len() % others.len().max(1);
     let most = if case.effort.places < 16 { 1 } else { others.len() };
@@ -125,7 +125,7 @@ pub(super) fn carry(case: &mut Case<'_>) {
         let mut there = Vec::new();
         match convert(from, &mut { case.source }, **to, &mut there, Carry::Along) {
             Ok(_) => {}
-            // Nothing of this source has a place there.
+            // Nothing of this source has a place in that format.
             Err(Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry) => continue,
             Err(error) => {
                 case.broken("carry", format!("to {}: {error}", to.info().name), None);
@@ -134,8 +134,8 @@ pub(super) fn carry(case: &mut Case<'_>) {
         }
         let mut back = Vec::new();
         match convert(**to, &mut there.as_slice(), from, &mut back, Carry::Not) {
-            Ok(outcome) if outcome.way != Way::Restored => {
-                case.broken("carry", format!("from {}: {:?}", to.info().name, outcome.way), None);
+            Ok(outcome) if outcome.method != ConversionMethod::Restored => {
+                case.broken("carry", format!("from {}: {:?}", to.info().name, outcome.method), None);
             }
             Ok(_) if back != case.source => {
                 let at = back.iter().zip(case.source).take_while(|(a, b)| a == b).count();

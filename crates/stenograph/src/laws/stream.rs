@@ -1,16 +1,16 @@
-//! However it arrives: hurt, chunks, growth, pieces, projection.
+//! The laws about how a source arrives: *hurt*, *chunks*, *growth*, *pieces* and *projection*.
 
 use super::{Case, coverage::first_silent, difference};
 use crate::format::Want;
-use crate::frame::{Frame, Framer, Place, RECORD_SIZE_MAX};
-use crate::ledger::{Calls, Counting};
+use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, RecordPlace};
+use crate::ledger::{CallDetail, Counting};
 use crate::model::{Event, Span};
 use crate::read::{self, Collected, Reading};
 
-/// Any prefix and any flipped byte: no panic, no silent byte.
+/// Any prefix and any flipped byte: no panic, and no byte outside events and notes.
 pub(super) fn hurt(case: &mut Case<'_>) {
     let framing = case.format.info().framing;
-    // Reading a large source many times costs more than it teaches: most of it is alike.
+    // Reading a whole large source many times costs much and finds little: most of it is alike.
     let window = case.source.len().min(64 << 10);
     let source = case.source.get(..window).unwrap_or_default();
     for at in case.places_within(window, 64) {
@@ -36,7 +36,7 @@ fn fed(case: &Case<'_>, size: usize) -> Collected {
     found
 }
 
-/// Fed in pieces: the same events and notes.
+/// Fed in chunks, a source gives the same events and notes.
 pub(super) fn chunks(case: &mut Case<'_>) {
     let sizes: &[usize] = if case.source.len() > 1 << 20 { &[4096] } else { &[1, 7, 4096] };
     for size in sizes {
@@ -49,24 +49,24 @@ pub(super) fn chunks(case: &mut Case<'_>) {
     }
 }
 
-/// What is settled does not change when the source grows.
+/// Events before the stable offset do not change when the source grows.
 pub(super) fn growth(case: &mut Case<'_>) {
     for at in case.places(12) {
         let mut found = Collected::default();
         let mut reading = Reading::new(case.format, Want::All);
         reading.feed(case.source.get(..at).unwrap_or_default(), &mut found);
-        let settled = reading.settled();
-        if settled > at as u64 {
-            case.broken("growth", format!("after {at} bytes, {settled} are said to be settled"), None);
+        let stable = reading.stable_until();
+        if stable > at as u64 {
+            case.broken("growth", format!("after {at} bytes, {stable} are said to be settled"), None);
         }
-        let early = |event: &&Event<'static>| event.at.is_some_and(|span| span.end() <= settled);
-        let begun: Vec<Event<'static>> = found.events.iter().take_while(early).cloned().collect();
+        let is_stable = |event: &&Event<'static>| event.at.is_some_and(|span| span.end() <= stable);
+        let begun: Vec<Event<'static>> = found.events.iter().take_while(is_stable).cloned().collect();
         let whole = case.found.events.get(..begun.len()).unwrap_or_default();
         if let Some(what) = difference(&begun, whole) {
             case.broken("growth", format!("after {at} bytes: {what}"), None);
         }
-        // All that lies before the settled offset must have been given already.
-        let due = case.found.events.iter().take_while(early).count();
+        // The reader must have emitted all events before the stable offset.
+        let due = case.found.events.iter().take_while(is_stable).count();
         if due > begun.len() {
             case.broken(
                 "growth",
@@ -77,20 +77,20 @@ pub(super) fn growth(case: &mut Case<'_>) {
     }
 }
 
-/// Reading from any record gives the same events, for the formats that say so.
+/// Reading from any record gives the same events, for formats with this trait.
 pub(super) fn pieces(case: &mut Case<'_>) {
     if !case.format.info().traits.pieces {
         return;
     }
     let mut is_document = false;
     let mut look = |frame: Frame<'_>| {
-        is_document |= matches!(frame, Frame::Record(record) if record.place != Place::Line);
+        is_document |= matches!(frame, Frame::Record(record) if record.place != RecordPlace::Line);
     };
     let mut framer = Framer::new(case.format.info().framing, RECORD_SIZE_MAX);
     framer.feed(case.source, &mut look);
     framer.end(&mut look);
     if is_document {
-        // In a format that has both, only lines can be read from anywhere.
+        // If a format has both, only lines can be read from any position.
         return;
     }
     let ends = case.source.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -112,7 +112,7 @@ pub(super) fn pieces(case: &mut Case<'_>) {
     }
 }
 
-/// Reading less is a projection of reading all.
+/// Reading less gives a projection of reading everything.
 pub(super) fn projection(case: &mut Case<'_>) {
     let mut found = Collected::default();
     let mut reading = Reading::new(case.format, Want::Usage);
@@ -125,9 +125,9 @@ pub(super) fn projection(case: &mut Case<'_>) {
         return case.broken("projection", what, None);
     }
     let counted = |events: &[Event<'static>]| {
-        let mut counting = Counting::new(case.format.info().agent, Calls::Numbers);
+        let mut counting = Counting::new(case.format.info().agent, CallDetail::Numbers);
         events.iter().for_each(|event| counting.add(event));
-        counting.page()
+        counting.finish()
     };
     if counted(&case.found.events) != counted(&found.events) {
         case.broken("projection", "what is read to be counted counts otherwise".to_owned(), None);

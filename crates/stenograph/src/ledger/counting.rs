@@ -1,5 +1,5 @@
-//! Counts the model calls of one source: one row for each call, however many records tell of it. What needs other sources is done
-//! with all pages together, in `book.rs`.
+//! Counts the model calls of one source: one row for each call, however many records state it. `builder.rs` does what requires
+//! other sources.
 
 mod totals;
 
@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::key::{hash, key};
-use super::row::{How, Row, Tools};
-use super::source_usage::{Aside, LastAnswer, Name, Names, Reason, Replay, SourceUsage, State};
+use super::row::{Row, RowKind, Tools};
+use super::source_usage::{CountingState, LastAnswer, Name, Names, Replay, SourceUsage, Uncounted, UncountedReason};
 use super::{ServiceTier, Tokens};
 use crate::evidence::{
     NotACall, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call, repeated_session,
@@ -19,62 +19,62 @@ use crate::model::{Body, Event, Fact, Note, Usage};
 use crate::read::{Sink, is_counted};
 use crate::time::Time;
 
-/// How closely calls are looked at.
+/// How much detail of calls to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Calls {
-    /// Only what they took. Events that were read for that are enough.
+pub enum CallDetail {
+    /// Only tokens and cost. Events read with [`crate::model::Want::Usage`] are enough.
     Numbers,
-    /// Also which tools the answers call. Every event is needed.
+    /// Also the tools that the answers call. This requires every event.
     Tools,
 }
 
-/// How many sessions are kept in mind whose history may be in one that is replayed.
+/// The most older sessions remembered for a replayed history.
 const LINEAGE_MAX: usize = 16;
 
-/// From this length on the id of a record is one that nobody else makes up. What is shorter counts the records of a session.
+/// An id of a record with at least this length is globally unique. A shorter one only numbers the records of a session.
 const ID_LENGTH_MIN: usize = 16;
 
-/// How many lines are given as examples of what was set aside.
+/// The most lines kept as examples of uncounted records.
 const EXAMPLES_MAX: usize = 3;
 
 /// Counts the calls of one source.
 #[derive(Debug)]
 pub struct Counting {
     agent: &'static str,
-    calls: Calls,
+    detail: CallDetail,
     names: Names,
     rows: Vec<Row>,
     by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
-    asides: Vec<Aside>,
-    /// Of what is replayed: the key it has as a call of the source's own session, and that of the other session's.
+    uncounted: Vec<Uncounted>,
+    /// For replayed calls: the key as a call of the source's own session, and as a call of the other session.
     origins: Vec<(u128, u128)>,
-    /// Of the same: the key it has as that other session's, and those of sessions that one may have it from.
-    kin: Vec<(u128, u128)>,
-    state: State,
-    /// Tools that were called since the last row of an answer that has no id.
+    /// For replayed calls: the key as a call of that other session, and as a call of an older one it may come from.
+    older_origins: Vec<(u128, u128)>,
+    state: CountingState,
+    /// Tools called since the last row of an answer without an id.
     tools: Tools,
-    /// For each answer its row, and the tools that were called before there was one.
+    /// For each answer its row, and the tools called before it had one.
     answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
-    /// The answer that was last told of.
+    /// The last answer.
     answer: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Answer {
     row: Option<usize>,
-    /// The key of its row, which may stand on an earlier page.
+    /// The key of its row, which may be in an earlier part.
     key: Option<u128>,
     tools: Tools,
 }
 
 impl Counting {
     /// Counts for an agent from the beginning of a source.
-    pub fn new(agent: &'static str, calls: Calls) -> Counting {
-        Counting::resumed(agent, calls, State::default())
+    pub fn new(agent: &'static str, detail: CallDetail) -> Counting {
+        Counting::resumed(agent, detail, CountingState::default())
     }
 
-    /// Goes on from where another page of the source ended.
-    pub fn resumed(agent: &'static str, calls: Calls, state: State) -> Counting {
+    /// Continues after another part of the source.
+    pub fn resumed(agent: &'static str, detail: CallDetail, state: CountingState) -> Counting {
         let mut names = Names::default();
         let mut numbers = |tools: &[String]| tools.iter().map(|tool| names.number(tool)).collect();
         let tools = numbers(&state.tools);
@@ -82,13 +82,13 @@ impl Counting {
         let answers: HashMap<u64, Answer, Xxh3DefaultBuilder> = state.answer.iter().map(answer).collect();
         Counting {
             agent,
-            calls,
+            detail,
             names,
             rows: Vec::new(),
             by_key: HashMap::default(),
-            asides: Vec::new(),
+            uncounted: Vec::new(),
             origins: Vec::new(),
-            kin: Vec::new(),
+            older_origins: Vec::new(),
             state,
             tools,
             answer: answers.keys().next().copied(),
@@ -98,42 +98,42 @@ impl Counting {
 
     /// Takes the next event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if self.calls == Calls::Tools && !event.restates {
-            self.tool(event);
+        if self.detail == CallDetail::Tools && !event.restates {
+            self.add_tool(event);
         }
         if !is_counted(event) {
             return;
         }
         let line = event.at.map_or(0, |at| at.line);
         if event.is_oversize() {
-            return self.aside(Reason::Oversize, line);
+            return self.add_uncounted(UncountedReason::Oversize, line);
         }
-        self.follow(event);
+        self.update_state(event);
         match not_a_call(event) {
-            Some(NotACall::Synthetic) => return self.aside(Reason::Synthetic, line),
-            Some(NotACall::Sum) => self.aside(Reason::Sum, line),
+            Some(NotACall::Synthetic) => return self.add_uncounted(UncountedReason::Synthetic, line),
+            Some(NotACall::Sum) => self.add_uncounted(UncountedReason::Sum, line),
             None => {}
         }
         for call in forwarded_calls(event) {
-            self.forwarded(event, &call);
+            self.add_forwarded(event, &call);
         }
         let is_invalid = has_invalid_count(event);
         if is_invalid {
-            self.aside(Reason::Odd, line);
+            self.add_uncounted(UncountedReason::Odd, line);
         }
         match (running_total(event), &event.usage) {
-            // A total with an invalid count would look like a new beginning. The next total makes up for it.
+            // A total with an invalid count would look like a reset. The next total corrects it.
             (Some(_), _) if is_invalid => {}
-            (Some(total), _) => self.total(event, &total),
-            (None, Some(usage)) => self.usage(event, usage),
-            (None, None) if is_search(event) => self.search(event),
+            (Some(total), _) => self.add_total(event, &total),
+            (None, Some(usage)) => self.add_usage(event, usage),
+            (None, None) if is_search(event) => self.add_search(event),
             (None, None) => {}
         }
     }
 
-    /// A web search that has a record of its own. It is not a model call.
-    fn search(&mut self, event: &Event<'_>) {
-        let mut row = self.row(event, How::Search, Tokens { searches: 1, ..Tokens::default() });
+    /// Adds a web search that has a separate record. It is not a model call.
+    fn add_search(&mut self, event: &Event<'_>) {
+        let mut row = self.row(event, RowKind::Search, Tokens { searches: 1, ..Tokens::default() });
         row.calls = 0;
         row.key = match event.call().or(event.id.as_deref()) {
             Some(id) if id.len() >= ID_LENGTH_MIN => key("search", &[Some(id)]),
@@ -143,42 +143,42 @@ impl Counting {
         self.put(row);
     }
 
-    /// How many rows there are so far.
+    /// The number of rows so far.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The page so far. What comes next goes on another.
-    pub fn turn(&mut self) -> SourceUsage {
-        let page = std::mem::replace(self, Counting::new(self.agent, self.calls)).page();
-        *self = Counting::resumed(self.agent, self.calls, page.state.clone());
-        page
+    /// The usage so far. Counting continues with another part.
+    pub fn take_part(&mut self) -> SourceUsage {
+        let usage = std::mem::replace(self, Counting::new(self.agent, self.detail)).finish();
+        *self = Counting::resumed(self.agent, self.detail, usage.state.clone());
+        usage
     }
 
-    /// The page, when nothing more comes.
-    pub fn page(mut self) -> SourceUsage {
+    /// The usage at the end of the source.
+    pub fn finish(mut self) -> SourceUsage {
         if self.state.total.is_some() {
-            self.leave_to_total();
+            self.exclude_rows_within_total();
         }
-        let tool = |name: Name| self.names.list.get(name.place()).cloned();
+        let tool = |name: Name| self.names.list.get(name.index()).cloned();
         self.state.tools = self.tools.iter().filter_map(tool).collect();
         let last = self.answer.and_then(|group| self.answers.get(&group).map(|answer| (group, answer)));
         self.state.answer = last.map(|(group, Answer { key, tools, .. })| {
             let tools = tools.iter().filter_map(tool).collect();
             LastAnswer { group, key: *key, tools }
         });
-        let Counting { names, rows, asides, origins, kin, state, .. } = self;
-        SourceUsage { names: names.list, rows, asides, origins, kin, state }
+        let Counting { names, rows, uncounted, origins, older_origins, state, .. } = self;
+        SourceUsage { names: names.list, rows, uncounted, origins, older_origins, state }
     }
 
-    /// Remembers what the next records are of.
-    fn follow(&mut self, event: &Event<'_>) {
+    /// Remembers what the next records belong to.
+    fn update_state(&mut self, event: &Event<'_>) {
         let keep = |place: &mut Option<String>, stated: Option<&str>| {
             if let Some(stated) = stated.filter(|stated| place.as_deref() != Some(*stated)) {
                 *place = Some(stated.to_owned());
             }
         };
-        // What an answer says of itself goes for no other: who made a call that names no model is not known.
+        // The model of an answer applies to no other call: a call that names no model has an unknown one.
         if event.usage.is_none() {
             keep(&mut self.state.model, event.model.as_deref());
             keep(&mut self.state.cwd, event.cwd.as_deref());
@@ -189,15 +189,15 @@ impl Counting {
         }
         let time = millis(event.time.as_ref()).unwrap_or(i64::MIN);
         match (self.state.session.as_deref(), event.session.as_deref()) {
-            // The first header is the source's own; a parent whose history it begins with may be named there.
+            // The first header is the source's own; it may name a parent whose history comes first.
             (None, session) => {
                 self.state.session = session.map(str::to_owned);
-                self.state.apart = is_history_elsewhere(event);
-                // A history that is in another source is not replayed here.
-                let parent = repeated_session(event).filter(|_| !self.state.apart);
+                self.state.is_history_elsewhere = is_history_elsewhere(event);
+                // A history in another source is not replayed here.
+                let parent = repeated_session(event).filter(|_| !self.state.is_history_elsewhere);
                 self.state.replay = parent.map(|parent| Replay { of: vec![parent.to_string()], last: time });
             }
-            // Another one right behind it is the head of the history that is replayed, and may itself begin with an older one.
+            // A second header is the head of the replayed history, which may itself begin with an older one.
             (Some(own), Some(other)) if own != other && self.state.total.is_none() => {
                 let replay = self.state.replay.get_or_insert_with(|| Replay { of: Vec::new(), last: time });
                 for session in [Some(other), repeated_session(event).as_deref()].into_iter().flatten() {
@@ -210,7 +210,7 @@ impl Counting {
         }
     }
 
-    fn tool(&mut self, event: &Event<'_>) {
+    fn add_tool(&mut self, event: &Event<'_>) {
         let Body::ToolCall { name, .. } = &event.body else { return };
         let tool = self.names.number(name);
         let Some(group) = &event.group else {
@@ -226,35 +226,36 @@ impl Counting {
         }
     }
 
-    /// A tool of an answer whose row stands on an earlier page: a row of nothing but the tool will be joined with it.
+    /// Adds a tool of an answer whose row is in an earlier part: as a row with only the tool, which the builder merges with
+    /// that row.
     fn put_tool(&mut self, event: &Event<'_>, group: u64, key: u128, tool: Name) {
-        let mut row = self.row(event, How::Passed, Tokens::default());
+        let mut row = self.row(event, RowKind::Passed, Tokens::default());
         (row.key, row.tools, row.calls, row.records) = (key, Tools::from_iter([tool]), 0, 0);
-        (row.time, row.told_at) = (None, i64::MAX);
+        (row.time, row.stated_at) = (None, i64::MAX);
         let at = self.put(row);
         self.answers.entry(group).or_default().row = Some(at);
     }
 
-    /// A call that is told of with its answer.
-    fn usage(&mut self, event: &Event<'_>, usage: &Usage) {
+    /// Adds a call that is stated with its answer.
+    fn add_usage(&mut self, event: &Event<'_>, usage: &Usage) {
         let tokens = Tokens::of(usage);
-        let is_money_only = usage.cost.is_some() && Usage { cost: None, ..*usage }.is_empty();
-        let how = match (is_money_only, event.restates) {
-            (true, _) => How::Cost,
-            (false, true) => How::Passed,
-            (false, false) => How::Own,
+        let is_cost_only = usage.cost.is_some() && Usage { cost: None, ..*usage }.is_empty();
+        let kind = match (is_cost_only, event.restates) {
+            (true, _) => RowKind::Cost,
+            (false, true) => RowKind::Passed,
+            (false, false) => RowKind::Own,
         };
-        let mut row = self.row(event, how, tokens);
-        (row.pace, row.stated) = (usage.tier(), usage.cost.map(|cost| cost.value()));
-        row.calls = u32::from(how != How::Cost);
+        let mut row = self.row(event, kind, tokens);
+        (row.service_tier, row.stated) = (usage.tier(), usage.cost.map(|cost| cost.value()));
+        row.calls = u32::from(kind != RowKind::Cost);
         row.key = match (&event.group, &event.id) {
-            _ if how == How::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),
+            _ if kind == RowKind::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),
             (Some(group), _) => key("answer", &[Some(group), request(event).as_deref()]),
             (None, id) => self.record_key(id.as_deref(), &row, event),
         };
         let key = row.key;
         let at = self.put(row);
-        if let (Some(group), Calls::Tools) = (&event.group, self.calls) {
+        if let (Some(group), CallDetail::Tools) = (&event.group, self.detail) {
             let group = hash(&[group]);
             self.answer = Some(group);
             let answer = self.answers.entry(group).or_default();
@@ -266,18 +267,18 @@ impl Counting {
         }
     }
 
-    /// A call of a sub-agent that a record forwards, or an invalid count of one.
-    fn forwarded(&mut self, event: &Event<'_>, call: &Event<'_>) {
+    /// Adds a call of a sub-agent that a record forwards, or its invalid count.
+    fn add_forwarded(&mut self, event: &Event<'_>, call: &Event<'_>) {
         if has_invalid_count(call) {
-            self.aside(Reason::Odd, event.at.map_or(0, |at| at.line));
+            self.add_uncounted(UncountedReason::Odd, event.at.map_or(0, |at| at.line));
         }
         let Some(usage) = &call.usage else { return };
-        let mut row = self.row(event, How::Passed, Tokens::of(usage));
-        row.pace = usage.tier();
+        let mut row = self.row(event, RowKind::Passed, Tokens::of(usage));
+        row.service_tier = usage.tier();
         row.thread = self.name(call.thread.as_deref()).or(row.thread);
         row.model = self.name(call.model.as_deref());
         row.time = millis(call.time.as_ref()).or(row.time);
-        row.told_at = row.time.unwrap_or(i64::MAX);
+        row.stated_at = row.time.unwrap_or(i64::MAX);
         row.key = match (&call.group, &call.id) {
             (Some(group), _) => key("answer", &[Some(group), request(call).as_deref()]),
             (None, id) => self.record_key(id.as_deref(), &row, event),
@@ -285,7 +286,7 @@ impl Counting {
         self.put(row);
     }
 
-    fn row(&mut self, event: &Event<'_>, how: How, tokens: Tokens) -> Row {
+    fn row(&mut self, event: &Event<'_>, kind: RowKind, tokens: Tokens) -> Row {
         let origin = event.extra.iter().next().and_then(|(origin, _)| origin.info());
         let agent = self.names.number(origin.map_or(self.agent, |info| info.agent));
         let session = self.state.session_of(event);
@@ -302,11 +303,11 @@ impl Counting {
             branch: number(event.branch.as_deref(), state.branch.as_ref()),
             tools: Tools::default(),
             time: millis(event.time.as_ref()),
-            told_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
+            stated_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
             tokens,
-            pace: ServiceTier::Standard,
+            service_tier: ServiceTier::Standard,
             stated: None,
-            how,
+            kind,
             calls: 1,
             records: 1,
             line: event.at.map_or(0, |at| at.line),
@@ -321,7 +322,7 @@ impl Counting {
         name.map(|name| self.names.number(name))
     }
 
-    /// The key of a row that only the record it stands in has an id for.
+    /// The key of a row whose only id is that of its record.
     fn record_key(&self, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
         match (id, self.session(event)) {
             (Some(id), _) if id.len() >= ID_LENGTH_MIN => key("record", &[Some(id)]),
@@ -330,9 +331,9 @@ impl Counting {
         }
     }
 
-    /// The key of a row that nothing names: a copy of its record says the same in the same place.
+    /// The key of a row without any id: a copy of its record has the same content at the same position.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
-        let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.place()));
+        let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.index()));
         let counters = row.tokens.counters().map(|counter| counter.to_string()).join(",");
         let (time, line) = (row.time.map(|time| time.to_string()), row.line.to_string());
         let part = event.part.index.to_string();
@@ -340,7 +341,7 @@ impl Counting {
         key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&counters)])
     }
 
-    /// Puts a row on the page, or into the one that tells of the same call.
+    /// Adds a row, or merges it into the row of the same call.
     fn put(&mut self, row: Row) -> usize {
         let Some(known) = self.by_key.get(&row.key).copied() else {
             self.by_key.insert(row.key, self.rows.len());
@@ -348,34 +349,34 @@ impl Counting {
             return self.rows.len() - 1;
         };
         let Some(into) = self.rows.get_mut(known) else { return known };
-        let reason = match (into.how == How::Passed) != (row.how == How::Passed) {
-            true => Reason::PassedOn,
-            false => Reason::Streamed,
+        let reason = match (into.kind == RowKind::Passed) != (row.kind == RowKind::Passed) {
+            true => UncountedReason::PassedOn,
+            false => UncountedReason::Streamed,
         };
         let (is_first, mut line) = (into.records == 0, row.line);
-        if row.tells_better_than(into) {
+        if row.is_better_evidence_than(into) {
             line = into.line;
-            into.belong(&row);
+            into.take_owner(&row);
         }
         into.join(&row);
         if !is_first {
-            self.aside(reason, line);
+            self.add_uncounted(reason, line);
         }
         known
     }
 
-    fn aside(&mut self, reason: Reason, line: u64) {
-        let aside = match self.asides.iter_mut().position(|aside| aside.reason == reason) {
-            Some(at) => self.asides.get_mut(at),
+    fn add_uncounted(&mut self, reason: UncountedReason, line: u64) {
+        let uncounted = match self.uncounted.iter_mut().position(|uncounted| uncounted.reason == reason) {
+            Some(at) => self.uncounted.get_mut(at),
             None => {
-                self.asides.push(Aside { reason, count: 0, lines: Vec::new() });
-                self.asides.last_mut()
+                self.uncounted.push(Uncounted { reason, count: 0, lines: Vec::new() });
+                self.uncounted.last_mut()
             }
         };
-        if let Some(aside) = aside {
-            aside.count += 1;
-            if aside.lines.len() < EXAMPLES_MAX {
-                aside.lines.push(line);
+        if let Some(uncounted) = uncounted {
+            uncounted.count += 1;
+            if uncounted.lines.len() < EXAMPLES_MAX {
+                uncounted.lines.push(line);
             }
         }
     }

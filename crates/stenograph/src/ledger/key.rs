@@ -1,6 +1,6 @@
-//! What makes a call the one it is: the same key in whatever source and however often it is told of.
+//! The identity of a call: the same key in every source and for every record that states it.
 
-/// The key of a call: what kind of name it has, and the name.
+/// The key of a call, from the kind of its name and the parts of the name.
 pub(super) fn key(kind: &str, parts: &[Option<&str>]) -> u128 {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     hasher.update(kind.as_bytes());

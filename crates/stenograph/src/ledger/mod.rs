@@ -1,7 +1,8 @@
-//! What sessions took: one row for each model call, wherever and however often sources tell of it. Pure folds over events; nothing
-//! here reads a clock or a file.
+//! The ledger: one row for each model call, however many sources and records state it. Pure folds over events; nothing here
+//! reads a clock or a file.
 //!
-//! [`Counting`] makes a [`SourceUsage`] of one source, [`LedgerBuilder`] one ledger of all pages; [`crate::evidence`] reads what records state beyond the usage of their events.
+//! [`Counting`] makes the [`SourceUsage`] of one source, and [`LedgerBuilder`] one ledger of all sources. [`crate::evidence`]
+//! reads statements of records beyond the usage of their events.
 
 mod builder;
 mod context;
@@ -17,13 +18,13 @@ mod runs;
 mod source_usage;
 
 pub use crate::model::{ServiceTier, Tokens};
-pub use builder::{Decision, Entry, Ledger, LedgerBuilder};
+pub use builder::{Decision, Ledger, LedgerBuilder, LedgerEntry};
 pub use context::context_tokens;
-pub use counting::{Calls, Counting};
+pub use counting::{CallDetail, Counting};
 pub use money::Money;
 pub use peer_rows::PeerRows;
-pub use prices::{Counter, Line, Override, Price, PriceSource, Prices, Rates, Tier};
-pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
-pub use row::{How, Row, Tools};
+pub use prices::{CostLine, Override, Price, PriceCounter, PriceSource, Prices, Rates, Tier};
+pub use report::{By, Cost, Group, Question, Unpriced, UsageReport, report};
+pub use row::{Row, RowKind, Tools};
 pub(crate) use source_usage::Names;
-pub use source_usage::{Aside, Name, Reason, SourceUsage, State};
+pub use source_usage::{CountingState, Name, SourceUsage, Uncounted, UncountedReason};

@@ -1,30 +1,29 @@
-//! Amounts of money, exact: US dollars as a whole number of their smallest part, so that sums do not depend on their order.
-//! Nothing here goes through binary fractions, and nothing is rounded but what people look at. Decimal types with a moving
-//! point round in silence where their digits run out; a whole number can only say that it is too small a place.
+//! Exact amounts of money: US dollars as an integer number of their smallest unit, so that sums do not depend on their order.
+//! Nothing here uses binary floating point, and only amounts for display are rounded. Decimal floating-point types round
+//! silently when they run out of digits; an integer overflows detectably.
 
 use std::fmt;
 
-/// Digits behind the point. Prices of one token have up to ten of them, and what programs print from binary fractions
-/// (`4e-07` as `4.0000000000000003e-07`) up to 24.
+/// Digits after the decimal point. Prices of one token have up to ten, and the output of programs that use binary floating
+/// point (`4e-07` as `4.0000000000000003e-07`) has up to 24.
 const DECIMALS: u32 = 24;
 
-/// What one dollar is.
+/// The number of units in one dollar.
 const DOLLAR: i128 = 10_i128.pow(DECIMALS);
 
-/// The longest spelling of an amount that is looked at: nobody writes more digits than this, and what is longer takes time
-/// for nothing.
+/// The longest spelling that is parsed: real amounts have fewer digits.
 const SPELLING_LEN_MAX: usize = 100;
 
-/// Exact US dollars, up to 170 trillion of them. What is more than that is no `Money`: every sum can say no.
+/// Exact US dollars, up to 170 trillion. Every operation that exceeds this returns `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Money(i128);
 
 impl Money {
-    /// Nothing.
+    /// No money.
     pub const ZERO: Money = Money(0);
 
-    /// The amount a number of JSON or TOML states, by its own spelling: `3e-06`, `0.25`, `-1`. `None` where it is no number,
-    /// too large, or finer than an amount can be.
+    /// The amount of a JSON or TOML number, exactly as spelled: `3e-06`, `0.25`, `-1`. `None` if it is not a number, too large,
+    /// or too precise.
     pub fn parse(text: &str) -> Option<Money> {
         if text.len() > SPELLING_LEN_MAX {
             return None;
@@ -50,7 +49,7 @@ impl Money {
         if units == 0 {
             return Some(Money::ZERO);
         }
-        // Trailing zeros of the whole part may make up for a very small exponent: 1000e-26 is an amount.
+        // Trailing zeros of the whole part may compensate for a very small exponent: 1000e-26 is valid.
         let mut shift =
             exponent.checked_add(i32::try_from(DECIMALS).ok()?)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
         while shift < 0 && units % 10 == 0 {
@@ -61,50 +60,50 @@ impl Money {
         Some(Money(if negative { -units } else { units }))
     }
 
-    /// Both together.
+    /// The sum.
     pub fn plus(self, other: Money) -> Option<Money> {
         self.0.checked_add(other.0).map(Money)
     }
 
-    /// What is left without the other; less than nothing where the other is more.
+    /// The difference; negative if the other amount is larger.
     pub fn less(self, other: Money) -> Option<Money> {
         self.0.checked_sub(other.0).map(Money)
     }
 
-    /// So many times this.
+    /// The product.
     pub fn times(self, count: u64) -> Option<Money> {
         self.0.checked_mul(i128::from(count)).map(Money)
     }
 
-    /// The share of each of `parts`, where it can be stated exactly.
+    /// The amount divided by `parts`; `None` if the result is not exact.
     pub fn shared_by(self, parts: u64) -> Option<Money> {
         let parts = i128::from(parts);
         if self.0.checked_rem(parts)? == 0 { self.0.checked_div(parts).map(Money) } else { None }
     }
 
-    /// Shares of equal size, as far as an amount can be shared; what is left over goes to the first.
+    /// Equal shares; the first one also gets the remainder.
     pub fn split(self, parts: usize) -> Vec<Money> {
         let divisor = i128::try_from(parts.max(1)).unwrap_or(i128::MAX);
         let (share, rest) = (self.0 / divisor, self.0 % divisor);
         (0..parts.max(1)).map(|at| Money(if at == 0 { share + rest } else { share })).collect()
     }
 
-    /// All of them together.
+    /// The sum of all amounts.
     pub fn sum(amounts: impl IntoIterator<Item = Money>) -> Option<Money> {
         amounts.into_iter().try_fold(Money::ZERO, Money::plus)
     }
 
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether it is less than nothing.
+    /// Whether it is below zero.
     pub fn is_negative(self) -> bool {
         self.0 < 0
     }
 
-    /// The amount for people: so many digits behind the point, the nearest, and half a digit away from nothing.
+    /// The amount for people, rounded to `places` decimal places, half away from zero.
     pub fn rounded(self, places: u32) -> String {
         let places = places.min(DECIMALS);
         let grain = 10_u128.pow(DECIMALS - places);
@@ -122,7 +121,7 @@ impl Money {
     }
 }
 
-/// All of it, as a number of JSON: as many digits as it has, and no more.
+/// The exact amount as a JSON number, without trailing zeros.
 impl fmt::Display for Money {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = self.0.unsigned_abs();
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_is_read_as_it_is_spelled() {
+    fn an_amount_is_parsed_as_spelled() {
         for (spelled, exact) in [
             ("3e-06", "0.000003"),
             ("3E-6", "0.000003"),
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_refused() {
+    fn invalid_amounts_are_rejected() {
         for wrong in [
             "",
             "-",
@@ -190,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn tenths_add_up() {
+    fn decimal_fractions_add_up_exactly() {
         let sum = Money::sum([money("0.1"), money("0.2")]);
         assert_eq!(sum, Some(money("0.3")));
         assert_eq!(money("0.1").less(money("0.3")).map(|left| left.to_string()).as_deref(), Some("-0.2"));
     }
 
     #[test]
-    fn what_is_too_much_is_no_amount() {
+    fn overflow_is_detected() {
         let most = Money(i128::MAX);
         assert_eq!(most.plus(money("1e-24")), None);
         assert_eq!(Money(i128::MIN).less(money("1e-24")), None);
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_the_nearest_digit() {
+    fn rounding_is_half_away_from_zero() {
         for (exact, places, shown) in [
             ("1.005", 2, "1.01"),
             ("1.00499999999", 2, "1.00"),
@@ -238,12 +237,12 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_shown_exactly_is_read_back(units in any::<i128>()) {
+        fn an_amount_survives_display_and_parse(units in any::<i128>()) {
             prop_assert_eq!(Money::parse(&Money(units).to_string()), Some(Money(units)));
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in "[-+0-9.eE]{0,12}") {
+        fn any_text_is_parsed_or_rejected(text in "[-+0-9.eE]{0,12}") {
             if let Some(amount) = Money::parse(&text) {
                 prop_assert_eq!(Money::parse(&amount.to_string()), Some(amount));
             }

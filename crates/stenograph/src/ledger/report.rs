@@ -1,5 +1,5 @@
-//! Sums over a ledger: by day, by model, by whatever people ask for, with what they cost. It is told where days begin and what a
-//! folder's project is called; it asks nobody.
+//! Sums over a ledger, grouped by day, by model and so on, with costs. The caller supplies the time zone and the names of
+//! projects; this file reads no environment.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -7,21 +7,22 @@ use jiff::Timestamp;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 
-use super::builder::{Entry, Ledger};
-use super::row::{How, Row};
+use super::builder::{Ledger, LedgerEntry};
+use super::row::{Row, RowKind};
 use super::source_usage::Name;
 use super::{Money, Price, Prices, ServiceTier, Tokens};
 
-/// By what calls are put together.
+/// How calls are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The day, where the asker is.
+    /// The day in the given time zone.
     Day,
     /// The week, by its Monday.
     Week,
     /// The month.
     Month,
-    /// Five hours from the full hour of the first call on, and the next ones from the next call on: as vendors ration.
+    /// Blocks of five hours, as vendors ration: a block begins at the full hour of its first call, the next one at a later
+    /// call.
     HourBlock,
     /// The session.
     Session,
@@ -31,16 +32,16 @@ pub enum By {
     Model,
     /// The agent.
     Agent,
-    /// The branch of version control.
+    /// The branch in version control.
     Branch,
-    /// The tools that the answer calls. What a call took is shared out among them.
+    /// The tools that the answer calls. The usage of a call is divided among them.
     Tool,
     /// The sub-agent.
     Subagent,
 }
 
 impl By {
-    /// Everything that can be asked by.
+    /// Every grouping.
     pub const ALL: [By; 11] = [
         By::Day,
         By::Week,
@@ -55,12 +56,12 @@ impl By {
         By::Subagent,
     ];
 
-    /// What is meant by that name.
+    /// The grouping with this name.
     pub fn named(name: &str) -> Option<By> {
         By::ALL.into_iter().find(|by| by.name() == name)
     }
 
-    /// What it is, for help.
+    /// The description for help.
     pub fn says(self) -> &'static str {
         match self {
             By::Day => "The day",
@@ -77,7 +78,7 @@ impl By {
         }
     }
 
-    /// The word for it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             By::Day => "day",
@@ -94,7 +95,7 @@ impl By {
         }
     }
 
-    /// Whether groups stand in the order of time.
+    /// Whether groups are in order of time.
     pub(crate) fn is_time(self) -> bool {
         match self {
             By::Day | By::Week | By::Month | By::HourBlock => true,
@@ -103,18 +104,18 @@ impl By {
     }
 }
 
-/// What is asked of a ledger.
+/// A query of a ledger.
 pub struct Question<'q> {
-    /// By what calls are put together.
+    /// How calls are grouped.
     pub by: By,
-    /// Where days begin.
+    /// The time zone of days.
     pub zone: TimeZone,
-    /// What calls cost.
+    /// The prices of models.
     pub prices: &'q Prices,
-    /// What the project of a folder is called.
+    /// The name of the project of a folder.
     pub project: &'q mut dyn FnMut(&str) -> String,
-    /// Which calls are asked about.
-    pub keep: &'q mut dyn FnMut(&Entry) -> bool,
+    /// Which calls to include.
+    pub keep: &'q mut dyn FnMut(&LedgerEntry) -> bool,
 }
 
 impl std::fmt::Debug for Question<'_> {
@@ -123,72 +124,72 @@ impl std::fmt::Debug for Question<'_> {
     }
 }
 
-/// The answer.
+/// The result of a [`Question`].
 #[derive(Debug, Default)]
-pub struct Report {
-    /// The groups: by time, or else what took most first.
+pub struct UsageReport {
+    /// The groups: in order of time, or else the most expensive first.
     pub groups: Vec<Group>,
-    /// All of them together. A call that is shared out among groups is one.
+    /// All groups together. A call that is divided among groups counts once.
     pub total: Group,
-    /// Models that have no price.
+    /// Models without a price.
     pub unpriced: Vec<Unpriced>,
 }
 
-/// Calls that are put together.
+/// A group of calls.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// What they have in common; `None` where nothing says.
+    /// The value they share; `None` if unknown.
     pub key: Option<String>,
-    /// What they took.
+    /// The sum of their tokens.
     pub tokens: Tokens,
-    /// How many there are.
+    /// The number of calls.
     pub calls: u64,
-    /// What those that have a price cost.
+    /// The cost of those with a price.
     pub cost: Cost,
-    /// What sources say themselves that it cost.
+    /// The sum of the costs that sources state.
     pub stated: Option<Money>,
-    /// What we say that the calls cost of which sources say it.
+    /// Our cost of the calls whose cost a source states.
     pub compared: Option<Money>,
     /// The models.
     pub models: BTreeSet<String>,
     /// The agents.
     pub agents: BTreeSet<String>,
-    /// The first call, in milliseconds since 1970.
+    /// The time of the first call, in milliseconds since 1970.
     pub first: Option<i64>,
-    /// The last one.
+    /// The time of the last call.
     pub last: Option<i64>,
-    /// The names of models and agents so far, by number: each is looked up once.
+    /// The numbers of the models and agents so far: each name is looked up once.
     numbers: [Vec<Name>; 2],
 }
 
-/// What calls cost, as far as they have a price. A sum over calls of which some have none is no sum of all.
+/// The cost of calls. If some have no price, the amount covers only the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// What those cost that have a price; `None` where no amount holds it.
+    /// The cost of the calls with a price; `None` if the amount overflows.
     pub money: Option<Money>,
-    /// How many have a price.
+    /// The number of calls with a price.
     pub priced: u64,
-    /// How many have none.
+    /// The number of calls without one.
     pub unpriced: u64,
 }
 
 /// A model without a price.
 #[derive(Clone, Debug)]
 pub struct Unpriced {
-    /// The model; `None` where sources name none.
+    /// The model; `None` if sources name none.
     pub model: Option<String>,
-    /// At which pace.
-    pub pace: ServiceTier,
-    /// What of it has no price: nothing where the model is not known at all.
-    pub missing: Vec<super::Counter>,
-    /// How many calls.
+    /// The service tier.
+    pub service_tier: ServiceTier,
+    /// The counters without a price; empty if the model is unknown.
+    pub missing: Vec<super::PriceCounter>,
+    /// The number of calls.
     pub calls: u64,
-    /// What they took.
+    /// The sum of their tokens.
     pub tokens: Tokens,
 }
 
 impl Group {
-    /// How much more sources say than we do, of the same calls.
+    /// How much more sources state than we compute, for the same calls.
     pub fn difference(&self) -> Option<Money> {
         self.stated?.less(self.compared?)
     }
@@ -196,7 +197,7 @@ impl Group {
     fn add(&mut self, ledger: &Ledger, row: &Row, tokens: &Tokens, cost: Option<Money>, stated: Option<Money>) {
         self.tokens = self.tokens.plus(tokens);
         self.calls += u64::from(row.calls);
-        if row.how != How::Cost {
+        if row.kind != RowKind::Cost {
             match cost {
                 Some(cost) => {
                     let before = if self.cost.priced == 0 { Some(Money::ZERO) } else { self.cost.money };
@@ -223,8 +224,8 @@ impl Group {
     }
 }
 
-/// Answers a question about a ledger.
-pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
+/// Computes the report for a question.
+pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> UsageReport {
     let mut keys = Keys::default();
     let mut costs = Costs::new(question.prices);
     let mut groups: HashMap<Option<String>, Group> = HashMap::new();
@@ -235,10 +236,10 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
             continue;
         }
         let row = &entry.row;
-        let cost = if row.how == How::Cost { None } else { costs.of(ledger, row) };
+        let cost = if row.kind == RowKind::Cost { None } else { costs.of(ledger, row) };
         let stated = row.stated.and_then(|stated| Money::parse(&stated.to_string()));
-        // What is said of a whole session is compared with all of its calls.
-        let is_compared = row.how != How::Cost && (stated.is_some() || costed.contains(&row.session));
+        // The stated cost of a whole session is compared with all of its calls.
+        let is_compared = row.kind != RowKind::Cost && (stated.is_some() || costed.contains(&row.session));
         let compared = cost.filter(|_| is_compared);
         total.add(ledger, row, &row.tokens, cost, stated);
         add_compared(&mut total, compared);
@@ -259,10 +260,10 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
     let mut groups: Vec<Group> = groups.into_iter().map(|(key, group)| Group { key, ..group }).collect();
     groups.sort_by(|one, other| one.key.cmp(&other.key));
     if !question.by.is_time() {
-        let took = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
-        groups.sort_by_key(|group| std::cmp::Reverse((group.cost.money, took(group))));
+        let tokens = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+        groups.sort_by_key(|group| std::cmp::Reverse((group.cost.money, tokens(group))));
     }
-    Report { groups, total, unpriced: costs.unpriced(ledger) }
+    UsageReport { groups, total, unpriced: costs.unpriced(ledger) }
 }
 
 fn add_compared(group: &mut Group, compared: Option<Money>) {
@@ -273,10 +274,10 @@ fn add_compared(group: &mut Group, compared: Option<Money>) {
 
 fn sessions_with_costs(ledger: &Ledger) -> HashSet<Option<Name>> {
     let rows = ledger.entries.iter().map(|entry| &entry.row);
-    rows.filter(|row| row.how == How::Cost && row.session.is_some()).map(|row| row.session).collect()
+    rows.filter(|row| row.kind == RowKind::Cost && row.session.is_some()).map(|row| row.session).collect()
 }
 
-/// What a call took and cost, shared out among the tools it led to; what cannot be shared goes to the first ones.
+/// The usage and cost of a call, divided among its tools; the remainder goes to the first ones.
 fn shared(row: &Row, money: [Option<Money>; 3]) -> Vec<(Name, Tokens, [Option<Money>; 3])> {
     let parts = row.tools.iter().len().max(1);
     let divisor = parts as u64;
@@ -290,13 +291,13 @@ fn shared(row: &Row, money: [Option<Money>; 3]) -> Vec<(Name, Tokens, [Option<Mo
     row.tools.iter().zip(0..).map(share).collect()
 }
 
-/// How long a block is: five hours.
+/// The length of a block: five hours.
 const BLOCK_MS: i64 = 5 * 60 * 60 * 1000;
 
-/// Which group a row belongs to.
+/// Assigns rows to groups.
 #[derive(Debug, Default)]
 struct Keys {
-    /// When the block at hand began, and its last call.
+    /// The start of the current block, and its last call.
     block: Option<(i64, i64)>,
     projects: HashMap<Name, String>,
 }
@@ -313,7 +314,7 @@ impl Keys {
             By::Agent => name(Some(row.agent)),
             By::Branch => name(row.branch),
             By::Subagent => name(row.thread),
-            // Whoever calls several tools belongs to several groups, and is shared out.
+            // A row with tools is divided among their groups; this one has none.
             By::Tool => None,
         }
     }
@@ -328,7 +329,7 @@ impl Keys {
         Some(project)
     }
 
-    /// Rows come in the order of time.
+    /// The block of a time. Rows come in order of time.
     fn block(&mut self, time: i64, question: &Question<'_>) -> Option<String> {
         let start = match self.block {
             Some((start, last)) if time - start < BLOCK_MS && time - last < BLOCK_MS => start,
@@ -353,7 +354,7 @@ fn day(time: i64, question: &Question<'_>) -> Option<String> {
     })
 }
 
-/// What calls cost, each price looked up once.
+/// The costs of calls, with each price looked up once.
 struct Costs<'p> {
     prices: &'p Prices,
     known: HashMap<(Option<Name>, ServiceTier), Option<Price>>,
@@ -366,16 +367,16 @@ impl Costs<'_> {
     }
 
     fn of(&mut self, ledger: &Ledger, row: &Row) -> Option<Money> {
-        let key = (row.model, row.pace);
-        let look = || self.prices.price(ledger.name(row.model)?, row.pace);
+        let key = (row.model, row.service_tier);
+        let look = || self.prices.price(ledger.name(row.model)?, row.service_tier);
         let price = self.known.entry(key).or_insert_with(look);
         let cost = price.as_ref().and_then(|price| price.cost(&row.tokens));
-        // What took nothing costs nothing, whoever answered.
+        // A call without tokens costs nothing, whatever the model.
         let cost = cost.or_else(|| row.tokens.is_zero().then_some(Money::ZERO));
         if cost.is_none() {
             let missing = price.as_ref().map(|price| price.missing(&row.tokens)).unwrap_or_default();
-            let pace = row.pace;
-            let none = || Unpriced { model: None, pace, missing, calls: 0, tokens: Tokens::default() };
+            let service_tier = row.service_tier;
+            let none = || Unpriced { model: None, service_tier, missing, calls: 0, tokens: Tokens::default() };
             let unpriced = self.unpriced.entry(key).or_insert_with(none);
             unpriced.calls += u64::from(row.calls);
             unpriced.tokens = unpriced.tokens.plus(&row.tokens);
@@ -389,7 +390,7 @@ impl Costs<'_> {
             ..unpriced
         };
         let mut unpriced: Vec<Unpriced> = self.unpriced.into_iter().map(named).collect();
-        unpriced.sort_by(|one, other| (&one.model, one.pace).cmp(&(&other.model, other.pace)));
+        unpriced.sort_by(|one, other| (&one.model, one.service_tier).cmp(&(&other.model, other.service_tier)));
         unpriced
     }
 }

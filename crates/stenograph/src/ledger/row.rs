@@ -1,16 +1,16 @@
-//! A row of the ledger: one model call as one source tells of it, and how two tellings of the same call become one.
+//! A row of the ledger: one model call as one source states it, and how two rows of the same call are merged.
 
 use serde::{Deserialize, Serialize};
 
 use super::source_usage::Name;
 use super::{ServiceTier, Tokens};
 
-/// One model call, as one source tells of it.
+/// One model call as one source states it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The same for every telling of one call.
+    /// The identity of the call: equal for every row of it.
     pub key: u128,
-    /// The agent that made it.
+    /// The agent that made the call.
     pub agent: Name,
     /// The session.
     pub session: Option<Name>,
@@ -20,34 +20,34 @@ pub struct Row {
     pub model: Option<Name>,
     /// The working folder.
     pub cwd: Option<Name>,
-    /// The branch of version control.
+    /// The branch in version control.
     pub branch: Option<Name>,
-    /// The tools that were called in the answer, each once, where somebody looked.
+    /// The tools that the answer calls, each once; empty unless [`super::CallDetail::Tools`] was requested.
     pub tools: Tools,
-    /// When it is first told of, in milliseconds since 1970.
+    /// The time of its first record, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// When the record stands that says whose call it is; the end of all days where it does not say.
-    pub told_at: i64,
-    /// What it took.
+    /// The time of the record that states whose call it is; `i64::MAX` if it has no time.
+    pub stated_at: i64,
+    /// The tokens.
     pub tokens: Tokens,
-    /// At which pace.
-    pub pace: ServiceTier,
-    /// What the source says that it cost, in US dollars.
+    /// The service tier.
+    pub service_tier: ServiceTier,
+    /// The cost in US dollars that the source states.
     pub stated: Option<f64>,
-    /// How the source tells of it.
-    pub how: How,
-    /// How many calls it is.
+    /// How the source states the call.
+    pub kind: RowKind,
+    /// The number of calls in the row.
     pub calls: u32,
-    /// How many records tell of it.
+    /// The number of records that state it.
     pub records: u32,
-    /// The line of the first of them.
+    /// The line of the first record.
     pub line: u64,
 }
 
 impl Row {
-    /// The same row where each name has another number.
+    /// The same row with its names renumbered.
     pub(super) fn renamed(self, numbers: &[Name]) -> Row {
-        let new = |name: Name| numbers.get(name.place()).copied().unwrap_or(Name::NOBODY);
+        let new = |name: Name| numbers.get(name.index()).copied().unwrap_or(Name::UNKNOWN);
         Row {
             agent: new(self.agent),
             session: self.session.map(new),
@@ -61,32 +61,34 @@ impl Row {
     }
 }
 
-/// How a source tells of a call. What stands first tells best whose call it is.
+/// How a source states a call. An earlier variant is the better evidence of whose call it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum How {
+pub enum RowKind {
     /// With the answer.
     Own,
     /// As the difference of two running totals.
     Difference,
     /// As the total of a run.
     Run,
-    /// Only the money, of a whole session.
+    /// Only the cost of a whole session.
     Cost,
-    /// As a difference, in the history of another session with which the source begins.
+    /// As a difference, in the replayed history of another session at the start of the source.
     Replayed,
-    /// Passed on by a record about something else.
+    /// In a record of another agent that forwards it.
     Passed,
-    /// Not a call: a search of the vendor's servers, told of by itself.
+    /// Not a call: a web search by the vendor's servers, in a separate record.
     Search,
 }
 
 impl Row {
-    /// Takes in what another telling of the same call says of the call. Whose it is stays as it is.
+    /// Merges the numbers of another row of the same call. The owner of the call stays.
     pub(super) fn join(&mut self, other: &Row) {
-        self.tokens = match self.how {
-            // Of two differences up to one total the smaller knows better where the one before stood.
-            How::Difference | How::Replayed => self.tokens.min(&other.tokens),
-            How::Own | How::Run | How::Cost | How::Passed | How::Search => self.tokens.max(&other.tokens),
+        self.tokens = match self.kind {
+            // Of two differences up to one total, the smaller one knows the previous total better.
+            RowKind::Difference | RowKind::Replayed => self.tokens.min(&other.tokens),
+            RowKind::Own | RowKind::Run | RowKind::Cost | RowKind::Passed | RowKind::Search => {
+                self.tokens.max(&other.tokens)
+            }
         };
         self.records = self.records.saturating_add(other.records);
         self.time = match (self.time, other.time) {
@@ -97,33 +99,33 @@ impl Row {
             (Some(own), Some(other)) => Some(own.max(other)),
             (own, other) => own.or(other),
         };
-        self.pace = self.pace.max(other.pace);
+        self.service_tier = self.service_tier.max(other.service_tier);
         self.calls = self.calls.max(other.calls);
         self.model = self.model.or(other.model);
         other.tools.iter().for_each(|tool| self.tools.add(tool));
     }
 
-    /// Whether it knows better whose call it is: by how it tells of it, and then by telling of it first.
-    pub(super) fn tells_better_than(&self, other: &Row) -> bool {
-        (self.how, self.told_at) < (other.how, other.told_at)
+    /// Whether this row is better evidence of whose call it is: by its kind, and then by its time.
+    pub(super) fn is_better_evidence_than(&self, other: &Row) -> bool {
+        (self.kind, self.stated_at) < (other.kind, other.stated_at)
     }
 
-    /// Takes over from another telling of the same call whose call it is.
-    pub(super) fn belong(&mut self, other: &Row) {
-        let Row { agent, how, session, thread, model, cwd, branch, line, told_at, .. } = *other;
-        (self.agent, self.how, self.session, self.thread) = (agent, how, session, thread);
-        (self.line, self.told_at) = (line, told_at);
+    /// Takes the owner of the call from another row of it.
+    pub(super) fn take_owner(&mut self, other: &Row) {
+        let Row { agent, kind, session, thread, model, cwd, branch, line, stated_at, .. } = *other;
+        (self.agent, self.kind, self.session, self.thread) = (agent, kind, session, thread);
+        (self.line, self.stated_at) = (line, stated_at);
         (self.model, self.cwd, self.branch) = (model.or(self.model), cwd, branch);
     }
 }
 
-/// Tools, each once. Most answers call none, or nobody looked: that takes a word, and a ledger has millions of them.
+/// Tools, each once. Most rows have none; the empty set takes one word, because a ledger has millions of rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::box_collection, reason = "a box is a word, a vector three")]
 pub struct Tools(Option<Box<Vec<Name>>>);
 
 impl Tools {
-    /// Adds a tool to those that are there, unless it is among them.
+    /// Adds a tool unless it is in the set.
     pub(super) fn add(&mut self, tool: Name) {
         let tools = self.0.get_or_insert_default();
         if !tools.contains(&tool) {
@@ -131,14 +133,14 @@ impl Tools {
         }
     }
 
-    /// Puts them in an order.
+    /// Sorts the tools.
     pub(super) fn sort_by_key<'k, K: Ord>(&mut self, key: impl Fn(Name) -> K + 'k) {
         if let Some(tools) = &mut self.0 {
             tools.sort_by_key(|tool| key(*tool));
         }
     }
 
-    /// The tools.
+    /// Iterates over the tools.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Name> {
         self.0.as_deref().map(Vec::as_slice).unwrap_or_default().iter().copied()
     }

@@ -1,5 +1,5 @@
-//! The usage of one source: its model calls, and records that state usage and are not calls. `counting.rs` collects it; `builder.rs` makes
-//! one ledger of the usage of all sources.
+//! The usage of one source: its model calls, and records that state usage and are not calls. `counting.rs` collects it;
+//! `builder.rs` makes one ledger of the usage of all sources.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -9,213 +9,228 @@ use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 use serde::{Deserialize, Serialize};
 
 use super::Tokens;
-use super::row::{How, Row};
+use super::row::{Row, RowKind};
 use crate::model::{Body, Event, Fact};
 
-/// The model calls that one source states, or those of a piece of it that was read at once.
+/// The model calls that one source states, or a part of it that was read at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceUsage {
-    /// What rows name: sessions, models, folders.
+    /// The names that rows refer to: sessions, models, folders.
     pub names: Vec<String>,
-    /// The calls, in the order in which the source first tells of them.
+    /// The calls, in the order of their first records.
     pub rows: Vec<Row>,
-    /// What was set aside.
-    pub asides: Vec<Aside>,
-    /// Keys that calls have which are replayed: as calls of the source's own session, and as what they are.
+    /// The records that do not count.
+    pub uncounted: Vec<Uncounted>,
+    /// The keys of replayed calls: as calls of the source's own session, and as calls of the session they come from.
     pub origins: Vec<(u128, u128)>,
-    /// Keys of calls that are replayed, each with one it has if that session had them from an older one: the older one's.
-    pub kin: Vec<(u128, u128)>,
-    /// Where counting stood when the piece ended.
-    pub state: State,
+    /// The keys of replayed calls, each with the key it has if that session itself replayed the call from an older one.
+    pub older_origins: Vec<(u128, u128)>,
+    /// The state of counting at the end of the part.
+    pub state: CountingState,
 }
 
-/// A name by its place in [`SourceUsage::names`]. There are millions of them, and most may be missing: that takes no room.
+/// The index of a name in [`SourceUsage::names`]. There are millions of them, so `Option<Name>` takes no extra space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Name(NonZeroU32);
 
 impl Name {
-    /// What no name has: the last number of all.
-    pub(super) const NOBODY: Name = Name(NonZeroU32::MAX);
+    /// The number of no name: the largest one.
+    pub(super) const UNKNOWN: Name = Name(NonZeroU32::MAX);
 
-    fn at(place: usize) -> Name {
-        let number = u32::try_from(place).ok().and_then(|place| place.checked_add(1)).and_then(NonZeroU32::new);
-        number.map_or(Name::NOBODY, Name)
+    fn at(index: usize) -> Name {
+        let number = u32::try_from(index).ok().and_then(|index| index.checked_add(1)).and_then(NonZeroU32::new);
+        number.map_or(Name::UNKNOWN, Name)
     }
 
-    /// Where it stands among the names.
-    pub fn place(self) -> usize {
+    /// Its index in the list of names.
+    pub fn index(self) -> usize {
         usize::try_from(self.0.get() - 1).unwrap_or(usize::MAX)
     }
 }
 
 impl SourceUsage {
-    /// Whether there is nothing on it, not even where counting stands.
+    /// Whether it has no calls, no uncounted records and no state.
     pub fn is_empty(&self) -> bool {
         *self == SourceUsage::default()
     }
 
-    /// The page without the tokens of runs, where another source tells of their calls one by one. What the runs state that they cost stays:
-    /// the book takes off what the calls state.
+    /// The usage without the tokens of runs, for runs whose calls another source states one by one. The stated costs of the
+    /// runs stay: the builder subtracts the costs that the calls state.
     #[must_use]
     pub fn without_runs(mut self) -> SourceUsage {
-        let is_run = |row: &&Row| row.how == How::Run;
+        let is_run = |row: &&Row| row.kind == RowKind::Run;
         let lines: Vec<u64> = self.rows.iter().filter(is_run).map(|row| row.line).collect();
         if lines.is_empty() {
             return self;
         }
-        self.asides.push(Aside { reason: Reason::Sum, count: lines.len() as u64, lines });
-        self.rows.retain(|row| row.how != How::Run || row.stated.is_some());
-        for run in self.rows.iter_mut().filter(|row| row.how == How::Run) {
+        self.uncounted.push(Uncounted { reason: UncountedReason::Sum, count: lines.len() as u64, lines });
+        self.rows.retain(|row| row.kind != RowKind::Run || row.stated.is_some());
+        for run in self.rows.iter_mut().filter(|row| row.kind == RowKind::Run) {
             (run.tokens, run.calls) = (Tokens::default(), 0);
         }
         self
     }
 
-    /// Puts the next page of the same source behind this one.
+    /// Appends the next part of the same source.
     pub fn append(&mut self, next: SourceUsage) {
         let mut names = Names::of(std::mem::take(&mut self.names));
         let of_next: Vec<Name> = next.names.iter().map(|name| names.number(name)).collect();
         self.rows.extend(next.rows.into_iter().map(|row| row.renamed(&of_next)));
-        for aside in next.asides {
-            match self.asides.iter_mut().find(|own| own.reason == aside.reason) {
-                Some(own) => own.count += aside.count,
-                None => self.asides.push(aside),
+        for more in next.uncounted {
+            match self.uncounted.iter_mut().find(|own| own.reason == more.reason) {
+                Some(own) => own.count += more.count,
+                None => self.uncounted.push(more),
             }
         }
         self.origins.extend(next.origins);
-        self.kin.extend(next.kin);
+        self.older_origins.extend(next.older_origins);
         (self.names, self.state) = (names.list, next.state);
     }
 
-    /// The words of a name.
+    /// The text of a name.
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
-        self.names.get(name?.place()).map(String::as_str)
+        self.names.get(name?.index()).map(String::as_str)
     }
 }
 
-/// What was set aside, and why.
+/// Records that do not count as calls of their own, for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Aside {
-    /// Why.
-    pub reason: Reason,
-    /// How often.
+pub struct Uncounted {
+    /// The reason.
+    pub reason: UncountedReason,
+    /// The number of records.
     pub count: u64,
-    /// The first lines on which it happened, a few of them.
+    /// The lines of the first few.
     pub lines: Vec<u64>,
 }
 
-/// Why something is not a row of its own.
+/// Why a record does not count as a call of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Reason {
-    /// Another record of the same source tells of the same call: an answer that streams is written piece by piece.
+pub enum UncountedReason {
+    /// Another record of the same source states the same call: an agent writes a streamed answer piece by piece.
     Streamed,
     /// Another source has a copy of it: a session that was resumed, forked or copied.
     Copied,
-    /// A record passes on what the sub-agent's own source tells.
+    /// The record forwards a call that the sub-agent's own source states.
     PassedOn,
-    /// The history of the session it was forked from.
+    /// It is in the history of the session that the source was forked from.
     Replayed,
-    /// The running total is told again without a call in between.
+    /// It repeats the running total without a call in between.
     RepeatedTotal,
-    /// It is told within a total that counts.
+    /// A total that counts includes it.
     WithinTotal,
-    /// It adds up calls that are told one by one.
+    /// It sums up calls that are stated one by one.
     Sum,
-    /// The agent put the words into the model's mouth: nobody was asked.
+    /// The agent made up the answer: no model was called.
     Synthetic,
-    /// A count is stated that is none.
+    /// It states an invalid count.
     Odd,
-    /// A record is too large to be read.
+    /// The record is too large to be read.
     Oversize,
     /// A conversion for another agent repeats it.
     Converted,
 }
 
-impl Reason {
+impl UncountedReason {
     /// Every reason.
-    pub const ALL: [Reason; 11] = [
-        Reason::Streamed,
-        Reason::Copied,
-        Reason::Converted,
-        Reason::PassedOn,
-        Reason::Replayed,
-        Reason::RepeatedTotal,
-        Reason::WithinTotal,
-        Reason::Sum,
-        Reason::Synthetic,
-        Reason::Odd,
-        Reason::Oversize,
+    pub const ALL: [UncountedReason; 11] = [
+        UncountedReason::Streamed,
+        UncountedReason::Copied,
+        UncountedReason::Converted,
+        UncountedReason::PassedOn,
+        UncountedReason::Replayed,
+        UncountedReason::RepeatedTotal,
+        UncountedReason::WithinTotal,
+        UncountedReason::Sum,
+        UncountedReason::Synthetic,
+        UncountedReason::Odd,
+        UncountedReason::Oversize,
     ];
 
-    /// The word in JSON.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Reason::Streamed => "streamed",
-            Reason::Copied => "copied",
-            Reason::Converted => "converted",
-            Reason::PassedOn => "passed_on",
-            Reason::Replayed => "replayed",
-            Reason::RepeatedTotal => "repeated_total",
-            Reason::WithinTotal => "within_total",
-            Reason::Sum => "sum",
-            Reason::Synthetic => "synthetic",
-            Reason::Odd => "odd",
-            Reason::Oversize => "oversize",
+            UncountedReason::Streamed => "streamed",
+            UncountedReason::Copied => "copied",
+            UncountedReason::Converted => "converted",
+            UncountedReason::PassedOn => "passed_on",
+            UncountedReason::Replayed => "replayed",
+            UncountedReason::RepeatedTotal => "repeated_total",
+            UncountedReason::WithinTotal => "within_total",
+            UncountedReason::Sum => "sum",
+            UncountedReason::Synthetic => "synthetic",
+            UncountedReason::Odd => "odd",
+            UncountedReason::Oversize => "oversize",
         }
     }
 
     /// A sentence for people.
     pub fn says(self) -> &'static str {
         match self {
-            Reason::Streamed => "the same answer again, written piece by piece; of each counter the largest counts",
-            Reason::Copied => "a copy in another source: resumed, forked or copied; it counts once",
-            Reason::Converted => "a call that a conversion for another agent repeats; it counts once, for the original",
-            Reason::PassedOn => "a sub-agent's call, passed on by its caller's record; the sub-agent's own counts",
-            Reason::Replayed => "the history of the session it came from, replayed; it counts once, for that session",
-            Reason::RepeatedTotal => "the same running total again; nothing was called in between",
-            Reason::WithinTotal => "told within a total that counts",
-            Reason::Sum => "a sum of calls that are told one by one",
-            Reason::Synthetic => "words that the agent put into the model's mouth; nobody was asked",
-            Reason::Odd => {
+            UncountedReason::Streamed => {
+                "the same answer again, written piece by piece; of each counter the largest counts"
+            }
+            UncountedReason::Copied => "a copy in another source: resumed, forked or copied; it counts once",
+            UncountedReason::Converted => {
+                "a call that a conversion for another agent repeats; it counts once, for the original"
+            }
+            UncountedReason::PassedOn => {
+                "a sub-agent's call, passed on by its caller's record; the sub-agent's own counts"
+            }
+            UncountedReason::Replayed => {
+                "the history of the session it came from, replayed; it counts once, for that session"
+            }
+            UncountedReason::RepeatedTotal => "the same running total again; nothing was called in between",
+            UncountedReason::WithinTotal => "told within a total that counts",
+            UncountedReason::Sum => "a sum of calls that are told one by one",
+            UncountedReason::Synthetic => "words that the agent put into the model's mouth; nobody was asked",
+            UncountedReason::Odd => {
                 "a count that is negative, has a fraction, is too large or is no number; it counts as nothing"
             }
-            Reason::Oversize => "a record that is too large to be read; what it may tell of is not counted",
+            UncountedReason::Oversize => "a record that is too large to be read; what it may tell of is not counted",
         }
     }
 
-    /// Whether it was joined with a row that counts, or left out.
+    /// Whether it was merged with a row that counts, not excluded.
     pub fn is_merged(self) -> bool {
         match self {
-            Reason::Streamed | Reason::Copied | Reason::Converted | Reason::PassedOn | Reason::Replayed => true,
-            Reason::RepeatedTotal | Reason::WithinTotal | Reason::Sum | Reason::Synthetic => false,
-            Reason::Odd | Reason::Oversize => false,
+            UncountedReason::Streamed
+            | UncountedReason::Copied
+            | UncountedReason::Converted
+            | UncountedReason::PassedOn
+            | UncountedReason::Replayed => true,
+            UncountedReason::RepeatedTotal
+            | UncountedReason::WithinTotal
+            | UncountedReason::Sum
+            | UncountedReason::Synthetic => false,
+            UncountedReason::Odd | UncountedReason::Oversize => false,
         }
     }
 }
 
-/// Where counting stands between two records: what the next one is counted by.
+/// The state of counting between two records.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct CountingState {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
-    /// Whose history the source begins with, as long as that lasts.
+    /// The replayed history at the start of the source, while it lasts.
     pub(super) replay: Option<Replay>,
-    /// Whether that history stands in another source.
-    pub(super) apart: bool,
+    /// Whether that history is in another source.
+    pub(super) is_history_elsewhere: bool,
     /// The last running total.
     pub(super) total: Option<Tokens>,
-    /// How often the running total has begun anew.
-    pub(super) beginnings: u32,
-    /// Tools that were called since the last call that was counted.
+    /// How often the running total was reset.
+    pub(super) resets: u32,
+    /// Tools called since the last counted call.
     pub(super) tools: Vec<String>,
-    /// The answer that was last told of: more of its tools may follow.
+    /// The last answer: more of its tools may follow.
     pub(super) answer: Option<LastAnswer>,
 }
 
-impl State {
-    /// The session that an event is of: its own, or else that of the source.
+impl CountingState {
+    /// The session of an event: its own, or else that of the source.
     pub(super) fn session_of<'e>(&'e self, event: &'e Event<'_>) -> Option<&'e str> {
         let is_header = matches!(&event.body, Body::Fact { name: Fact::Session, .. });
         let own = event.session.as_deref().filter(|_| !is_header || self.session.is_none());
@@ -223,27 +238,27 @@ impl State {
     }
 }
 
-/// The history with which a source begins.
+/// The replayed history at the start of a source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Replay {
-    /// The session it came from, and those that this one's history came from, as far as it says so.
+    /// The session it comes from, and older sessions that it states as origins of that one.
     pub of: Vec<String>,
-    /// When it was last written to.
+    /// The time of its last record.
     pub last: i64,
 }
 
-/// An answer that may not be told to its end.
+/// An answer that may be incomplete.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct LastAnswer {
-    /// What its id comes down to.
+    /// A fingerprint of its id.
     pub group: u64,
-    /// The key of its row, once there is one.
+    /// The key of its row, if it has one.
     pub key: Option<u128>,
-    /// The tools it called before there was one.
+    /// The tools that it called before it had a row.
     pub tools: Vec<String>,
 }
 
-/// Names, each with its number.
+/// Names and their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub list: Vec<String>,
@@ -251,13 +266,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// These names, each with its place as its number.
+    /// These names, numbered by index.
     pub fn of(list: Vec<String>) -> Names {
-        let numbers = list.iter().zip(0..).map(|(name, place)| (name.clone(), Name::at(place))).collect();
+        let numbers = list.iter().zip(0..).map(|(name, index)| (name.clone(), Name::at(index))).collect();
         Names { list, numbers }
     }
 
-    /// The number of a name, which is given one if it has none.
+    /// The number of a name; adds the name if it is new.
     pub fn number(&mut self, name: &str) -> Name {
         if let Some(number) = self.numbers.get(name) {
             return *number;

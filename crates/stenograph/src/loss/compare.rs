@@ -1,103 +1,103 @@
-//! Two streams of events side by side: which are the same, which changed, which are gone. Memory is bounded: the streams are
-//! compared in windows, and a window is closed where both sides agree for a while.
+//! Compares two streams of events. Memory is bounded: it compares them in windows, and closes a window where both sides agree
+//! for a while.
 
 use std::collections::HashMap;
 
 use imara_diff::{Algorithm, Diff, Token};
 
 use super::digest::{self, Digest, Paths};
-use super::report::{How, Report};
-use super::settle::{InForce, Settling};
+use super::matching::{CurrentFields, Matching};
+use super::report::{LossKind, LossReport};
 use crate::model::Event;
 
-/// Compares what was read with what can be read back.
-pub struct Comparison {
+/// Compares the events of the source with those read back from the output.
+pub struct LossComparison {
     source: Vec<Digest>,
     target: Vec<Digest>,
     keeps: Box<dyn Fn(&str) -> bool>,
-    report: Report,
-    in_force: InForce,
+    report: LossReport,
+    current: CurrentFields,
     paths: Paths,
-    /// How many events are held when the window is compared next.
+    /// The number of buffered events at which the next window is compared.
     next: usize,
 }
 
-impl std::fmt::Debug for Comparison {
+impl std::fmt::Debug for LossComparison {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Comparison").field("report", &self.report).finish_non_exhaustive()
+        formatter.debug_struct("LossComparison").field("report", &self.report).finish_non_exhaustive()
     }
 }
 
-/// How many events of a side are held, about, before a window is compared.
+/// The approximate number of events per side in a window.
 const WINDOW: usize = 16_384;
 
-/// How many events must agree in a row for a window to be closed there.
+/// How many consecutive events must agree to close a window after them.
 const AGREEMENT: usize = 16;
 
-impl Comparison {
-    /// A comparison; `keeps` says whether the target can hold what is left in the words of a format.
-    pub fn new(keeps: impl Fn(&str) -> bool + 'static) -> Comparison {
-        Comparison {
+impl LossComparison {
+    /// A comparison; `keeps` returns whether the target can hold the extra fields of a format.
+    pub fn new(keeps: impl Fn(&str) -> bool + 'static) -> LossComparison {
+        LossComparison {
             source: Vec::new(),
             target: Vec::new(),
             keeps: Box::new(keeps),
-            report: Report::default(),
-            in_force: InForce::default(),
+            report: LossReport::default(),
+            current: CurrentFields::default(),
             paths: Paths::default(),
             next: 2 * WINDOW,
         }
     }
 
-    /// An event that was read and given to the writer.
+    /// Adds an event that was read and passed to the writer.
     pub fn source(&mut self, event: &Event<'_>) {
         *self.report.read.entry(event.kind()).or_default() += 1;
-        // The parts of a record are written together: only between records do both sides stand at the same place.
+        // The writer receives the parts of a record together: both sides are aligned only between records.
         if event.part.index == 0 {
             self.advance();
         }
         self.source.push(Digest::new(event, &self.keeps, &mut self.paths));
     }
 
-    /// An event that was read and not given to the writer, because another record says the same.
+    /// Adds an event that was not passed to the writer because another record has the same content.
     pub(crate) fn repeated(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
-        self.report.add(event.kind(), "", How::Dropped { why }, event.at);
-        // A call of another agent is told again in that agent's own file, and the target does not count it.
+        self.report.add(event.kind(), "", LossKind::Dropped { why }, event.at);
+        // The other agent's own file has its call again, and the target does not count it.
         if event.usage.is_none() && digest::usage(event) != 0 {
-            self.report.add(event.kind(), "usage", How::Dropped { why }, event.at);
+            self.report.add(event.kind(), "usage", LossKind::Dropped { why }, event.at);
         }
     }
 
-    /// An event that was read and not given to the writer, and that nothing else says: the report names its line.
+    /// Adds an event that was not passed to the writer although no other record has its content: the report lists its line.
     pub fn left_out(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
-        self.report.add(event.kind(), "", How::Dropped { why }, event.at).name(event.at);
+        self.report.add(event.kind(), "", LossKind::Dropped { why }, event.at).add_line(event.at);
         if digest::usage(event) != 0 {
-            self.report.add(event.kind(), "usage", How::Dropped { why }, event.at);
+            self.report.add(event.kind(), "usage", LossKind::Dropped { why }, event.at);
         }
     }
 
-    /// An event that was read back.
+    /// Adds an event that was read back.
     pub fn target(&mut self, event: &Event<'_>) {
         self.target.push(Digest::new(event, &self.keeps, &mut self.paths));
     }
 
     fn advance(&mut self) {
-        let held = self.source.len() + self.target.len();
-        if held >= self.next {
+        let buffered = self.source.len() + self.target.len();
+        if buffered >= self.next {
             self.close_window(Close::Agreed);
-            // What is left over was compared once: it is compared again only when enough has come to decide it.
+            // Compare the remaining events again only when enough new ones have arrived to decide them.
             self.next = self.source.len() + self.target.len() + 2 * WINDOW;
         }
     }
 
-    /// The account, when both sides have ended.
-    pub fn finish(mut self) -> Report {
+    /// The report, after both sides have ended.
+    pub fn finish(mut self) -> LossReport {
         self.close_window(Close::All);
         self.report
     }
 
-    /// Compares what is held, and settles what can be decided.
+    /// Compares the buffered events and reports those that are decided.
     fn close_window(&mut self, close: Close) {
         let matches = matches(&self.source, &self.target);
         let until = match close {
@@ -107,11 +107,11 @@ impl Comparison {
         let source: Vec<Digest> = self.source.drain(..until.0).collect();
         let target: Vec<Digest> = self.target.drain(..until.1).collect();
         let matches: Vec<(usize, usize)> = matches.into_iter().filter(|(a, b)| *a < until.0 && *b < until.1).collect();
-        Settling::new(&source, &target, matches).settle(&mut self.in_force, &self.paths, &mut self.report);
+        Matching::new(&source, &target, matches).report_losses(&mut self.current, &self.paths, &mut self.report);
     }
 
-    /// How far both sides are decided: up to the last place where they agree for a while, else up to the last match. Where
-    /// even that leaves too much, all is decided but the last few, which the writer may still hold back.
+    /// How far both sides are decided: up to the last position where they agree for a while, else up to the last match. If too
+    /// many events remain, everything is decided except the last few, which the writer may still buffer.
     fn decided(&self, matches: &[(usize, usize)]) -> (usize, usize) {
         let (mut run, mut before) = (0, None);
         let mut until = matches.last().map_or((0, 0), |(a, b)| (a + 1, b + 1));
@@ -123,31 +123,32 @@ impl Comparison {
             }
         }
         let (source, target) = (self.source.len(), self.target.len());
-        // A writer may hold back everything until the end: as long as nothing new is read back, nothing is decided either.
+        // A writer may buffer everything until the end: while nothing new is read back, nothing is decided.
         let waiting = target == until.1 && source - until.0 < WAITING_MAX;
         if !waiting && (source - until.0 > WINDOW || target - until.1 > WINDOW) {
-            until = (until.0.max(source.saturating_sub(HELD_BACK)), until.1.max(target.saturating_sub(HELD_BACK)));
+            until =
+                (until.0.max(source.saturating_sub(BUFFERED_MAX)), until.1.max(target.saturating_sub(BUFFERED_MAX)));
         }
         until
     }
 }
 
-/// How much of what is held is settled.
+/// Which of the buffered events to report.
 #[derive(Clone, Copy)]
 enum Close {
-    /// What is decided.
+    /// Those that are decided.
     Agreed,
-    /// Everything: nothing more will come.
+    /// All: both sides have ended.
     All,
 }
 
-/// How many events a writer may hold back while others are written.
-const HELD_BACK: usize = 256;
+/// How many events a writer may buffer while it writes others.
+const BUFFERED_MAX: usize = 256;
 
-/// How many events are held while nothing at all is read back.
+/// How many events to buffer while nothing is read back.
 const WAITING_MAX: usize = 8 * WINDOW;
 
-/// For each event of one side its twin on the other: the one that says the same, else the one it became.
+/// For each source event its counterpart in the target: the one with the same content, else the one that it became.
 pub fn twins(source: &[Event<'_>], target: &[Event<'_>]) -> Vec<Option<usize>> {
     let mut paths = Paths::default();
     let mut digests = |side: &[Event<'_>]| -> Vec<Digest> {
@@ -155,16 +156,16 @@ pub fn twins(source: &[Event<'_>], target: &[Event<'_>]) -> Vec<Option<usize>> {
     };
     let (source, target) = (digests(source), digests(target));
     let matches = matches(&source, &target);
-    Settling::new(&source, &target, matches).into_twins()
+    Matching::new(&source, &target, matches).into_twins()
 }
 
-/// Pairs of events that say the same, in order.
+/// Pairs of events with the same content, in order.
 fn matches(source: &[Digest], target: &[Digest]) -> Vec<(usize, usize)> {
     let keys = |side: &[Digest]| side.iter().map(|digest| digest.key).collect::<Vec<_>>();
     equal_pairs(&keys(source), &keys(target))
 }
 
-/// The places at which two sequences of fingerprints agree, in order.
+/// The pairs of positions at which two sequences of fingerprints agree, in order.
 pub(crate) fn equal_pairs(source: &[u64], target: &[u64]) -> Vec<(usize, usize)> {
     let mut ids: HashMap<u64, u32> = HashMap::new();
     let mut tokens = |side: &[u64]| -> Vec<Token> {
@@ -201,14 +202,14 @@ mod tests {
     use crate::model::{Body, Content, Part, Role};
 
     #[test]
-    fn a_record_of_more_parts_than_a_window_is_compared_whole() {
+    fn a_record_with_more_parts_than_a_window_is_compared_whole() {
         let of = 3 * WINDOW;
         let part = |index: usize| {
             let body = Body::Message { role: Role::User, content: Content::text("again") };
             let number = |number: usize| number.try_into().unwrap();
             Event { part: Part { index: number(index), of: number(of) }, ..Event::new(body) }
         };
-        let mut comparison = Comparison::new(|_| true);
+        let mut comparison = LossComparison::new(|_| true);
         (0..of).for_each(|index| comparison.source(&part(index)));
         (0..of).for_each(|index| comparison.target(&part(index)));
         let report = comparison.finish();

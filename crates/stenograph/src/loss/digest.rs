@@ -1,4 +1,4 @@
-//! An event in about two hundred bytes: enough to find its twin on the other side and to say which fields differ.
+//! An event in about two hundred bytes: enough to find its counterpart on the other side and to tell which fields differ.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::json::Object;
 use crate::model::{Body, Content, Event, Input, Kind, PieceKind, Role, ServiceTier, Span, Usage};
 use crate::text::Text;
 
-/// The fields that are compared, by position in [`Digest::fields`].
+/// The compared fields, in the order of [`Digest::fields`].
 pub const FIELDS: [&str; 22] = [
     "session",
     "thread",
@@ -35,58 +35,58 @@ pub const FIELDS: [&str; 22] = [
     "usage_details",
 ];
 
-/// Where usage stands in [`FIELDS`]: it is what formats most often keep in a record of its own.
+/// The index of usage in [`FIELDS`]: formats often keep it in a separate record.
 pub const USAGE: usize = 16;
 
-/// Fields that hold until another value is stated: a format may state them once where another repeats them.
+/// Fields that apply until another value is stated: one format may state them once where another repeats them.
 pub const STICKY: [usize; 5] = [0, 8, 9, 10, 11];
 
 const ID: usize = 2;
 const CALL: usize = 14;
 
-/// An event, digested.
+/// The digest of an event.
 #[derive(Clone, Debug)]
 pub struct Digest {
-    /// What kind it is.
+    /// The kind of the event.
     pub kind: Kind,
-    /// What it says: kind, tool and text.
+    /// A fingerprint of its kind, tool and text.
     pub key: u64,
-    /// A fingerprint of each field, 0 where it is not stated.
+    /// A fingerprint of each field; 0 if it is not stated.
     pub fields: [u64; FIELDS.len()],
     /// The length of the text.
     pub length: u64,
     /// A fingerprint of the text.
     pub text: u64,
-    /// A fingerprint of where each of several texts ends; 0 where there is at most one.
+    /// A fingerprint of the ends of several texts; 0 if there is at most one.
     pub texts: u64,
-    /// How the text begins, to tell what was cut from what was changed.
+    /// The beginning of the text, to distinguish a cut text from a changed one.
     pub head: Box<[u8]>,
-    /// What it holds beyond the model: a fingerprint for each origin, and the paths of the fields.
-    pub extra: Vec<Left>,
-    /// Where its record stands.
+    /// Its extra fields: a fingerprint for each format, and the paths of the fields.
+    pub extra: Vec<ExtraDigest>,
+    /// The position of its record.
     pub at: Option<Span>,
 }
 
-/// What is left of a record in the words of one format.
+/// The extra fields of an event from one format.
 #[derive(Clone, Copy, Debug)]
-pub struct Left {
-    /// A fingerprint of all of it, and of the format; 0 when nobody will compare.
+pub struct ExtraDigest {
+    /// A fingerprint of the fields and the format; 0 if the target cannot hold them.
     pub hash: u64,
-    /// The paths of its fields, as [`Paths`] numbers such lists.
+    /// The number of the list of their paths in [`Paths`].
     pub paths: u32,
 }
 
-/// The lists of field paths seen so far. Records of one type have the same fields, so that there are few lists.
+/// The lists of field paths seen so far. Records of one type have the same fields, so there are few lists.
 #[derive(Debug, Default)]
 pub struct Paths {
     lists: Vec<Vec<String>>,
     /// The number of a list, by its fingerprint.
     numbers: HashMap<u64, u32>,
-    /// How many paths all lists hold.
+    /// The number of paths in all lists.
     paths: usize,
 }
 
-/// How many paths are remembered in all lists: a source may invent as many field names as it likes.
+/// The most paths in all lists: a source may invent any number of field names.
 const PATHS_MAX: usize = 65_536;
 
 impl Paths {
@@ -104,19 +104,19 @@ impl Paths {
         number
     }
 
-    /// The list of that number.
+    /// The list with this number.
     pub fn list(&self, number: u32) -> &[String] {
         self.lists.get(number as usize).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The head is as long as the longest text a format cuts to: two hundred characters of any script.
+/// The head is as long as the longest text that a format cuts to: two hundred characters of any script.
 const HEAD_SIZE_MAX: usize = 832;
 
 impl Digest {
-    /// Digests an event. What it holds beyond the model is only fingerprinted for the origins that `keeps` names.
+    /// Digests an event. It fingerprints extra fields only for formats that `keeps` accepts.
     pub fn new(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, paths: &mut Paths) -> Digest {
-        let (text, input) = said(event);
+        let (text, input) = text_of(event);
         let exact = text.as_ref().map(Text::wtf8).unwrap_or_default();
         let text_hash = match input {
             Some(Input::Json(raw)) => xxh3_64(crate::json::canonical(raw).as_bytes()),
@@ -135,17 +135,17 @@ impl Digest {
             text: text_hash,
             texts: event.content().map_or(0, texts),
             head: exact.get(..HEAD_SIZE_MAX.min(exact.len())).unwrap_or_default().into(),
-            extra: left(event, keeps, paths),
+            extra: extra_digests(event, keeps, paths),
             at: event.at,
         }
     }
 
-    /// Whether it states what a model call took.
+    /// Whether it states the usage of a model call.
     pub fn states_usage(&self) -> bool {
         self.fields.get(USAGE).is_some_and(|hash| *hash != 0)
     }
 
-    /// The fingerprints that tie two events although they say different things: the record's id, the call.
+    /// The fingerprints that link two events with different texts: the id of the record and of the call.
     pub fn ties(&self) -> impl Iterator<Item = (Kind, usize, u64)> + '_ {
         [CALL, ID].into_iter().filter_map(|at| match self.fields.get(at) {
             None | Some(0) => None,
@@ -154,7 +154,7 @@ impl Digest {
     }
 }
 
-fn said<'e>(event: &'e Event<'_>) -> (Option<Text<'e>>, Option<&'e Input<'e>>) {
+fn text_of<'e>(event: &'e Event<'_>) -> (Option<Text<'e>>, Option<&'e Input<'e>>) {
     match &event.body {
         Body::ToolCall { input, .. } => (Some(input.to_text()), Some(input)),
         Body::Other { bytes, .. } => (bytes.as_ref().map(Text::borrow), None),
@@ -165,7 +165,7 @@ fn said<'e>(event: &'e Event<'_>) -> (Option<Text<'e>>, Option<&'e Input<'e>>) {
 fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
     let text = |text: Option<&str>| text.map_or(0, |text| xxh3_64(text.as_bytes()).max(1));
     let error = match event.body {
-        // Most formats say nothing of results that went well.
+        // Most formats do not mark successful results.
         Body::ToolResult { error: Some(true), .. } => 2,
         Body::Stop { success: Some(success), .. } => 3 + u64::from(success),
         _ => 0,
@@ -200,7 +200,7 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
     ]
 }
 
-/// What model calls took, as an event states it: its own call, or one of another agent that its record passes on.
+/// A fingerprint of the usage that an event states: of its own call, or of one of another agent that its record forwards.
 pub(super) fn usage(event: &Event<'_>) -> u64 {
     match (&event.usage, event.kind()) {
         (Some(usage), _) => own_usage(usage),
@@ -212,7 +212,7 @@ pub(super) fn usage(event: &Event<'_>) -> u64 {
     }
 }
 
-/// A count of 0 and no count at all are the same to a reader of the report.
+/// A count of 0 and a missing count are the same to a reader of the report.
 fn own_usage(usage: &Usage) -> u64 {
     let number = |number: Option<u64>| number.unwrap_or(0);
     let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning].map(number);
@@ -223,7 +223,7 @@ fn own_usage(usage: &Usage) -> u64 {
     xxh3_64(format!("{numbers:?} {cost}").as_bytes()).max(1)
 }
 
-/// What a usage states besides its counters of tokens: cache lifetimes, web searches, the service tier.
+/// A fingerprint of the usage other than token counts: cache lifetimes, web searches, the service tier.
 fn usage_details(usage: &Usage) -> u64 {
     let number = |number: Option<u64>| number.unwrap_or(0);
     let numbers = [usage.cache_write_1h, usage.cache_write_5m, usage.searches, usage.fetches].map(number);
@@ -233,7 +233,7 @@ fn usage_details(usage: &Usage) -> u64 {
     xxh3_64(format!("{numbers:?} {}", usage.tier().name()).as_bytes()).max(1)
 }
 
-/// Where each of several texts ends.
+/// A fingerprint of the ends of several texts.
 fn texts(content: &Content<'_>) -> u64 {
     if content.texts().nth(1).is_none() {
         return 0;
@@ -242,7 +242,7 @@ fn texts(content: &Content<'_>) -> u64 {
     xxh3_64(&lengths).max(1)
 }
 
-/// What is not text in the content.
+/// A fingerprint of the pieces that are not text.
 fn pieces(event: &Event<'_>) -> u64 {
     let Some(content) = event.content() else { return 0 };
     let mut hash = 0_u64;
@@ -257,37 +257,36 @@ fn pieces(event: &Event<'_>) -> u64 {
     hash
 }
 
-/// Go's `time.Time` where nobody set it, in JSON.
+/// The JSON of an unset Go `time.Time`.
 const ZERO_TIME: &str = r#""0001-01-01T00:00:00Z""#;
 
-/// The paths of a value that tells somebody something. Whether an object was opened before it came here or was left whole is
-/// spelling, too.
-fn told(path: &str, raw: &str, spelling: &[&str], paths: &mut Vec<String>) {
+/// Adds the paths of a value that has content. Whether the reader opened an object or kept it whole is spelling.
+fn add_paths(path: &str, raw: &str, spelling: &[&str], paths: &mut Vec<String>) {
     let within = |spelled: &str| spelled.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
-    // Nothing, null, an empty string and the moment that Go writes for none tell nobody anything.
+    // An empty value, null, and Go's unset time have no content.
     if spelling.contains(&path) || matches!(raw, "null" | "\"\"" | "{}" | "[]" | ZERO_TIME) {
         return;
     }
     match Object::parse(raw).filter(|_| spelling.iter().any(|spelled| within(spelled))) {
-        Some(object) => object.pairs().for_each(|(key, raw)| told(&format!("{path}.{key}"), raw, spelling, paths)),
+        Some(object) => object.pairs().for_each(|(key, raw)| add_paths(&format!("{path}.{key}"), raw, spelling, paths)),
         None => paths.push(format!("extra.{path}")),
     }
 }
 
-fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<Left> {
+fn extra_digests(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<ExtraDigest> {
     let mut all = Vec::new();
-    for (origin, residue) in event.extra.iter() {
+    for (origin, extra) in event.extra.iter() {
         let spelling = origin.info().map_or([].as_slice(), |info| info.spelling);
         let mut paths = Vec::new();
-        residue.each("", &mut |path, raw| told(path, raw, spelling, &mut paths));
+        extra.each("", &mut |path, raw| add_paths(path, raw, spelling, &mut paths));
         let hash = if keeps(origin.name()) {
             let mut json = String::new();
-            residue.write_json(&mut json);
+            extra.write_json(&mut json);
             xxh3_64(format!("{} {}", origin.name(), crate::json::canonical(&json)).as_bytes()).max(1)
         } else {
             0
         };
-        all.push(Left { hash, paths: lists.number(paths) });
+        all.push(ExtraDigest { hash, paths: lists.number(paths) });
     }
     all
 }

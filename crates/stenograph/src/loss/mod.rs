@@ -1,11 +1,11 @@
-//! Losses: what a conversion could not carry. They are measured: what was written is read back and compared with what was read,
-//! event by event and field by field. Nothing here knows what a format can or cannot say.
+//! Losses of a conversion. They are measured: the output is read back and compared with the source, event by event and field by
+//! field. Nothing here knows what a format can express.
 
 mod compare;
 mod digest;
+mod matching;
 mod report;
-mod settle;
 
 pub(crate) use compare::equal_pairs;
-pub use compare::{Comparison, twins};
-pub use report::{Count, How, Report};
+pub use compare::{LossComparison, twins};
+pub use report::{Count, LossKind, LossReport};

@@ -1,5 +1,5 @@
-//! The account of a conversion: how many events of each kind came through, and what happened to the rest. Counts are complete;
-//! examples are a few of each.
+//! The loss report of a conversion: how many events of each kind were kept, and what happened to the others. Counts are
+//! complete; examples are a few of each.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,61 +11,61 @@ use crate::model::{Kind, Span};
 
 /// What happened to an event or a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum How {
-    /// It is not there any more.
+pub enum LossKind {
+    /// The target does not have it.
     Dropped {
-        /// Why, where it is known; empty where the target simply has no place for it.
+        /// The reason, if known; empty if the target simply has no place for it.
         why: &'static str,
     },
     /// It is shorter.
     Cut,
-    /// It is there, and says something else.
+    /// The target has it with another value.
     Changed,
-    /// It is there, in another place.
+    /// The target has it at another position.
     Moved,
-    /// The source does not state it; the target demands it.
+    /// The source does not state it; the target requires it.
     Invented,
 }
 
-impl How {
-    /// The word in reports and on the wire.
+impl LossKind {
+    /// The name in reports and on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            How::Dropped { .. } => "dropped",
-            How::Cut => "cut",
-            How::Changed => "changed",
-            How::Moved => "moved",
-            How::Invented => "invented",
+            LossKind::Dropped { .. } => "dropped",
+            LossKind::Cut => "cut",
+            LossKind::Changed => "changed",
+            LossKind::Moved => "moved",
+            LossKind::Invented => "invented",
         }
     }
 
-    /// Whether something the source said is gone.
+    /// Whether a statement of the source is gone.
     pub fn is_loss(self) -> bool {
         match self {
-            How::Dropped { .. } | How::Cut | How::Changed => true,
-            How::Moved | How::Invented => false,
+            LossKind::Dropped { .. } | LossKind::Cut | LossKind::Changed => true,
+            LossKind::Moved | LossKind::Invented => false,
         }
     }
 }
 
-/// How often one thing happened.
+/// How often something happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How often.
+    /// The number of times.
     pub times: u64,
-    /// For what was cut: how many bytes are left.
+    /// For cut texts: the number of bytes kept.
     pub kept: u64,
-    /// For what was cut: of how many.
+    /// For cut texts: the number of bytes in the source.
     pub of: u64,
-    /// Where in the source it happened, the first few times.
+    /// The first few positions in the source.
     pub examples: Vec<Span>,
-    /// For what was left out and nothing else says: on which lines of the source it stands, each run with its last line.
+    /// For excluded events that no other record repeats: their lines in the source, as ranges of the first and last line.
     pub lines: Vec<(u64, u64)>,
 }
 
 impl Count {
-    /// Names the record that was left out.
-    pub(super) fn name(&mut self, at: Option<Span>) {
+    /// Adds the line of an excluded record.
+    pub(super) fn add_line(&mut self, at: Option<Span>) {
         let Some(line) = at.map(|at| at.line).filter(|line| *line != Span::LINE_UNKNOWN) else { return };
         let count = self.lines.len();
         match self.lines.last_mut() {
@@ -75,8 +75,8 @@ impl Count {
         }
     }
 
-    /// The lines in words, at most the first few runs of them.
-    fn named(&self) -> String {
+    /// The first few ranges of lines, as text.
+    fn lines_text(&self) -> String {
         let run = |(first, last): &(u64, u64)| match first == last {
             true => first.to_string(),
             false => format!("{first}-{last}"),
@@ -91,35 +91,35 @@ impl Count {
     }
 }
 
-/// How many runs of lines are named of each thing: whoever needs more asks for the branches themselves.
+/// The most ranges of lines kept for each entry; the full list of branches is available elsewhere.
 const RUNS_MAX: usize = 1_024;
 
-/// How many of them are shown to people.
+/// The most ranges of lines shown to people.
 const RUNS_SHOWN: usize = 6;
 
-/// The field that an event which stands in another place moved in.
+/// The field name of an event that moved to another position.
 pub(crate) const ORDER: &str = "order";
 
-/// How many examples are kept of each thing.
+/// The most examples kept for each entry.
 const EXAMPLES_MAX: usize = 3;
 
-/// How many different things are told apart: a source may invent as many field names as it likes.
+/// The most distinct entries: a source may invent any number of field names.
 const DISTINCT_MAX: usize = 4096;
 
-/// The account of one conversion.
+/// The loss report of one conversion.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct LossReport {
     /// Events read, by kind.
     pub read: BTreeMap<Kind, u64>,
-    /// Events that came through, whole or in part, by kind.
+    /// Events kept, whole or in part, by kind.
     pub kept: BTreeMap<Kind, u64>,
-    /// What happened, by kind of event, field and manner. The empty field is the event itself.
-    pub losses: BTreeMap<(Kind, String, How), Count>,
+    /// What happened, by kind of event, field and manner. An empty field name means the event itself.
+    pub losses: BTreeMap<(Kind, String, LossKind), Count>,
 }
 
-impl Report {
-    /// Notes that something happened.
-    pub fn add(&mut self, kind: Kind, field: &str, how: How, at: Option<Span>) -> &mut Count {
+impl LossReport {
+    /// Adds an occurrence.
+    pub fn add(&mut self, kind: Kind, field: &str, how: LossKind, at: Option<Span>) -> &mut Count {
         let mut key = (kind, field.to_owned(), how);
         if self.losses.len() >= DISTINCT_MAX && !self.losses.contains_key(&key) {
             key.1 = "(other fields)".to_owned();
@@ -132,17 +132,17 @@ impl Report {
         count
     }
 
-    /// Whether something the source said is gone.
+    /// Whether a statement of the source is gone.
     pub fn is_lossy(&self) -> bool {
         self.losses.keys().any(|(_, _, how)| how.is_loss())
     }
 
-    /// Whether events stand in another order.
+    /// Whether events are in another order.
     pub fn is_reordered(&self) -> bool {
-        self.losses.keys().any(|(_, field, how)| field == ORDER && *how == How::Moved)
+        self.losses.keys().any(|(_, field, how)| field == ORDER && *how == LossKind::Moved)
     }
 
-    /// One line for each kind of event: what came through, and what did not.
+    /// One line for each kind of event: what was kept and what was not.
     pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for kind in Kind::ALL {
@@ -160,19 +160,19 @@ impl Report {
         lines
     }
 
-    /// What happened in one manner to the events of a kind. The fields of the model are named; those that only the source's
-    /// format has are counted, for there are many, and the whole report names them.
+    /// What happened in one manner to the events of a kind. It lists fields of the model by name, and only counts fields that
+    /// are specific to the source format: there are many, and the full report lists them.
     fn remark(&self, kind: Kind, how: &str) -> Option<String> {
-        let mut said = Vec::new();
+        let mut remarks = Vec::new();
         let mut fields: Vec<String> = Vec::new();
         let mut extra = 0;
         for ((of, field, manner), count) in &self.losses {
             if *of == kind && manner.name() == how {
                 match (field.as_str(), manner) {
-                    ("", How::Dropped { why }) if !why.is_empty() => {
-                        said.push(format!("{} left out ({why}{})", count.times, count.named()));
+                    ("", LossKind::Dropped { why }) if !why.is_empty() => {
+                        remarks.push(format!("{} left out ({why}{})", count.times, count.lines_text()));
                     }
-                    ("", _) => said.push(format!("{} {how}", count.times)),
+                    ("", _) => remarks.push(format!("{} {how}", count.times)),
                     (field, _) if field.starts_with("extra.") => extra += 1,
                     (field, _) => fields.push(format!("{field} ×{}", count.times)),
                 }
@@ -183,9 +183,9 @@ impl Report {
             fields.push(format!("{extra} field{plural} of its own"));
         }
         if !fields.is_empty() {
-            said.push(format!("{how} {}", fields.join(", ")));
+            remarks.push(format!("{how} {}", fields.join(", ")));
         }
-        (!said.is_empty()).then(|| said.join(", "))
+        (!remarks.is_empty()).then(|| remarks.join(", "))
     }
 
     /// The whole report as JSON.
@@ -195,10 +195,18 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
-    /// The lines of [`Report::summary`].
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.summary().join("\n"))
+fn loss_json((kind, field, how): &(Kind, String, LossKind), count: &Count) -> String {
+    let mut json = format!(
+        "{{\"kind\":{},\"field\":{},\"how\":{},\"times\":{}",
+        quote(kind.name()),
+        quote(field),
+        quote(how.name()),
+        count.times
+    );
+    match how {
+        LossKind::Dropped { why } if !why.is_empty() => json.push_str(&format!(",\"why\":{}", quote(why))),
+        LossKind::Cut => json.push_str(&format!(",\"kept_bytes\":{},\"of_bytes\":{}", count.kept, count.of)),
+        LossKind::Dropped { .. } | LossKind::Changed | LossKind::Moved | LossKind::Invented => {}
     }
 }
 

@@ -1,30 +1,31 @@
-//! The words and fields by which an agent marks what came of a call: exit codes, refusals, jobs that go on. These are tables only;
-//! [`crate::evidence`] is the one place that reads records with them.
+//! The words and fields by which an agent marks the outcome of a call: exit codes, refusals, background jobs. These are tables
+//! only; only [`crate::evidence`] reads records with them.
 
 use super::{Reader, Want};
 
-/// The words and fields by which an agent marks what came of a call. A field is a path in what no field of the model has a place for.
+/// The words and fields by which an agent marks the outcome of a call. A field is a path in the extra fields of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct CallWords {
     /// The words of scripts that call tools.
     pub script: Option<ScriptWords>,
-    /// Tools that run where the model runs, so that no record has their results; each with the field of the call that states its status.
+    /// Tools that run at the model's vendor, so that no record has their results, each with the field of the call that states
+    /// its status.
     pub hosted_tools: &'static [(&'static str, &'static str)],
     /// Where a result states the exit code of a command.
     pub exit_codes: &'static [ExitCodeAt],
-    /// Prefixes of results that failed although no field of the record says so.
+    /// Prefixes of failed results whose record has no field that states the failure.
     pub failure_prefixes: &'static [&'static str],
     /// Prefixes of results of interrupted calls.
     pub interruption_prefixes: &'static [&'static str],
-    /// Prefixes of user messages by which the agent states that its user interrupted the run.
+    /// Prefixes of user messages by which the agent reports that its user interrupted the run.
     pub interruption_messages: &'static [&'static str],
-    /// Fields of results that are true if somebody interrupted the call.
+    /// Fields of results that are true if the call was interrupted.
     pub interrupted_fields: &'static [&'static str],
     /// Prefixes of results that a person or a rule gave instead of the tool.
     pub verdict_prefixes: &'static [(&'static str, Verdict)],
-    /// Fields of results that exist only if the call was not allowed, each with the word it contains if the user refused.
+    /// Fields of results that exist only if the call was not allowed, each with the word that it contains if the user refused.
     pub denial_fields: &'static [(&'static str, &'static str)],
-    /// Words in a result that precede the name of a job that goes on.
+    /// Words in a result that precede the name of a background job.
     pub job_prefixes: &'static [&'static str],
     /// Fields of results with the name of such a job.
     pub job_fields: &'static [&'static str],
@@ -32,7 +33,7 @@ pub struct CallWords {
     pub agent_state_fields: &'static [&'static str],
     /// Fields of results with the kind of another agent.
     pub agent_kind_fields: &'static [&'static str],
-    /// Fields of results that say whether the call created its file, each with the word for yes.
+    /// Fields of results that state whether the call created its file, each with the word for yes.
     pub creation_fields: &'static [(&'static str, &'static str)],
     /// Fields of any record with the permission mode.
     pub mode_fields: &'static [&'static str],
@@ -40,9 +41,9 @@ pub struct CallWords {
     pub mode_facts: &'static [&'static str],
     /// Facts that report on a call.
     pub reports: &'static [ReportPaths],
-    /// Facts by which a person or a rule judges a call.
+    /// Facts by which a person or a rule approves or refuses a call.
     pub judgements: &'static [JudgementPaths],
-    /// Facts that hold a whole record of a side conversation.
+    /// Facts that contain a whole record of a side conversation.
     pub nested: Option<NestedPaths>,
     /// Reads records of the format that are inside other records.
     pub nested_reader: Option<fn(Want) -> Box<dyn Reader>>,
@@ -86,7 +87,7 @@ impl CallWords {
     };
 }
 
-/// The names that precede the texts which a script gives to tools.
+/// The names that precede the texts which a script passes to tools.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptWords {
     /// Before a command.
@@ -95,35 +96,35 @@ pub struct ScriptWords {
     pub step: &'static str,
     /// Before the status of that item.
     pub status: &'static str,
-    /// Before the name of a job that the script polls. What a script prints has the same name.
+    /// Before the name of a job that the script polls. The output of a script has the same name.
     pub job: &'static str,
-    /// The prefix of a result that holds what a script printed.
+    /// The prefix of a result that contains the output of a script.
     pub head: &'static str,
-    /// The field that only the result of a command has, in what a script printed.
-    pub sign: &'static str,
-    /// The field with its exit code.
+    /// The field that only the result of a command has, in the output of a script.
+    pub marker: &'static str,
+    /// The field with the exit code.
     pub exit: &'static str,
 }
 
-/// Where a result states the exit code of a command: the digits follow the words.
+/// Where a result states the exit code of a command: the digits follow these words.
 #[derive(Clone, Copy, Debug)]
 pub enum ExitCodeAt {
-    /// At the beginning of its text.
+    /// At the beginning of the text.
     First(&'static str),
-    /// At the beginning of one of its first lines.
+    /// At the beginning of one of the first lines.
     Head(&'static str),
-    /// At the beginning of its last line.
+    /// At the beginning of the last line.
     Last(&'static str),
     /// At this path in a text that is JSON.
     Json(&'static str),
-    /// At this path in what is left over of its record.
+    /// At this path in the extra fields of the record.
     Field(&'static str),
 }
 
-/// What a person or a rule said to a call.
+/// A decision of a person or a rule about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Approved,
     /// The user refused it.
     Denied,
@@ -134,7 +135,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word for it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Approved => "approved",
@@ -183,20 +184,20 @@ impl ReportPaths {
     };
 }
 
-/// The fields of a fact by which a call was judged.
+/// The fields of a fact by which a person or a rule decides about a call.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgementPaths {
     /// The fact.
     pub fact: &'static str,
-    /// The field with the judgement.
+    /// The field with the decision.
     pub field: &'static str,
-    /// Its values, and what each means.
+    /// The values of the field, and their meanings.
     pub words: &'static [(&'static str, Verdict)],
     /// The field with the reason.
     pub reason: &'static str,
 }
 
-/// The fields of a fact that holds a whole record of a side conversation.
+/// The fields of a fact that contains a whole record of a side conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct NestedPaths {
     /// The fact.
@@ -212,12 +213,12 @@ pub struct NestedPaths {
 /// The words of a user message that only reports on a job.
 #[derive(Clone, Copy, Debug)]
 pub struct NoticeWords {
-    /// Its prefix.
+    /// The prefix of the message.
     pub begins: &'static str,
     /// The words around the name of the job.
     pub job: (&'static str, &'static str),
     /// The words around the state of the job.
     pub state: (&'static str, &'static str),
-    /// The words before its exit code.
+    /// The words before the exit code.
     pub exit: &'static str,
 }

@@ -1,61 +1,61 @@
-//! What people, models and tools say to each other: text, and things that are not text.
+//! The content of messages, results and summaries: text, and things that are not text.
 
 use std::borrow::Cow;
 
 use super::ExtraFields;
 use crate::text::{Raw, Str, Text};
 
-/// What a message, a result or a summary holds.
+/// The content of a message, a result or a summary.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content<'a> {
     /// One text, as a bare string.
     Text(Text<'a>),
-    /// A list of pieces. A list of one text is another spelling than a bare string, and is kept apart.
+    /// A list of pieces. A list of one text differs from a bare string in the source, so both are kept apart.
     Pieces(Vec<Piece<'a>>),
 }
 
 /// One element of a content list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece<'a> {
-    /// What it is.
+    /// The element itself.
     pub kind: PieceKind<'a>,
-    /// The fields of its source record that nobody took.
+    /// The fields of its source record that the reader did not take.
     pub extra: ExtraFields<'a>,
 }
 
-/// What an element of a content list is.
+/// The kind of an element of a content list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PieceKind<'a> {
     /// Text.
     Text(Text<'a>),
-    /// An image, a document, a sound.
+    /// An image, a document or a sound.
     Blob {
-        /// The media type, where the source says one.
+        /// The media type, if the source states one.
         media: Option<Str<'a>>,
-        /// The thing itself, or where it is.
+        /// The data, or where it is.
         data: Data<'a>,
     },
-    /// An element of a type this format's reader does not interpret: the whole JSON value.
+    /// An element of a type that the reader does not interpret: the whole JSON value.
     Other(Raw<'a>),
 }
 
-/// Where the bytes of a blob are.
+/// The bytes of a blob, or where they are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data<'a> {
-    /// Here, as base64.
+    /// Inline, as base64.
     Inline(Text<'a>),
-    /// At an address.
+    /// At a URL.
     Url(Text<'a>),
     /// In a file with this path or id.
     File(Text<'a>),
 }
 
-/// What a tool was given.
+/// The input of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input<'a> {
-    /// A JSON value, as it was spelled.
+    /// A JSON value as spelled.
     Json(Raw<'a>),
-    /// Free text, or something that was meant to be JSON and is not.
+    /// Free text, or intended JSON that is invalid.
     Text(Text<'a>),
 }
 
@@ -65,7 +65,7 @@ impl<'a> Content<'a> {
         Content::Text(text.into())
     }
 
-    /// The texts in it, in order.
+    /// The texts, in order.
     pub fn texts(&self) -> impl Iterator<Item = &Text<'a>> {
         let (one, many) = match self {
             Content::Text(text) => (Some(text), [].as_slice()),
@@ -74,7 +74,7 @@ impl<'a> Content<'a> {
         one.into_iter().chain(many.iter().filter_map(Piece::as_text))
     }
 
-    /// All texts, joined by a blank line as people would read them.
+    /// All texts, joined by a blank line.
     pub fn joined(&self) -> Text<'_> {
         let mut texts = self.texts();
         let Some(first) = texts.next() else { return Text::Plain(Cow::Borrowed("")) };
@@ -99,7 +99,7 @@ impl<'a> Content<'a> {
         pieces.iter().filter(|piece| piece.as_text().is_none())
     }
 
-    /// Whether nothing is said at all.
+    /// Whether the content has no text and no other pieces.
     pub fn is_empty(&self) -> bool {
         self.others().next().is_none() && self.texts().all(Text::is_empty)
     }
@@ -119,7 +119,7 @@ impl<'a> Piece<'a> {
         Piece { kind: PieceKind::Text(text.into()), extra: ExtraFields::default() }
     }
 
-    /// The text, if it is one.
+    /// The text, if the piece is one.
     pub fn as_text(&self) -> Option<&Text<'a>> {
         match &self.kind {
             PieceKind::Text(text) => Some(text),
@@ -145,7 +145,7 @@ impl<'a> Piece<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The input from text that is JSON in most sources, and sometimes is not.
+    /// The input from text that is JSON in most sources and sometimes invalid.
     pub fn from_text(text: Text<'a>) -> Input<'a> {
         match text.borrow().exact() {
             Some(decoded) if crate::json::is_valid(&decoded) => Input::Json(Cow::Owned(decoded.into_owned())),
@@ -153,7 +153,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The input as text: JSON as it was spelled.
+    /// The input as text: JSON as spelled.
     pub fn to_text(&self) -> Text<'_> {
         match self {
             Input::Json(raw) => Text::Plain(Cow::Borrowed(raw)),
@@ -169,7 +169,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The input as a JSON object, for systems that take nothing else: anything else goes below the key `input`.
+    /// The input as a JSON object, for agents that accept nothing else: any other value goes under the key `input`.
     pub fn to_object(&self) -> Raw<'_> {
         let json = self.to_json();
         if json.trim_start().starts_with('{') { json } else { Cow::Owned(format!("{{\"input\":{json}}}")) }

@@ -1,4 +1,4 @@
-//! What a source says that something cost, as it spells it: `1.0` and `1` are the same amount and different bytes.
+//! Costs as sources spell them: `1.0` and `1` are the same amount and different bytes.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ pub struct Dollars {
     length: u8,
 }
 
-/// The longest spelling that is kept.
+/// The longest spelling accepted.
 const SIZE_MAX: usize = 40;
 
 impl Dollars {
-    /// The amount of a JSON number. A longer one, or one that is not finite, is no amount.
+    /// The amount of a JSON number; `None` if the spelling is longer or the number is not finite.
     pub fn spelled(raw: &str) -> Option<Dollars> {
         let begins = raw.starts_with(|char: char| char.is_ascii_digit() || char == '-');
         if !begins || !crate::json::is_valid(raw) || !raw.parse::<f64>().is_ok_and(f64::is_finite) {
@@ -24,12 +24,12 @@ impl Dollars {
         Some(Dollars { spelling, length: u8::try_from(raw.len()).ok()? })
     }
 
-    /// An amount that was computed, in its shortest spelling.
+    /// A computed amount, in its shortest spelling.
     pub fn of(value: f64) -> Option<Dollars> {
         Dollars::spelled(&value.to_string())
     }
 
-    /// The spelling.
+    /// The amount as spelled.
     pub fn as_str(&self) -> &str {
         let bytes = self.spelling.get(..usize::from(self.length)).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_is_an_amount_and_stays() {
+    fn an_amount_keeps_its_spelling() {
         for raw in ["1.0", "5e-05", "0.00005", "1", "-2.50", "1E3"] {
             assert_eq!(Dollars::spelled(raw).unwrap().to_string(), raw);
         }

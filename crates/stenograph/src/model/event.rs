@@ -1,4 +1,4 @@
-//! One event: who said or did what, when, and where in the source it stands.
+//! One event: who said or did what, when, and where it is in the source.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,22 @@ use super::{Content, Extra, Fact, Input, Usage};
 use crate::text::{Raw, Str, Text};
 use crate::time::Time;
 
-/// A run of bytes in a source.
+/// A range of bytes in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Span {
     /// The first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: u64,
-    /// The line it begins on, from 1; [`Span::LINE_UNKNOWN`] where nobody counted.
+    /// The line it begins on, from 1; [`Span::LINE_UNKNOWN`] if unknown.
     pub line: u64,
 }
 
 impl Span {
-    /// The line of what was read from the end of a source: what stands before it was not looked at, and so not counted.
+    /// The line of a record that was read from the end of a source, where the lines before it were not counted.
     pub const LINE_UNKNOWN: u64 = 0;
 
-    /// The first byte after it.
+    /// The offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.length
     }
@@ -32,12 +32,12 @@ impl Span {
     }
 }
 
-/// Which of the events of one record this is.
+/// The number of an event within its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// From 0.
+    /// The number, from 0.
     pub index: u32,
-    /// How many the record gives.
+    /// The number of events in the record.
     pub of: u32,
 }
 
@@ -47,12 +47,12 @@ impl Default for Part {
     }
 }
 
-/// Where a session left the history of another one.
+/// The point where a session branches off another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForkOrigin<'a> {
     /// The other session.
     pub session: Str<'a>,
-    /// The id of the last record that both have.
+    /// The id of the last record that both share.
     pub record: Option<Str<'a>>,
 }
 
@@ -64,124 +64,124 @@ impl ForkOrigin<'_> {
     }
 }
 
-/// One event. The fields from `session` to `forked_from` describe its record and stand on every part of it; `usage`, `carried`
-/// and what is left of the record ride on part 0, what is left of a part on the part.
+/// One event. The fields from `session` to `forked_from` describe its record and are the same on every part of it. Part 0 has
+/// `usage`, `carried` and the extra fields of the record; every part has its own extra fields.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Event<'a> {
-    /// Where its record stands in the source.
+    /// The position of its record in the source.
     pub at: Option<Span>,
-    /// Which part of its record it is.
+    /// Its part number within the record.
     pub part: Part,
     /// The session it belongs to.
     pub session: Option<Str<'a>>,
-    /// The side conversation it belongs to: a sub-agent's id. `None` is the main one.
+    /// The side conversation it belongs to: the id of a sub-agent. `None` is the main conversation.
     pub thread: Option<Str<'a>>,
-    /// The record's own id.
+    /// The id of the record.
     pub id: Option<Str<'a>>,
     /// The id of the record it follows.
     pub parent: Option<Str<'a>>,
-    /// What ties the records that one model response produced.
+    /// The id that all records of one model response share.
     pub group: Option<Str<'a>>,
-    /// Whether it says again what another record of the source says.
+    /// Whether it repeats another record of the source.
     pub restates: bool,
-    /// Who it is from, by name.
+    /// The name of its sender.
     pub from: Option<Str<'a>>,
-    /// Who it is for, by name.
+    /// The name of its recipient.
     pub to: Option<Str<'a>>,
-    /// When.
+    /// When it happened.
     pub time: Option<Time<'a>>,
-    /// The model that spoke or was asked.
+    /// The model that answered or was asked.
     pub model: Option<Str<'a>>,
     /// The working folder.
     pub cwd: Option<Str<'a>>,
-    /// The branch of version control.
+    /// The branch in version control.
     pub branch: Option<Str<'a>>,
     /// The version of the agent.
     pub version: Option<Str<'a>>,
-    /// Why the model's answer ends with this record, in the source's word.
+    /// Why the model's answer ends with this record, in the word of the source.
     pub stop_reason: Option<Str<'a>>,
     /// The id of the request to the model. Together with `group` it identifies a model call.
     pub request_id: Option<Str<'a>>,
-    /// What its session was forked from.
+    /// The session that its session was forked from.
     pub forked_from: Option<Box<ForkOrigin<'a>>>,
     /// What happened.
     pub body: Body<'a>,
-    /// What it cost in tokens.
+    /// The tokens and money that it cost.
     pub usage: Option<Usage>,
-    /// Fields that nobody took, by the format they come from.
+    /// The fields that the reader did not take, by format.
     pub extra: Extra<'a>,
-    /// The key that a conversion with `--carry` put on the record: the source it came from, to be restored.
+    /// The key that `convert --carry` put on the record: the source that it came from, for restoring it.
     pub carried: Option<Raw<'a>>,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body<'a> {
-    /// Something the record states that nobody said: a header, a title, a setting, a count.
+    /// A statement that is not part of the conversation: a header, a title, a setting, a count.
     Fact {
-        /// What it is about.
+        /// The subject.
         name: Fact<'a>,
-        /// The statement itself where it is text, such as a title.
+        /// The statement, if it is text, such as a title.
         content: Option<Content<'a>>,
     },
-    /// Somebody said something.
+    /// A message.
     Message {
-        /// Who.
+        /// The speaker.
         role: Role,
-        /// What.
+        /// The text.
         content: Content<'a>,
     },
-    /// A model thought aloud.
+    /// Visible thinking of a model.
     Thinking {
-        /// What is readable of it; sealed thoughts stay in `extra`, for they are the vendor's own.
+        /// The readable part; encrypted thinking stays in `extra`, because only the vendor can use it.
         content: Content<'a>,
     },
-    /// A model asked for a tool.
+    /// A call of a tool by a model.
     ToolCall {
-        /// What ties call and result.
+        /// The id that call and result share.
         call: Option<Str<'a>>,
         /// The tool.
         name: Str<'a>,
-        /// What it was given.
+        /// The arguments.
         input: Input<'a>,
     },
-    /// A tool answered.
+    /// The result of a tool call.
     ToolResult {
-        /// What ties call and result.
+        /// The id that call and result share.
         call: Option<Str<'a>>,
-        /// The tool, where the result names it.
+        /// The tool, if the result names it.
         name: Option<Str<'a>>,
-        /// The answer.
+        /// The output.
         content: Content<'a>,
-        /// Whether it failed, where the source says so.
+        /// Whether the call failed, if the source states it.
         error: Option<bool>,
     },
-    /// What came before was put aside, and this stands in its place.
+    /// A compaction: this event replaces the context before it.
     Compaction {
         /// The summary, if it is in this record.
         summary: Option<Content<'a>>,
     },
-    /// Something went wrong that was not a tool's failure.
+    /// An error other than a failed tool call.
     Failure {
-        /// The kind of error, in the source's word.
+        /// The kind of error, in the word of the source.
         name: Option<Str<'a>>,
-        /// What it says.
+        /// The message.
         content: Option<Content<'a>>,
     },
-    /// The agent came to an end, or a turn did.
+    /// The end of the agent's run or of a turn.
     Stop {
-        /// Why.
+        /// The reason.
         reason: Option<Str<'a>>,
-        /// Whether it ended well, where the source says so.
+        /// Whether it ended well, if the source states it.
         success: Option<bool>,
-        /// The final word, where this record repeats or holds it.
+        /// The final message, if this record repeats or contains it.
         content: Option<Content<'a>>,
     },
-    /// A record nobody understands.
+    /// A record that the reader does not understand.
     Other {
-        /// Its type, in the source's word.
+        /// Its type, in the word of the source.
         name: Option<Str<'a>>,
-        /// Its bytes, when they are not a JSON object (whose fields are in `extra`).
+        /// Its bytes, if they are not a JSON object (the fields of an object are in `extra`).
         bytes: Option<Text<'a>>,
     },
 }
@@ -192,7 +192,7 @@ impl Default for Body<'_> {
     }
 }
 
-/// The kinds of [`Body`], by name.
+/// The kinds of [`Body`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is the body of the same name")]
 pub enum Kind {
@@ -208,7 +208,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order people expect them.
+    /// Every kind, in display order.
     pub const ALL: [Kind; 9] = [
         Kind::Message,
         Kind::Thinking,
@@ -221,7 +221,7 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// The word on the wire, in help and in reports.
+    /// The name on the wire, in help and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Fact => "fact",
@@ -237,7 +237,7 @@ impl Kind {
     }
 }
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the words say it")]
 pub enum Role {
@@ -246,7 +246,7 @@ pub enum Role {
     User,
     Assistant,
     Tool,
-    /// The source does not tell.
+    /// The source does not state it.
     Unknown,
 }
 
@@ -254,7 +254,7 @@ impl Role {
     /// Every role.
     pub const ALL: [Role; 6] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Unknown];
 
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             Role::System => "system",
@@ -266,29 +266,29 @@ impl Role {
         }
     }
 
-    /// The role of that name, in lower case.
+    /// The role with this name, in lower case.
     pub fn named(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
 }
 
 impl<'a> Event<'a> {
-    /// An event with this body and nothing else known.
+    /// An event with this body and no other fields.
     pub fn new(body: Body<'a>) -> Event<'a> {
         Event { body, ..Event::default() }
     }
 
-    /// A record that nobody understands.
+    /// A record that the reader does not understand.
     pub fn unread(bytes: Text<'a>) -> Event<'a> {
         Event::new(Body::Other { name: None, bytes: Some(bytes) })
     }
 
-    /// Whether it stands for a record over the limit, of which only the place is known.
+    /// Whether it represents an oversize record, of which only the position is known.
     pub fn is_oversize(&self) -> bool {
         matches!(self.body, Body::Other { name: None, bytes: None }) && self.extra.iter().next().is_none()
     }
 
-    /// What kind of thing happened.
+    /// The kind of its body.
     pub fn kind(&self) -> Kind {
         match self.body {
             Body::Fact { .. } => Kind::Fact,
@@ -303,7 +303,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Who speaks, where the body says so.
+    /// The speaker of a message.
     pub fn role(&self) -> Option<Role> {
         match &self.body {
             Body::Message { role, .. } => Some(*role),
@@ -311,7 +311,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The name in the body: of a tool, a fact, an error, an unknown type.
+    /// The name in the body: of a tool, a fact, an error or an unknown type.
     pub fn name(&self) -> Option<&str> {
         match &self.body {
             Body::Fact { name, .. } => Some(name),
@@ -322,7 +322,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// What ties call and result.
+    /// The id that call and result share.
     pub fn call(&self) -> Option<&str> {
         match &self.body {
             Body::ToolCall { call, .. } | Body::ToolResult { call, .. } => call.as_deref(),
@@ -330,13 +330,13 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The content of the body, where it has one.
+    /// The content of the body, if it has one.
     pub fn content(&self) -> Option<&Content<'a>> {
         self.body.content()
     }
 
-    /// Whether both say the same, wherever they stand.
-    pub fn says_the_same(&self, other: &Event<'_>) -> bool {
+    /// Whether both events are equal except for their positions.
+    pub fn equals_except_position(&self, other: &Event<'_>) -> bool {
         self.part == other.part
             && self.session == other.session
             && self.thread == other.thread
@@ -391,7 +391,7 @@ impl<'a> Event<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// What it says, where it says anything.
+    /// The content, if the body has one.
     pub fn content(&self) -> Option<&Content<'a>> {
         match self {
             Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => {
@@ -403,7 +403,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The same body with another content. A body that has no place for one stays as it is.
+    /// The same body with another content. A body without a content field stays the same.
     #[must_use]
     pub fn with_content(mut self, new: Content<'a>) -> Body<'a> {
         match &mut self {

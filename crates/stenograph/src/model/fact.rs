@@ -1,4 +1,4 @@
-//! What a record states that nobody said: the facts that Stenograph understands, and the names of all others.
+//! Facts: statements of a record that are not part of the conversation. The enum lists those that Stenograph understands.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use crate::text::Str;
 
-/// What a fact is about. Readers give the same fact the same variant, whatever the source calls it.
+/// The subject of a fact. Readers map the same fact to the same variant, whatever the source calls it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Fact<'a> {
     /// The header of a session.
@@ -17,11 +17,11 @@ pub enum Fact<'a> {
     Title,
     /// A summary that the agent keeps beside the conversation.
     Summary,
-    /// What a model call took.
+    /// The usage of a model call.
     Usage,
-    /// Turns that were taken back. The content is their number.
+    /// Turns that the user took back. The content is their number.
     Rewind,
-    /// Something else, by the name that the source gives it.
+    /// Any other fact, under the name that the source gives it.
     Other(Str<'a>),
 }
 
@@ -42,7 +42,7 @@ impl<'a> Fact<'a> {
         }
     }
 
-    /// The fact of that name.
+    /// The fact with this name.
     pub fn named(name: Str<'a>) -> Fact<'a> {
         Fact::KNOWN.into_iter().find(|fact| fact.name() == name).unwrap_or(Fact::Other(name))
     }

@@ -1,66 +1,65 @@
-//! What is known of a format beforehand: its names, its places, and tables of words and paths. Events point to it, so that every feature
-//! can ask in whose words a record is told.
+//! The static description of a format: its names, its locations, and tables of words and paths. Events refer to it, so that
+//! every feature can look up the words of the format that a record comes from.
 
 use super::{CallWords, Kind, SessionWords, UsageWords};
 use crate::frame::Framing;
 
-/// What people and programs need to know about a format.
+/// The static description of a format.
 #[derive(Debug)]
 pub struct FormatInfo {
     /// Its name on the command line and in files.
     pub name: &'static str,
-    /// The agent whose sessions its sources tell: several formats of one agent tell the same ones.
+    /// The agent whose sessions its sources contain. Several formats of one agent contain the same sessions.
     pub agent: &'static str,
     /// One line for people.
     pub title: &'static str,
-    /// How its sources are cut into records.
+    /// How its sources are split into records.
     pub framing: Framing,
-    /// The usual ending of its files, without the point.
+    /// The usual extension of its files, without the dot.
     pub extension: &'static str,
-    /// Where its sources are found. `~` at the beginning is the home folder, `{A|B}` what the environment variable `A` says (one
-    /// folder, or several with commas between them), else the place `B`, and `{data}` the folder in which programs of the system
-    /// keep their data; what begins otherwise is found in the folder of a project. In a name `*` is anything, `?` one character,
-    /// and `<session>`, `<thread>` and `<project>` are anything that names the session, the sub-agent or the project; none of them
-    /// begins with a point. A file that fits is found compressed, too: with `.gz` or `.zst` after its name. Of two that fit, the
-    /// first in this list counts.
+    /// Patterns of the paths of its sources. A leading `~` is the home folder; `{A|B}` is the value of the environment variable
+    /// `A` (one folder, or several separated by commas) or else the path `B`; `{data}` is the system's folder for program data;
+    /// any other path is relative to a project folder. Within a name `*` matches anything, `?` one character, and `<session>`,
+    /// `<thread>` and `<project>` match anything and capture the session, the sub-agent or the project; none of them matches a
+    /// leading dot. A pattern also matches compressed files, which have `.gz` or `.zst` after the name. The first matching
+    /// pattern counts.
     pub homes: &'static [&'static str],
-    /// The command with which the agent goes on with a session, where there is one, as [`crate::resume`] spells it: `{session}` is
-    /// the session's id, `{file}` the source.
+    /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
+    /// id of the session, `{file}` the source.
     pub resume: Option<&'static str>,
-    /// What it is specified by.
+    /// Where the format is specified.
     pub spec: &'static str,
-    /// What its records can do.
+    /// The properties of its records.
     pub traits: Traits,
-    /// Paths of fields that only spell the structure of a record: a writer makes them anew, so that leaving them out is no loss.
+    /// Paths of fields that only spell the structure of a record: a writer creates them itself, so their absence is not a loss.
     pub spelling: &'static [&'static str],
-    /// What the real system's own reader demands of a record, as `record_schema` reads it.
-    pub sheet: &'static [&'static str],
-    /// Paths of fields, left over in its records, that say again in another shape what the record says. They must not outlive
-    /// an edit of it.
+    /// The requirements of the agent's own reader for a record, in the syntax of [`crate::record_schema`].
+    pub record_schema: &'static [&'static str],
+    /// Paths of extra fields that repeat the content of their record in another shape. An edit of the record removes them.
     pub restated: &'static [&'static str],
-    /// Fields, left over in its headers, that count the events of a kind in the whole source: they follow an edit.
+    /// Extra fields of headers that count the events of a kind in the whole source. An edit updates them.
     pub counts: &'static [(&'static str, Kind)],
-    /// Paths of fields, left over in its headers, that tell what the whole session took. An edit leaves them as they are, for the
-    /// session took no less, and says so.
+    /// Paths of extra fields of headers that state the usage of the whole session. An edit keeps and reports them, because the
+    /// session used no less.
     pub totals: &'static [&'static str],
-    /// The beginning and the end of texts that the agent adds to the messages of its user, or to the results of tools.
+    /// The beginning and end of texts that the agent adds to user messages or tool results.
     pub injected: &'static [(&'static str, &'static str)],
-    /// Prefixes of lines at the head of a result that change on every run.
+    /// Prefixes of header lines of results that change on every run.
     pub changing_lines: &'static [&'static str],
-    /// Paths of fields, left over in its records, that state in a shape for programs what a call did to files.
+    /// Paths of extra fields that state the effects of a call on files in a structured form.
     pub effects: &'static [&'static str],
-    /// The path of the field that names the call, in a record with effects that is not a result.
+    /// The path of the field with the call id, in a record with effects that is not a result.
     pub effects_call: Option<&'static str>,
-    /// The words by which its agent marks what came of a call.
+    /// The words by which its agent marks the outcome of a call.
     pub calls: CallWords,
-    /// Where its records state what model calls took, beyond the usage of their events.
+    /// Where its records state the usage of model calls, beyond the usage of their events.
     pub usage: UsageWords,
-    /// Where its records state what holds for a session.
+    /// Where its records state properties of a session.
     pub session: SessionWords,
 }
 
 impl FormatInfo {
-    /// A format of which nothing is known: the others say only what they have to say.
+    /// An empty description: formats override only the fields that they need.
     pub const BLANK: FormatInfo = FormatInfo {
         name: "",
         agent: "",
@@ -72,7 +71,7 @@ impl FormatInfo {
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
         spelling: &[],
-        sheet: &[],
+        record_schema: &[],
         restated: &[],
         counts: &[],
         totals: &[],
@@ -86,15 +85,16 @@ impl FormatInfo {
     };
 }
 
-/// What the records of a format can do.
+/// The properties of the records of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Traits {
-    /// Reading may begin at any record: no record depends on an earlier one.
+    /// A reader may begin at any record: no record depends on an earlier one.
     pub pieces: bool,
-    /// Its readers pass over a key they do not know, so that a carried source has room.
+    /// The agent's own reader ignores unknown keys, so that a record can carry its source.
     pub carries: bool,
-    /// It is text for people, which cannot say everything: writing a source back may lose, and a golden says what.
+    /// It is text for people, which cannot express everything: writing a source back may lose data, and a golden file lists the
+    /// losses.
     pub lossy: bool,
-    /// Its sources are logs beside conversations, of one session or of many: a file of this format is no session by itself.
+    /// Its sources are logs beside conversations, of one or many sessions: a file of this format is not a session by itself.
     pub log: bool,
 }

@@ -1,4 +1,5 @@
-//! What a transcript says, whatever wrote it: a flat stream of [`Event`]s. Types only; nothing here reads or writes a format.
+//! The content of a transcript, whatever wrote it: a flat stream of [`Event`]s. Types only; nothing here reads or writes a
+//! format.
 
 mod call_words;
 mod content;
@@ -40,6 +41,6 @@ pub use session_words::{LimitPaths, SessionWords};
 pub use spine::{LeftOut, Spine};
 pub(crate) use spine::{SpineEvent, key};
 pub use tokens::Tokens;
-pub use usage::{ServiceTier, Speed, Usage};
+pub use usage::{ServiceSpeed, ServiceTier, Usage};
 pub use usage_words::{TotalPaths, UsageWords};
 pub(crate) use uuid::{is_uuid, uuid_of};

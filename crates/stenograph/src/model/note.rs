@@ -1,22 +1,22 @@
-//! Remarks in the margin of a source. A note never replaces an event: what it speaks of is still held by one.
+//! Remarks about a source. A note never replaces an event: the record that it is about still has one.
 
 use super::Span;
 
-/// What a note is about.
+/// The subject of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum NoteKind {
     /// Bytes that are not UTF-8.
     BadUtf8,
-    /// A record that is not what the format's records are: not JSON, not an object, not a known block.
+    /// A record that is not one of the format's: not JSON, not an object, not a known block.
     NotARecord,
-    /// The last record ends in the middle.
+    /// The last record is incomplete.
     Torn,
-    /// Two records on one line.
+    /// Several records on one line.
     Welded,
-    /// A record type this reader does not know.
+    /// A record type that the reader does not know.
     UnknownType,
-    /// A record larger than the reader's window.
+    /// A record over the size limit.
     Oversize,
     /// The same key twice in one object.
     DuplicateKey,
@@ -24,12 +24,12 @@ pub enum NoteKind {
     LoneSurrogate,
     /// Raw control characters where JSON allows none.
     ControlCharacter,
-    /// The source leaves open what this means, and the reader chose.
+    /// The source leaves the meaning open, and the reader chose one.
     Ambiguous,
     /// A result without its call.
     OrphanResult,
-    /// A record that the format's own system would not accept as it is.
-    OffSheet,
+    /// A record that the agent's own reader would reject.
+    SchemaMismatch,
 }
 
 impl NoteKind {
@@ -46,10 +46,10 @@ impl NoteKind {
         NoteKind::ControlCharacter,
         NoteKind::Ambiguous,
         NoteKind::OrphanResult,
-        NoteKind::OffSheet,
+        NoteKind::SchemaMismatch,
     ];
 
-    /// The word in reports and on the wire.
+    /// The name in reports and on the wire.
     pub fn name(self) -> &'static str {
         match self {
             NoteKind::BadUtf8 => "bad_utf8",
@@ -63,25 +63,25 @@ impl NoteKind {
             NoteKind::ControlCharacter => "control_character",
             NoteKind::Ambiguous => "ambiguous",
             NoteKind::OrphanResult => "orphan_result",
-            NoteKind::OffSheet => "off_sheet",
+            NoteKind::SchemaMismatch => "off_sheet",
         }
     }
 }
 
-/// A remark about a place in a source.
+/// A remark about a position in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Note {
     /// What it is about.
     pub kind: NoteKind,
-    /// Where.
+    /// Its position.
     pub at: Span,
     /// One sentence for people.
     pub text: String,
 }
 
 impl Note {
-    /// A note.
+    /// A note about this position.
     pub fn new(kind: NoteKind, at: Span, text: impl Into<String>) -> Note {
         Note { kind, at, text: text.into() }
     }

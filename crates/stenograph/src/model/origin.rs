@@ -1,16 +1,16 @@
-//! The format in whose words something is told.
+//! The format that extra fields come from.
 
 use std::borrow::Cow;
 
 use super::FormatInfo;
 use crate::text::Str;
 
-/// The format in whose words something is told. Two origins are equal if their names are.
+/// The format that extra fields come from. Two origins are equal if their names are.
 #[derive(Clone, Debug)]
 pub enum Origin<'a> {
-    /// A format that this program knows.
+    /// A registered format.
     Known(&'static FormatInfo),
-    /// A format that it does not know, by name.
+    /// A format that this program does not know, by name.
     Unknown(Str<'a>),
 }
 
@@ -23,7 +23,7 @@ impl Origin<'_> {
         }
     }
 
-    /// What is known of the format.
+    /// The description of the format, if it is known.
     pub fn info(&self) -> Option<&'static FormatInfo> {
         match self {
             Origin::Known(info) => Some(info),

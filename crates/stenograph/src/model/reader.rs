@@ -1,37 +1,37 @@
-//! How a reader hands over the events of a source. Each format has a [`Reader`]; whoever looks at events is a [`Sink`].
+//! The interface between formats and the rest: each format has a [`Reader`], and a [`Sink`] receives its events.
 
 use super::{Event, Note};
 use crate::frame::Record;
 
-/// What the caller will look at.
+/// The part of a source that the caller wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Everything.
     All,
-    /// Only events with usage, and of those only the numbers and what it takes to count them once.
+    /// Only events with usage, and of those only the numbers and the fields needed to count each call once.
     Usage,
 }
 
-/// Reads the records of one format. It does no input or output, and what it does not understand it notes.
+/// Reads the records of one format. It does no I/O, and adds a note about anything it does not understand.
 pub trait Reader: Send {
     /// Reads one record.
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink);
 
-    /// Gives what is still open when the source ends.
+    /// Emits the incomplete rest when the source ends.
     fn finish(&mut self, _out: &mut dyn Sink) {}
 
-    /// The offset of the first byte that is read but not yet given as an event: the start of an open block of text.
+    /// The offset of the first byte that is read but not yet emitted as an event: the start of an open block of text.
     fn open(&self) -> Option<u64> {
         None
     }
 }
 
-/// Takes what a reader finds.
+/// Receives the output of a reader.
 pub trait Sink {
-    /// An event. It borrows from the reader's window; keep what you need.
+    /// Receives an event. It borrows from the reader's buffer; clone the fields you need.
     fn event(&mut self, event: &Event<'_>);
 
-    /// A remark.
+    /// Receives a note.
     fn note(&mut self, note: Note);
 }
 

@@ -1,14 +1,14 @@
-//! Where the records of an agent state what holds for a session: its instructions, its tools, the limits of its account. These are
-//! tables only; [`crate::evidence`] is the one place that reads records with them.
+//! Where the records of an agent state properties of a session: its instructions, its tools, the limits of its account. These
+//! are tables only; only [`crate::evidence`] reads records with them.
 
-/// Where records state what holds for a session. A field is a path in what no field of the model has a place for.
+/// Where records state properties of a session. A field is a path in the extra fields of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionWords {
     /// Windows of a rate limit.
     pub rate_limits: &'static [LimitPaths],
     /// Lists of the tools that the model may call: names, or objects with a schema.
     pub tools: &'static [&'static str],
-    /// Texts that instruct the model and are not messages of their own.
+    /// Texts that instruct the model and are not separate messages.
     pub instructions: &'static [&'static str],
 }
 
@@ -22,12 +22,12 @@ impl SessionWords {
 pub struct LimitPaths {
     /// The object with the other fields.
     pub object: &'static str,
-    /// The field with the name of the window; without one, the last key of `object` is its name.
+    /// The field with the name of the window. If it is `None`, the last key of `object` is the name.
     pub name: Option<&'static str>,
     /// The field with the used share, and the number that means all of it.
     pub used: (&'static str, f64),
     /// The field with the length of the window in minutes.
     pub minutes: Option<&'static str>,
-    /// The field with the moment at which the window ends, in seconds since 1970.
+    /// The field with the time when the window ends, in seconds since 1970.
     pub resets: &'static str,
 }

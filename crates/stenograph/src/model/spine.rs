@@ -1,6 +1,6 @@
-//! The active conversation: what another system would be told of a session. Branches and turns that the user went back on,
-//! records that repeat others and side conversations are left out, each with its reason. Nothing is left out because a link
-//! is broken.
+//! The spine: the active conversation of a session, as another agent would receive it. It excludes abandoned branches and
+//! turns, records that repeat others, and side conversations, each with a reason. It never excludes an event because a link is
+//! broken.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,9 +13,9 @@ use super::{Body, Event, Kind, Role};
 /// Why an event is not in the spine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LeftOut {
-    /// It says again what another record says.
+    /// It repeats another record.
     Restated,
-    /// It is on a branch that was given up.
+    /// It is on an abandoned branch.
     Branch,
     /// It belongs to a side conversation.
     Thread,
@@ -31,7 +31,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether another record says the same, so that nothing is lost without this one.
+    /// Whether another record has the same content, so that excluding this one loses nothing.
     pub fn is_said_elsewhere(self) -> bool {
         match self {
             LeftOut::Restated => true,
@@ -40,13 +40,14 @@ impl LeftOut {
     }
 }
 
-/// What the spine looks at in an event. Texts are known by fingerprints, so that whoever keeps those instead of the event can ask too.
+/// The properties of an event that the spine needs. It compares texts by fingerprint, so that a summary of an event can
+/// implement it too.
 pub(crate) trait SpineEvent {
-    /// What kind of thing happened.
+    /// The kind of its body.
     fn kind(&self) -> Kind;
-    /// Who speaks.
+    /// The speaker of a message.
     fn role(&self) -> Option<Role>;
-    /// Which part of its record it is.
+    /// Its part number within the record.
     fn part_index(&self) -> u32;
     /// The fingerprint of its side conversation.
     fn thread(&self) -> Option<u64>;
@@ -56,17 +57,17 @@ pub(crate) trait SpineEvent {
     fn parent(&self) -> Option<u64>;
     /// The fingerprint of its model response.
     fn group(&self) -> Option<u64>;
-    /// Whether it says again what another record says.
+    /// Whether it repeats another record.
     fn restates(&self) -> bool;
-    /// Whether it states what a response cost.
+    /// Whether it states the usage of a response.
     fn has_usage(&self) -> bool;
-    /// Whether it is made of elements of markup and nothing else.
+    /// Whether it consists of markup elements only.
     fn is_markup(&self) -> bool;
-    /// Whether it is one element of markup.
+    /// Whether it is a single markup element.
     fn is_framed(&self) -> bool;
-    /// How many turns it takes back.
+    /// The number of turns that it takes back.
     fn rewinds(&self) -> Option<u64>;
-    /// The fingerprints of what it says, each made with who says it.
+    /// The fingerprints of its texts, each combined with the speaker.
     fn prints(&self) -> Cow<'_, [u64]>;
 }
 
@@ -134,55 +135,55 @@ pub(crate) fn key(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
 }
 
-/// Which records are in the spine. Built in one pass ([`Spine::add`]), asked in a second ([`Spine::left_out`]). Of each record a
-/// few bytes are kept while it is built, and four while it is asked.
+/// Which records are in the spine. The first pass builds it ([`Spine::add`]), the second queries it ([`Spine::left_out`]). It
+/// keeps a few bytes per record during the first pass, and four during the second.
 #[derive(Debug, Default)]
 pub struct Spine {
     nodes: Vec<Node>,
     by_id: Recent,
-    /// For each model response the record that stated its usage last.
+    /// For each model response, the last record that stated its usage.
     last_usage: Recent,
-    /// Records, with the response they belong to, whose usage a later record states again.
-    said_later: Vec<(u32, u32)>,
-    /// For each record the branch it is on: 0 is the one that goes on.
+    /// Records whose usage a later record of the same response states again, with the fingerprint of the response.
+    superseded_usage: Vec<(u32, u32)>,
+    /// For each record its branch: 0 is the active one.
     branch_of: Vec<u32>,
-    /// For each branch that was given up, from 1, the record it left from.
+    /// For each abandoned branch, from 1, the record it branches off.
     left_from: Vec<u32>,
     messages: MessageIndex,
-    /// Fingerprints of the ids of records that stand inside other records; once decided, of those that are also records of the source.
+    /// Fingerprints of the ids of nested records; after [`Spine::decide`], only of those that are also records of the source.
     nested: HashSet<u64>,
     has_main: bool,
     has_threads: bool,
-    /// The record the second pass has come to.
+    /// The record that the second pass has reached.
     asked: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The index of the parent, or itself for a root.
+    /// The index of the parent, or its own index for a root.
     parent: u32,
-    /// The last record below it, itself included.
+    /// The last record in its subtree, including itself.
     latest: u32,
-    /// The fingerprint of the model response that was going on here: its own, else that of its parent; or 0. It only tells neighbours
-    /// apart, so a short one will do.
-    under: u32,
+    /// The fingerprint of the current model response: its own, else that of its parent; or 0. A short fingerprint is enough,
+    /// because it only distinguishes neighbours.
+    response: u32,
     /// The fingerprint of its side conversation, or 0 for the main one.
     thread: u32,
     /// Whether it belongs to that response itself.
-    responds: bool,
-    /// Whether it goes on with the response that was going on at its parent. Nobody gives up half a response.
-    goes_on: bool,
-    /// Whether it holds a tool's result. A result belongs to its call, whatever else stands in its record.
-    answers: bool,
-    /// What stands in it.
+    is_response: bool,
+    /// Whether it continues the response that was current at its parent. Half a response is never abandoned.
+    continues: bool,
+    /// Whether it has a tool result. A result belongs to its call, whatever else is in its record.
+    has_result: bool,
+    /// The talk in the record.
     own: Talk,
-    /// What stands in it and below it.
+    /// The talk in its subtree.
     below: Talk,
-    /// Whether the first talk in it or below it is a user's prompt.
+    /// Whether the first talk in its subtree is a user's prompt.
     begins_with_prompt: bool,
 }
 
-/// Who says something, as a set.
+/// A set of speakers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Talk(u8);
 
@@ -192,7 +193,7 @@ impl Talk {
     const MODEL: Talk = Talk(1);
     /// A user asks for something.
     const PROMPT: Talk = Talk(2);
-    /// The agent reports in the user's name what the user did beside the conversation: a command and its output.
+    /// The agent reports as a user message what the user did outside the conversation: a command and its output.
     const REPORT: Talk = Talk(4);
 
     fn of(event: &impl SpineEvent) -> Talk {
@@ -222,30 +223,30 @@ impl Talk {
 }
 
 impl Node {
-    /// Whether a branch that begins here can be given up for another, and another for it: somebody asks or answers in it, and it does
-    /// not begin in the middle of a turn. A user who runs commands asks nothing, so that those are never given up.
+    /// Whether a branch that begins here competes with its siblings: it has a prompt or an answer, and it does not begin in the
+    /// middle of a turn. A user who runs commands asks nothing, so a branch of commands is never abandoned.
     fn competes(&self) -> bool {
         let asks = self.below.has(Talk::PROMPT) && !self.below.has(Talk::REPORT);
-        !self.answers && !self.goes_on && (self.below.has(Talk::MODEL) || asks)
+        !self.has_result && !self.continues && (self.below.has(Talk::MODEL) || asks)
     }
 
-    /// Whether the branch that begins here was given up for a later one from the same record.
-    fn is_given_up_for(&self, later: &Node) -> bool {
-        // A model that answers did not do so because a user took back what was asked meanwhile.
+    /// Whether the branch that begins here was abandoned for a later sibling.
+    fn is_abandoned_for(&self, later: &Node) -> bool {
+        // If the later branch begins with an answer, the user asked this meanwhile and did not take it back.
         let asked_meanwhile = !self.below.has(Talk::MODEL) && !later.begins_with_prompt;
-        let one_response = self.responds && later.responds && later.under == self.under;
+        let one_response = self.is_response && later.is_response && later.response == self.response;
         later.latest > self.latest && !one_response && !asked_meanwhile
     }
 }
 
-/// The numbers of the latest records by fingerprint: links reach back a few records, and a file may hold millions.
+/// The indexes of the latest records by fingerprint: links reach back a few records, and a file may have millions.
 #[derive(Debug, Default)]
 struct Recent {
     young: HashMap<u64, u32>,
     old: HashMap<u64, u32>,
 }
 
-/// How many records back a link is always followed. As many as fill a table of the next power of two.
+/// How many records back a link is always followed: as many as fill a hash table of the next power of two.
 const REACH: usize = (1 << 19) / 8 * 7;
 
 impl Recent {
@@ -262,23 +263,23 @@ impl Recent {
 }
 
 impl Spine {
-    /// Takes notice of one event; every event of the source, in order.
+    /// Adds one event. Call it for every event of the source, in order.
     pub fn add(&mut self, event: &Event<'_>) {
-        self.notice(event);
+        self.add_any(event);
     }
 
-    /// Takes notice of an event of a record that stands inside the record of another event.
+    /// Adds an event of a record that is nested in the record of another event.
     pub fn add_nested(&mut self, inner: &Event<'_>) {
         self.nested.extend(SpineEvent::id(inner));
     }
 
-    /// Whether the source says what this event says only inside the record of another event.
+    /// Whether the source has the record of this event only nested in another record.
     pub fn is_only_nested(&self, inner: &Event<'_>) -> bool {
         SpineEvent::id(inner).is_none_or(|id| !self.nested.contains(&id))
     }
 
-    /// The same for what somebody keeps of an event.
-    pub(crate) fn notice(&mut self, event: &impl SpineEvent) {
+    /// [`Spine::add`] for an event or a summary of one.
+    pub(crate) fn add_any(&mut self, event: &impl SpineEvent) {
         let talks = matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
         if event.thread().is_none() && talks {
             self.has_main = true;
@@ -289,13 +290,13 @@ impl Spine {
         self.messages.add(event, number(index));
         if let Some(node) = self.nodes.get_mut(index) {
             node.own = node.own.and(Talk::of(event));
-            node.answers |= event.kind() == Kind::ToolResult && !event.restates();
+            node.has_result |= event.kind() == Kind::ToolResult && !event.restates();
         }
         if let (Some(group), true, false) = (event.group(), event.has_usage(), event.restates()) {
             let own = number(index);
             match self.last_usage.get(group) {
                 Some(last) if last == own => return,
-                Some(last) => self.said_later.push((last, fingerprint(group))),
+                Some(last) => self.superseded_usage.push((last, fingerprint(group))),
                 None => {}
             }
             self.last_usage.insert(group, own);
@@ -306,17 +307,17 @@ impl Spine {
         let index = self.nodes.len();
         let parent = event.parent().and_then(|parent| self.by_id.get(parent));
         let own = number(index);
-        // Results, progress reports and users' words may stand between two records of one response.
-        let before = parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(0, |parent| parent.under);
+        // Results, progress reports and user messages may come between two records of one response.
+        let before = parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(0, |parent| parent.response);
         let group = event.group().map_or(0, fingerprint);
         self.nodes.push(Node {
             parent: parent.unwrap_or(own),
             latest: own,
-            under: if group == 0 { before } else { group },
-            responds: group != 0,
+            response: if group == 0 { before } else { group },
+            is_response: group != 0,
             thread: event.thread().map_or(0, fingerprint),
-            goes_on: group != 0 && group == before,
-            answers: false,
+            continues: group != 0 && group == before,
+            has_result: false,
             own: Talk::default(),
             below: Talk::default(),
             begins_with_prompt: false,
@@ -327,21 +328,21 @@ impl Spine {
         index
     }
 
-    /// Decides which branches were given up: where a user asked again or a model answered again from one record, the branch that
-    /// was worked on last goes on. A parent that is missing or comes later ends a branch without blame.
+    /// Decides which branches were abandoned: where several branches compete, the one that was extended last is active. A
+    /// missing or later parent makes its record a root, which is never abandoned.
     pub fn decide(&mut self) {
         self.nested.retain(|id| self.by_id.get(*id).is_some());
         (self.by_id, self.last_usage) = (Recent::default(), Recent::default());
-        self.said_later.sort_unstable();
+        self.superseded_usage.sort_unstable();
         let mut nodes = std::mem::take(&mut self.nodes);
-        sum_up(&mut nodes);
+        summarize_subtrees(&mut nodes);
         let newest = newest_rivals(&nodes);
         self.branch_of = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             let parent = node.parent as usize;
             let newest = newest.get(&(node.parent, node.thread)).and_then(|newest| nodes.get(*newest as usize));
             let branch = match parent != index {
-                true if node.competes() && newest.is_some_and(|newest| node.is_given_up_for(newest)) => {
+                true if node.competes() && newest.is_some_and(|newest| node.is_abandoned_for(newest)) => {
                     self.leave(node.parent)
                 }
                 true => self.branch_of.get(parent).copied().unwrap_or(0),
@@ -359,34 +360,34 @@ impl Spine {
         self.rewind();
     }
 
-    /// A new branch that leaves from this record.
+    /// Starts a branch that branches off this record.
     fn leave(&mut self, record: u32) -> u32 {
         self.left_from.push(record);
         number(self.left_from.len())
     }
 
-    /// Whether events are left out that do not merely repeat others.
+    /// Whether it excludes events other than repetitions.
     pub(crate) fn leaves_out(&self) -> bool {
         (self.has_main && self.has_threads) || self.branch_of.iter().any(|branch| *branch != 0)
     }
 
-    /// Goes back to the first event, to be asked about all of them once more.
+    /// Returns to the first event, to query all of them again.
     pub fn rewind(&mut self) {
         self.asked = 0;
     }
 
-    /// Why this event is not in the spine, if it is not; every event again, in the same order.
+    /// Why this event is not in the spine; `None` if it is. Call it for every event again, in the same order.
     pub fn left_out(&mut self, event: &Event<'_>) -> Option<LeftOut> {
-        self.judge(event)
+        self.left_out_any(event)
     }
 
-    /// The same for what somebody keeps of an event.
-    pub(crate) fn judge(&mut self, event: &impl SpineEvent) -> Option<LeftOut> {
+    /// [`Spine::left_out`] for an event or a summary of one.
+    pub(crate) fn left_out_any(&mut self, event: &impl SpineEvent) -> Option<LeftOut> {
         // As in `add`: a stream may begin in the middle of a record.
         if event.part_index() == 0 || self.asked == 0 {
             self.asked += 1;
         }
-        // What is said to repeat another record and does not is all there is of it.
+        // If the repeated record is missing, keep the repetition.
         if event.restates() && !self.messages.is_alone(event) {
             return Some(LeftOut::Restated);
         }
@@ -396,38 +397,38 @@ impl Spine {
         (self.branch() != 0).then_some(LeftOut::Branch)
     }
 
-    /// The record of the event that was asked about last, from 0.
+    /// The record of the last queried event, from 0.
     pub fn record(&self) -> u32 {
         self.asked.saturating_sub(1)
     }
 
-    /// The branch which the event that was asked about last is on: 0 is the one that goes on. Ask after [`Spine::left_out`].
+    /// The branch of the last queried event: 0 is the active one. Call it after [`Spine::left_out`].
     pub fn branch(&self) -> u32 {
         self.branch_of.get(self.record() as usize).copied().unwrap_or(0)
     }
 
-    /// The record that each branch which was given up left from; the first in the list is that of branch 1.
+    /// The record that each abandoned branch branches off; the first one is that of branch 1.
     pub(crate) fn left_from(&self) -> &[u32] {
         &self.left_from
     }
 
-    /// Whether a later record of the same model response states its usage again. Ask after [`Spine::left_out`].
-    pub fn usage_said_later(&self, event: &Event<'_>) -> bool {
+    /// Whether a later record of the same model response states the usage again. Call it after [`Spine::left_out`].
+    pub fn is_usage_superseded(&self, event: &Event<'_>) -> bool {
         let (Some(group), Some(_)) = (event.group.as_deref(), event.usage) else { return false };
-        self.said_later.binary_search(&(self.asked.saturating_sub(1), fingerprint(key(group)))).is_ok()
+        self.superseded_usage.binary_search(&(self.asked.saturating_sub(1), fingerprint(key(group)))).is_ok()
     }
 }
 
-/// Tells every record what stands below it, from the last one up.
-fn sum_up(nodes: &mut [Node]) {
+/// Propagates the talk of each record to its ancestors, from the last record to the first.
+fn summarize_subtrees(nodes: &mut [Node]) {
     for index in (0..nodes.len()).rev() {
         let Some(node) = nodes.get_mut(index) else { continue };
-        // What stands below it was added by its children; a prompt in the record of a result belongs to that call.
+        // Children come later and have already added theirs; a prompt in the record of a result belongs to that call.
         if node.own.has(Talk::MODEL.and(Talk::PROMPT)) {
-            node.begins_with_prompt = !node.own.has(Talk::MODEL) && !node.answers;
+            node.begins_with_prompt = !node.own.has(Talk::MODEL) && !node.has_result;
         }
-        // A response that goes on answers nothing that was asked since it began.
-        let own = if node.goes_on { node.own.without(Talk::MODEL) } else { node.own };
+        // A continued response does not answer prompts that came after it began.
+        let own = if node.continues { node.own.without(Talk::MODEL) } else { node.own };
         node.below = node.below.and(own);
         let node = *node;
         if node.parent as usize != index
@@ -442,7 +443,7 @@ fn sum_up(nodes: &mut [Node]) {
     }
 }
 
-/// For each record and side conversation the branch from it that was worked on last, where several compete.
+/// For each record and side conversation with competing branches, the branch that was extended last.
 fn newest_rivals(nodes: &[Node]) -> HashMap<(u32, u32), u32> {
     let rivals = || nodes.iter().enumerate().filter(|(index, node)| node.parent as usize != *index && node.competes());
     let mut branches = vec![0_u8; nodes.len()];
@@ -461,7 +462,7 @@ fn newest_rivals(nodes: &[Node]) -> HashMap<(u32, u32), u32> {
     newest
 }
 
-/// Never 0, which means none.
+/// A short fingerprint; never 0, which means none.
 fn fingerprint(key: u64) -> u32 {
     u32::try_from(key >> 32).unwrap_or_default().max(1)
 }
@@ -475,12 +476,12 @@ mod tests {
     use super::*;
     use crate::model::{Content, Role};
 
-    fn said(id: &'static str, parent: Option<&'static str>) -> Event<'static> {
+    fn message(id: &'static str, parent: Option<&'static str>) -> Event<'static> {
         let body = Body::Message { role: Role::User, content: Content::text(id) };
         Event { id: Some(id.into()), parent: parent.map(Into::into), ..Event::new(body) }
     }
 
-    fn answered(id: &'static str, parent: &'static str) -> Event<'static> {
+    fn result(id: &'static str, parent: &'static str) -> Event<'static> {
         let body = Body::ToolResult { call: None, name: None, content: Content::text(id), error: None };
         Event { id: Some(id.into()), parent: Some(parent.into()), ..Event::new(body) }
     }
@@ -494,21 +495,26 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_that_was_given_up_is_left_out() {
-        let events =
-            [said("a", None), said("b", Some("a")), said("c", Some("b")), said("d", Some("a")), said("e", Some("d"))];
+    fn an_abandoned_branch_is_left_out() {
+        let events = [
+            message("a", None),
+            message("b", Some("a")),
+            message("c", Some("b")),
+            message("d", Some("a")),
+            message("e", Some("d")),
+        ];
         assert_eq!(kept(&events), ["a", "d", "e"]);
     }
 
     #[test]
-    fn branches_know_where_they_left() {
+    fn branches_know_where_they_branch_off() {
         let events = [
-            said("a", None),
-            said("b", Some("a")),
-            said("c", Some("b")),
-            said("d", Some("b")),
-            said("e", Some("a")),
-            said("f", Some("e")),
+            message("a", None),
+            message("b", Some("a")),
+            message("c", Some("b")),
+            message("d", Some("b")),
+            message("e", Some("a")),
+            message("f", Some("e")),
         ];
         let mut spine = Spine::default();
         events.iter().for_each(|event| spine.add(event));
@@ -523,50 +529,61 @@ mod tests {
 
     #[test]
     fn results_of_parallel_calls_stay() {
-        let events =
-            [said("a", None), said("b", Some("a")), answered("r1", "a"), answered("r2", "b"), said("c", Some("r2"))];
+        let events = [
+            message("a", None),
+            message("b", Some("a")),
+            result("r1", "a"),
+            result("r2", "b"),
+            message("c", Some("r2")),
+        ];
         assert_eq!(kept(&events), ["a", "b", "r1", "r2", "c"]);
     }
 
     #[test]
     fn a_parallel_call_stays_when_the_first_result_comes_last() {
-        let events =
-            [said("a", None), said("b", Some("a")), answered("r2", "b"), answered("r1", "a"), said("c", Some("r1"))];
+        let events = [
+            message("a", None),
+            message("b", Some("a")),
+            result("r2", "b"),
+            result("r1", "a"),
+            message("c", Some("r1")),
+        ];
         assert_eq!(kept(&events), ["a", "b", "r2", "r1", "c"]);
     }
 
     #[test]
-    fn parallel_calls_of_one_response_are_no_rivals() {
+    fn parallel_calls_of_one_response_do_not_compete() {
         let call =
-            |id: &'static str, parent: &'static str| Event { group: Some("m1".into()), ..said(id, Some(parent)) };
-        let siblings = [said("a", None), call("b", "a"), call("c", "a"), answered("r1", "b"), said("d", Some("r1"))];
+            |id: &'static str, parent: &'static str| Event { group: Some("m1".into()), ..message(id, Some(parent)) };
+        let siblings =
+            [message("a", None), call("b", "a"), call("c", "a"), result("r1", "b"), message("d", Some("r1"))];
         assert_eq!(kept(&siblings), ["a", "b", "c", "r1", "d"]);
     }
 
     #[test]
-    fn a_restatement_stays_when_nobody_else_says_it() {
-        let events = [said("a", None), said("b", None), said("c", None)].map(|event| {
+    fn a_restatement_stays_if_no_other_record_has_its_text() {
+        let events = [message("a", None), message("b", None), message("c", None)].map(|event| {
             let restates = event.id.as_deref() != Some("a");
             Event { restates, ..event }
         });
         let mut events = events.to_vec();
-        events.push(Event { restates: true, ..said("a", None) });
+        events.push(Event { restates: true, ..message("a", None) });
         assert_eq!(kept(&events), ["a", "b", "c"]);
     }
 
     #[test]
     fn turns_that_were_taken_back_are_left_out() {
         let rewind = Body::Fact { name: "rewind".into(), content: Some(Content::text("1")) };
-        let events = [said("a", None), said("b", None), Event::new(rewind), said("c", None)];
+        let events = [message("a", None), message("b", None), Event::new(rewind), message("c", None)];
         assert_eq!(kept(&events), ["a", "c"]);
     }
 
     #[test]
-    fn of_a_response_only_the_last_usage_counts() {
+    fn only_the_last_usage_of_a_response_counts() {
         let stated = |id: &'static str, group: &'static str| Event {
             group: Some(group.into()),
             usage: Some(crate::model::Usage { output: Some(7), ..Default::default() }),
-            ..said(id, None)
+            ..message(id, None)
         };
         let events = [stated("a", "one"), stated("b", "two"), stated("c", "one"), stated("d", "one")];
         let mut spine = Spine::default();
@@ -574,18 +591,18 @@ mod tests {
         spine.decide();
         let later = |event: &Event<'_>| {
             let _ = spine.left_out(event);
-            spine.usage_said_later(event)
+            spine.is_usage_superseded(event)
         };
         assert_eq!(events.iter().map(later).collect::<Vec<_>>(), [true, false, true, false]);
     }
 
     #[test]
-    fn a_record_takes_few_bytes() {
+    fn a_node_takes_few_bytes() {
         assert!(size_of::<Node>() <= 24);
     }
 
     #[test]
-    fn links_reach_back_and_older_ones_are_let_go() {
+    fn recent_links_are_kept_and_old_ones_dropped() {
         let mut recent = Recent::default();
         for index in 0..2 * REACH + 1 {
             recent.insert(key(&index.to_string()), number(index));
@@ -595,10 +612,10 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_record_is_said_elsewhere_only_when_the_source_has_it() {
+    fn a_nested_record_is_a_repetition_only_if_the_source_has_it_too() {
         let mut spine = Spine::default();
-        let (own, inner) = (said("a", None), said("b", None));
-        spine.add(&said("outer", None));
+        let (own, inner) = (message("a", None), message("b", None));
+        spine.add(&message("outer", None));
         spine.add_nested(&own);
         spine.add_nested(&inner);
         spine.add(&own);
@@ -609,7 +626,7 @@ mod tests {
 
     #[test]
     fn a_missing_parent_loses_nothing() {
-        let events = [said("a", None), said("b", Some("gone")), said("c", Some("b"))];
+        let events = [message("a", None), message("b", Some("gone")), message("c", Some("b"))];
         assert_eq!(kept(&events), ["a", "b", "c"]);
     }
 }

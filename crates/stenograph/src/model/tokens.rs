@@ -1,35 +1,35 @@
-//! What one model call took, as integers that can be added up. Nothing here knows what they cost.
+//! The usage of model calls as integers that can be added up. Nothing here knows prices.
 
 use serde::{Deserialize, Serialize};
 
 use super::Usage;
 
-/// What one model call took, or several together. What a source does not state is 0.
+/// The usage of one model call or of several together. A count that the source does not state is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tokens {
-    /// Tokens read, without those that came from a cache or went into one.
+    /// Tokens read, without tokens read from or written to a cache.
     pub input: u64,
-    /// Tokens written, thinking included.
+    /// Tokens written, including thinking.
     pub output: u64,
     /// Tokens read from a cache.
     pub cache_read: u64,
-    /// Tokens written into a cache, however long they are kept there.
+    /// Tokens written to a cache, with any lifetime.
     pub cache_write: u64,
-    /// Of `cache_write` those that are kept for an hour, which costs more.
+    /// Tokens of `cache_write` that the cache keeps for an hour, which costs more.
     pub cache_write_hour: u64,
-    /// Of `output` those that were thinking.
+    /// Tokens of `output` that are thinking.
     pub reasoning: u64,
-    /// How often the vendor's own servers searched the web for it.
+    /// Web searches that the vendor's servers made.
     pub searches: u64,
-    /// How often they fetched a page.
+    /// Web pages that the vendor's servers fetched.
     pub fetches: u64,
 }
 
 impl Tokens {
-    /// What the usage of an event states.
+    /// The usage of an event.
     pub fn of(usage: &Usage) -> Tokens {
         let stated = |number: Option<u64>| number.unwrap_or(0);
-        // The two lifetimes add up to the cache writes where the source does not state their sum.
+        // If the source does not state the sum of both lifetimes, add them.
         let lifetimes = || stated(usage.cache_write_1h).saturating_add(stated(usage.cache_write_5m));
         Tokens {
             input: stated(usage.input),
@@ -43,7 +43,7 @@ impl Tokens {
         }
     }
 
-    /// Every counter, to go through them all alike. The inverse of [`Tokens::from_counters`].
+    /// All counters, in a fixed order. The inverse of [`Tokens::from_counters`].
     pub fn counters(&self) -> [u64; 8] {
         [
             self.input,
@@ -71,41 +71,41 @@ impl Tokens {
         Tokens::from_counters(counters)
     }
 
-    /// Both together. A sum that no number holds is the largest number: nobody took that much.
+    /// The sum. It saturates at the largest number, which no real usage reaches.
     #[must_use]
     pub fn plus(&self, other: &Tokens) -> Tokens {
         self.with(other, u64::saturating_add)
     }
 
-    /// What is left without the other, and nothing where the other is more.
+    /// The difference, which is 0 where the other counter is larger.
     #[must_use]
     pub fn less(&self, other: &Tokens) -> Tokens {
         self.with(other, u64::saturating_sub)
     }
 
-    /// Of each counter the larger.
+    /// The larger of each two counters.
     #[must_use]
     pub fn max(&self, other: &Tokens) -> Tokens {
         self.with(other, u64::max)
     }
 
-    /// Of each counter the smaller.
+    /// The smaller of each two counters.
     #[must_use]
     pub fn min(&self, other: &Tokens) -> Tokens {
         self.with(other, u64::min)
     }
 
-    /// All tokens read, also those that came from a cache or went into one.
+    /// All tokens read, including tokens read from or written to a cache.
     pub fn all_input(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// Whether one of the counters is more than the other's.
+    /// Whether any counter is larger than its counterpart.
     pub fn exceeds(&self, other: &Tokens) -> bool {
         self.counters().into_iter().zip(other.counters()).any(|(own, other)| own > other)
     }
 
-    /// Whether nothing was taken.
+    /// Whether all counters are 0.
     pub fn is_zero(&self) -> bool {
         *self == Tokens::default()
     }

@@ -1,4 +1,4 @@
-//! What a model call took, as its record states it. Prices and sums are the ledger's.
+//! The usage of a model call, as its record states it. The ledger prices and sums it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ use super::Dollars;
 /// Tokens and money. A number that the source does not state is `None`, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Usage {
-    /// Tokens read, without those that came from a cache or went into one.
+    /// Tokens read, without tokens read from or written to a cache.
     pub input: Option<u64>,
-    /// Tokens written, thinking included.
+    /// Tokens written, including thinking.
     pub output: Option<u64>,
     /// Tokens read from a cache.
     pub cache_read: Option<u64>,
-    /// Tokens written into a cache.
+    /// Tokens written to a cache.
     pub cache_write: Option<u64>,
     /// Tokens of `cache_write` that the cache keeps for an hour.
     pub cache_write_1h: Option<u64>,
     /// Tokens of `cache_write` that the cache keeps for five minutes.
     pub cache_write_5m: Option<u64>,
-    /// Tokens of `output` that were thinking.
+    /// Tokens of `output` that are thinking.
     pub reasoning: Option<u64>,
     /// Web searches that the vendor's servers made for the call.
     pub searches: Option<u64>,
@@ -28,18 +28,18 @@ pub struct Usage {
     /// The service tier that the source states.
     pub service_tier: Option<ServiceTier>,
     /// The speed that the source states.
-    pub speed: Option<Speed>,
-    /// What the source says it cost, in US dollars.
+    pub speed: Option<ServiceSpeed>,
+    /// The cost in US dollars that the source states.
     pub cost: Option<Dollars>,
 }
 
 impl Usage {
-    /// Whether nothing is stated.
+    /// Whether the source states no number at all.
     pub fn is_empty(&self) -> bool {
         *self == Usage::default()
     }
 
-    /// The usage, or `None` when nothing is stated.
+    /// The usage, or `None` if it is empty.
     pub fn stated(self) -> Option<Usage> {
         (!self.is_empty()).then_some(self)
     }
@@ -47,8 +47,8 @@ impl Usage {
     /// The tier that decides the price of the call.
     pub fn tier(&self) -> ServiceTier {
         match self.speed {
-            Some(Speed::Fast) => ServiceTier::Fast,
-            Some(Speed::Standard) | None => self.service_tier.unwrap_or_default(),
+            Some(ServiceSpeed::Fast) => ServiceTier::Fast,
+            Some(ServiceSpeed::Standard) | None => self.service_tier.unwrap_or_default(),
         }
     }
 }
@@ -56,16 +56,16 @@ impl Usage {
 /// The service tier of a call; it decides the price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ServiceTier {
-    /// The usual one.
+    /// The default tier.
     #[default]
     Standard,
-    /// Faster than usual, for more money.
+    /// Faster, at a higher price.
     Fast,
-    /// Before others, for more money.
+    /// Ahead of other requests, at a higher price.
     Priority,
-    /// When there is room, for less.
+    /// When capacity is available, at a lower price.
     Flex,
-    /// At any later time, for less.
+    /// At any later time, at a lower price.
     Batch,
 }
 
@@ -74,7 +74,7 @@ impl ServiceTier {
     pub const ALL: [ServiceTier; 5] =
         [ServiceTier::Standard, ServiceTier::Fast, ServiceTier::Priority, ServiceTier::Flex, ServiceTier::Batch];
 
-    /// The word for it.
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             ServiceTier::Standard => "standard",
@@ -85,31 +85,31 @@ impl ServiceTier {
         }
     }
 
-    /// The tier of that name.
+    /// The tier with this name.
     pub fn named(name: &str) -> Option<ServiceTier> {
         ServiceTier::ALL.into_iter().find(|tier| tier.name() == name)
     }
 }
 
-/// How fast the service answers, where a source states that apart from the tier.
+/// The speed of the service, if a source states it separately from the tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words say it")]
-pub enum Speed {
+pub enum ServiceSpeed {
     Standard,
     Fast,
 }
 
-impl Speed {
-    /// The word for it.
+impl ServiceSpeed {
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            Speed::Standard => "standard",
-            Speed::Fast => "fast",
+            ServiceSpeed::Standard => "standard",
+            ServiceSpeed::Fast => "fast",
         }
     }
 
-    /// The speed of that name.
-    pub fn named(name: &str) -> Option<Speed> {
-        [Speed::Standard, Speed::Fast].into_iter().find(|speed| speed.name() == name)
+    /// The speed with this name.
+    pub fn named(name: &str) -> Option<ServiceSpeed> {
+        [ServiceSpeed::Standard, ServiceSpeed::Fast].into_iter().find(|speed| speed.name() == name)
     }
 }

@@ -1,20 +1,20 @@
-//! Where the records of an agent state what model calls took, beyond the usage of their events. These are tables only;
-//! [`crate::evidence`] is the one place that reads records with them.
+//! Where the records of an agent state the usage of model calls, beyond the usage of their events. These are tables only; only
+//! [`crate::evidence`] reads records with them.
 
-/// Where records state what model calls took. A field is a path in what no field of the model has a place for.
+/// Where records state the usage of model calls. A field is a path in the extra fields of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct UsageWords {
-    /// Objects with counters, each with their names. A reader takes every valid counter of an event's own usage.
+    /// Objects with counters, each with the names of its counters. A reader takes every valid counter of an event's own usage.
     pub counters: &'static [(&'static str, &'static [&'static str])],
-    /// Whether two responses may have the same id. Then their times tell them apart.
+    /// Whether two responses may have the same id; their times then distinguish them.
     pub do_groups_repeat: bool,
     /// The running total of the session.
     pub total: Option<TotalPaths>,
-    /// The field with the model of an answer, and the name that stands there if the agent made up the answer itself.
+    /// The field with the model of an answer, and its value if the agent made up the answer itself.
     pub synthetic_model: Option<(&'static str, &'static str)>,
-    /// Fields that add up calls which other records state one by one.
+    /// Fields that sum up calls which other records state one by one.
     pub sums: &'static [&'static str],
-    /// Hosted tools that search the web, each with the status of a search that was made.
+    /// Hosted tools that search the web, each with the status of a completed search.
     pub searches: &'static [(&'static str, &'static str)],
     /// Fields of a header with the session whose history the source repeats first.
     pub repeated_sessions: &'static [&'static str],
@@ -43,15 +43,15 @@ pub struct TotalPaths {
     pub facts: &'static [&'static str],
     /// The object with the counters.
     pub object: &'static str,
-    /// Tokens read, those included that came from a cache or went into one.
+    /// Tokens read, including tokens read from or written to a cache.
     pub input: &'static str,
     /// Tokens written.
     pub output: &'static str,
     /// Tokens read from a cache.
     pub cache_read: &'static str,
-    /// Tokens written into a cache.
+    /// Tokens written to a cache.
     pub cache_write: &'static str,
-    /// Tokens that were thinking.
+    /// Tokens of thinking.
     pub reasoning: &'static str,
     /// The cost in US dollars.
     pub cost: &'static str,

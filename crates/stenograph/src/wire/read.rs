@@ -1,4 +1,4 @@
-//! Lines of the wire as events.
+//! Reads lines of the wire as events.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use crate::formats::steno::INFO;
 use crate::json::{Object, items};
 use crate::model::{
     Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Origin, Part, Piece, PieceKind, Role,
-    ServiceTier, Speed, Usage,
+    ServiceSpeed, ServiceTier, Usage,
 };
 
-/// Reads an event; `None` when the object is not one of this version.
+/// Reads an event; `None` if the object is not an event of this version.
 pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
     if object.peek("v").and_then(crate::json::number)? != VERSION {
         return None;
@@ -69,8 +69,8 @@ const KEYS: [&str; 20] = [
     "extra",
 ];
 
-/// What is wrong with a line of this version and of a known kind that is no event: the field that is missing or has the wrong shape,
-/// and the keys that no event of this kind has.
+/// The error in a line of this version and a known kind that is not a valid event: the fields that are missing or have the
+/// wrong type, and the keys that no event of this kind has.
 pub fn problem(object: &Object<'_>) -> Option<String> {
     if object.peek("v").and_then(crate::json::number)? != VERSION {
         return None;
@@ -95,14 +95,15 @@ pub fn problem(object: &Object<'_>) -> Option<String> {
         .filter(|key| !fits(key))
         .map(|key| if object.has(key) { format!("{key:?} has the wrong type") } else { format!("{key:?} is missing") })
         .collect();
-    let is_odd = |key: &&str| *key != "usage" && !KEYS.contains(key) && !known.contains(key);
-    let odd: Vec<String> = object.keys().filter(is_odd).take(ODD_KEYS_MAX).map(|key| format!("{key:?}")).collect();
-    let odd = if odd.is_empty() { String::new() } else { format!(" (unknown keys: {})", odd.join(", ")) };
-    (!wrong.is_empty()).then(|| format!("not a {kind}: {}{odd}", wrong.join(", ")))
+    let is_unknown = |key: &&str| *key != "usage" && !KEYS.contains(key) && !known.contains(key);
+    let unknown: Vec<String> =
+        object.keys().filter(is_unknown).take(UNKNOWN_KEYS_MAX).map(|key| format!("{key:?}")).collect();
+    let unknown = if unknown.is_empty() { String::new() } else { format!(" (unknown keys: {})", unknown.join(", ")) };
+    (!wrong.is_empty()).then(|| format!("not a {kind}: {}{unknown}", wrong.join(", ")))
 }
 
-/// How many unknown keys are named.
-const ODD_KEYS_MAX: usize = 4;
+/// The most unknown keys that the message lists.
+const UNKNOWN_KEYS_MAX: usize = 4;
 
 fn read_body<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     let kind = object.peek_str("kind")?;
@@ -158,14 +159,14 @@ fn read_piece(raw: &str) -> Option<Piece<'_>> {
     } else {
         PieceKind::Other(Cow::Borrowed(object.take("other")?))
     };
-    let extra = object.open("extra").map(Object::rest);
-    // A piece with keys of its own is of a later version, and one that says it has nothing of its own is spelled by nobody we
-    // know: the caller keeps the whole line unread.
+    let extra = object.open("extra").map(Object::into_extra);
+    // A piece with unknown keys is of a later version, and no known writer spells an empty `extra`: the caller keeps the whole
+    // line unread.
     if extra.as_ref().is_some_and(|extra| extra.0.is_empty()) {
         return None;
     }
     let extra = extra.unwrap_or_default();
-    object.rest().0.iter().all(|(_, held)| *held == Held::Hole).then_some(Piece { kind, extra })
+    object.into_extra().0.iter().all(|(_, held)| *held == Held::Hole).then_some(Piece { kind, extra })
 }
 
 fn read_data<'a>(object: &mut Object<'a>) -> Option<Data<'a>> {
@@ -188,7 +189,7 @@ fn read_part(object: &mut Object<'_>) -> Option<Part> {
 fn read_fork<'a>(object: &mut Object<'a>) -> Option<Box<ForkOrigin<'a>>> {
     let mut fork = object.open("forked_from")?;
     let origin = fork.take_str("session").map(|session| ForkOrigin { session, record: fork.take_str("record") });
-    if origin.is_none() || !fork.clone().rest().is_empty() {
+    if origin.is_none() || !fork.clone().into_extra().is_empty() {
         object.close("forked_from", fork);
     }
     origin.map(Box::new)
@@ -202,9 +203,9 @@ fn read_usage(object: &mut Object<'_>) -> Option<Usage> {
     usage.searches = numbers.take_number("searches");
     usage.fetches = numbers.take_number("fetches");
     usage.service_tier = numbers.take_word("service_tier", ServiceTier::named);
-    usage.speed = numbers.take_word("speed", Speed::named);
+    usage.speed = numbers.take_word("speed", ServiceSpeed::named);
     usage.cost = numbers.take_dollars("cost");
-    if !numbers.clone().rest().is_empty() {
+    if !numbers.clone().into_extra().is_empty() {
         object.close("usage", numbers);
     }
     Some(usage)
@@ -214,17 +215,17 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
     let mut extra = Extra::default();
     let Some(origins) = object.open("extra") else { return extra };
     if origins.duplicate().is_some() {
-        // Nobody can say in whose words it is: it stays on the line as it is.
+        // The format is ambiguous: the field stays on the line.
         object.close("extra", origins);
         return extra;
     }
     let mut unread = Vec::new();
-    for (name, held) in origins.rest().0 {
+    for (name, held) in origins.into_extra().0 {
         match held {
             Held::Raw(Cow::Borrowed(raw)) if name != NAME && extra.iter().count() < ORIGINS_MAX => {
                 match Object::parse(raw) {
-                    Some(residue) if extra.get(&name).is_none() => {
-                        extra.add(crate::formats::origin(name), residue.rest());
+                    Some(fields) if extra.get(&name).is_none() => {
+                        extra.add(crate::formats::origin(name), fields.into_extra());
                     }
                     _ => unread.push((name, Held::Raw(Cow::Borrowed(raw)))),
                 }
@@ -232,20 +233,20 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
             held => unread.push((name, held)),
         }
     }
-    // What is in no format's words stays on the line, and an empty object with it.
+    // Values that are not the extra fields of a format stay on the line, and so does an empty object.
     if !unread.is_empty() || extra.iter().next().is_none() {
         object.close_with("extra", ExtraFields(unread));
     }
     extra
 }
 
-/// How many formats' words one event may hold. Real events hold those of one or two.
+/// The most formats that the extra fields of one event may come from. Real events have one or two.
 const ORIGINS_MAX: usize = 16;
 
-/// What is left of a line whose event was read, under the wire's own name. Where nobody could read what the event stands for,
-/// even nothing is left: it tells the event from bytes in this very file that are no line of it.
-pub fn leave<'a>(event: &mut Event<'a>, rest: ExtraFields<'a>) {
-    if !rest.is_empty() || matches!(event.body, Body::Other { .. }) {
-        event.extra.add(Origin::Known(&INFO), rest);
+/// Adds the unknown fields of a line to its event, under the name of the wire. An event of kind `other` gets the entry even if
+/// it is empty: it distinguishes a valid line from bytes in a native file that are not a line of the wire.
+pub fn add_unknown_fields<'a>(event: &mut Event<'a>, fields: ExtraFields<'a>) {
+    if !fields.is_empty() || matches!(event.body, Body::Other { .. }) {
+        event.extra.add(Origin::Known(&INFO), fields);
     }
 }

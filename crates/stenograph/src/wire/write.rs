@@ -1,11 +1,11 @@
-//! Events and notes as lines of the wire.
+//! Writes events and notes as lines of the wire.
 
 use std::fmt::Write as _;
 
 use super::{NAME, VERSION};
 use crate::json::Draft;
 use crate::model::{
-    Body, Content, Data, Event, Extra, Input, Note, Part, Piece, PieceKind, ServiceTier, Span, Speed, Usage,
+    Body, Content, Data, Event, Extra, Input, Note, Part, Piece, PieceKind, ServiceSpeed, ServiceTier, Span, Usage,
 };
 use crate::text::{Text, escape_into, quote};
 use crate::time::Time;
@@ -17,10 +17,10 @@ pub fn event(event: &Event<'_>) -> String {
     line
 }
 
-/// Appends an event as one line, without the newline: the quickest way, for whoever writes many.
+/// Appends an event as one line, without the newline: the fastest way to write many.
 pub fn write_event(event: &Event<'_>, out: &mut String) {
     match event.extra.get(NAME) {
-        // What is left of a line of our own goes back to its old places, which takes a draft.
+        // The unknown fields of a line go back to their old positions, which requires a draft.
         Some(own) => out.push_str(&draft(event).render(Some(own))),
         None => {
             let mut line = Line::open(out);
@@ -30,7 +30,7 @@ pub fn write_event(event: &Event<'_>, out: &mut String) {
     }
 }
 
-/// An event as one line that says where it stands in its source.
+/// An event as one line, with its position in the source.
 pub fn event_at(event: &Event<'_>) -> String {
     let mut draft = draft(event);
     if let Some(at) = event.at {
@@ -96,12 +96,12 @@ fn put_event(event: &Event<'_>, fields: &mut impl Fields) {
     put_extra(&event.extra, fields);
 }
 
-/// What an event's fields are put into: a draft, or at once a line.
+/// The destination of the fields of an event: a draft, or directly a line.
 trait Fields {
-    /// Puts a value that `write` appends.
+    /// Adds a value that `write` appends.
     fn put(&mut self, key: &'static str, write: impl FnOnce(&mut String));
 
-    /// Puts an object.
+    /// Adds an object.
     fn put_draft(&mut self, key: &'static str, draft: Draft<'static>);
 
     fn put_str(&mut self, key: &'static str, text: &str) {
@@ -143,7 +143,7 @@ impl Fields for Draft<'_> {
     }
 }
 
-/// An object that is written as it is put together.
+/// An object that is written field by field.
 struct Line<'o> {
     out: &'o mut String,
     start: usize,
@@ -170,7 +170,7 @@ impl Fields for Line<'_> {
         self.out.push_str("\":");
         let from = self.out.len();
         write(self.out);
-        // A line stays one, whatever was put into it.
+        // A line stays one line, whatever the value contains.
         let value = self.out.get(from..).unwrap_or_default();
         if memchr::memchr2(b'\n', b'\r', value.as_bytes()).is_some() {
             let value = crate::json::one_line(value.into()).into_owned();
@@ -293,7 +293,7 @@ fn usage_draft(usage: &Usage) -> Draft<'static> {
     draft.set_number("searches", usage.searches);
     draft.set_number("fetches", usage.fetches);
     draft.set_opt("service_tier", usage.service_tier.map(ServiceTier::name));
-    draft.set_opt("speed", usage.speed.map(Speed::name));
+    draft.set_opt("speed", usage.speed.map(ServiceSpeed::name));
     if let Some(cost) = usage.cost {
         draft.set("cost", cost.to_string());
     }
@@ -302,9 +302,9 @@ fn usage_draft(usage: &Usage) -> Draft<'static> {
 
 fn put_extra(extra: &Extra<'_>, fields: &mut impl Fields) {
     let mut origins = Draft::new();
-    for (origin, residue) in extra.iter().filter(|(origin, _)| origin.name() != NAME) {
+    for (origin, extra) in extra.iter().filter(|(origin, _)| origin.name() != NAME) {
         let mut json = String::new();
-        residue.write_json(&mut json);
+        extra.write_json(&mut json);
         origins.set(origin.name().to_owned(), json);
     }
     if !origins.is_empty() {

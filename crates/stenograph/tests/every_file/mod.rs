@@ -1,5 +1,4 @@
-//! A test for every fixture of every format and every file of the corpus, where there is one. What is tried on a file is the
-//! test's own part.
+//! One test for every fixture of every format and every file of the corpus, if it is available. The caller supplies the check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +8,10 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::{Detected, Registry};
 
-/// What is tried on a file.
+/// The check of one file.
 pub type Test = fn(&'static dyn Format, &Path) -> Result<(), Failed>;
 
-/// Runs a test on every file.
+/// Runs a check on every file.
 pub fn run(file: Test) {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stenograph::model::{Event, Outline};
 use stenograph::wire;
-use stenograph::write::{Writing, Written};
+use stenograph::write::{OutputPiece, Writing};
 use stenograph_store::{Passes, Source, Spool};
 
 use super::summariser;
@@ -94,8 +94,8 @@ impl Summary<'_> {
     }
 }
 
-fn joined(pieces: Vec<Written>) -> Vec<u8> {
-    let pieces = pieces.into_iter().map(|(Written::Record(piece) | Written::Glue(piece))| piece);
+fn joined(pieces: Vec<OutputPiece>) -> Vec<u8> {
+    let pieces = pieces.into_iter().map(|(OutputPiece::Record(piece) | OutputPiece::Glue(piece))| piece);
     pieces.flatten().collect()
 }
 

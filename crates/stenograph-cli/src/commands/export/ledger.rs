@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use stenograph::ledger::{Entry, Ledger, Money, Name, Prices};
+use stenograph::ledger::{Ledger, LedgerEntry, Money, Name, Prices};
 
 use crate::clock;
 use crate::csv;
@@ -41,11 +41,11 @@ pub fn write(ledger: &Ledger, prices: &Prices, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-fn cells(ledger: &Ledger, entry: &Entry, prices: &Prices) -> [String; 21] {
+fn cells(ledger: &Ledger, entry: &LedgerEntry, prices: &Prices) -> [String; 21] {
     let row = &entry.row;
     let name = |name: Option<Name>| ledger.name(name).unwrap_or_default().to_owned();
     let tools: Vec<&str> = row.tools.iter().filter_map(|tool| ledger.name(Some(tool))).collect();
-    let price = ledger.name(row.model).and_then(|model| prices.price(model, row.pace));
+    let price = ledger.name(row.model).and_then(|model| prices.price(model, row.service_tier));
     let cost = price.and_then(|price| price.cost(&row.tokens));
     let money = |money: Option<Money>| money.map(|money| money.to_string()).unwrap_or_default();
     let tokens = row.tokens;
@@ -56,7 +56,7 @@ fn cells(ledger: &Ledger, entry: &Entry, prices: &Prices) -> [String; 21] {
         name(row.session),
         name(row.thread),
         name(row.model),
-        row.pace.name().to_owned(),
+        row.service_tier.name().to_owned(),
         name(row.cwd),
         name(row.branch),
         tools.join(" "),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
-use stenograph::ledger::{Calls, Counting};
+use stenograph::ledger::{CallDetail, Counting};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
@@ -70,7 +70,7 @@ impl Judge {
         }
         match self.spine.left_out(event) {
             Some(_) => Verdict::LeftOut,
-            None if self.spine.usage_said_later(event) => Verdict::Played(None),
+            None if self.spine.is_usage_superseded(event) => Verdict::Played(None),
             None => Verdict::Played(event.usage),
         }
     }
@@ -192,7 +192,7 @@ impl Sink for First {
     fn event(&mut self, event: &Event<'_>) {
         self.spine.add(event);
         self.outline.add(event);
-        self.counting.get_or_insert_with(|| Counting::new("", Calls::Numbers)).add(event);
+        self.counting.get_or_insert_with(|| Counting::new("", CallDetail::Numbers)).add(event);
     }
 
     fn note(&mut self, _note: Note) {}

@@ -9,7 +9,7 @@ use stenograph::model::{Body, Event, Note, Outline};
 use stenograph::read::Sink;
 use stenograph::status::{Patience, State, Status, Watch};
 use stenograph::text::quote;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 use stenograph_store::discover::{FileId, Stat};
 use stenograph_store::follow::{Follow, LastLine};
 use stenograph_store::journal::{RecordingHeader, RecordingMark};
@@ -193,7 +193,7 @@ impl Run {
     /// As one line of JSON.
     pub fn json(&self) -> String {
         let status = &self.status;
-        let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), Unit::Millis)?.to_iso_millis();
+        let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), TimeUnit::Millis)?.to_iso_millis();
         let mut draft = Draft::new();
         draft.set_str("path", &self.path.display().to_string());
         draft.set_opt("agent", self.agent());

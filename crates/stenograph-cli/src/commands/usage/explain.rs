@@ -1,6 +1,6 @@
 //! The account of a ledger: what was joined, what was left out, why and where, and which prices were taken.
 
-use stenograph::ledger::{Counter, Decision, Ledger, Price, Prices, Report, ServiceTier, Tokens};
+use stenograph::ledger::{Decision, Ledger, Price, PriceCounter, Prices, ServiceTier, Tokens, UsageReport};
 use stenograph::text::quote;
 use stenograph_store::usage::UnrecognizedFiles;
 
@@ -10,7 +10,7 @@ use crate::output::{Ink, Output, counted, grouped, harmless_line};
 /// Tells it to people.
 pub fn tell(
     ledger: &Ledger,
-    report: &Report,
+    report: &UsageReport,
     prices: &Prices,
     strangers: &UnrecognizedFiles,
     output: &mut Output<'_>,
@@ -55,8 +55,14 @@ pub fn tell(
 fn rates(price: &Price, model: &str) -> String {
     let small = Tokens { input: 1, ..Tokens::default() };
     let rates = price.rates(&small);
-    let counters = [Counter::Input, Counter::Output, Counter::CacheWrite, Counter::CacheWriteHour, Counter::CacheRead];
-    let rate = |counter: Counter| Some(format!("{} {}", counter.name(), rates.of(counter)?.times(MILLION)?));
+    let counters = [
+        PriceCounter::Input,
+        PriceCounter::Output,
+        PriceCounter::CacheWrite,
+        PriceCounter::CacheWriteHour,
+        PriceCounter::CacheRead,
+    ];
+    let rate = |counter: PriceCounter| Some(format!("{} {}", counter.name(), rates.of(counter)?.times(MILLION)?));
     let mut said: Vec<String> = counters.into_iter().filter_map(rate).collect();
     let over = price.tiers().iter().skip(1).map(|tier| format!("more over {} tokens", grouped(tier.over)));
     said.extend(over);

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
-use stenograph::formats::peers::PeerRule;
-use stenograph::ledger::{By, Group, Ledger, Report, Tokens};
+use stenograph::ledger::{By, Group, Ledger, Rule, Tokens, UsageReport};
 use stenograph::text::quote;
 use stenograph_store::peer_usage::{PeerUsage, peer_usage};
 
@@ -101,10 +100,11 @@ impl Peer {
     }
 
     /// Puts both counts side by side, each by agent.
-    pub fn compare(&mut self, ours: &Report, theirs: &Report) {
+    pub fn compare(&mut self, ours: &UsageReport, theirs: &UsageReport) {
         let numbers = |group: Option<&Group>| group.map(numbers).unwrap_or_default();
-        let find =
-            |report: &'_ Report, key: &Option<String>| report.groups.iter().find(|group| group.key == *key).cloned();
+        let find = |report: &'_ UsageReport, key: &Option<String>| {
+            report.groups.iter().find(|group| group.key == *key).cloned()
+        };
         let only_theirs = theirs.groups.iter().filter(|group| find(ours, &group.key).is_none());
         self.sides = ours
             .groups

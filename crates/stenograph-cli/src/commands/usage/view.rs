@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::ledger::{By, Group, Ledger, Money, Prices, Report, ServiceTier, Tokens, Unpriced};
+use stenograph::ledger::{By, Group, Ledger, Money, Prices, ServiceTier, Tokens, Unpriced, UsageReport};
 use stenograph::text::quote;
 
 use crate::clock;
@@ -38,7 +38,7 @@ fn cost(group: &Group) -> String {
 }
 
 /// The table, and the total below it.
-pub fn table(report: &Report, by: By, colour: Colour) -> Vec<String> {
+pub fn table(report: &UsageReport, by: By, colour: Colour) -> Vec<String> {
     let has_stated = report.total.stated.is_some();
     let cells = |group: &Group, name: String| {
         let Tokens { input, output, cache_write, cache_read, .. } = group.tokens;
@@ -89,8 +89,8 @@ fn signed(money: Money) -> String {
 /// What has no price, as a sentence.
 pub fn unpriced(unpriced: &Unpriced) -> String {
     let mut model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
-    if unpriced.pace != ServiceTier::Standard {
-        let _ = write!(model, " ({})", unpriced.pace.name());
+    if unpriced.service_tier != ServiceTier::Standard {
+        let _ = write!(model, " ({})", unpriced.service_tier.name());
     }
     let tokens = unpriced.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
     let what = match unpriced.missing.as_slice() {
@@ -105,7 +105,7 @@ pub fn unpriced(unpriced: &Unpriced) -> String {
 
 /// One JSON object, with more fields at its end.
 pub fn json(
-    report: &Report,
+    report: &UsageReport,
     ledger: &Ledger,
     by: By,
     prices: &Prices,
@@ -191,14 +191,14 @@ fn unpriced_json(unpriced: &Unpriced) -> String {
         "{{\"model\":{},\"pace\":\"{}\",\"missing\":[{}],\"calls\":{},\"input\":{input},\"output\":{output},\
          \"cache_write\":{cache_write},\"cache_read\":{cache_read}}}",
         unpriced.model.as_deref().map_or("null".to_owned(), quote),
-        unpriced.pace.name(),
+        unpriced.service_tier.name(),
         missing.join(","),
         unpriced.calls,
     )
 }
 
 /// The rows as CSV, without the total: whoever reads them can add up.
-pub fn rows(report: &Report, by: By) -> Vec<String> {
+pub fn rows(report: &UsageReport, by: By) -> Vec<String> {
     let mut lines = vec![format!(
         "{},calls,input,output,cache_write,cache_write_hour,cache_read,reasoning,searches,fetches,cost,unpriced_calls,stated_cost,models",
         by.name()

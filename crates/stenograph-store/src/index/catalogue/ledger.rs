@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rusqlite::{OptionalExtension as _, Row, params};
-use stenograph::ledger::{SourceUsage, State};
+use stenograph::ledger::{CountingState, SourceUsage};
 
 use super::row::{path_of, to_signed, to_unsigned};
 use super::{Catalogue, SourceId};
@@ -70,7 +70,7 @@ impl Catalogue {
     }
 
     /// The counting state after the last page of a group.
-    pub(crate) fn ledger_state(&self, doc_group: u64) -> Result<State, Error> {
+    pub(crate) fn ledger_state(&self, doc_group: u64) -> Result<CountingState, Error> {
         let page = self.last_page(doc_group)?.and_then(|(_, bytes)| postcard::from_bytes::<SourceUsage>(&bytes).ok());
         Ok(page.map(|page| page.state).unwrap_or_default())
     }

@@ -211,13 +211,13 @@ pub fn seconds(clock: &Clock) -> u64 {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use stenograph::time::{Time, Unit};
+    use stenograph::time::{Time, TimeUnit};
 
     use super::*;
 
     fn at(now: &Arc<AtomicU64>) -> Clock {
         let now = Arc::clone(now);
-        Arc::new(move || Time { text: now.load(Ordering::SeqCst).to_string().into(), unit: Unit::Seconds })
+        Arc::new(move || Time { text: now.load(Ordering::SeqCst).to_string().into(), unit: TimeUnit::Seconds })
     }
 
     fn taken(folder: &Path, now: u64) -> Result<ContextLock, Error> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stenograph::format::Format;
 use stenograph::formats::{chibi::Chibi, chibi_requests::ChibiRequests, chibi_responses::ChibiResponses};
 use stenograph::model::{Body, Event, Outline, Part, Role};
-use stenograph::write::{Writing, Written};
+use stenograph::write::{OutputPiece, Writing};
 
 use super::context::Context;
 use super::context_lock::{ContextLock, seconds};
@@ -345,10 +345,10 @@ impl Lines {
     }
 }
 
-fn entries(pieces: Vec<Written>) -> Vec<Entry> {
+fn entries(pieces: Vec<OutputPiece>) -> Vec<Entry> {
     let records = pieces.into_iter().filter_map(|piece| match piece {
-        Written::Record(line) => Some(line),
-        Written::Glue(_) => None,
+        OutputPiece::Record(line) => Some(line),
+        OutputPiece::Glue(_) => None,
     });
     records.map(|line| Entry::new(&line)).collect()
 }

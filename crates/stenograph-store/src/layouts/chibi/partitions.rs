@@ -282,7 +282,7 @@ impl Manifest {
         let before = self.text.as_deref().and_then(Object::parse).map(|mut object| {
             object.take("active_partition");
             object.take("partitions");
-            object.rest()
+            object.into_extra()
         });
         draft.render(before.as_ref())
     }

@@ -1,7 +1,7 @@
 //! The recorded agent: its fields in the list of active agents and in the telemetry. This file touches no file.
 
 use stenograph::json::Draft;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 
 use super::project::Project;
 use crate::error::Error;
@@ -142,7 +142,7 @@ pub fn millis(time: &Time<'_>) -> Option<i64> {
 
 /// A time in JavaScript's notation.
 pub fn iso(millis: i64) -> String {
-    let time = Time { text: millis.max(0).to_string().into(), unit: Unit::Millis };
+    let time = Time { text: millis.max(0).to_string().into(), unit: TimeUnit::Millis };
     time.to_iso_millis().unwrap_or_default()
 }
 

@@ -11,7 +11,7 @@ use stenograph::json::Object;
 use stenograph::laws;
 use stenograph::model::Event;
 use stenograph::read;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 use stenograph::{Detected, Registry};
 
 use super::*;
@@ -45,7 +45,7 @@ fn ticking() -> Clock {
     let millis = AtomicI64::new(1_767_867_164_501);
     Arc::new(move || {
         let text = millis.fetch_add(1000, Ordering::Relaxed).to_string();
-        Time { text: text.into(), unit: Unit::Millis }
+        Time { text: text.into(), unit: TimeUnit::Millis }
     })
 }
 
@@ -344,7 +344,7 @@ fn a_project_is_read_in_the_order_its_agents_started_even_if_the_clock_was_set_b
     let back = AtomicI64::new(1_767_867_164_501);
     let environment = environment(Arc::new(move || {
         let text = back.fetch_add(-1000, Ordering::Relaxed).to_string();
-        Time { text: text.into(), unit: Unit::Millis }
+        Time { text: text.into(), unit: TimeUnit::Millis }
     }));
     let made: Vec<_> =
         (0..5).map(|_| record(folder.path(), &[], &RecordingEnd::Completed, &environment).files.remove(0)).collect();

@@ -2,7 +2,7 @@
 //! that both produce the same. It opens no file.
 
 use stenograph::model::{Event, Outline};
-use stenograph::write::{Writing, Written};
+use stenograph::write::{OutputPiece, Writing};
 
 use super::Kind;
 
@@ -56,7 +56,7 @@ impl Body {
 
 impl HeadPieces {
     /// The bytes of these pieces without the head.
-    fn off(&mut self, mut pieces: Vec<Written>) -> Vec<u8> {
+    fn off(&mut self, mut pieces: Vec<OutputPiece>) -> Vec<u8> {
         if *self == HeadPieces::ToCome && pieces.len() >= HEADER_PIECES {
             pieces.drain(..HEADER_PIECES);
             *self = HeadPieces::Gone;
@@ -65,9 +65,9 @@ impl HeadPieces {
     }
 }
 
-fn joined(pieces: Vec<Written>) -> Vec<u8> {
+fn joined(pieces: Vec<OutputPiece>) -> Vec<u8> {
     pieces.into_iter().fold(Vec::new(), |mut bytes, piece| {
-        let (Written::Record(piece) | Written::Glue(piece)) = piece;
+        let (OutputPiece::Record(piece) | OutputPiece::Glue(piece)) = piece;
         bytes.extend_from_slice(&piece);
         bytes
     })

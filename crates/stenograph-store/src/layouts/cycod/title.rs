@@ -94,7 +94,7 @@ impl Title {
         let rest = self.rest.as_deref().and_then(Object::parse).map(|mut rest| {
             rest.take("title");
             rest.take("titleLocked");
-            rest.rest()
+            rest.into_extra()
         });
         let rest = rest.filter(|rest| !rest.is_empty());
         format!("{{\"_meta\":{}}}\n", meta.render(rest.as_ref())).into_bytes()

@@ -181,9 +181,9 @@ struct Told {
     recorded: Recording,
 }
 
-impl convert::Source for Told {
+impl convert::Reopen for Told {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
-        let events = convert::Source::open(&mut self.recorded)?;
+        let events = convert::Reopen::open(&mut self.recorded)?;
         let events = Events { inner: BufReader::with_capacity(256 << 10, events), line: Vec::new(), at: 0 };
         Ok(Box::new(self.head.as_bytes().chain(events)))
     }

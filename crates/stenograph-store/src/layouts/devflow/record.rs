@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::formats::devflow::Devflow;
 use stenograph::json::{self, Object};
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 
 use super::finish::Documents;
 use super::metadata::Metadata;
@@ -183,7 +183,7 @@ fn beginning(base: &Base, environment: &Environment) -> Result<Time<'static>, Er
 
 /// A time with the UTC offset of another one.
 fn at_the_place_of(there: &Time<'_>, millis: i64) -> Time<'static> {
-    let time = |millis: i64| Time { text: millis.to_string().into(), unit: Unit::Millis };
+    let time = |millis: i64| Time { text: millis.to_string().into(), unit: TimeUnit::Millis };
     let offset = || {
         let text = there.text.get(there.text.len().checked_sub(6)?..)?;
         let (hours, minutes) = text.get(1..)?.split_once(':')?;
@@ -191,7 +191,7 @@ fn at_the_place_of(there: &Time<'_>, millis: i64) -> Time<'static> {
         let sign = if text.starts_with('-') { -1 } else { 1 };
         Some((text, sign * size * 60_000)).filter(|_| text.starts_with(['+', '-']))
     };
-    let local = offset().filter(|_| there.unit == Unit::Iso).and_then(|(suffix, offset)| {
+    let local = offset().filter(|_| there.unit == TimeUnit::Iso).and_then(|(suffix, offset)| {
         let clock = time(millis + offset).wall("%Y-%m-%dT%H:%M:%S.%3f")?;
         Time::iso(format!("{clock}{suffix}").into())
     });

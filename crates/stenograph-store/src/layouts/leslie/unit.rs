@@ -90,7 +90,7 @@ impl Unit {
     }
 
     fn named(&self, outline: &Outline) -> String {
-        let nowhen = Time { text: "0".into(), unit: stenograph::time::Unit::Seconds };
+        let nowhen = Time { text: "0".into(), unit: stenograph::time::TimeUnit::Seconds };
         file_name(self.began.as_ref().unwrap_or(&nowhen), outline.query.as_deref().unwrap_or_default())
     }
 
@@ -143,7 +143,7 @@ impl Unit {
 
     /// The unit as a separate, complete journal, which recovery leaves alone.
     pub fn journal(&self, files: &dyn Files) -> io::Result<Box<dyn Read>> {
-        let nowhen = || Time { text: "0".into(), unit: stenograph::time::Unit::Seconds };
+        let nowhen = || Time { text: "0".into(), unit: stenograph::time::TimeUnit::Seconds };
         let (began, ended) = (self.began.clone().unwrap_or_else(nowhen), self.ended.clone().unwrap_or_else(nowhen));
         let line = |event| wire::event(&event) + "\n";
         let end = match (&self.recorded.ended, self.last) {
@@ -174,9 +174,9 @@ struct Told {
     recorded: Recording,
 }
 
-impl convert::Source for Told {
+impl convert::Reopen for Told {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
-        let events = convert::Source::open(&mut self.recorded)?;
+        let events = convert::Reopen::open(&mut self.recorded)?;
         Ok(Box::new(self.head.as_bytes().chain(events)))
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io};
 
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 
 use super::*;
 use crate::files::{Disk, Files, OpenFile};
 use crate::log::Durability;
 
 pub(crate) fn environment(files: Arc<dyn Files>) -> Environment {
-    let clock = Arc::new(|| Time { text: "2000".into(), unit: Unit::Seconds });
+    let clock = Arc::new(|| Time { text: "2000".into(), unit: TimeUnit::Seconds });
     Environment { files, clock, durability: Durability::Always, home: None }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use stenograph::time::{Time, Unit};
+use stenograph::time::{Time, TimeUnit};
 
 use super::compare::{self, Verdict};
 use super::tree::{self, Entry, Kind};
@@ -302,7 +302,7 @@ impl Archived {
 fn month_of(run: &Run, folder: &Path) -> String {
     let by_folder = || {
         let moment = fs::metadata(folder).and_then(|metadata| metadata.modified()).ok().and_then(seconds)?;
-        Time::number(moment.to_string().into(), Unit::Seconds)?.wall("%Y-%m")
+        Time::number(moment.to_string().into(), TimeUnit::Seconds)?.wall("%Y-%m")
     };
     let by_id = date_of(&run.id).and_then(|date| date.get(..7)).map(str::to_owned);
     let by_start = || run.started.as_ref()?.wall("%Y-%m");

@@ -9,7 +9,7 @@ use crate::format::Format;
 use crate::model::{Body, Content, Event, Kind, Outline, Role, key};
 use crate::read;
 use crate::time::Time;
-use crate::write::{self, Writing, Written};
+use crate::write::{self, OutputPiece, Writing};
 
 /// What a new marker needs besides its summary. Whoever compacts is where it comes from.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ fn marker(
     pieces.extend(writing.finish());
     let mut bytes = Vec::new();
     for piece in pieces {
-        if let Written::Record(record) = piece {
+        if let OutputPiece::Record(record) = piece {
             bytes.extend_from_slice(&record);
             bytes.push(b'\n');
         }

@@ -7,7 +7,7 @@ use crate::format::Format;
 use crate::model::{Body, Content, Input};
 use crate::read;
 use crate::text::Str;
-use crate::time::{Time, Unit};
+use crate::time::{Time, TimeUnit};
 
 fn said(role: Role, text: &str) -> Event<'static> {
     Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
@@ -131,7 +131,7 @@ fn what_stands_before_a_sealed_summary_is_told_to_the_next_one() {
 fn stamp() -> Stamp {
     Stamp {
         id: "0b8f6f3e-5c1d-4a57-8a43-0e2a54b0f6a1".into(),
-        time: Time { text: "1772442000".into(), unit: Unit::Seconds },
+        time: Time { text: "1772442000".into(), unit: TimeUnit::Seconds },
     }
 }
 

@@ -32,12 +32,12 @@ impl SketchBuilder {
         let mut spine = Spine::default();
         let sketches = &mut self.sketches;
         for (number, sketch) in sketches.all.iter().enumerate() {
-            spine.notice(&sketches.view(number, sketch));
+            spine.add_any(&sketches.view(number, sketch));
         }
         spine.decide();
         let told = sketches.all.iter().enumerate().map(|(number, sketch)| {
             let view = sketches.view(number, sketch);
-            spine.judge(&view).is_none()
+            spine.left_out_any(&view).is_none()
         });
         let told = told.collect();
         drop(spine);

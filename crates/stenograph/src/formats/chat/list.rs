@@ -17,7 +17,7 @@ pub fn element<'a>(raw: &'a str, format: &'static FormatInfo) -> Vec<Event<'a>> 
         Ok(events) => events,
         Err(object) => {
             let name = object.peek_str("role");
-            let extra = Extra::of(format, object.rest());
+            let extra = Extra::of(format, object.into_extra());
             vec![Event { extra, ..Event::new(Body::Other { name, bytes: None }) }]
         }
     }

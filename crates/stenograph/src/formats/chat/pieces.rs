@@ -49,7 +49,7 @@ fn piece(raw: &str) -> Option<Piece<'_>> {
         }
         _ => return None,
     };
-    Some(Piece { kind, extra: object.rest() })
+    Some(Piece { kind, extra: object.into_extra() })
 }
 
 /// The sounds the API knows, and their media types.

@@ -82,7 +82,7 @@ pub fn message<'a>(mut object: Object<'a>, format: &'static FormatInfo) -> Resul
         Speaker::Role(_) => object.take_name("name"),
         Speaker::Tool => None,
     };
-    let mut rest = object.rest();
+    let mut rest = object.into_extra();
     let mut events = Vec::with_capacity(bodies.len());
     for (at, (body, call)) in bodies.into_iter().enumerate() {
         let mut residue = if at == 0 { std::mem::take(&mut rest) } else { ExtraFields::default() };
@@ -172,7 +172,7 @@ fn calls<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, LeftOfCall<'a>)> {
     }
     let legacy = object.peek("function_call").and_then(Object::parse).and_then(|mut function| {
         let (name, input) = function_of(&mut function)?;
-        Some((Body::ToolCall { call: None, name, input }, ("function_call", function.rest())))
+        Some((Body::ToolCall { call: None, name, input }, ("function_call", function.into_extra())))
     });
     if legacy.is_some() {
         object.take("function_call");
@@ -193,7 +193,7 @@ fn call(raw: &str) -> Option<(Body<'_>, ExtraFields<'_>)> {
         object.close("function", function);
         found
     };
-    Some((Body::ToolCall { call: object.take_str("id"), name, input }, object.rest()))
+    Some((Body::ToolCall { call: object.take_str("id"), name, input }, object.into_extra()))
 }
 
 /// The name and the arguments of a call. Arguments are a string of JSON; some servers give the JSON itself, of which an empty

@@ -32,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "Chibi, docs/transcript-format.md",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["entry_type", "role"],
-    sheet: &["*: id text, timestamp number, from text, to text, content text, entry_type text, \
+    record_schema: &["*: id text, timestamp number, from text, to text, content text, entry_type text, \
          metadata object?, tool_call_id text?, role text?, flow_control flag?"],
     calls: CallWords {
         failure_prefixes: &["Error: "],

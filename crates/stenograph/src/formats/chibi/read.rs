@@ -5,7 +5,7 @@ use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, Input, Role};
 use crate::read::{At, Objects, Sink};
 use crate::text::Text;
-use crate::time::Unit;
+use crate::time::TimeUnit;
 
 /// Reads one entry at a time.
 #[derive(Debug)]
@@ -19,12 +19,12 @@ impl Objects for Entries {
         };
         let mut event = Event {
             id: object.take_str("id"),
-            time: object.take_time("timestamp", Unit::Seconds),
+            time: object.take_time("timestamp", TimeUnit::Seconds),
             from: object.take_str("from"),
             to: object.take_str("to"),
             ..Event::new(body)
         };
-        event.extra = Extra::of(&INFO, object.rest());
+        event.extra = Extra::of(&INFO, object.into_extra());
         at.emit_one(event, out);
     }
 }

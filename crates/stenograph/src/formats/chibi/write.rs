@@ -190,7 +190,8 @@ mod tests {
         // As an event is that went over the wire.
         let mut event = read.events.remove(0);
         let left = r#"{"content":"","entry_type":"compaction"}"#;
-        event.extra = crate::model::Extra::of(&super::super::INFO, crate::json::Object::parse(left).unwrap().rest());
+        event.extra =
+            crate::model::Extra::of(&super::super::INFO, crate::json::Object::parse(left).unwrap().into_extra());
         assert_eq!(written(&[event]), [entry]);
     }
 

@@ -25,7 +25,7 @@ static INFO: FormatInfo = FormatInfo {
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/inbox.jsonl"],
     spec: "Chibi, docs/transcript-format.md, \"Inbox Format\"",
     traits: Traits { pieces: true, carries: true, lossy: false, log: true },
-    sheet: &["*: id text, timestamp number, from text, to text, content text"],
+    record_schema: &["*: id text, timestamp number, from text, to text, content text"],
     ..FormatInfo::BLANK
 };
 

@@ -4,7 +4,7 @@ use super::INFO;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, Role};
 use crate::read::{At, Objects, Sink};
-use crate::time::Unit;
+use crate::time::TimeUnit;
 
 /// Reads one message at a time.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ impl Objects for Messages {
         // Chibi puts the message into the prompt of the context it is for: to that context, it is a user who speaks.
         let mut event = Event {
             id: object.take_str("id"),
-            time: object.take_time("timestamp", Unit::Seconds),
+            time: object.take_time("timestamp", TimeUnit::Seconds),
             from: object.take_str("from"),
             to: object.take_str("to"),
             ..Event::new(Body::Message { role: Role::User, content: Content::Text(content) })
         };
-        event.extra = Extra::of(&INFO, object.rest());
+        event.extra = Extra::of(&INFO, object.into_extra());
         at.emit_one(event, out);
     }
 }

@@ -33,7 +33,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: false, carries: true, lossy: false, log: true },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
-    sheet: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
+    record_schema: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
     ..FormatInfo::BLANK
 };
 

@@ -8,7 +8,7 @@ use crate::format::Want;
 use crate::json::{Object, canonical, items};
 use crate::model::{Body, Event, Extra, NoteKind};
 use crate::read::{At, Objects, Sink};
-use crate::time::Unit;
+use crate::time::TimeUnit;
 
 /// How many messages of a request are remembered.
 const MESSAGES_MAX: usize = 65_536;
@@ -59,13 +59,13 @@ impl Objects for Requests {
         let mut events = self.request(&mut request);
         let model = request.take_name("model");
         object.close(REQUEST, request);
-        let time = object.take_time("timestamp", Unit::Seconds);
+        let time = object.take_time("timestamp", TimeUnit::Seconds);
         for event in &mut events {
             event.model.clone_from(&model);
             event.time.clone_from(&time);
         }
         if let Some(first) = events.first_mut() {
-            first.extra = Extra::of(&INFO, object.rest());
+            first.extra = Extra::of(&INFO, object.into_extra());
         }
         if self.messages.len() == MESSAGES_MAX {
             at.note(NoteKind::Ambiguous, "too many messages to tell which of them say again what was said before", out);

@@ -29,7 +29,7 @@ static INFO: FormatInfo = FormatInfo {
     traits: Traits { pieces: true, carries: true, lossy: false, log: true },
     // The total is a sum: a writer makes it anew.
     spelling: &["response.usage.total_tokens"],
-    sheet: &["*: timestamp number, response object, response.usage.prompt_tokens number?, \
+    record_schema: &["*: timestamp number, response object, response.usage.prompt_tokens number?, \
          response.usage.completion_tokens number?"],
     usage: UsageWords {
         counters: &[("response.usage", &["prompt_tokens", "completion_tokens"])],

@@ -5,7 +5,7 @@ use crate::formats::chat::usage;
 use crate::json::Object;
 use crate::model::{Body, Event, Extra};
 use crate::read::{At, Objects, Sink};
-use crate::time::Unit;
+use crate::time::TimeUnit;
 
 /// Reads one response at a time.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ impl Objects for Responses {
         event.group = response.take_name("id");
         event.model = response.take_name("model");
         object.close(RESPONSE, response);
-        event.time = object.take_time("timestamp", Unit::Seconds);
-        event.extra = Extra::of(&INFO, object.rest());
+        event.time = object.take_time("timestamp", TimeUnit::Seconds);
+        event.extra = Extra::of(&INFO, object.into_extra());
         at.emit_one(event, out);
     }
 }

@@ -57,7 +57,7 @@ static INFO: FormatInfo = FormatInfo {
         "attachment.type",
         "source.type",
     ],
-    sheet: &[
+    record_schema: &[
         "type=user: uuid text, parentUuid text|null, sessionId text, timestamp text, cwd text, \
          version text, userType text, isSidechain flag, message.role text, message.content text|list, \
          message.content[].type text",

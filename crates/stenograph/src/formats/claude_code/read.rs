@@ -11,7 +11,7 @@ use crate::format::Want;
 use crate::formats::anthropic::{Remark, blocks, take_content};
 use crate::json::{Object, items};
 use crate::model::{
-    Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Held, NoteKind, Role, ServiceTier, Speed, Usage,
+    Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Held, NoteKind, Role, ServiceSpeed, ServiceTier, Usage,
 };
 use crate::read::{At, Objects, Sink};
 use crate::text::Str;
@@ -86,7 +86,7 @@ fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>,
         // The tokens are the sum of what the messages state, and would count twice; the money is said nowhere else.
         event.usage = object.take_dollars("total_cost_usd").map(|cost| Usage { cost: Some(cost), ..Usage::default() });
     }
-    event.extra = Extra::of(&INFO, object.rest());
+    event.extra = Extra::of(&INFO, object.into_extra());
     at.emit_one(event, out);
 }
 
@@ -95,7 +95,7 @@ fn unknown_record(mut object: Object<'_>, kind: Option<&str>, name: &str, at: &A
     at.note(NoteKind::UnknownType, format!("unknown record type {name:?}"), out);
     let mut event = envelope(&mut object, kind);
     event.body = Body::Other { name: Some(Cow::Owned(name.to_owned())), bytes: None };
-    event.extra = Extra::of(&INFO, object.rest());
+    event.extra = Extra::of(&INFO, object.into_extra());
     at.emit_one(event, out);
 }
 
@@ -144,7 +144,7 @@ impl Records {
             );
             let mut event = envelope(&mut object, kind);
             event.body = Body::Other { name: kind.map(|kind| Cow::Owned(kind.to_owned())), bytes: None };
-            event.extra = Extra::of(&INFO, object.rest());
+            event.extra = Extra::of(&INFO, object.into_extra());
             return at.emit_one(event, out);
         };
         let mut event = envelope(&mut object, kind);
@@ -160,7 +160,7 @@ impl Records {
         if self.want == Want::Usage {
             // What is said is not looked into: it is most of the record.
             object.close("message", message);
-            event.extra = Extra::of(&INFO, object.rest());
+            event.extra = Extra::of(&INFO, object.into_extra());
             return at.emit_one(event, out);
         }
         let role = message.peek_str("role").and_then(|role| Role::named(&role));
@@ -206,7 +206,7 @@ fn emit_talk<'a>(
         })
         .collect();
     object.close("message", message);
-    let first = Event { body, extra: Extra::of(&INFO, object.rest()), ..event };
+    let first = Event { body, extra: Extra::of(&INFO, object.into_extra()), ..event };
     if rest.is_empty() {
         return at.emit_one(first, out);
     }
@@ -215,7 +215,7 @@ fn emit_talk<'a>(
 }
 
 fn below_content(block: Object<'_>) -> ExtraFields<'_> {
-    let content = ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]);
+    let content = ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.into_extra()))]);
     ExtraFields(vec![(Cow::Borrowed("message"), Held::Object(content))])
 }
 
@@ -250,7 +250,7 @@ fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
         [usage.cache_write_1h, usage.cache_write_5m] = take_numbers(&mut stated, "cache_creation", LIFETIMES);
         [usage.searches, usage.fetches] = take_numbers(&mut stated, "server_tool_use", SERVER_TOOLS);
         usage.service_tier = stated.take_word("service_tier", ServiceTier::named);
-        usage.speed = stated.take_word("speed", Speed::named);
+        usage.speed = stated.take_word("speed", ServiceSpeed::named);
     }
     message.close("usage", stated);
     usage.stated()
@@ -301,7 +301,7 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let (model, version) = header;
     event.model = model;
     event.version = version.or(event.version);
-    event.extra = Extra::of(&INFO, object.rest());
+    event.extra = Extra::of(&INFO, object.into_extra());
     at.emit_one(event, out);
 }
 

@@ -7,7 +7,7 @@ use super::read::{LIFETIMES, SERVER_TOOLS};
 use super::record::{Dialect, NAMELESS, known};
 use crate::formats::anthropic::{below, block_of, content_blocks, content_value};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, ServiceTier, Speed, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, ServiceSpeed, ServiceTier, Usage};
 use crate::text::Str;
 use crate::time::Time;
 use crate::write::{Output, Ownership, Writer};
@@ -180,7 +180,7 @@ pub fn usage_draft(usage: &Usage) -> Draft<'static> {
     nest("cache_creation", &[(hour, usage.cache_write_1h), (minutes, usage.cache_write_5m)]);
     nest("output_tokens_details", &[("thinking_tokens", usage.reasoning)]);
     draft.set_opt("service_tier", usage.service_tier.map(ServiceTier::name));
-    draft.set_opt("speed", usage.speed.map(Speed::name));
+    draft.set_opt("speed", usage.speed.map(ServiceSpeed::name));
     draft
 }
 

@@ -30,7 +30,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "GoodVibes, Claude Code Transcript Format",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["type", "role", "content.type", "source.type"],
-    sheet: &[
+    record_schema: &[
         "type=tool_use: name text, input object, id text?",
         "type=tool_result: output text?, is_error flag?, tool_use_id text?",
         "type=text: text text",

@@ -25,7 +25,7 @@ impl Objects for Events {
         };
         note_blocks(remarks, at, out);
         let mut event = Event { body, time: object.take_iso("timestamp"), ..Event::default() };
-        event.extra = Extra::of(&INFO, object.rest());
+        event.extra = Extra::of(&INFO, object.into_extra());
         at.emit_one(event, out);
     }
 }
@@ -99,7 +99,7 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let mut event = Event { time: object.take_iso("timestamp"), ..Event::default() };
     if let Some(text) = object.take_text("content") {
         event.body = Body::Message { role, content: Content::Text(text) };
-        event.extra = Extra::of(&INFO, object.rest());
+        event.extra = Extra::of(&INFO, object.into_extra());
         return at.emit_one(event, out);
     }
     let list = object.peek("content").and_then(items).unwrap_or_default();
@@ -112,9 +112,10 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     if let Some(block) = block {
         object.close("content", block);
     }
-    let first = Event { body, extra: Extra::of(&INFO, object.rest()), ..event.clone() };
+    let first = Event { body, extra: Extra::of(&INFO, object.into_extra()), ..event.clone() };
     let rest = said.map(|said| {
-        let left = said.block.map(|block| ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]));
+        let left =
+            said.block.map(|block| ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.into_extra()))]));
         Event { body: said.body, extra: Extra::of(&INFO, left.unwrap_or_default()), ..event.clone() }
     });
     let mut events: Vec<Event<'_>> = std::iter::once(first).chain(rest).collect();

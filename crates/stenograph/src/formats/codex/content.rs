@@ -30,7 +30,7 @@ fn piece(raw: &str) -> Piece<'_> {
         _ => object.take_text("text").map(PieceKind::Text),
     };
     match kind {
-        Some(kind) => Piece { kind, extra: object.rest() },
+        Some(kind) => Piece { kind, extra: object.into_extra() },
         None => other(),
     }
 }

@@ -102,7 +102,7 @@ fn thought<'a>(raw: &'a str, key: &str) -> Option<Piece<'a>> {
         return None;
     }
     let text = object.take_text("text")?;
-    Some(Piece { kind: PieceKind::Text(text), extra: object.rest() })
+    Some(Piece { kind: PieceKind::Text(text), extra: object.into_extra() })
 }
 
 /// The type of the elements of a summary.

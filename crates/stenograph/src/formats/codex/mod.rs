@@ -47,7 +47,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "openai/codex, codex-rs/history and codex-rs/protocol",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["type", "record_type", "items", "payload.type"],
-    sheet: &[
+    record_schema: &[
         "*: timestamp text, type text, payload object",
         "type=session_meta: payload.id text, payload.timestamp text, payload.cwd text, \
          payload.originator text, payload.cli_version text",

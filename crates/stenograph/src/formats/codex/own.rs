@@ -73,7 +73,7 @@ fn below<'a>(rest: &'a ExtraFields<'a>, key: &str) -> Cow<'a, ExtraFields<'a>> {
     match rest.object(key) {
         Some(inner) => Cow::Borrowed(inner),
         // A record that went through another file has its leftovers as plain JSON.
-        None => Cow::Owned(rest.raw(key).and_then(Object::parse).map(Object::rest).unwrap_or_default()),
+        None => Cow::Owned(rest.raw(key).and_then(Object::parse).map(Object::into_extra).unwrap_or_default()),
     }
 }
 

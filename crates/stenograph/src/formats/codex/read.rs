@@ -5,7 +5,7 @@ use memchr::memmem;
 
 use super::{INFO, content, is_bare_header, items, notices};
 use crate::format::Want;
-use crate::frame::{Place, Record};
+use crate::frame::{Record, RecordPlace};
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Origin, Role};
 use crate::read::{At, JsonRecord, Reader, Sink};
@@ -30,14 +30,14 @@ impl Rollout {
 impl Reader for Rollout {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
         let states = |name: &memmem::Finder<'_>| name.find(record.bytes).is_some();
-        let is_within = matches!(record.place, Place::Line | Place::Item);
+        let is_within = matches!(record.place, RecordPlace::Line | RecordPlace::Item);
         if self.want == Want::Usage && is_within && !self.counted.iter().any(states) {
             return;
         }
         let framed = match record.place {
-            Place::Line | Place::Item => None,
-            Place::Prologue => frame(&record, "", "]}", prologue),
-            Place::Epilogue => frame(&record, "{\"items\":[", "", epilogue),
+            RecordPlace::Line | RecordPlace::Item => None,
+            RecordPlace::Prologue => frame(&record, "", "]}", prologue),
+            RecordPlace::Epilogue => frame(&record, "{\"items\":[", "", epilogue),
         };
         match framed {
             Some(events) => emit(events, &record, out),
@@ -213,7 +213,7 @@ fn instructions<'a>(header: &mut Object<'a>) -> Option<Text<'a>> {
 
 /// Gives the events of one record what they share, and the first one what is left of the record.
 fn finish<'a>(mut events: Vec<Event<'a>>, time: Option<&Time<'a>>, object: Object<'a>) -> Vec<Event<'a>> {
-    let mut rest = Some(object.rest());
+    let mut rest = Some(object.into_extra());
     for event in &mut events {
         event.time = time.cloned();
         event.extra = Extra::default();

@@ -14,7 +14,7 @@ pub(super) const WORDS: CallWords = CallWords {
         status: "status",
         job: "session_id",
         head: "Script ",
-        sign: "wall_time_seconds",
+        marker: "wall_time_seconds",
         exit: "exit_code",
     }),
     hosted_tools: &[("web_search", "payload.status"), ("web_search", "status")],

@@ -2,7 +2,7 @@
 //! It remembers only whether the document was closed, and how the run ended.
 
 use super::{INFO, ZERO_TIME, spell};
-use crate::frame::{Place, Record};
+use crate::frame::{Record, RecordPlace};
 use crate::json::{Object, compact};
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Input, Note, NoteKind, Piece, Role, Span, Usage};
 use crate::read::{At, JsonRecord, Reader, Sink};
@@ -21,15 +21,15 @@ pub struct Turns {
 impl Reader for Turns {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
         match record.place {
-            Place::Prologue => {
+            RecordPlace::Prologue => {
                 self.open = record.terminated.then_some(record.at);
                 self.stop = prologue(&record, out);
             }
-            Place::Item | Place::Line => {
+            RecordPlace::Item | RecordPlace::Line => {
                 self.open = record.terminated.then_some(record.at);
                 JsonRecord::new(&record).each(out, &mut turn);
             }
-            Place::Epilogue => {
+            RecordPlace::Epilogue => {
                 self.open = None;
                 self.stop = epilogue(&record, out).or(self.stop.take());
             }
@@ -51,13 +51,13 @@ fn prologue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     let mut stop = None;
     let mut each = |object: Object<'_>, at: &At<'_>, out: &mut dyn Sink| stop = header("session", object, at, out);
     let closed = [record.bytes, b"]}"].concat();
-    let (whole, made) = (JsonRecord::made(record, record.bytes), JsonRecord::made(record, &closed));
+    let (whole, made) = (JsonRecord::derived(record, record.bytes), JsonRecord::derived(record, &closed));
     if whole.is_one_object() {
         whole.each(out, &mut each);
     } else if made.is_one_object() {
         made.each(out, &mut each);
     } else {
-        JsonRecord::new(record).give_up("the head of a document that is not JSON", out);
+        JsonRecord::new(record).emit_unread("the head of a document that is not JSON", out);
     }
     stop
 }
@@ -70,11 +70,11 @@ fn epilogue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     }
     let mut stop = None;
     let opened = [b"{", after.strip_prefix(b",").unwrap_or(after)].concat();
-    let made = JsonRecord::made(record, &opened);
+    let made = JsonRecord::derived(record, &opened);
     if made.is_one_object() {
         made.each(out, &mut |object, at, out| stop = header("session_end", object, at, out));
     } else {
-        JsonRecord::new(record).give_up("the end of a document that is not JSON", out);
+        JsonRecord::new(record).emit_unread("the end of a document that is not JSON", out);
     }
     stop
 }
@@ -90,7 +90,7 @@ fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn
         stop = end(&metadata, at);
         object.close("metadata", metadata);
     }
-    event.extra = Extra::of(&INFO, object.rest());
+    event.extra = Extra::of(&INFO, object.into_extra());
     at.emit_one(event, out);
     stop
 }
@@ -129,7 +129,7 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let usage = Usage { input, output, ..Usage::default() }.stated();
 
     let mut events = Vec::with_capacity(1 + calls.len() * 2);
-    let mut rest = object.rest();
+    let mut rest = object.into_extra();
     let mut calls = calls.into_iter();
     match spoken {
         Spoken::Body(body) => {
@@ -230,7 +230,7 @@ fn call(raw: &str) -> Option<Call<'_>> {
     let answered = Body::ToolResult { call: id.clone(), name: None, content, error };
     // How deep a call stands in the document, and what Go escapes, is no part of what it was given.
     let asked = Body::ToolCall { call: id, name, input: Input::Json(spell::unescaped(compact(input))) };
-    Some(Call { asked, answered, rest: object.rest() })
+    Some(Call { asked, answered, rest: object.into_extra() })
 }
 
 /// What a call brought: its output, its error, or both as two pieces. devflow records a call when it is over and leaves an empty

@@ -245,7 +245,7 @@ fn own_answer(content: &Content<'_>, error: Option<bool>, left: &ExtraFields<'_>
 fn held_calls<'a>(turn: &'a ExtraFields<'_>) -> Option<ExtraFields<'a>> {
     turn.0.iter().rev().find(|(key, _)| key == "toolCalls").and_then(|(_, held)| match held {
         Held::Object(rest) => Some(rest.clone()),
-        Held::Raw(raw) => Object::parse(raw).map(Object::rest),
+        Held::Raw(raw) => Object::parse(raw).map(Object::into_extra),
         Held::Hole => None,
     })
 }

@@ -16,7 +16,7 @@ impl Objects for Records {
         };
         // Taking a field removes it. The fields that nobody takes go to `extra`.
         let mut event = Event { id: object.take_str("id"), time: object.take_iso("time"), ..Event::new(body) };
-        event.extra = Extra::of(&INFO, object.rest());
+        event.extra = Extra::of(&INFO, object.into_extra());
         at.emit_one(event, out);
     }
 }

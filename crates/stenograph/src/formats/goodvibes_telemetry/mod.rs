@@ -29,8 +29,10 @@ static INFO: FormatInfo = FormatInfo {
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: true, carries: true, lossy: false, log: true },
     spelling: &["event", "type"],
-    sheet: &["*: event text, agent_id text, agent_type text, session_id text, started_at text?, ended_at text?, \
-         duration_ms number?, status text, keywords list?, files_modified list, tools_used list, summary text?"],
+    record_schema: &[
+        "*: event text, agent_id text, agent_type text, session_id text, started_at text?, ended_at text?, \
+         duration_ms number?, status text, keywords list?, files_modified list, tools_used list, summary text?",
+    ],
     ..FormatInfo::BLANK
 };
 

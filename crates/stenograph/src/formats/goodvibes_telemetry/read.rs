@@ -32,7 +32,7 @@ impl Objects for Lines {
             time: object.take_iso("ended_at"),
             ..Event::new(body)
         };
-        event.extra = Extra::of(&INFO, object.rest());
+        event.extra = Extra::of(&INFO, object.into_extra());
         at.emit_one(event, out);
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the members of `agent-tracking.json`. It remembers only whether the document was closed.
 
 use super::INFO;
-use crate::frame::{Place, Record};
+use crate::frame::{Record, RecordPlace};
 use crate::json::Object;
 use crate::model::{Body, Event, Extra, Note, NoteKind, Span};
 use crate::read::{JsonRecord, Reader, Sink};
@@ -18,13 +18,13 @@ impl Reader for Agents {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
         self.open = if record.terminated { Some(record.at) } else { None };
         match record.place {
-            Place::Prologue if record.bytes.trim_ascii() == b"{" => {}
-            Place::Epilogue if record.bytes.trim_ascii() == b"}" => self.open = None,
-            Place::Prologue | Place::Epilogue => {
+            RecordPlace::Prologue if record.bytes.trim_ascii() == b"{" => {}
+            RecordPlace::Epilogue if record.bytes.trim_ascii() == b"}" => self.open = None,
+            RecordPlace::Prologue | RecordPlace::Epilogue => {
                 self.open = None;
-                JsonRecord::new(&record).give_up("not a part of a list of agents", out);
+                JsonRecord::new(&record).emit_unread("not a part of a list of agents", out);
             }
-            Place::Item | Place::Line => member(&record, out),
+            RecordPlace::Item | RecordPlace::Line => member(&record, out),
         }
     }
 
@@ -38,12 +38,12 @@ impl Reader for Agents {
 fn member(record: &Record<'_>, out: &mut dyn Sink) {
     let found = split(record.bytes).and_then(|(key, value)| {
         let key = Text::from_json(std::str::from_utf8(key).ok()?)?.exact()?;
-        let value = JsonRecord::made(record, value);
+        let value = JsonRecord::derived(record, value);
         value.is_one_object().then_some((key, value))
     });
     match found {
         Some((key, value)) => value.each(out, &mut |object, at, out| at.emit_one(agent(&key, object), out)),
-        None => JsonRecord::new(record).give_up("not an agent", out),
+        None => JsonRecord::new(record).emit_unread("not an agent", out),
     }
 }
 
@@ -57,7 +57,7 @@ fn agent<'a>(key: &'a str, mut object: Object<'a>) -> Event<'a> {
         time: object.take_iso("started_at"),
         ..Event::new(Body::Fact { name: "agent".into(), content: None })
     };
-    event.extra = Extra::of(&INFO, object.rest());
+    event.extra = Extra::of(&INFO, object.into_extra());
     event
 }
 

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn the_clock_is_the_texts_own() {
         assert_eq!(named("fix login bug"), "20260208-1545-fix-login-bug.txt");
-        let number = Time::number("1770536700".into(), crate::time::Unit::Seconds).unwrap();
+        let number = Time::number("1770536700".into(), crate::time::TimeUnit::Seconds).unwrap();
         assert_eq!(file_name(&number, "x"), "20260208-0745-x.txt");
     }
 

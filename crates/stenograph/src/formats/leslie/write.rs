@@ -287,10 +287,10 @@ mod tests {
     use super::*;
     use crate::convert::{Carry, convert};
     use crate::formats::{leslie::Leslie, steno::Steno};
-    use crate::loss::Report;
+    use crate::loss::LossReport;
     use crate::model::{Input, Kind};
 
-    fn converted(bodies: Vec<Body<'_>>) -> (String, Report) {
+    fn converted(bodies: Vec<Body<'_>>) -> (String, LossReport) {
         let lines: Vec<String> = bodies.into_iter().map(|body| crate::wire::event(&Event::new(body))).collect();
         let (source, mut out) = (lines.join("\n"), Vec::new());
         let outcome = convert(&Steno, &mut source.as_bytes(), &Leslie, &mut out, Carry::Not).unwrap();
@@ -301,7 +301,7 @@ mod tests {
         Body::Message { role, content: Content::text(text) }
     }
 
-    fn how(losses: &Report, kind: Kind) -> Vec<(&str, &'static str)> {
+    fn how(losses: &LossReport, kind: Kind) -> Vec<(&str, &'static str)> {
         let of_kind = losses.losses.keys().filter(|(of, _, _)| *of == kind);
         of_kind.map(|(_, field, how)| (field.as_str(), how.name())).collect()
     }

@@ -60,7 +60,7 @@ static INFO: FormatInfo = FormatInfo {
         "function_call.arguments",
         "_meta.titleLocked",
     ],
-    sheet: &[
+    record_schema: &[
         "role=system: content text|list",
         "role=user: content text|list",
         "role=assistant: content text|list|null, tool_calls[].id text, tool_calls[].type text, \

@@ -93,7 +93,7 @@ fn header(mut object: Object<'_>) -> Vec<Event<'_>> {
     }
     let name = if title.is_some() { "title" } else { "_meta" };
     let mut event = Event::new(Body::Fact { name: name.into(), content: title.map(Content::Text) });
-    event.extra = Extra::of(&INFO, object.rest());
+    event.extra = Extra::of(&INFO, object.into_extra());
     std::iter::once(event).chain(locked).collect()
 }
 
@@ -110,7 +110,7 @@ fn conversation(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
         events.extend(chat::element(raw, &INFO));
     }
     if let Some(first) = events.first_mut() {
-        first.extra = Extra::of(&INFO, object.rest());
+        first.extra = Extra::of(&INFO, object.into_extra());
     }
     Ok(events)
 }

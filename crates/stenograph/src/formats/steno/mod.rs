@@ -39,7 +39,7 @@ pub(crate) static INFO: FormatInfo = FormatInfo {
     ],
     spec: "docs/steno.schema.json",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
-    sheet: &["*: v number, kind text"],
+    record_schema: &["*: v number, kind text"],
     ..FormatInfo::BLANK
 };
 

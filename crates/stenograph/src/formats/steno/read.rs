@@ -23,11 +23,11 @@ impl Objects for Lines {
             if let Some(problem) = wire::problem(&object) {
                 at.note(NoteKind::NotARecord, problem, out);
                 let body = Body::Other { name: kind, bytes: None };
-                return at.emit_one(Event { extra: Extra::of(&INFO, object.rest()), ..Event::new(body) }, out);
+                return at.emit_one(Event { extra: Extra::of(&INFO, object.into_extra()), ..Event::new(body) }, out);
             }
             return at.emit_unknown(&INFO, kind.as_deref(), object, out);
         };
-        wire::leave(&mut event, taken.rest());
+        wire::add_unknown_fields(&mut event, taken.into_extra());
         if event.part.of > u32::from(u16::MAX) {
             at.note(NoteKind::Ambiguous, "a record of more parts than any reader makes", out);
         }
@@ -44,6 +44,6 @@ fn is_note(object: &Object<'_>) -> bool {
 fn note(mut object: Object<'_>) -> Event<'_> {
     let content = object.take_text("text").map(Content::Text);
     let mut event = Event::new(Body::Fact { name: "note".into(), content });
-    event.extra = Extra::of(&INFO, object.rest());
+    event.extra = Extra::of(&INFO, object.into_extra());
     event
 }

@@ -1,10 +1,10 @@
-//! What is valid here is valid to the JSON parser, and the other way round.
+//! The scan and the JSON parser accept the same texts.
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn listed(text: &str) -> Option<Vec<(&str, &str)>> {
+fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     let scan = Scan::new(text);
     let mut found = Vec::new();
     let end = scan.members(scan.start(), |key, from| {
@@ -20,32 +20,32 @@ fn is_valid(text: &str) -> bool {
     scan.value(scan.start()).is_some_and(|end| scan.ends(end))
 }
 
-fn is_valid_elsewhere(text: &str) -> bool {
+fn parser_accepts(text: &str) -> bool {
     serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
 #[test]
-fn an_object_falls_into_its_fields() {
+fn members_and_elements_are_found() {
     let text = r#" { "a" : "x\"}" , "b":[1,{"c":"]"}],"d":{} ,"e":-1.5e3} "#;
     let expected = [("a", r#""x\"}""#), ("b", r#"[1,{"c":"]"}]"#), ("d", "{}"), ("e", "-1.5e3")];
-    assert_eq!(listed(text).unwrap(), expected);
-    assert_eq!(listed("{}").unwrap(), []);
+    assert_eq!(members(text).unwrap(), expected);
+    assert_eq!(members("{}").unwrap(), []);
     let items = |text| Scan::new(text).elements();
     assert_eq!(items(r#"["a",{"b":2}, null]"#).unwrap(), [r#""a""#, r#"{"b":2}"#, "null"]);
     assert_eq!(items("[ ]").unwrap(), Vec::<&str>::new());
 }
 
 #[test]
-fn what_is_cut_is_none() {
+fn a_truncated_object_is_invalid() {
     let text = r#"{"a":"x\\","b":[1,{"c":true}]}"#;
     for end in 0..text.len() {
-        assert_eq!(listed(&text[..end]), None);
+        assert_eq!(members(&text[..end]), None);
     }
-    assert_eq!(listed("{\"a\":1}x"), None);
+    assert_eq!(members("{\"a\":1}x"), None);
 }
 
 #[test]
-fn however_deep_it_is_nested_each_bracket_is_closed_by_its_own() {
+fn brackets_match_at_every_depth() {
     for depth in [1, 63, 64, 65, 128, 129, 1000] {
         let open: String = (0..depth).map(|at| if at % 3 == 0 { "[" } else { "{\"k\":" }).collect();
         let close: String = (0..depth).rev().map(|at| if at % 3 == 0 { "]" } else { "}" }).collect();
@@ -57,7 +57,7 @@ fn however_deep_it_is_nested_each_bracket_is_closed_by_its_own() {
 }
 
 #[test]
-fn a_control_character_is_found_wherever_it_stands() {
+fn a_control_character_in_a_string_is_found_at_every_offset() {
     for length in 0..200 {
         for control in ["\u{1f}", "\n", "\t"] {
             let text = format!("\"{}{control}{}\"", "x".repeat(length), "é".repeat(3));
@@ -67,7 +67,7 @@ fn a_control_character_is_found_wherever_it_stands() {
     }
 }
 
-/// Pieces of which JSON is made, whole and broken.
+/// Valid and invalid fragments of JSON.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{",
@@ -122,18 +122,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn what_is_valid_here_is_valid_to_the_parser_and_the_other_way_round(text in pieces()) {
-        prop_assert_eq!(is_valid(&text), is_valid_elsewhere(&text));
+    fn scan_and_parser_accept_the_same_texts(text in pieces()) {
+        prop_assert_eq!(is_valid(&text), parser_accepts(&text));
         let wrapped = format!("{{\"k\":[{text}],\"s\":\"{text}\"}}");
-        prop_assert_eq!(is_valid(&wrapped), is_valid_elsewhere(&wrapped));
+        prop_assert_eq!(is_valid(&wrapped), parser_accepts(&wrapped));
     }
 
     #[test]
-    fn one_wrong_byte_is_seen_by_both(at in 0_usize..170, byte in 0_u8..128) {
+    fn scan_and_parser_agree_about_one_wrong_byte(at in 0_usize..170, byte in 0_u8..128) {
         let mut text = br#"{"type":"assistant","uuid":"a\"b","n":[-1.5e+3,0,true,null,{}],"m":{"content":[{"t":"x\\n\u00e9"}],"usage":{"in":12,"out":3}}, "end" : "a long string at the end of it all"}"#.to_vec();
         let at = at % text.len();
         text[at] = byte;
         let text = String::from_utf8(text).unwrap();
-        prop_assert_eq!(is_valid(&text), is_valid_elsewhere(&text), "{}", text);
+        prop_assert_eq!(is_valid(&text), parser_accepts(&text), "{}", text);
     }
 }

@@ -1,21 +1,22 @@
-//! Running totals: what one has more than the last one is a call, and what a source replays of another session's is that one's.
+//! Running totals: the increase over the previous total is a call, and the part that a source replays belongs to another
+//! session.
 
 use super::Counting;
 use crate::evidence::RunningTotal;
 use crate::ledger::Tokens;
 use crate::ledger::key::key;
-use crate::ledger::row::{How, Row};
-use crate::ledger::source_usage::Reason;
+use crate::ledger::row::{Row, RowKind};
+use crate::ledger::source_usage::UncountedReason;
 use crate::model::{Body, Event, Fact};
 
-/// How long a pause may be in a history that is replayed: it is written at one go.
+/// The longest pause in a replayed history, which the agent writes at once.
 const REPLAY_GAP_MS: i64 = 1000;
 
 impl Counting {
-    /// A running total: what it has more than the last one is a call.
-    pub(super) fn total(&mut self, event: &Event<'_>, total: &RunningTotal) {
+    /// Adds a running total: its increase over the previous one is a call.
+    pub(super) fn add_total(&mut self, event: &Event<'_>, total: &RunningTotal) {
         let line = event.at.map_or(0, |at| at.line);
-        // The header of a run that has not ended states zeros. Its turns say what it took.
+        // The header of a running run states zeros; its turns state the usage.
         let is_header = matches!(&event.body, Body::Fact { name: Fact::Session | Fact::SessionEnd, .. });
         if is_header && total.tokens.is_zero() && total.cost.is_none() {
             return;
@@ -23,52 +24,52 @@ impl Counting {
         let is_first = self.state.total.is_none();
         let mut before = self.state.total.replace(total.tokens).unwrap_or_default();
         if before.exceeds(&total.tokens) {
-            // A counter that goes down began anew, and may come by the same totals again.
-            self.state.beginnings = self.state.beginnings.saturating_add(1);
+            // A counter that decreases was reset, and may reach the same totals again.
+            self.state.resets = self.state.resets.saturating_add(1);
             before = Tokens::default();
         }
         if before == total.tokens {
-            return self.aside(Reason::RepeatedTotal, line);
+            return self.add_uncounted(UncountedReason::RepeatedTotal, line);
         }
-        let mut taken = total.tokens.less(&before);
-        // The numbers of a source need not add up: if the cache's share exceeds the input, nothing is left beside it.
-        taken.input = taken.input.saturating_sub(taken.cache_read).saturating_sub(taken.cache_write);
-        // The total before the first one may stand in another source; then the answer says itself what it took.
-        if let Some(usage) = event.usage.as_ref().filter(|_| is_first && self.state.apart) {
-            taken = Tokens::of(usage);
+        let mut used = total.tokens.less(&before);
+        // The numbers of a source need not be consistent: if the cache's share exceeds the input, the rest is 0.
+        used.input = used.input.saturating_sub(used.cache_read).saturating_sub(used.cache_write);
+        // The previous total may be in another source; then the answer states its own usage.
+        if let Some(usage) = event.usage.as_ref().filter(|_| is_first && self.state.is_history_elsewhere) {
+            used = Tokens::of(usage);
         }
-        // What comes with an answer is a difference; what stands in the header is all of a run.
-        let how = if is_header { How::Run } else { How::Difference };
-        let mut row = self.row(event, how, taken);
+        // A total with an answer gives a difference; a total in the header is that of a run.
+        let kind = if is_header { RowKind::Run } else { RowKind::Difference };
+        let mut row = self.row(event, kind, used);
         (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
         let own = self.session(event).map(str::to_owned);
         row.key = self.total_key(own.as_deref(), &row, total);
-        let lineage = self.replayed(row.time);
+        let lineage = self.replayed_sessions(row.time);
         if let Some((parent, older)) = lineage.split_first() {
             let key = self.total_key(Some(parent), &row, total);
             self.origins.push((std::mem::replace(&mut row.key, key), key));
             for session in older {
                 let older = self.total_key(Some(session), &row, total);
-                self.kin.push((key, older));
+                self.older_origins.push((key, older));
             }
-            (row.session, row.how) = (Some(self.names.number(parent)), How::Replayed);
+            (row.session, row.kind) = (Some(self.names.number(parent)), RowKind::Replayed);
         }
         self.put(row);
     }
 
-    /// The key of a call that is known by the total it led to. Of a run there is but one total, which grows.
+    /// The key of a call that is identified by the total after it. A run has only one total, which grows.
     fn total_key(&self, session: Option<&str>, row: &Row, total: &RunningTotal) -> u128 {
         let time = row.time.filter(|_| session.is_none()).map(|time| time.to_string());
-        if row.how == How::Run {
+        if row.kind == RowKind::Run {
             return key("run", &[session, time.as_deref()]);
         }
         let counters = total.tokens.counters().map(|counter| counter.to_string()).join(",");
-        let beginnings = self.state.beginnings.to_string();
-        key("total", &[session, time.as_deref(), Some(&beginnings), Some(&counters)])
+        let resets = self.state.resets.to_string();
+        key("total", &[session, time.as_deref(), Some(&resets), Some(&counters)])
     }
 
-    /// The session whose history a record at this time still belongs to, and those that one's may have come from.
-    fn replayed(&mut self, time: Option<i64>) -> Vec<String> {
+    /// The session whose replayed history a record at this time belongs to, and the older sessions it may come from.
+    fn replayed_sessions(&mut self, time: Option<i64>) -> Vec<String> {
         match (&mut self.state.replay, time) {
             (Some(replay), Some(time)) if time.saturating_sub(replay.last) <= REPLAY_GAP_MS => {
                 replay.last = time.max(replay.last);
@@ -81,24 +82,27 @@ impl Counting {
         }
     }
 
-    /// In a source that states what the whole run took, what its turns took is told within it.
-    pub(super) fn leave_to_total(&mut self) {
+    /// Excludes the rows of turns in a source that states the total of the whole run.
+    pub(super) fn exclude_rows_within_total(&mut self) {
         let mut within = Vec::new();
         self.rows.retain(|row| {
-            let stays = matches!(row.how, How::Difference | How::Replayed | How::Run | How::Cost | How::Search);
+            let stays = matches!(
+                row.kind,
+                RowKind::Difference | RowKind::Replayed | RowKind::Run | RowKind::Cost | RowKind::Search
+            );
             if !stays {
                 within.push((row.line, row.tokens.output > 0));
             }
             stays
         });
         if let [run] = self.rows.as_mut_slice()
-            && run.how == How::Run
+            && run.kind == RowKind::Run
         {
             let answers = within.iter().filter(|(_, answers)| *answers).count();
             run.calls = u32::try_from(answers.max(1)).unwrap_or(u32::MAX);
         }
         for (line, _) in within {
-            self.aside(Reason::WithinTotal, line);
+            self.add_uncounted(UncountedReason::WithinTotal, line);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What models cost: a table that is shipped, with its date and its source, and what the user says instead. A model that nobody
-//! prices has no price; it does not cost nothing. `cargo xtask prices` writes the table. Nothing here reads a file or a clock.
+//! Prices of models: a shipped table with its date and source, and the user's overrides. A model without a price has an unknown
+//! cost, not a cost of zero. `cargo xtask prices` writes the table. Nothing here reads a file or a clock.
 
 mod names;
 mod overrides;
@@ -9,12 +9,12 @@ mod row;
 use std::collections::BTreeMap;
 
 pub use overrides::Override;
-pub use price::{Counter, Line, Price, PriceSource, Rates, Tier};
+pub use price::{CostLine, Price, PriceCounter, PriceSource, Rates, Tier};
 
 use super::ServiceTier;
 use row::Row;
 
-/// The table: a head of `# key: value`, then a row for each model, sorted.
+/// The table: a head of `# key: value` lines, then one row per model, sorted.
 const TABLE: &str = include_str!("table.txt");
 
 /// The prices of models.
@@ -23,13 +23,13 @@ pub struct Prices {
     date: &'static str,
     source: &'static str,
     digest: String,
-    /// The rows by their names in lower case: some agents shout.
+    /// The rows by name in lower case: some agents write names in upper case.
     rows: BTreeMap<String, &'static str>,
     overrides: Vec<Override>,
 }
 
 impl Prices {
-    /// The table that is shipped.
+    /// The shipped table.
     pub fn shipped() -> Prices {
         Prices::read(TABLE)
     }
@@ -49,18 +49,18 @@ impl Prices {
         }
     }
 
-    /// The same prices, but for what the user says.
+    /// The same prices with the user's overrides.
     #[must_use]
     pub fn with(mut self, overrides: Vec<Override>) -> Prices {
         if !overrides.is_empty() {
-            let said = format!("{} {overrides:?}", self.digest);
-            self.digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(said.as_bytes()));
+            let text = format!("{} {overrides:?}", self.digest);
+            self.digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
             self.overrides = overrides;
         }
         self
     }
 
-    /// What the user says instead of the table.
+    /// The user's overrides.
     pub fn overrides(&self) -> &[Override] {
         &self.overrides
     }
@@ -70,36 +70,36 @@ impl Prices {
         self.date
     }
 
-    /// The package the prices are from and its version.
+    /// The package that the prices come from, and its version.
     pub fn source(&self) -> &str {
         self.source
     }
 
-    /// A fingerprint of the table and of what the user says: two reports with the same one used the same prices.
+    /// A fingerprint of the table and the overrides: two reports with the same one used the same prices.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// What a model costs at a pace, by its name as agents spell it. `None` where nobody says, of this model or of this pace.
-    pub fn price(&self, model: &str, pace: ServiceTier) -> Option<Price> {
-        let (name, origin, row) = self.said(model)?;
-        row.price(name, origin, pace)
+    /// The price of a model, named as agents spell it, at a service tier. `None` if the model or its tier has no price.
+    pub fn price(&self, model: &str, service_tier: ServiceTier) -> Option<Price> {
+        let (name, origin, row) = self.find(model)?;
+        row.price(name, origin, service_tier)
     }
 
-    /// Whether anything is known of a model: what has a row may still have no price at some pace.
+    /// Whether the model has a row, even if it has no price at some service tiers.
     pub fn knows(&self, model: &str) -> bool {
-        self.said(model).is_some()
+        self.find(model).is_some()
     }
 
-    /// What the user or else the table says of a model, under which name.
-    fn said(&self, model: &str) -> Option<(&str, PriceSource, Row)> {
+    /// The row of a model from the overrides or else from the table, with the name it was found under.
+    fn find(&self, model: &str) -> Option<(&str, PriceSource, Row)> {
         if model.len() > names::NAME_LEN_MAX {
             return None;
         }
         let spellings = names::spellings(model);
-        if let Some(said) = overrides::find(&self.overrides, model, &spellings) {
-            let base = said.same_as.as_ref().and_then(|name| self.row(&names::spellings(name)));
-            return Some((&said.model, PriceSource::Override, said.row(base.map(|(_, row)| row))));
+        if let Some(found) = overrides::find(&self.overrides, model, &spellings) {
+            let base = found.same_as.as_ref().and_then(|name| self.row(&names::spellings(name)));
+            return Some((&found.model, PriceSource::Override, found.row(base.map(|(_, row)| row))));
         }
         let (name, row) = self.row(&spellings)?;
         Some((name, row.last.clone().map_or(PriceSource::Shipped, PriceSource::Retired), row))
@@ -111,13 +111,13 @@ impl Prices {
         listed.or_else(|| spellings.iter().rev().find_map(|name| self.dated(name)))
     }
 
-    /// The row of exactly this name.
+    /// The row with exactly this name.
     fn listed(&self, name: &str) -> Option<(&'static str, Row)> {
         let (name, rest) = row::split(self.rows.get(name)?)?;
         Some((name, Row::parse(rest)?))
     }
 
-    /// The row of this name and a date. Where there are several, they must agree: which one is meant is not said.
+    /// The row with this name and a date. If there are several, they must be equal: the name does not say which one is meant.
     fn dated(&self, name: &str) -> Option<(&'static str, Row)> {
         let start = format!("{name}-");
         let dated = self.rows.range(start.clone()..).take_while(|(found, _)| found.starts_with(&start));

@@ -1,8 +1,7 @@
-//! How agents spell the names of models: with the host in front, the region, the day of the release, the size of the context.
-//! Every spelling here says which model it is beyond doubt; a name that is only similar is another model.
+//! How agents spell the names of models: with a host prefix, a region, a release date, a context size. Every spelling here
+//! identifies the model beyond doubt; a similar name is another model.
 
-/// Who stands in front of a model's name and bills what its vendor bills: the vendors themselves, and hosts that pass their
-/// prices on.
+/// Prefixes of model names whose prices are those of the vendor: the vendors themselves, and hosts that charge the same.
 const HOSTS: [&str; 31] = [
     "alibaba",
     "amazon-bedrock",
@@ -37,15 +36,15 @@ const HOSTS: [&str; 31] = [
     "zhipuai",
 ];
 
-/// Vendors under whose names the table lists their models.
+/// Vendors that are part of the names of their models in the table.
 const LISTED_UNDER: [&str; 9] =
     ["codestral", "dashscope", "deepseek", "gemini", "minimax", "mistral", "moonshot", "xai", "zai"];
 
-/// The longest name that is looked at: it can be spelled in many ways, and no model's name is longer.
+/// The longest name that is looked up: a name has many spellings, and no model has a longer one.
 pub(super) const NAME_LEN_MAX: usize = 200;
 
-/// The names under which a model may be listed, the most exact first, all in lower case. The last of them has nothing left to
-/// take away, and may still lack a date that the table has.
+/// The names under which a model may be listed, the most exact first, in lower case. The last one is fully stripped, and may
+/// still lack a date that the table has.
 pub(super) fn spellings(model: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut name = model.to_ascii_lowercase();
@@ -64,7 +63,7 @@ pub(super) fn spellings(model: &str) -> Vec<String> {
         name = rest;
         push(&mut found, &name);
     }
-    if let Some(rest) = without_house(&name) {
+    if let Some(rest) = without_vendor(&name) {
         name = rest;
         push(&mut found, &name);
     }
@@ -73,7 +72,7 @@ pub(super) fn spellings(model: &str) -> Vec<String> {
         push(&mut found, &name);
     }
     if name.starts_with("claude-") && name.contains('.') {
-        // Some hosts write the numbers of this vendor's models with points, the vendor with hyphens.
+        // Some hosts write the version numbers of this vendor's models with dots, the vendor with hyphens.
         name = name.replace('.', "-");
         push(&mut found, &name);
     }
@@ -84,7 +83,7 @@ pub(super) fn spellings(model: &str) -> Vec<String> {
     found
 }
 
-/// A name, and the same under the vendors that are part of the table's names.
+/// Adds a name, and the same name under the vendors that are part of names in the table.
 fn push(found: &mut Vec<String>, name: &str) {
     found.push(name.to_owned());
     if !name.contains('/') {
@@ -99,8 +98,8 @@ fn without_region(name: &str) -> Option<String> {
     (REGIONS.contains(&region) && rest.contains('.')).then(|| rest.to_owned())
 }
 
-/// `anthropic.claude-x-20250101-v1:0` without the vendor and the version of the offer.
-fn without_house(name: &str) -> Option<String> {
+/// `anthropic.claude-x-20250101-v1:0` without the vendor and the version.
+fn without_vendor(name: &str) -> Option<String> {
     const VENDORS: [&str; 9] =
         ["anthropic", "deepseek", "minimax", "mistral", "moonshot", "moonshotai", "openai", "qwen", "zai"];
     let (vendor, rest) = name.split_once('.')?;
@@ -119,7 +118,7 @@ fn without_house(name: &str) -> Option<String> {
     Some(model.to_owned())
 }
 
-/// A name without the day of its release: `-20250929`, `-2025-08-07`, `-0613` is none.
+/// A name without its release date: `-20250929` or `-2025-08-07`, but not `-0613`.
 fn without_date(name: &str) -> Option<&str> {
     for len in ["-20250929".len(), "-2025-09-29".len()] {
         if let Some((model, date)) = name.split_at_checked(name.len().saturating_sub(len))
@@ -132,7 +131,7 @@ fn without_date(name: &str) -> Option<&str> {
     None
 }
 
-/// Whether something is a day of this century: `20250929` or `2025-09-29`.
+/// Whether a text is a date of this century: `20250929` or `2025-09-29`.
 pub(super) fn is_date(text: &str) -> bool {
     let digits: String = match text.len() {
         8 => text.to_owned(),
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_ends_at_the_same_name() {
+    fn every_spelling_leads_to_the_same_name() {
         for spelled in [
             "claude-sonnet-4-5-20250929",
             "anthropic/claude-sonnet-4-5-20250929",
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_of_the_spelling_stays() {
+    fn other_parts_of_a_name_are_not_stripped() {
         for (spelled, never) in [
             ("ollama/claude-sonnet-4-5", "claude-sonnet-4-5"),
             ("gpt-4-0613", "gpt-4"),

@@ -1,52 +1,52 @@
-//! What the user says models cost. It counts more than the table; where it comes from is not this file's business.
+//! The user's prices of models, which override the table. Where they come from is not known here.
 
 use super::price::Tier;
 use super::row::Row;
 use crate::ledger::ServiceTier;
 
-/// What the user says of one model, or of several whose names are alike.
+/// The user's prices of one model, or of all models that match a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// The name of the model; `*` stands for anything, `?` for one character.
+    /// The name of the model; `*` matches anything, `?` one character.
     pub model: String,
-    /// The model of the table that it costs the same as, but for what `prices` says.
+    /// The model of the table whose prices apply where `prices` states none.
     pub same_as: Option<String>,
-    /// Prices by pace and by the size of the context.
+    /// Prices by service tier and context size.
     pub prices: Vec<(ServiceTier, Tier)>,
 }
 
 impl Override {
-    /// Whether it is about several models.
+    /// Whether it applies to several models.
     fn is_pattern(&self) -> bool {
         self.model.contains(['*', '?'])
     }
 
-    /// The row it makes out of the one that it refers to.
+    /// The row of the model it refers to, with its own prices.
     pub(super) fn row(&self, base: Option<Row>) -> Row {
         let mut row = base.unwrap_or_default();
         row.last = None;
-        for (pace, tier) in &self.prices {
-            match row.blocks.iter_mut().find(|(at, own)| at == pace && own.over == tier.over) {
-                Some((_, own)) => own.rates = own.rates.but(&tier.rates),
-                None => row.blocks.push((*pace, *tier)),
+        for (service_tier, tier) in &self.prices {
+            match row.blocks.iter_mut().find(|(at, own)| at == service_tier && own.over == tier.over) {
+                Some((_, own)) => own.rates = own.rates.overridden_by(&tier.rates),
+                None => row.blocks.push((*service_tier, *tier)),
             }
         }
         row
     }
 }
 
-/// What is said of a model: names before patterns, the most exact spelling first; patterns in their order, against the name
-/// as it was written.
+/// The override for a model. Names come before patterns, the most exact spelling first; patterns come in order and are matched
+/// against the name as written.
 pub(super) fn find<'o>(overrides: &'o [Override], model: &str, spellings: &[String]) -> Option<&'o Override> {
-    let (patterns, exact): (Vec<&Override>, Vec<&Override>) = overrides.iter().partition(|said| said.is_pattern());
-    let named = spellings.iter().find_map(|name| exact.iter().find(|said| said.model.eq_ignore_ascii_case(name)));
+    let (patterns, exact): (Vec<&Override>, Vec<&Override>) = overrides.iter().partition(|entry| entry.is_pattern());
+    let named = spellings.iter().find_map(|name| exact.iter().find(|entry| entry.model.eq_ignore_ascii_case(name)));
     let lower = model.to_ascii_lowercase();
-    let alike = || patterns.iter().find(|said| is_like(&lower, &said.model.to_ascii_lowercase()));
-    named.or_else(alike).copied()
+    let matching = || patterns.iter().find(|entry| matches_pattern(&lower, &entry.model.to_ascii_lowercase()));
+    named.or_else(matching).copied()
 }
 
-/// Whether a name is like a pattern. It goes back to the last `*` only, so its time does not grow with the number of them.
-fn is_like(name: &str, pattern: &str) -> bool {
+/// Whether a name matches a pattern. It backtracks to the last `*` only, so its time does not grow with their number.
+fn matches_pattern(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<char>, Vec<char>) = (name.chars().collect(), pattern.chars().collect());
     let (mut at, mut in_pattern) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -75,19 +75,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_like_what_it_should_be() {
+    fn patterns_match_the_right_names() {
         for (name, pattern) in
             [("abc", "abc"), ("abc", "*"), ("abc", "a*c"), ("abc", "a?c"), ("abc", "*b*"), ("abcbc", "a*bc"), ("", "*")]
         {
-            assert!(is_like(name, pattern), "{name} {pattern}");
+            assert!(matches_pattern(name, pattern), "{name} {pattern}");
         }
         for (name, pattern) in [("abc", "ab"), ("abc", "a?"), ("abc", "*b"), ("", "?"), ("abc", "")] {
-            assert!(!is_like(name, pattern), "{name} {pattern}");
+            assert!(!matches_pattern(name, pattern), "{name} {pattern}");
         }
     }
 
     #[test]
-    fn many_stars_take_no_time() {
-        assert!(!is_like(&"a".repeat(200), &format!("{}b", "a*".repeat(100))));
+    fn a_pattern_with_many_stars_does_not_take_exponential_time() {
+        assert!(!matches_pattern(&"a".repeat(200), &format!("{}b", "a*".repeat(100))));
     }
 }

@@ -4,28 +4,28 @@
 //! claude-x-1 = input 3, output 15, cache_read 0.3; over 200000: input 6, output 22.5; batch: input 1.5, output 7.5; last 1.83.0
 //! ```
 //!
-//! Prices are dollars for a million tokens, or for one search. The first block is the usual pace at any size; `last` names
-//! the version of the source that stated the model for the last time. Nothing here knows which rows there are.
+//! Prices are dollars for a million tokens, or for one search. The first block is the standard service tier at any context
+//! size; `last` names the last version of the source that stated the model. Nothing here knows which rows exist.
 
-use super::price::{Counter, Price, PriceSource, Rates, Tier};
+use super::price::{Price, PriceCounter, PriceSource, Rates, Tier};
 use crate::ledger::{Money, ServiceTier};
 
-/// The name of a row and the rest of it.
+/// The name of a row, and its prices.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     line.split_once(" = ")
 }
 
-/// What a row says.
+/// A parsed row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Prices by pace and by the size of the context.
+    /// Prices by service tier and context size.
     pub blocks: Vec<(ServiceTier, Tier)>,
-    /// The version of the source that stated it for the last time, where that is not the present one.
+    /// The last version of the source that stated the model, if that is not the current one.
     pub last: Option<String>,
 }
 
 impl Row {
-    /// Reads what stands behind the name. `None` where it is not written like a row.
+    /// Parses the text after the name; `None` if it is not a valid row.
     pub fn parse(text: &str) -> Option<Row> {
         let mut row = Row::default();
         for block in text.split("; ") {
@@ -34,29 +34,31 @@ impl Row {
                 continue;
             }
             let (label, prices) = block.split_once(": ").unwrap_or(("", block));
-            let (pace, over) = match label.split_once("over ") {
-                Some((pace, over)) => (pace.trim_end(), over.parse().ok()?),
+            let (service_tier, over) = match label.split_once("over ") {
+                Some((service_tier, over)) => (service_tier.trim_end(), over.parse().ok()?),
                 None => (label, 0),
             };
-            let pace = if pace.is_empty() { ServiceTier::Standard } else { ServiceTier::named(pace)? };
+            let service_tier =
+                if service_tier.is_empty() { ServiceTier::Standard } else { ServiceTier::named(service_tier)? };
             let mut rates = Rates::default();
             for price in prices.split(", ") {
                 let (counter, price) = price.split_once(' ')?;
-                let counter = Counter::named(counter)?;
-                rates.set(counter, Some(Money::parse(price)?.shared_by(counter.lot())?));
+                let counter = PriceCounter::named(counter)?;
+                rates.set(counter, Some(Money::parse(price)?.shared_by(counter.price_unit())?));
             }
-            row.blocks.push((pace, Tier { over, rates }));
+            row.blocks.push((service_tier, Tier { over, rates }));
         }
         Some(row)
     }
 
-    /// The prices at a pace; `None` where none are stated for it.
-    pub fn price(&self, name: &str, origin: PriceSource, pace: ServiceTier) -> Option<Price> {
-        let pace = self.sold_as(pace)?;
-        let tiers_at = |pace| self.blocks.iter().filter(move |(at, _)| *at == pace).map(|(_, tier)| *tier);
+    /// The prices at a service tier; `None` if it has none.
+    pub fn price(&self, name: &str, origin: PriceSource, service_tier: ServiceTier) -> Option<Price> {
+        let service_tier = self.sold_as(service_tier)?;
+        let tiers_at =
+            |service_tier| self.blocks.iter().filter(move |(at, _)| *at == service_tier).map(|(_, tier)| *tier);
         let usual = tiers_at(ServiceTier::Standard).find(|tier| tier.over == 0)?.rates;
-        let mut tiers: Vec<Tier> = tiers_at(pace).collect();
-        // Where the usual price rises and that of the pace is not stated, it is not known: it will hardly stay the same.
+        let mut tiers: Vec<Tier> = tiers_at(service_tier).collect();
+        // If the standard price rises at some size and that of this tier is not stated there, it is unknown, not constant.
         for tier in tiers_at(ServiceTier::Standard) {
             if !tiers.iter().any(|own| own.over == tier.over) {
                 tiers.push(Tier { over: tier.over, rates: Rates::default() });
@@ -66,39 +68,43 @@ impl Row {
         for tier in &mut tiers {
             complete(&mut tier.rates, &usual);
         }
-        Some(Price { found_as: name.to_owned(), pace, origin, tiers })
+        Some(Price { found_as: name.to_owned(), service_tier, origin, tiers })
     }
 
-    /// The pace under which the vendor sells this one: those that sell haste by one name only mean the same by fast and by
+    /// The service tier under which the vendor sells this one: vendors with only one name for speed mean the same by fast and
     /// priority.
-    fn sold_as(&self, pace: ServiceTier) -> Option<ServiceTier> {
-        let has = |pace: ServiceTier| self.blocks.iter().any(|(at, tier)| *at == pace && tier.over == 0);
-        match pace {
+    fn sold_as(&self, service_tier: ServiceTier) -> Option<ServiceTier> {
+        let has =
+            |service_tier: ServiceTier| self.blocks.iter().any(|(at, tier)| *at == service_tier && tier.over == 0);
+        match service_tier {
             ServiceTier::Fast if !has(ServiceTier::Fast) => has(ServiceTier::Priority).then_some(ServiceTier::Priority),
             ServiceTier::Standard
             | ServiceTier::Fast
             | ServiceTier::Priority
             | ServiceTier::Flex
-            | ServiceTier::Batch => has(pace).then_some(pace),
+            | ServiceTier::Batch => has(service_tier).then_some(service_tier),
         }
     }
 }
 
-/// What the list leaves out because it goes without saying: a vendor that has no price for its cache bills it as input, and a
-/// search costs the same at every pace. A price that the usual block states and this one does not is not known.
+/// Adds the prices that the list implies: a vendor without a cache price bills the cache as input, and a search has the same
+/// price at every tier. A price that the standard block states and this one does not is unknown.
 fn complete(rates: &mut Rates, usual: &Rates) {
     if rates.is_empty() {
         return;
     }
-    for counter in [Counter::CacheRead, Counter::CacheWrite] {
+    for counter in [PriceCounter::CacheRead, PriceCounter::CacheWrite] {
         if rates.of(counter).is_none() && usual.of(counter).is_none() {
-            rates.set(counter, rates.of(Counter::Input));
+            rates.set(counter, rates.of(PriceCounter::Input));
         }
     }
-    if usual.of(Counter::CacheWrite).is_none() && usual.of(Counter::CacheWriteHour).is_none() {
-        rates.set(Counter::CacheWriteHour, rates.of(Counter::CacheWriteHour).or(rates.of(Counter::CacheWrite)));
+    if usual.of(PriceCounter::CacheWrite).is_none() && usual.of(PriceCounter::CacheWriteHour).is_none() {
+        rates.set(
+            PriceCounter::CacheWriteHour,
+            rates.of(PriceCounter::CacheWriteHour).or(rates.of(PriceCounter::CacheWrite)),
+        );
     }
-    if rates.of(Counter::Search).is_none() {
-        rates.set(Counter::Search, usual.of(Counter::Search));
+    if rates.of(PriceCounter::Search).is_none() {
+        rates.set(PriceCounter::Search, usual.of(PriceCounter::Search));
     }
 }

@@ -1,4 +1,4 @@
-//! What calls cost, worked out by hand.
+//! Costs of calls, computed by hand.
 
 use super::*;
 use crate::ledger::{Money, Tokens};
@@ -17,12 +17,12 @@ gamma-20250202 = input 2, output 2
 gemini/epsilon = input 1, output 2
 ";
 
-fn cost(model: &str, pace: ServiceTier, call: &Tokens) -> Option<String> {
-    Prices::read(SOME).price(model, pace)?.cost(call).map(|cost| cost.to_string())
+fn cost(model: &str, service_tier: ServiceTier, call: &Tokens) -> Option<String> {
+    Prices::read(SOME).price(model, service_tier)?.cost(call).map(|cost| cost.to_string())
 }
 
 #[test]
-fn a_table_says_when_and_whence() {
+fn a_table_states_its_date_and_source() {
     let prices = Prices::read(SOME);
     assert_eq!((prices.date(), prices.source()), ("2026-01-31", "list 1.2.3"));
     assert_eq!(prices.digest().len(), 16);
@@ -56,7 +56,7 @@ fn each_counter_has_its_price() {
 }
 
 #[test]
-fn what_was_read_from_wherever_decides_the_price_of_all() {
+fn all_tokens_read_decide_the_price_tier_of_a_call() {
     let below = Tokens { input: 100_000, cache_read: 60_000, cache_write: 40_000, output: 10, ..Tokens::default() };
     // 0.3 + 0.018 + 0.15 + 0.00015
     assert_eq!(cost("alpha-1", ServiceTier::Standard, &below).as_deref(), Some("0.46815"));
@@ -74,17 +74,17 @@ fn thinking_is_output_unless_it_has_its_own_price() {
 }
 
 #[test]
-fn haste_costs_what_the_vendor_sells_it_for() {
+fn a_fast_call_has_the_price_of_the_tier_that_the_vendor_sells() {
     let call =
         Tokens { input: 1_000_000 / 10, output: 100, cache_write: 10, cache_write_hour: 10, ..Tokens::default() };
     assert_eq!(cost("alpha-1", ServiceTier::Fast, &call).as_deref(), Some("0.60312"));
     let price = Prices::read(SOME).price("delta", ServiceTier::Fast).unwrap();
-    assert_eq!(price.pace, ServiceTier::Priority);
+    assert_eq!(price.service_tier, ServiceTier::Priority);
     assert_eq!(price.cost(&Tokens { input: 10, output: 10, ..Tokens::default() }), Money::parse("32e-6"));
 }
 
 #[test]
-fn what_nobody_prices_has_no_price() {
+fn unknown_models_and_tiers_have_no_price() {
     let call = Tokens { input: 1, ..Tokens::default() };
     assert_eq!(cost("omega", ServiceTier::Standard, &call), None);
     assert_eq!(cost("alpha", ServiceTier::Standard, &call), None);
@@ -94,16 +94,19 @@ fn what_nobody_prices_has_no_price() {
 }
 
 #[test]
-fn a_counter_without_a_price_is_named() {
+fn counters_without_a_price_are_listed() {
     let prices = Prices::read(SOME);
     let batch = prices.price("alpha-1", ServiceTier::Batch).unwrap();
     let call = Tokens { input: 1, cache_read: 5, cache_write: 7, cache_write_hour: 7, ..Tokens::default() };
-    assert_eq!((batch.cost(&call), batch.missing(&call)), (None, vec![Counter::CacheRead, Counter::CacheWriteHour]));
-    // The usual price rises above this size, so that of the batch will not have stayed.
+    assert_eq!(
+        (batch.cost(&call), batch.missing(&call)),
+        (None, vec![PriceCounter::CacheRead, PriceCounter::CacheWriteHour])
+    );
+    // The standard price rises above this size, so the batch price is unknown there.
     let large = Tokens { input: 200_001, ..Tokens::default() };
-    assert_eq!((batch.cost(&large), batch.missing(&large)), (None, vec![Counter::Input]));
+    assert_eq!((batch.cost(&large), batch.missing(&large)), (None, vec![PriceCounter::Input]));
     let search = Tokens { searches: 1, ..Tokens::default() };
-    assert_eq!(prices.price("delta", ServiceTier::Standard).unwrap().missing(&search), [Counter::Search]);
+    assert_eq!(prices.price("delta", ServiceTier::Standard).unwrap().missing(&search), [PriceCounter::Search]);
 }
 
 #[test]
@@ -113,14 +116,14 @@ fn a_cache_without_prices_is_billed_as_input() {
 }
 
 #[test]
-fn more_than_any_amount_has_no_price() {
+fn an_overflowing_cost_is_none() {
     let call = Tokens { output: u64::MAX, input: u64::MAX, cache_read: u64::MAX, ..Tokens::default() };
     assert_eq!(cost("alpha-1", ServiceTier::Standard, &call), None);
     assert_eq!(Prices::read(SOME).price("alpha-1", ServiceTier::Standard).unwrap().missing(&call), []);
 }
 
 #[test]
-fn a_name_without_its_date_is_found_where_all_dates_agree() {
+fn a_name_without_a_date_is_found_if_all_dated_rows_agree() {
     let prices = Prices::read(SOME);
     assert_eq!(prices.price("beta", ServiceTier::Standard).unwrap().found_as, "beta-20250101");
     assert_eq!(prices.price("beta-20250909", ServiceTier::Standard).unwrap().found_as, "beta-20250101");
@@ -141,7 +144,7 @@ fn a_name_is_found_under_its_vendor() {
 }
 
 #[test]
-fn every_row_that_is_shipped_can_be_read() {
+fn every_shipped_row_is_valid() {
     let rows: Vec<&str> = TABLE.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(rows.len() > 500);
     assert!(rows.is_sorted_by_key(|line| row::split(line).unwrap().0));
@@ -187,27 +190,33 @@ fn the_names_that_agents_write_are_found() {
     }
 }
 
-fn said(model: &str, same_as: Option<&str>, prices: &[(ServiceTier, u64, Counter, &str)]) -> Override {
-    let tier = |over, counter: Counter, price: &str| {
+fn override_for(model: &str, same_as: Option<&str>, prices: &[(ServiceTier, u64, PriceCounter, &str)]) -> Override {
+    let tier = |over, counter: PriceCounter, price: &str| {
         let mut rates = Rates::default();
-        rates.set(counter, Money::parse(price).unwrap().shared_by(counter.lot()));
+        rates.set(counter, Money::parse(price).unwrap().shared_by(counter.price_unit()));
         Tier { over, rates }
     };
-    let prices = prices.iter().map(|(pace, over, counter, price)| (*pace, tier(*over, *counter, price))).collect();
+    let prices = prices
+        .iter()
+        .map(|(service_tier, over, counter, price)| (*service_tier, tier(*over, *counter, price)))
+        .collect();
     Override { model: model.to_owned(), same_as: same_as.map(str::to_owned), prices }
 }
 
 #[test]
-fn what_the_user_says_counts_more_than_the_table() {
+fn overrides_take_precedence_over_the_table() {
     let plain = Prices::read(SOME);
     let prices = plain.clone().with(vec![
-        said("corp/*", Some("alpha-1"), &[]),
-        said(
+        override_for("corp/*", Some("alpha-1"), &[]),
+        override_for(
             "corp/special",
             None,
-            &[(ServiceTier::Standard, 0, Counter::Input, "7"), (ServiceTier::Standard, 0, Counter::Output, "8")],
+            &[
+                (ServiceTier::Standard, 0, PriceCounter::Input, "7"),
+                (ServiceTier::Standard, 0, PriceCounter::Output, "8"),
+            ],
         ),
-        said("delta", Some("delta"), &[(ServiceTier::Standard, 0, Counter::Search, "0.02")]),
+        override_for("delta", Some("delta"), &[(ServiceTier::Standard, 0, PriceCounter::Search, "0.02")]),
     ]);
     assert_ne!(plain.digest(), prices.digest());
     let call = Tokens { input: 1_000_000 / 10, output: 100_000, ..Tokens::default() };
@@ -217,7 +226,7 @@ fn what_the_user_says_counts_more_than_the_table() {
     // 100,000 of each at 3 and 15, and at 7 and 8.
     assert_eq!(cost("corp/anything", &call).as_deref(), Some("1.8"));
     assert_eq!(cost("CORP/Special", &call).as_deref(), Some("1.5"));
-    // The rest of the row stays: its tiers, and thinking at its own price.
+    // The rest of the row stays: its tiers, and the separate price of thinking.
     let call = Tokens { output: 10, reasoning: 10, searches: 1, ..Tokens::default() };
     assert_eq!(cost("openrouter/delta", &call).as_deref(), Some("0.02004"));
     let price = prices.price("delta", ServiceTier::Standard).unwrap();
@@ -232,9 +241,13 @@ fn what_the_user_says_counts_more_than_the_table() {
 }
 
 #[test]
-fn what_the_user_says_can_lack_a_price_too() {
-    let prices = Prices::read(SOME).with(vec![said("mine", None, &[(ServiceTier::Standard, 0, Counter::Input, "1")])]);
+fn an_override_may_lack_a_price_too() {
+    let prices = Prices::read(SOME).with(vec![override_for(
+        "mine",
+        None,
+        &[(ServiceTier::Standard, 0, PriceCounter::Input, "1")],
+    )]);
     let call = Tokens { input: 1, output: 1, ..Tokens::default() };
-    assert_eq!(prices.price("mine", ServiceTier::Standard).unwrap().missing(&call), [Counter::Output]);
+    assert_eq!(prices.price("mine", ServiceTier::Standard).unwrap().missing(&call), [PriceCounter::Output]);
     assert_eq!(prices.price("mine", ServiceTier::Batch), None);
 }

@@ -126,7 +126,7 @@ impl Calls {
         if sum(new) != sum(old) {
             return sum(new) > sum(old);
         }
-        let priced_by = |call: &Call| (call.row.tokens, call.row.model, call.row.pace);
+        let priced_by = |call: &Call| (call.row.tokens, call.row.model, call.row.service_tier);
         let is_equal = priced_by(new) == priced_by(old) && new.cost == old.cost;
         let (new_cost, old_cost) =
             if is_equal { Default::default() } else { (self.cost(new, counted), self.cost(old, counted)) };
@@ -141,7 +141,7 @@ impl Calls {
         let priced = || {
             let model = counted.word(call.row.model?)?;
             let prices = self.prices.get_or_init(Prices::shipped);
-            prices.price(model, call.row.pace)?.cost(&call.row.tokens)
+            prices.price(model, call.row.service_tier)?.cost(&call.row.tokens)
         };
         let stated = call.cost.and_then(|cost| Money::parse(&cost.to_string()));
         stated.or_else(priced).unwrap_or(Money::ZERO)

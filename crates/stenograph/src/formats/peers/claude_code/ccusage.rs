@@ -78,7 +78,7 @@ impl Ccusage {
         self.calls.add(source, call.clone(), &self.counted);
         for (at, (usage, model)) in reported.advisors().into_iter().enumerate() {
             call.id = reported.id.as_deref().map(|id| self.calls.id(&format!("{id}:advisor:{at}")));
-            (call.row.tokens, call.row.pace) = (usage.tokens, usage.speed.unwrap_or_default());
+            (call.row.tokens, call.row.service_tier) = (usage.tokens, usage.speed.unwrap_or_default());
             (call.has_speed, call.row.model) = (usage.speed.is_some(), Some(self.counted.name(&model)));
             self.calls.add(source, call.clone(), &self.counted);
         }
@@ -88,7 +88,7 @@ impl Ccusage {
         let mut row = self.counted.row(NAME, line, Some(time), reported.usage.tokens);
         let session = self.counted.name(reported.session.as_deref().unwrap_or(&self.session));
         row.session = Some(session);
-        row.pace = reported.usage.speed.unwrap_or_default();
+        row.service_tier = reported.usage.speed.unwrap_or_default();
         let mut name = |name: &Option<Str<'_>>| name.as_deref().map(|name| self.counted.name(name));
         row.model = name(&reported.model);
         (row.cwd, row.branch, row.thread) = (name(&reported.cwd), name(&reported.branch), name(&reported.thread));

@@ -102,7 +102,7 @@ fn of_equal_sums_the_dearer_line_is_kept_and_then_the_one_with_a_speed() {
     assert_eq!(counts(PeerRule::Ccusage20, &[known(LINE), known(&swapped)]), [[1, 10, 100, 1000]]);
     let fast = |line: &str| line.replace("\"usage\":{", "\"usage\":{\"speed\":\"fast\",");
     let both = counted(PeerRule::Ccusage20, &[("a", &[LINE.to_owned(), fast(LINE)])]);
-    assert_eq!(both.rows.first().unwrap().1.pace, crate::ledger::ServiceTier::Fast);
+    assert_eq!(both.rows.first().unwrap().1.service_tier, crate::ledger::ServiceTier::Fast);
     assert_eq!(both.rows.first().unwrap().1.records, 2);
 }
 

@@ -1,43 +1,43 @@
-//! What became of each event in a stretch of both sides: same, changed, moved, gone or new. How the stretch was cut out of the
-//! streams is not known here.
+//! Matches the events of a window of both sides and reports what happened to each: kept, changed, moved, dropped or invented.
+//! How the window was chosen is not known here.
 
 use std::collections::HashMap;
 
 use super::digest::{Digest, FIELDS, Paths, STICKY, USAGE};
-use super::report::{How, Report};
+use super::report::{LossKind, LossReport};
 use crate::model::Kind;
 
-/// The values of the sticky fields that were stated last, on each side.
+/// The values of the sticky fields that were stated last on each side.
 #[derive(Clone, Debug, Default)]
-pub struct InForce {
+pub struct CurrentFields {
     source: [u64; FIELDS.len()],
     target: [u64; FIELDS.len()],
 }
 
-/// A stretch of both sides in which every event's fate is decided.
-pub struct Settling<'a> {
+/// A window of both sides, with its events matched.
+pub struct Matching<'a> {
     source: &'a [Digest],
     target: &'a [Digest],
-    /// For each source event its twin.
+    /// For each source event its counterpart in the target.
     twin: Vec<Option<usize>>,
     taken: Vec<bool>,
 }
 
-impl<'a> Settling<'a> {
-    /// Pairs the events of both sides.
-    pub fn new(source: &'a [Digest], target: &'a [Digest], matches: Vec<(usize, usize)>) -> Settling<'a> {
-        let mut settling =
-            Settling { source, target, twin: vec![None; source.len()], taken: vec![false; target.len()] };
+impl<'a> Matching<'a> {
+    /// Matches the events of both sides.
+    pub fn new(source: &'a [Digest], target: &'a [Digest], matches: Vec<(usize, usize)>) -> Matching<'a> {
+        let mut matching =
+            Matching { source, target, twin: vec![None; source.len()], taken: vec![false; target.len()] };
         for (a, b) in matches {
-            settling.pair(a, b);
+            matching.pair(a, b);
         }
-        settling.pair_reordered();
-        settling.pair_changed();
-        settling.pair_across_kinds();
-        settling
+        matching.pair_reordered();
+        matching.pair_changed();
+        matching.pair_across_kinds();
+        matching
     }
 
-    /// For each source event its twin.
+    /// For each source event its counterpart in the target.
     pub fn into_twins(self) -> Vec<Option<usize>> {
         self.twin
     }
@@ -49,7 +49,7 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Pairs events that say the same and stand in another order.
+    /// Pairs events with the same content in another order.
     fn pair_reordered(&mut self) {
         let mut open: HashMap<u64, Vec<usize>> = HashMap::new();
         for (b, digest) in self.target.iter().enumerate().rev() {
@@ -58,7 +58,7 @@ impl<'a> Settling<'a> {
             }
         }
         for (a, digest) in self.source.iter().enumerate() {
-            // An empty text is no ground to call two events the same, wherever they stand.
+            // Two events with empty texts at different positions need not be the same.
             if self.twin.get(a) == Some(&None)
                 && digest.length > 0
                 && let Some(b) = open.get_mut(&digest.key).and_then(Vec::pop)
@@ -68,7 +68,7 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Pairs what says the same as another kind of event: a summary that became a message.
+    /// Pairs events of different kinds with the same text, such as a summary that became a message.
     fn pair_across_kinds(&mut self) {
         let mut open: HashMap<u64, Vec<usize>> = HashMap::new();
         for (b, digest) in self.target.iter().enumerate().rev() {
@@ -86,7 +86,7 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Pairs what is left: by id or call first, then by what follows the same neighbour and is of the same kind.
+    /// Pairs the remaining events: first by id or call, then by kind between the same neighbours.
     fn pair_changed(&mut self) {
         let mut by_tie: HashMap<(Kind, usize, u64), Vec<usize>> = HashMap::new();
         for (b, digest) in self.target.iter().enumerate().rev() {
@@ -117,7 +117,7 @@ impl<'a> Settling<'a> {
                 b = b.max(twin + 1);
                 continue;
             }
-            // Only events between the twins of the neighbours can be meant.
+            // Only events between the counterparts of the neighbours qualify.
             let open = self.taken.get(b..).unwrap_or_default();
             let length = open.iter().position(|taken| *taken).unwrap_or(open.len());
             let gap = self.target.get(b..b + length).unwrap_or_default();
@@ -128,58 +128,58 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// Says what became of each.
-    pub fn settle(self, in_force: &mut InForce, paths: &Paths, report: &mut Report) {
+    /// Reports what happened to each event.
+    pub fn report_losses(self, current: &mut CurrentFields, paths: &Paths, report: &mut LossReport) {
         let mut found = self.usage_only_in_target();
         let mut seen = 0;
         for (a, digest) in self.source.iter().enumerate() {
-            state(digest, &mut in_force.source);
+            remember(digest, &mut current.source);
             let Some(b) = self.twin.get(a).copied().flatten() else {
-                settle_gone(digest, &mut found, report);
+                report_missing(digest, &mut found, report);
                 continue;
             };
             if b < seen {
-                report.add(digest.kind, super::report::ORDER, How::Moved, digest.at);
+                report.add(digest.kind, super::report::ORDER, LossKind::Moved, digest.at);
             }
             for other in self.target.get(seen..=b).unwrap_or_default() {
-                state(other, &mut in_force.target);
+                remember(other, &mut current.target);
             }
             seen = seen.max(b + 1);
             if let Some(twin) = self.target.get(b) {
                 *report.kept.entry(digest.kind).or_default() += 1;
                 if digest.kind != twin.kind {
-                    report.add(digest.kind, "kind", How::Changed, digest.at);
+                    report.add(digest.kind, "kind", LossKind::Changed, digest.at);
                 }
-                compare_fields(digest, twin, &mut found, in_force, report);
+                compare_fields(digest, twin, &mut found, current, report);
                 compare_text(digest, twin, report);
                 compare_extra(digest, twin, paths, report);
             }
         }
         for other in self.target.get(seen..).unwrap_or_default() {
-            state(other, &mut in_force.target);
+            remember(other, &mut current.target);
         }
-        self.settle_invented(found, report);
+        self.report_invented(found, report);
     }
 
-    /// What is in the target alone. An event that holds something moved was not invented for its own sake.
-    fn settle_invented(&self, mut found: HashMap<u64, u32>, report: &mut Report) {
+    /// Reports events that only the target has. An event that holds moved usage does not count as invented.
+    fn report_invented(&self, mut found: HashMap<u64, u32>, report: &mut LossReport) {
         for (b, digest) in self.target.iter().enumerate() {
             if self.taken.get(b) == Some(&false) {
                 let holds_moved = digest.states_usage() && digest.kind == Kind::Fact && !take(&mut found, digest);
                 if !holds_moved {
-                    report.add(digest.kind, "", How::Invented, None);
+                    report.add(digest.kind, "", LossKind::Invented, None);
                 }
             }
         }
         for (a, digest) in self.source.iter().enumerate() {
             let twin = self.twin.get(a).copied().flatten().and_then(|b| self.target.get(b));
             if digest.fields.get(USAGE) == Some(&0) && twin.is_some_and(|twin| take(&mut found, twin)) {
-                report.add(digest.kind, "usage", How::Invented, digest.at);
+                report.add(digest.kind, "usage", LossKind::Invented, digest.at);
             }
         }
     }
 
-    /// Usage that the target states where the source states none, each as often as it stands there.
+    /// Usage that the target states where the source states none, with the number of times.
     fn usage_only_in_target(&self) -> HashMap<u64, u32> {
         let usage = |digest: &Digest| digest.fields.get(USAGE).copied().unwrap_or(0);
         let mut found: HashMap<u64, u32> = HashMap::new();
@@ -196,24 +196,24 @@ impl<'a> Settling<'a> {
     }
 }
 
-/// An event that has no twin. Its usage may stand on another event: a fact that says nothing else moved there, and of every
-/// other event only the usage did.
-fn settle_gone(digest: &Digest, found: &mut HashMap<u64, u32>, report: &mut Report) {
+/// Reports an event without a counterpart. Its usage may be on another event of the target: a usage fact then counts as moved;
+/// of any other event only the usage does.
+fn report_missing(digest: &Digest, found: &mut HashMap<u64, u32>, report: &mut LossReport) {
     let usage_moved = take(found, digest);
-    let dropped = How::Dropped { why: "" };
-    let how = if usage_moved && digest.kind == Kind::Fact { How::Moved } else { dropped };
+    let dropped = LossKind::Dropped { why: "" };
+    let how = if usage_moved && digest.kind == Kind::Fact { LossKind::Moved } else { dropped };
     report.add(digest.kind, "", how, digest.at);
     if usage_moved && digest.kind != Kind::Fact {
-        report.add(digest.kind, "usage", How::Moved, digest.at);
+        report.add(digest.kind, "usage", LossKind::Moved, digest.at);
     } else if !usage_moved && digest.states_usage() {
         report.add(digest.kind, "usage", dropped, digest.at);
     }
 }
 
-/// Takes notice of the sticky fields an event states.
-fn state(digest: &Digest, in_force: &mut [u64; FIELDS.len()]) {
+/// Remembers the sticky fields that an event states.
+fn remember(digest: &Digest, current: &mut [u64; FIELDS.len()]) {
     for field in STICKY {
-        if let (Some(hash), Some(value)) = (digest.fields.get(field), in_force.get_mut(field))
+        if let (Some(hash), Some(value)) = (digest.fields.get(field), current.get_mut(field))
             && *hash != 0
         {
             *value = *hash;
@@ -221,7 +221,8 @@ fn state(digest: &Digest, in_force: &mut [u64; FIELDS.len()]) {
     }
 }
 
-/// Whether two events of one kind can be the same event with another text: a call of the same tool, a text that begins alike.
+/// Whether two events of one kind can be the same event with another text: a call of the same tool, or a text with the same
+/// beginning.
 fn alike(source: &Digest, target: &Digest) -> bool {
     const NAME: usize = 13;
     let name = |digest: &Digest| digest.fields.get(NAME).copied().unwrap_or(0);
@@ -254,24 +255,24 @@ fn take(found: &mut HashMap<u64, u32>, digest: &Digest) -> bool {
     }
 }
 
-fn compare_text(source: &Digest, target: &Digest, report: &mut Report) {
+fn compare_text(source: &Digest, target: &Digest, report: &mut LossReport) {
     if source.text == target.text {
-        // Texts that stood apart and are joined read differently: a blank line is between them that nobody wrote.
+        // Joined texts read differently: a blank line separates them that is not in the source.
         if source.texts != target.texts {
-            report.add(source.kind, "content", How::Changed, source.at);
+            report.add(source.kind, "content", LossKind::Changed, source.at);
         }
         return;
     }
-    // A marker such as an ellipsis may stand where the text was cut.
+    // A marker such as an ellipsis may replace the cut part.
     const MARKER_SIZE_MAX: usize = 16;
     let shared = common_prefix(source, target);
     let is_cut = target.length < source.length && shared + MARKER_SIZE_MAX >= target.head.len() && shared > 0;
     if is_cut || (target.length == 0 && source.length > 0) {
-        let count = report.add(source.kind, "content", How::Cut, source.at);
+        let count = report.add(source.kind, "content", LossKind::Cut, source.at);
         count.kept += target.length;
         count.of += source.length;
     } else {
-        report.add(source.kind, "content", How::Changed, source.at);
+        report.add(source.kind, "content", LossKind::Changed, source.at);
     }
 }
 
@@ -279,8 +280,8 @@ fn compare_fields(
     source: &Digest,
     target: &Digest,
     found: &mut HashMap<u64, u32>,
-    in_force: &InForce,
-    report: &mut Report,
+    current: &CurrentFields,
+    report: &mut LossReport,
 ) {
     for (index, name) in FIELDS.iter().enumerate() {
         let ours = source.fields.get(index).copied().unwrap_or(0);
@@ -288,22 +289,22 @@ fn compare_fields(
         let holds = |side: &[u64; FIELDS.len()], value: u64| STICKY.contains(&index) && side.get(index) == Some(&value);
         let how = match (ours, theirs) {
             (ours, theirs) if ours == theirs => continue,
-            // Only some kinds of events have these.
+            // Only some kinds of events have these fields.
             _ if source.kind != target.kind && matches!(*name, "role" | "name" | "error") => continue,
-            (0, theirs) if holds(&in_force.source, theirs) => continue,
-            // Usage that nobody claims as moved is counted as invented at the end.
+            (0, theirs) if holds(&current.source, theirs) => continue,
+            // Usage that is not claimed as moved counts as invented at the end.
             (0, _) if index == USAGE => continue,
-            (0, _) => How::Invented,
-            (ours, 0) if holds(&in_force.target, ours) => How::Moved,
-            (_, 0) if index == USAGE && take(found, source) => How::Moved,
-            (_, 0) => How::Dropped { why: "" },
-            _ => How::Changed,
+            (0, _) => LossKind::Invented,
+            (ours, 0) if holds(&current.target, ours) => LossKind::Moved,
+            (_, 0) if index == USAGE && take(found, source) => LossKind::Moved,
+            (_, 0) => LossKind::Dropped { why: "" },
+            _ => LossKind::Changed,
         };
         report.add(source.kind, field_name(source.kind, name), how, source.at);
     }
 }
 
-/// The word for a field in events of this kind.
+/// The name of a field in events of this kind.
 fn field_name(kind: Kind, name: &'static str) -> &'static str {
     match (kind, name) {
         (Kind::Stop, "error") => "success",
@@ -312,12 +313,12 @@ fn field_name(kind: Kind, name: &'static str) -> &'static str {
     }
 }
 
-fn compare_extra(source: &Digest, target: &Digest, paths: &Paths, report: &mut Report) {
-    for left in &source.extra {
-        let kept = left.hash != 0 && target.extra.iter().any(|other| other.hash == left.hash);
+fn compare_extra(source: &Digest, target: &Digest, paths: &Paths, report: &mut LossReport) {
+    for extra in &source.extra {
+        let kept = extra.hash != 0 && target.extra.iter().any(|other| other.hash == extra.hash);
         if !kept {
-            for path in paths.list(left.paths) {
-                report.add(source.kind, path, How::Dropped { why: "" }, source.at);
+            for path in paths.list(extra.paths) {
+                report.add(source.kind, path, LossKind::Dropped { why: "" }, source.at);
             }
         }
     }
