@@ -12,7 +12,7 @@ use stenograph_store::discover::{self, path_hints};
 use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::{SourceLocation, Store};
-use stenograph_store::layouts::passed_over;
+use stenograph_store::layouts::replaced_files;
 use stenograph_store::source_file::{Confidence, Recognized};
 use stenograph_store::{Error, Passes, Place, Problem, Source};
 
@@ -49,7 +49,7 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
 /// read is mentioned.
 pub fn parts(path: &Path, output: &mut Output<'_>) -> Option<RecordingParts> {
     let parts = folder::parts(path)?;
-    for warning in passed_over(path) {
+    for warning in replaced_files(path) {
         output.say(&format!("note: {}: {}", warning.path.display(), warning.text));
     }
     Some(parts)

@@ -36,7 +36,7 @@ pub struct RecordingParts {
 pub fn parts(path: &Path) -> Option<RecordingParts> {
     if path.is_dir() {
         return LAYOUTS.iter().find_map(|layout| {
-            let files = layout.reads(path, &Disk).filter(|found| !found.is_empty())?;
+            let files = layout.files_to_read(path, &Disk).filter(|found| !found.is_empty())?;
             Some(RecordingParts { files, format: layout.format() })
         });
     }

@@ -15,8 +15,8 @@ use crate::error::{Error, Problem};
 use crate::files::truncate_durably;
 use crate::journal::{self, Recording, RecordingEnd};
 use crate::layouts::{
-    Clock, Documents, Environment, JournalKind, JournalNeed, Layout, Loaded, LockedJournal, Opened, Stamps,
-    StatedFields, Target,
+    AddedFields, Clock, ContinuedConversation, Documents, Environment, JournalKind, JournalNeed, Layout, LockedJournal,
+    OpenedRecording, StatedFields, Target,
 };
 use crate::lock::Lock;
 use crate::log::Log;
@@ -36,7 +36,7 @@ pub struct Recorder {
     given_id: AtomicBool,
     /// Whether the last event stated that the agent stopped.
     stopped: AtomicBool,
-    loaded: Loaded,
+    continued: ContinuedConversation,
     warnings: Vec<Warning>,
     environment: Environment,
     path: PathBuf,
@@ -65,13 +65,13 @@ pub struct RecordingFiles {
 impl Recorder {
     /// Begins a recording. Completes an unfinished earlier one in the same place first.
     pub fn open(layout: &dyn Layout, target: &Target, environment: Environment) -> Result<Recorder, Error> {
-        let Opened { ground, kind, documents, first, stamps, loaded, locks, warnings } =
+        let OpenedRecording { journal_lock, kind, documents, first, added_fields, continued, locks, warnings } =
             layout.open(target, &environment)?;
-        let LockedJournal { journal: path, tail, warnings: mut found, lock } = ground;
+        let LockedJournal { journal: path, tail, warnings: mut found, lock } = journal_lock;
         found.extend(warnings);
         let log = Log::open(environment.files.clone(), &path, &tail, environment.durability)?;
         let begin = tail.length;
-        let stamper = Stamper { clock: environment.clock.clone(), last: Mutex::new(None), stamps };
+        let stamper = Stamper { clock: environment.clock.clone(), last: Mutex::new(None), added_fields };
         let recorded = match kind {
             JournalKind::Stream => None,
             JournalKind::Journal(header) => {
@@ -92,7 +92,7 @@ impl Recorder {
             given_time: AtomicBool::new(false),
             given_id: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
-            loaded,
+            continued,
             warnings: found,
             environment,
             path,
@@ -115,8 +115,8 @@ impl Recorder {
     }
 
     /// How to treat the conversation that is continued: record it first, unless the documents already contain it.
-    pub fn loaded(&self) -> Loaded {
-        self.loaded
+    pub fn continued(&self) -> ContinuedConversation {
+        self.continued
     }
 
     /// Records an event and returns when it is as durable as requested.
@@ -280,7 +280,7 @@ struct Stamper {
     clock: Clock,
     /// The latest time so far, in nanoseconds and as it was stated.
     last: Mutex<Option<(i128, Time<'static>)>>,
-    stamps: Stamps,
+    added_fields: AddedFields,
 }
 
 impl Stamper {
@@ -303,7 +303,7 @@ impl Stamper {
         if event.time.is_none() {
             event.time = Some(self.now());
         }
-        if self.stamps == Stamps::TimeAndId && event.id.is_none() {
+        if self.added_fields == AddedFields::TimeAndId && event.id.is_none() {
             event.id = Some(random_id().into());
         }
         event

@@ -245,7 +245,7 @@ pub(crate) fn needed_journal(journal: JournalNeed, recorded: &Recording, environ
         let reader = environment.files.reader(&recorded.document(name), 0);
         let read =
             reader.and_then(|reader| std::io::Read::read_to_end(&mut std::io::Read::take(reader, limit), &mut head));
-        // A missing document holds nothing; whoever removed it knows why.
+        // A missing document holds nothing; it was removed on purpose.
         read.is_err() || head.is_empty() || matches!(Registry::built_in().detect(&head), Detected::Format(_))
     };
     match journal {

@@ -195,7 +195,7 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
 }
 
 fn hold(context: &Context) -> Result<Window, CommandError> {
-    Window::hold(context, &site(Durability::Always)).map_err(|error| missing(error, &context.folder))
+    Window::lock(context, &site(Durability::Always)).map_err(|error| missing(error, &context.folder))
 }
 
 fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use stenograph::text::quote;
 use stenograph::time::{Time, TimeUnit};
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::chibi::{Context, Status as Lock};
+use stenograph_store::layouts::chibi::{Context, ContextLockStatus, ContextSummary, Window, WindowChange, contexts};
 use stenograph_store::log::Durability;
 use stenograph_store::systems::chibi::{Changed, Look, Window, contexts};
 
@@ -128,28 +128,28 @@ impl List {
     }
 }
 
-fn moment(look: &Look) -> Option<Time<'static>> {
+fn moment(look: &ContextSummary) -> Option<Time<'static>> {
     let seconds = look.active_seconds?;
     Time::number(seconds.to_string().into(), TimeUnit::Seconds)
 }
 
-fn status(look: &Look) -> &'static str {
+fn status(look: &ContextSummary) -> &'static str {
     match look.status {
-        Some(Lock::Active) => "active",
-        Some(Lock::Stale) => "stale",
+        Some(ContextLockStatus::Active) => "active",
+        Some(ContextLockStatus::Stale) => "stale",
         None => "free",
     }
 }
 
-fn line(look: &Look, width: usize, colour: Colour) -> String {
+fn line(look: &ContextSummary, width: usize, colour: Colour) -> String {
     let name = harmless_line(&look.context.name);
     let gap = " ".repeat(width.saturating_sub(name.chars().count()));
     let moment = moment(look).and_then(|time| time.to_millis()).map_or_else(|| "-".to_owned(), crate::clock::minute);
     let entries = counted(look.entries, "entry").replace("entrys", "entries");
     let mut line = format!("{}{gap}  {entries:>12}  {moment:<20}", colour.ink(Ink::Strong, &name));
     match look.status {
-        Some(Lock::Active) => line += &format!("  {}", colour.ink(Ink::Good, "[active]")),
-        Some(Lock::Stale) => line += &format!("  {}", colour.ink(Ink::Warning, "[stale]")),
+        Some(ContextLockStatus::Active) => line += &format!("  {}", colour.ink(Ink::Good, "[active]")),
+        Some(ContextLockStatus::Stale) => line += &format!("  {}", colour.ink(Ink::Warning, "[stale]")),
         None => {}
     }
     if look.messages > 0 {
@@ -158,7 +158,7 @@ fn line(look: &Look, width: usize, colour: Colour) -> String {
     line.trim_end().to_owned()
 }
 
-fn json(look: &Look) -> String {
+fn json(look: &ContextSummary) -> String {
     let time = moment(look).and_then(|time| time.to_utc().map(|text| quote(&text)));
     let json = format!(
         "{{\"context\":{},\"folder\":{},\"entries\":{},\"last\":{},\"status\":{},\"inbox\":{}}}",
@@ -175,7 +175,7 @@ fn json(look: &Look) -> String {
 impl Change {
     fn hold(&self) -> Result<(Context, Window), CommandError> {
         let context = self.which.context()?;
-        let held = Window::hold(&context, &site(Durability::Always));
+        let held = Window::lock(&context, &site(Durability::Always));
         let window = held.map_err(|error| missing(error, &context.folder))?;
         Ok((context, window))
     }
@@ -199,7 +199,7 @@ impl Change {
         self.tell(&context, &window.rebuild()?, output)
     }
 
-    fn tell(&self, context: &Context, changed: &Changed, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    fn tell(&self, context: &Context, changed: &WindowChange, output: &mut Output<'_>) -> Result<Status, CommandError> {
         changed.warnings.iter().for_each(|warning| say(warning, output));
         let anchor = changed.anchor.as_ref().and_then(|anchor| anchor.entry_type.as_deref());
         if self.json {

@@ -8,7 +8,7 @@ use stenograph::edit::trim::{Account, Limits, Moment};
 use stenograph::text::quote;
 use stenograph_store::discover::PathHints;
 use stenograph_store::files::{Disk, Files};
-use stenograph_store::layouts::cycod::{chat_format, is_chat};
+use stenograph_store::layouts::cycod::{self, PreparedConversation};
 use stenograph_store::source_file::Confidence;
 use stenograph_store::systems::cycod::{self, Ready};
 use stenograph_store::{Passes, Source, journal, recover};
@@ -168,7 +168,7 @@ fn say_account(account: &Account, output: &mut Output<'_>) -> Status {
     Status::No
 }
 
-fn say(place: &str, ready: &Ready, output: &mut Output<'_>) {
+fn say(place: &str, ready: &PreparedConversation, output: &mut Output<'_>) {
     let title = ready.title.as_deref().map(|title| format!(", \"{title}\"")).unwrap_or_default();
     output.say(&format!("{place}: {}{title}", counted(ready.messages.len() as u64, "message")));
     if ready.answered > 0 {
@@ -184,7 +184,7 @@ fn say(place: &str, ready: &Ready, output: &mut Output<'_>) {
     }
 }
 
-fn json(place: &str, ready: &Ready) -> String {
+fn json(place: &str, ready: &PreparedConversation) -> String {
     format!(
         "{{\"file\":{},\"title\":{},\"answered\":{},\"left_out\":{},\"messages\":[{}]}}",
         quote(place),

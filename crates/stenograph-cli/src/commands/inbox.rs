@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use stenograph::{read, wire};
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::chibi::{Context, Stamp};
-use stenograph_store::systems::chibi::inbox::{self, INBOX_FORMAT, Mail, Message};
+use stenograph_store::layouts::chibi::inbox::{self, INBOX_FORMAT, InboxBatch, InboxMessage};
+use stenograph_store::layouts::chibi::{Context, EntryStamp};
 
 use super::record::say;
 use crate::context::{Named, Which};
@@ -96,7 +96,7 @@ impl Send {
         let (context, given) = self.chosen()?;
         let new = !context.exists();
         let text = text(given)?;
-        let stamp = Stamp::random(crate::clock::seconds());
+        let stamp = EntryStamp::random(crate::clock::seconds());
         let warnings = inbox::send(&Disk, &context.folder, (&self.from, &context.name), &text, &stamp)?;
         warnings.iter().for_each(|warning| say(warning, output));
         if new {
@@ -184,7 +184,7 @@ impl Look {
         self.end(&mail, &context, output)
     }
 
-    fn print(&self, messages: &[Message], output: &mut Output<'_>) -> Result<(), CommandError> {
+    fn print(&self, messages: &[InboxMessage], output: &mut Output<'_>) -> Result<(), CommandError> {
         if self.json {
             let lines: Vec<String> = messages.iter().map(|message| message.line.clone()).collect();
             return events(&lines, output);
@@ -193,7 +193,7 @@ impl Look {
         Ok(output.transcript().write_all(block.as_bytes())?)
     }
 
-    fn end(&self, mail: &Mail, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    fn end(&self, mail: &InboxBatch, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
         mail.warnings.iter().for_each(|warning| say(warning, output));
         if mail.more {
             let many = counted(mail.messages.len() as u64, "message");

@@ -7,7 +7,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph::wire;
-use stenograph_store::follow::{ChangeSignal, FileChange, Follow, Last, LastLine, Listener, SWEEP};
+use stenograph_store::follow::{ChangeSignal, Follow, FollowChange, Last, LastLine, Listener, SWEEP};
 use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
 
@@ -177,17 +177,17 @@ impl Sink for Showing<'_, '_> {
 }
 
 impl Listener for Showing<'_, '_> {
-    fn file_change(&mut self, change: FileChange) {
+    fn file_change(&mut self, change: FollowChange) {
         self.give_held();
         self.queue = RepeatQueue::default();
         let what = match change {
-            FileChange::Rotated => "another file has this name now; it is shown from its beginning",
-            FileChange::Truncated => "became shorter; it is shown from its beginning",
-            FileChange::Rewritten => "was written anew; it is shown from its beginning",
-            FileChange::Recognized => {
+            FollowChange::Rotated => "another file has this name now; it is shown from its beginning",
+            FollowChange::Truncated => "became shorter; it is shown from its beginning",
+            FollowChange::Rewritten => "was written anew; it is shown from its beginning",
+            FollowChange::Recognized => {
                 "has another format than its first records showed; it is shown from its beginning"
             }
-            FileChange::Gone => "is gone; waiting for another of this name",
+            FollowChange::Gone => "is gone; waiting for another of this name",
         };
         self.output.say(&format!("{}: {what}", self.name));
     }

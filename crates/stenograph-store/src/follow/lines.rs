@@ -11,7 +11,7 @@ use stenograph::json;
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 
-use super::{FileChange, LastLine, Listener, LookResult, RingSink, missing};
+use super::{FollowChange, LastLine, Listener, LookResult, RingSink, missing};
 use crate::error::{Error, Problem};
 use crate::fingerprint::FingerprintBuilder;
 use crate::identity::Identity;
@@ -208,13 +208,13 @@ impl Lines {
         }
         if metadata.len() < self.at.offset {
             return match std::mem::replace(&mut self.short, true) {
-                true => self.restart(FileChange::Truncated),
+                true => self.restart(FollowChange::Truncated),
                 false => Ok(LookResult::Same),
             };
         }
         let seen = Some((metadata.len(), metadata.modified().ok()));
         if seen != self.seen && !self.is_same_file()? {
-            return self.restart(if self.short { FileChange::Truncated } else { FileChange::Rewritten });
+            return self.restart(if self.short { FollowChange::Truncated } else { FollowChange::Rewritten });
         }
         (self.seen, self.short) = (seen, false);
         if self.drain(listener)? == 0 {
@@ -224,7 +224,7 @@ impl Lines {
     }
 
     /// Restarts with the same file.
-    fn restart(&self, file_change: FileChange) -> Result<LookResult, Error> {
+    fn restart(&self, file_change: FollowChange) -> Result<LookResult, Error> {
         Ok(LookResult::Restart(file_change, Some(self.same_file()?)))
     }
 
@@ -259,7 +259,7 @@ impl Lines {
         }
         // The rest of its last line will never be written.
         self.end(listener);
-        Ok(LookResult::Restart(FileChange::Rotated, Some(file)))
+        Ok(LookResult::Restart(FollowChange::Rotated, Some(file)))
     }
 
     /// Reads the new bytes. Returns how many there were.

@@ -34,12 +34,12 @@ use whole::Whole;
 /// Receives the events of a followed file.
 pub trait Listener: Sink {
     /// The file itself changed. Later events belong to the changed file.
-    fn file_change(&mut self, change: FileChange);
+    fn file_change(&mut self, change: FollowChange);
 }
 
 /// How a followed file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileChange {
+pub enum FollowChange {
     /// Another file took its name; the rest of the old file was given.
     Rotated,
     /// It became shorter and is read again from its beginning.
@@ -79,7 +79,7 @@ pub struct Last<T> {
 pub struct Follow {
     path: PathBuf,
     /// What its path suggests.
-    place: PathHints,
+    hints: PathHints,
     strategy: ReadStrategy,
     confidence: Confidence,
     /// The length of the file when its format was last detected.
@@ -90,7 +90,7 @@ pub struct Follow {
 
 enum ReadStrategy {
     /// The format is still unknown.
-    Nothing {
+    Undecided {
         gone: bool,
         /// The file that was too short. It is read when it grows, even if it loses its name before.
         file: Option<File>,
@@ -109,7 +109,7 @@ enum LookResult {
     /// It is the same file, and all of it was read.
     Same,
     /// Reading restarts: with this file if it is open, otherwise with the one that has the name.
-    Restart(FileChange, Option<File>),
+    Restart(FollowChange, Option<File>),
 }
 
 impl Follow {
@@ -122,7 +122,7 @@ impl Follow {
     pub fn open_recognized(path: &Path, recognized: Option<Recognized>) -> Result<Follow, Error> {
         let strategy = match recognized {
             Some(Recognized { format, .. }) => ReadStrategy::open(path, format)?,
-            None => ReadStrategy::nothing(None),
+            None => ReadStrategy::undecided(None),
         };
         let confidence = recognized.map_or(Confidence::Provisional, |recognized| recognized.confidence);
         Ok(Follow::with_strategy(path, strategy, confidence))
@@ -133,14 +133,14 @@ impl Follow {
         match Follow::open_recognized(path, recognized) {
             Err(error) if error.problem == Problem::Missing => {
                 let before = recognized.map(|recognized| recognized.format);
-                Ok(Follow::with_strategy(path, ReadStrategy::nothing(before), Confidence::Provisional))
+                Ok(Follow::with_strategy(path, ReadStrategy::undecided(before), Confidence::Provisional))
             }
             opened => opened,
         }
     }
 
     fn with_strategy(path: &Path, strategy: ReadStrategy, confidence: Confidence) -> Follow {
-        Follow { path: path.to_owned(), place: path_hints(path), strategy, confidence, detected_length: 0, consumed: 0 }
+        Follow { path: path.to_owned(), hints: path_hints(path), strategy, confidence, detected_length: 0, consumed: 0 }
     }
 
     /// The last `most` events that `keep` maps to a value. `keep` may see an event more than once, and also events that are not
@@ -153,7 +153,7 @@ impl Follow {
     ) -> Result<Last<T>, Error> {
         let mut ring = EventRing::new(most, keep);
         match &mut self.strategy {
-            ReadStrategy::Nothing { .. } => {}
+            ReadStrategy::Undecided { .. } => {}
             ReadStrategy::Lines(lines) => lines.last(&mut ring, last_line)?,
             ReadStrategy::Whole(whole) => whole.last(&mut ring)?,
         }
@@ -163,12 +163,12 @@ impl Follow {
     /// Looks once and gives the new events.
     pub fn look(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
         if let Some((format, file)) = self.redetect()? {
-            listener.file_change(FileChange::Recognized);
+            listener.file_change(FollowChange::Recognized);
             self.consumed = self.consumed();
             return self.begin(Some(format), file, listener);
         }
         let looked = match &mut self.strategy {
-            ReadStrategy::Nothing { gone, file, before } => {
+            ReadStrategy::Undecided { gone, file, before } => {
                 let (held, before) = (file.take(), *before);
                 if held.as_ref().is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.len() > 0)) {
                     return self.begin(before, held, listener);
@@ -204,7 +204,7 @@ impl Follow {
         file: Option<File>,
         listener: &mut dyn Listener,
     ) -> Result<(), Error> {
-        self.strategy = ReadStrategy::nothing(before);
+        self.strategy = ReadStrategy::undecided(before);
         let unreadable = |error| Error::at(&self.path, Problem::Unreadable, error);
         let file = match file.map_or_else(|| File::open(&self.path), Ok) {
             Ok(file) => file,
@@ -214,13 +214,13 @@ impl Follow {
         };
         let source = Source::of_open(&self.path, file.try_clone().map_err(unreadable)?, Passes::Once)?;
         let head = source.head();
-        let place = PathHints { like: self.place.like.or(before), ..self.place.clone() };
+        let place = PathHints { like: self.hints.like.or(before), ..self.hints.clone() };
         let recognized = match source.recognize(&place) {
             Some(recognized) => recognized,
             // An incomplete line is too little to detect the format. In a file that has lost its name it stays incomplete.
             None if !head.contains(&b'\n') && !Head::is_whole(head) => {
                 let is_named = source.is_at(&self.path);
-                self.strategy = ReadStrategy::Nothing { gone: false, file: is_named.then_some(file), before };
+                self.strategy = ReadStrategy::Undecided { gone: false, file: is_named.then_some(file), before };
                 return Ok(());
             }
             None => match before {
@@ -232,7 +232,7 @@ impl Follow {
         (self.confidence, self.detected_length) = (recognized.confidence, source.length().unwrap_or(0));
         self.strategy = ReadStrategy::of(&self.path, file, format)?;
         match &mut self.strategy {
-            ReadStrategy::Nothing { .. } => Ok(()),
+            ReadStrategy::Undecided { .. } => Ok(()),
             ReadStrategy::Lines(lines) => lines.all(listener),
             ReadStrategy::Whole(whole) => whole.all(listener),
         }
@@ -243,7 +243,7 @@ impl Follow {
         let Some(before) = self.format().filter(|_| self.confidence != Confidence::Certain) else { return Ok(None) };
         let file = match &self.strategy {
             ReadStrategy::Lines(lines) => Some(lines.same_file()?),
-            ReadStrategy::Nothing { .. } | ReadStrategy::Whole(_) => None,
+            ReadStrategy::Undecided { .. } | ReadStrategy::Whole(_) => None,
         };
         let metadata = file.as_ref().map_or_else(|| fs::metadata(&self.path), File::metadata);
         let length = metadata.map_or(0, |metadata| metadata.len());
@@ -257,7 +257,7 @@ impl Follow {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::at(&self.path, Problem::Unreadable, error)),
         };
-        let place = PathHints { like: self.place.like.or(Some(before)), ..self.place.clone() };
+        let place = PathHints { like: self.hints.like.or(Some(before)), ..self.hints.clone() };
         let Some(recognized) = source.recognize(&place) else { return Ok(None) };
         self.confidence = recognized.confidence;
         Ok((!is_same(recognized.format, before)).then_some((recognized.format, file)))
@@ -266,7 +266,7 @@ impl Follow {
     /// The format, once it is known.
     pub fn format(&self) -> Option<&'static dyn Format> {
         match &self.strategy {
-            ReadStrategy::Nothing { .. } => None,
+            ReadStrategy::Undecided { .. } => None,
             ReadStrategy::Lines(lines) => Some(lines.format),
             ReadStrategy::Whole(whole) => Some(whole.format),
         }
@@ -275,7 +275,7 @@ impl Follow {
     /// The number of bytes read so far.
     pub fn consumed(&self) -> u64 {
         let here = match &self.strategy {
-            ReadStrategy::Nothing { .. } => 0,
+            ReadStrategy::Undecided { .. } => 0,
             ReadStrategy::Lines(lines) => lines.consumed,
             ReadStrategy::Whole(whole) => whole.consumed,
         };
@@ -284,8 +284,8 @@ impl Follow {
 }
 
 impl ReadStrategy {
-    fn nothing(before: Option<&'static dyn Format>) -> ReadStrategy {
-        ReadStrategy::Nothing { gone: false, file: None, before }
+    fn undecided(before: Option<&'static dyn Format>) -> ReadStrategy {
+        ReadStrategy::Undecided { gone: false, file: None, before }
     }
 
     fn open(path: &Path, format: &'static dyn Format) -> Result<ReadStrategy, Error> {
@@ -304,7 +304,7 @@ impl ReadStrategy {
 impl std::fmt::Debug for ReadStrategy {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ReadStrategy::Nothing { gone, .. } => {
+            ReadStrategy::Undecided { gone, .. } => {
                 formatter.debug_struct("Nothing").field("gone", gone).finish_non_exhaustive()
             }
             ReadStrategy::Lines(lines) => lines.fmt(formatter),
@@ -320,7 +320,7 @@ fn missing(path: &Path, error: io::Error, gone: &mut bool, listener: &mut dyn Li
     }
     if !*gone {
         *gone = true;
-        listener.file_change(FileChange::Gone);
+        listener.file_change(FollowChange::Gone);
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ impl Sink for Heard {
 }
 
 impl Listener for Heard {
-    fn file_change(&mut self, change: FileChange) {
+    fn file_change(&mut self, change: FollowChange) {
         self.0.push(format!("{change:?}"));
     }
 }

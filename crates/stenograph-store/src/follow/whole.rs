@@ -13,7 +13,7 @@ use stenograph::model::{Event, Note, NoteKind};
 use stenograph::read::{Reading, Sink};
 use stenograph::wire;
 
-use super::{FileChange, Listener, LookResult, RingSink, missing};
+use super::{FollowChange, Listener, LookResult, RingSink, missing};
 use crate::error::{Error, Problem};
 use crate::source::{Passes, Source};
 
@@ -101,7 +101,7 @@ impl Whole {
         };
         if self.gone {
             return match File::open(&self.path) {
-                Ok(file) => Ok(LookResult::Restart(FileChange::Rotated, Some(file))),
+                Ok(file) => Ok(LookResult::Restart(FollowChange::Rotated, Some(file))),
                 // It disappeared again: the next look handles it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LookResult::Same),
                 Err(error) => Err(Error::at(&self.path, Problem::Unreadable, error)),
@@ -146,7 +146,7 @@ impl Whole {
             return Ok(());
         }
         if before.events > 0 && before.counts.keys().all(|fingerprint| !now.counts.contains_key(fingerprint)) {
-            listener.file_change(FileChange::Rewritten);
+            listener.file_change(FollowChange::Rewritten);
         }
         let mut news = NewEvents { left: before, number: 0, listener };
         self.consumed += pass(&mut source, self.format, &mut news)?;

@@ -32,7 +32,7 @@ pub(super) struct SessionClaims {
 
 impl IndexRun<'_> {
     /// Assigns a source to its session and links that session to its parent.
-    pub(super) fn place(
+    pub(super) fn assign_session(
         &mut self,
         job: &IndexJob,
         format: &'static dyn Format,

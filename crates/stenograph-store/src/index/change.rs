@@ -27,7 +27,7 @@ pub(crate) fn is_unchanged(known: &FileStamp, seen: i64, now: &FileStamp) -> boo
 }
 
 /// Detects how the file of a known source changed.
-pub(crate) fn of(row: &SourceRow, file: &mut File, now: &FileStamp) -> io::Result<SourceChange> {
+pub(crate) fn detect(row: &SourceRow, file: &mut File, now: &FileStamp) -> io::Result<SourceChange> {
     let fingerprint = row.fingerprint();
     if now.size < fingerprint.end || now.size < fingerprint.head_length {
         return Ok(SourceChange::Rewritten);

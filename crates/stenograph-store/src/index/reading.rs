@@ -373,7 +373,7 @@ impl IndexRun<'_> {
             seen_keys.extend(keys);
         }
         row.coverage = Coverage::of(format);
-        let seen_keys = SessionClaims {
+        let claims = SessionClaims {
             sessions: std::mem::take(&mut event_indexer.sessions),
             thread: event_indexer.thread.take().flatten(),
             recording: event_indexer.recording.take(),
@@ -381,7 +381,7 @@ impl IndexRun<'_> {
         let unknown = std::mem::take(&mut event_indexer.unknown);
         drop(event_indexer);
         if row.session == 0 {
-            self.place(job, format, row, seen_keys)?;
+            self.assign_session(job, format, row, claims)?;
             self.unordered.extend(row.first_key);
         }
         self.unresolved.insert(row.session);

@@ -85,10 +85,10 @@ impl IndexRun<'_> {
                 Some(read) => read,
                 None => return Ok(()),
             },
-            Some(row) => match change::of(&row, &mut file, &job.stamp).map_err(unreadable)? {
+            Some(row) => match change::detect(&row, &mut file, &job.stamp).map_err(unreadable)? {
                 SourceChange::None => {
                     report.unchanged += 1;
-                    return self.same(row, job);
+                    return self.record_unchanged(row, job);
                 }
                 SourceChange::Grown => {
                     report.grown += 1;
@@ -103,7 +103,7 @@ impl IndexRun<'_> {
                 KnownContent::Moved(row) if row.stamp.size == job.stamp.size => {
                     report.moved += 1;
                     self.archive_worker.moved(&row);
-                    return self.same(row, job);
+                    return self.record_unchanged(row, job);
                 }
                 KnownContent::Moved(row) => {
                     report.moved += 1;
@@ -141,32 +141,39 @@ impl IndexRun<'_> {
         report: &mut IndexReport,
     ) -> Result<Option<(SourceRow, StartAt)>, Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
-        let apart = SourceRow { id: copy.id, ..SourceRow::new(&job.path) };
+        let diverged = SourceRow { id: copy.id, ..SourceRow::new(&job.path) };
         let Some(original) = copy.copy_of.map(|id| self.catalogue.source(id)).transpose()?.flatten() else {
-            return Ok(Some((apart, StartAt::Beginning)));
+            return Ok(Some((diverged, StartAt::Beginning)));
         };
         let is_gone = is_missing(&original.path);
-        match change::of(&original, file, &job.stamp).map_err(unreadable)? {
+        match change::detect(&original, file, &job.stamp).map_err(unreadable)? {
             SourceChange::None if !is_gone => {
                 report.unchanged += 1;
-                self.same(copy, job).map(|()| None)
+                self.record_unchanged(copy, job).map(|()| None)
             }
-            same @ (SourceChange::None | SourceChange::Grown) if is_gone => {
-                let row = self.swap(&copy, original, job)?;
-                if same == SourceChange::Grown {
+            change @ (SourceChange::None | SourceChange::Grown) if is_gone => {
+                let row = self.swap_with_original(&copy, original, job)?;
+                if change == SourceChange::Grown {
                     report.grown += 1;
                     return Ok(Some((row, StartAt::Resume)));
                 }
                 report.unchanged += 1;
-                self.same(row, job).map(|()| None)
+                self.record_unchanged(row, job).map(|()| None)
             }
             // Its content now differs: it becomes an ordinary source.
-            SourceChange::None | SourceChange::Grown | SourceChange::Rewritten => Ok(Some((apart, StartAt::Beginning))),
+            SourceChange::None | SourceChange::Grown | SourceChange::Rewritten => {
+                Ok(Some((diverged, StartAt::Beginning)))
+            }
         }
     }
 
     /// Swaps a copy with its original, which is gone. Returns the row that has the documents.
-    fn swap(&mut self, copy: &SourceRow, original: SourceRow, job: &IndexJob) -> Result<SourceRow, Error> {
+    fn swap_with_original(
+        &mut self,
+        copy: &SourceRow,
+        original: SourceRow,
+        job: &IndexJob,
+    ) -> Result<SourceRow, Error> {
         self.catalogue.drop_copy(copy.id)?;
         let row = SourceRow {
             path: job.path.clone(),
@@ -185,7 +192,7 @@ impl IndexRun<'_> {
     }
 
     /// Records that a source is unchanged except for its path or the time it was seen.
-    fn same(&mut self, row: SourceRow, job: &IndexJob) -> Result<(), Error> {
+    fn record_unchanged(&mut self, row: SourceRow, job: &IndexJob) -> Result<(), Error> {
         let row = SourceRow { path: job.path.clone(), stamp: job.stamp, seen: self.plan.now, gone: Gone::There, ..row };
         self.catalogue.put(&row)?;
         self.archive_source(&row)

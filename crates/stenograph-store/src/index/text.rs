@@ -13,8 +13,8 @@ use tantivy::query::{InvertedIndexRangeQuery, Query};
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
-pub use document::Document;
 use document::InFlightLimit;
+pub use document::IndexDocument;
 use private::PrivateDirectory;
 
 use crate::files::{Disk, Files as _};
@@ -171,7 +171,7 @@ impl TextIndex {
 }
 
 pub struct TextWriter {
-    writer: IndexWriter<Document>,
+    writer: IndexWriter<IndexDocument>,
     fields: Fields,
     place: Place,
     load: InFlightLimit,
@@ -191,12 +191,12 @@ const MERGED: usize = 16;
 
 impl TextWriter {
     /// A new document.
-    pub fn document(&self) -> Document {
-        Document::new(self.fields)
+    pub fn document(&self) -> IndexDocument {
+        IndexDocument::new(self.fields)
     }
 
     /// Adds a document. Waits while too many bytes are in flight.
-    pub fn add(&self, document: Document) -> Result<(), Error> {
+    pub fn add(&self, document: IndexDocument) -> Result<(), Error> {
         let document = document.loaded(&self.load);
         self.writer.add_document(document).map(drop).map_err(|error| engine_error(&self.place, error))
     }

@@ -11,17 +11,20 @@ use stenograph::format::Format;
 use stenograph::formats::leslie;
 use stenograph::model::Event;
 
-use super::{Environment, Finished, Info, JournalNeed, Layout, LockedJournal, Opened, StatedFields, Target};
+use super::{
+    Environment, FinishedDocuments, JournalNeed, Layout, LayoutInfo, LockedJournal, OpenedRecording, StatedFields,
+    Target,
+};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::journal::{Recording, RecordingHeader, Settings};
 use crate::lock::{self, Lock, safe_component};
 use crate::recover;
 use transcript_dir::TranscriptDir;
-use unit::Unit;
+use unit::ConversationUnit;
 
 /// The layout.
-pub struct Leslie;
+pub struct LeslieLayout;
 
 const NAME: &str = "leslie";
 
@@ -40,9 +43,9 @@ const THREADS: &str = "threads";
 /// The prefix of a journal's name while its recording is active.
 const RECORDING: &str = "recording-";
 
-impl Layout for Leslie {
-    fn info(&self) -> &'static Info {
-        &Info {
+impl Layout for LeslieLayout {
+    fn info(&self) -> &'static LayoutInfo {
+        &LayoutInfo {
             name: NAME,
             agent: "leslie",
             title: "Leslie's transcripts: one text file per question, the 50 newest per thread",
@@ -56,7 +59,7 @@ impl Layout for Leslie {
         }
     }
 
-    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let mut settings = target.settings.clone();
         let mode = settings.get(MODE).map_or(MODE_DEFAULT, String::as_str);
         if !MODES.contains(&mode) {
@@ -69,22 +72,22 @@ impl Layout for Leslie {
         let folder = transcripts(target.path.as_deref().unwrap_or(Path::new(".")), safe_component(&thread)?);
         let clock = (environment.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
         let journal = folder.join(format!("{RECORDING}{clock}-{}.{}", number(), recover::JOURNAL_EXTENSION));
-        let ground = LockedJournal::of_journal(&journal, environment)?;
+        let journal_lock = LockedJournal::of_journal(&journal, environment)?;
         let header = RecordingHeader { layout: NAME.to_owned(), settings, ..RecordingHeader::default() };
-        Ok(Opened::new(ground, header, Box::new(Documents { environment: environment.clone() })))
+        Ok(OpenedRecording::new(journal_lock, header, Box::new(LeslieDocuments { environment: environment.clone() })))
     }
 
     fn resume(&self, _recorded: &Recording, environment: &Environment) -> Result<Box<dyn super::Documents>, Error> {
-        Ok(Box::new(Documents { environment: environment.clone() }))
+        Ok(Box::new(LeslieDocuments { environment: environment.clone() }))
     }
 
     fn format(&self) -> Option<&'static dyn Format> {
         Some(&leslie::Leslie)
     }
 
-    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+    fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let found: Vec<PathBuf> =
-            folders_at(folder, files).iter().flat_map(|folder| transcript_dir::reads(folder, files)).collect();
+            folders_at(folder, files).iter().flat_map(|folder| transcript_dir::files_to_read(folder, files)).collect();
         (!found.is_empty()).then_some(found)
     }
 }
@@ -125,26 +128,26 @@ fn folders_at(path: &Path, files: &dyn Files) -> Vec<PathBuf> {
 }
 
 /// The texts of a recording. They are written when it ends; until then everything is in the journal.
-struct Documents {
+struct LeslieDocuments {
     environment: Environment,
 }
 
-impl super::Documents for Documents {
+impl super::Documents for LeslieDocuments {
     fn add(&mut self, _event: &Event<'_>) {}
 
-    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error> {
         let folder = folder_of(&recorded.journal);
         // One process at a time chooses names and removes old files.
         let _lock = Lock::wait(&lock::beside(folder))?;
-        let mut shelf = TranscriptDir::new(self.environment.files.as_ref(), folder);
-        let units = Unit::split(recorded)?;
+        let mut transcripts = TranscriptDir::new(self.environment.files.as_ref(), folder);
+        let units = ConversationUnit::split(recorded)?;
         let surplus = units.len().saturating_sub(transcript_dir::TEXTS_MAX);
-        let (untold, told) = units.split_at_checked(surplus).unwrap_or((&[], &units));
-        shelf.put_untold(untold)?;
-        told.iter().try_for_each(|unit| shelf.put(unit, given))?;
-        let (written, warnings) = shelf.tidy()?;
+        let (without_text, told) = units.split_at_checked(surplus).unwrap_or((&[], &units));
+        transcripts.put_without_text(without_text)?;
+        told.iter().try_for_each(|unit| transcripts.put(unit, given))?;
+        let (written, warnings) = transcripts.tidy()?;
         // Every unit is in the folder, complete: in its text, or in the journal beside it.
-        Ok(Finished { journal: JournalNeed::Redundant, written, warnings })
+        Ok(FinishedDocuments { journal: JournalNeed::Redundant, written, warnings })
     }
 }
 

@@ -1,12 +1,12 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder here for each. [`LAYOUTS`] is the only
 //! list; help, recording, recovery and showing use it.
 
-pub(crate) mod anew;
 pub mod chibi;
 mod claude_events;
 pub mod cycod;
 pub mod devflow;
 mod leslie;
+mod rewrite;
 mod steno;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -27,8 +27,14 @@ use crate::recover;
 use crate::tail::{self, LastLineRule, Tail, Warning};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] =
-    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &devflow::Runs, &leslie::Leslie, &claude_events::ClaudeEvents];
+pub static LAYOUTS: &[&dyn Layout] = &[
+    &steno::StenoLayout,
+    &chibi::ChibiLayout,
+    &cycod::CycodLayout,
+    &devflow::DevflowLayout,
+    &leslie::LeslieLayout,
+    &claude_events::ClaudeEventsLayout,
+];
 
 /// The layout with this name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
@@ -38,11 +44,11 @@ pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
 /// A layout.
 pub trait Layout: Sync {
     /// Its description for people and programs.
-    fn info(&self) -> &'static Info;
+    fn info(&self) -> &'static LayoutInfo;
 
     /// Begins a recording: determines its journal and the documents that are kept in step with it. Nothing is acknowledged
     /// before this returns.
-    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error>;
+    fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error>;
 
     /// The documents of a recording that was cut off, to be completed. They have received none of its events yet.
     fn resume(&self, recorded: &Recording, environment: &Environment) -> Result<Box<dyn Documents>, Error>;
@@ -50,7 +56,7 @@ pub trait Layout: Sync {
     /// The folders that completing a recording reads and writes, determined by the journal's path alone: its content does not
     /// count, because anyone may have written it. `named` is the folder that the user named, which may be far above the
     /// journal.
-    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, _named: Option<&Path>, _environment: &Environment) -> Vec<PathBuf> {
         vec![folder_of(journal).to_owned()]
     }
 
@@ -60,16 +66,16 @@ pub trait Layout: Sync {
     }
 
     /// Where a recording goes without a path, in the syntax of the formats' homes.
-    fn at_home(&self, _settings: &Settings) -> Option<String> {
+    fn default_path(&self, _settings: &Settings) -> Option<String> {
         None
     }
 
     /// The files that record what happened in this folder, in reading order and including journals; `None` if the folder does
     /// not have this layout.
-    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
+    fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
 
     /// The damaged files of this folder that others replace when it is read.
-    fn passed_over(&self, _folder: &Path) -> Vec<Warning> {
+    fn replaced_files(&self, _folder: &Path) -> Vec<Warning> {
         Vec::new()
     }
 
@@ -117,8 +123,8 @@ pub fn run_summary(path: &Path) -> Option<RunSummary> {
 }
 
 /// The damaged files at this path that others replace when it is read.
-pub fn passed_over(path: &Path) -> Vec<Warning> {
-    LAYOUTS.iter().flat_map(|layout| layout.passed_over(path)).collect()
+pub fn replaced_files(path: &Path) -> Vec<Warning> {
+    LAYOUTS.iter().flat_map(|layout| layout.replaced_files(path)).collect()
 }
 
 /// The warning that a recording continues an existing file.
@@ -131,7 +137,7 @@ fn appended(path: &Path) -> Warning {
 
 /// The description of a layout for people and programs.
 #[derive(Debug)]
-pub struct Info {
+pub struct LayoutInfo {
     /// Its name on the command line.
     pub name: &'static str,
     /// The agent whose sessions it records, as formats name it.
@@ -152,29 +158,29 @@ pub struct Target {
     /// The settings.
     pub settings: Settings,
     /// Whether requests to a model and its responses are recorded too.
-    pub debug: Debug,
+    pub debug: DebugLogs,
     /// The file whose conversation is continued.
     pub load: Option<PathBuf>,
 }
 
 /// Whether requests to a model and its responses are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Debug {
+pub enum DebugLogs {
     /// They are recorded.
-    Kept,
+    Record,
     /// They are left out.
     #[default]
-    LeftOut,
+    LeaveOut,
 }
 
 /// Tells records of requests and responses, for which an agent has a separate log, from the conversation. All parts of a record
 /// belong together.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Exchange {
+pub struct ExchangeFilter {
     inside: bool,
 }
 
-impl Exchange {
+impl ExchangeFilter {
     /// Whether the event belongs to such a record. Events must be passed in order.
     pub fn has(&mut self, event: &Event<'_>) -> bool {
         if event.part.index == 0 {
@@ -247,12 +253,12 @@ impl LockedJournal {
         named: Option<&Path>,
         environment: &Environment,
     ) -> Result<LockedJournal, Error> {
-        let mut ground = LockedJournal::of_stream(journal, LastLineRule::EndsWithNewline, environment)?;
-        if ground.tail.length > 0 {
-            ground.warnings.extend(recover::complete_journal(journal, named, environment)?);
-            ground.tail = tail::repair_tail(environment.files.as_ref(), journal, LastLineRule::EndsWithNewline)?;
+        let mut journal_lock = LockedJournal::of_stream(journal, LastLineRule::EndsWithNewline, environment)?;
+        if journal_lock.tail.length > 0 {
+            journal_lock.warnings.extend(recover::complete_journal(journal, named, environment)?);
+            journal_lock.tail = tail::repair_tail(environment.files.as_ref(), journal, LastLineRule::EndsWithNewline)?;
         }
-        Ok(ground)
+        Ok(journal_lock)
     }
 
     /// Locks a stream and moves half a line aside.
@@ -266,9 +272,9 @@ impl LockedJournal {
 }
 
 /// A recording that has begun.
-pub struct Opened {
+pub struct OpenedRecording {
     /// Its journal.
-    pub ground: LockedJournal,
+    pub journal_lock: LockedJournal,
     /// The kind of the authoritative file.
     pub kind: JournalKind,
     /// The documents that are kept in step with it.
@@ -276,28 +282,34 @@ pub struct Opened {
     /// Events that come first, such as a header made from the settings.
     pub first: Vec<Event<'static>>,
     /// Fields to add to events that lack them.
-    pub stamps: Stamps,
+    pub added_fields: AddedFields,
     /// How to treat the conversation that is continued.
-    pub loaded: Loaded,
+    pub continued: ContinuedConversation,
     /// Further locks that are held during the recording.
     pub locks: Vec<Box<dyn std::any::Any + Send + Sync>>,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-impl Opened {
+impl OpenedRecording {
     /// A recording with a journal and defaults for the rest.
-    pub fn new(ground: LockedJournal, header: RecordingHeader, documents: Box<dyn Documents>) -> Opened {
-        Opened {
-            ground,
+    pub fn new(journal_lock: LockedJournal, header: RecordingHeader, documents: Box<dyn Documents>) -> OpenedRecording {
+        OpenedRecording {
+            journal_lock,
             kind: JournalKind::Journal(header),
             documents: Some(documents),
             first: Vec::new(),
-            stamps: Stamps::Time,
-            loaded: Loaded::ToBeRecorded,
+            added_fields: AddedFields::Time,
+            continued: ContinuedConversation::ToBeRecorded,
             locks: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// The same, with one more lock.
+    pub fn holding(mut self, lock: Lock) -> OpenedRecording {
+        self.locks.push(Box::new(lock));
+        self
     }
 }
 
@@ -312,7 +324,7 @@ pub enum JournalKind {
 
 /// The fields that the recorder adds to events that lack them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamps {
+pub enum AddedFields {
     /// The time of arrival.
     Time,
     /// The time of arrival, and a random id.
@@ -321,7 +333,7 @@ pub enum Stamps {
 
 /// How to treat the conversation that is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loaded {
+pub enum ContinuedConversation {
     /// The documents already contain it.
     InPlace,
     /// Record it before everything else.
@@ -339,7 +351,7 @@ pub trait Documents: Send {
     fn add(&mut self, event: &Event<'_>);
 
     /// Completes the documents, whatever their state, and makes them durable.
-    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error>;
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error>;
 
     /// Removes what beginning created, after a recording without events. The journal and all locks are already gone.
     fn discard(&mut self) -> Result<(), Error> {
@@ -364,7 +376,7 @@ impl StatedFields {
 
 /// The result of completing the documents.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedDocuments {
     /// Whether the journal is still needed.
     pub journal: JournalNeed,
     /// The documents that were written.

@@ -7,7 +7,8 @@ use stenograph::wire;
 use stenograph::{Detected, Registry};
 
 use super::{
-    Documents, Environment, Info, JournalKind, Layout, Loaded, LockedJournal, Opened, Stamps, Target, appended,
+    AddedFields, ContinuedConversation, Documents, Environment, JournalKind, Layout, LayoutInfo, LockedJournal,
+    OpenedRecording, Target, appended,
 };
 use crate::error::{Error, Problem};
 use crate::files::Files;
@@ -16,11 +17,11 @@ use crate::tail::{self, LastLineRule};
 use crate::{lock, recover};
 
 /// The layout.
-pub struct Steno;
+pub struct StenoLayout;
 
-impl Layout for Steno {
-    fn info(&self) -> &'static Info {
-        &Info {
+impl Layout for StenoLayout {
+    fn info(&self) -> &'static LayoutInfo {
+        &LayoutInfo {
             name: "steno",
             agent: "steno",
             title: "one native stream",
@@ -29,33 +30,33 @@ impl Layout for Steno {
         }
     }
 
-    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let given = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
         // A path with a trailing separator is a folder, even if it does not exist yet.
         let folder = given.is_dir() || given.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
         let path = if folder { given.join(new_name(environment)) } else { given };
         refuse_others(&path, environment)?;
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &path));
-        let ground = LockedJournal::of_stream(&path, LastLineRule::MayLackNewline, environment)?;
-        let warnings = (ground.tail.length > 0 && !same).then(|| appended(&path)).into_iter().collect();
-        Ok(Opened {
-            ground,
+        let journal_lock = LockedJournal::of_stream(&path, LastLineRule::MayLackNewline, environment)?;
+        let warnings = (journal_lock.tail.length > 0 && !same).then(|| appended(&path)).into_iter().collect();
+        Ok(OpenedRecording {
+            journal_lock,
             kind: JournalKind::Stream,
             documents: None,
             first: Vec::new(),
-            stamps: Stamps::Time,
-            loaded: if same { Loaded::InPlace } else { Loaded::ToBeRecorded },
+            added_fields: AddedFields::Time,
+            continued: if same { ContinuedConversation::InPlace } else { ContinuedConversation::ToBeRecorded },
             locks: Vec::new(),
             warnings,
         })
     }
 
-    fn resume(&self, recorded: &Recording, _site: &Environment) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recording, _environment: &Environment) -> Result<Box<dyn Documents>, Error> {
         // A stream has no documents beside it and no header.
         Err(Error::about(&recorded.journal, Problem::NoLayout))
     }
 
-    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+    fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         // Only a folder with nothing else: any other layout reads its folder itself.
         let is_beside = |path: &PathBuf| tail::is_aside(path) || lock::is_lock(path);
         let found: Vec<PathBuf> = files.list(folder).ok()?.into_iter().filter(|path| !is_beside(path)).collect();

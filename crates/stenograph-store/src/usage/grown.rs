@@ -55,7 +55,7 @@ impl LargeFile {
         }
         let row = catalogue.source(known.id).ok().flatten().filter(|row| row.copy_of.is_none());
         let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return LargeFile::Unknown };
-        match change::of(&row, &mut file, now) {
+        match change::detect(&row, &mut file, now) {
             Ok(SourceChange::None) => LargeFile::Same,
             Ok(SourceChange::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
                 let grown = Grown::of(catalogue, &row, source, pages);
@@ -71,7 +71,7 @@ impl Grown {
         Some(Grown {
             format: Registry::built_in().named(&row.format)?,
             at: Span { offset: row.settled, length: 0, line: row.line },
-            pages: pages.settled(source)?,
+            pages: pages.final_pages(source)?,
             state: catalogue.ledger_state(row.doc_group).ok()?,
             session: source.session.clone(),
         })

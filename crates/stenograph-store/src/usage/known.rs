@@ -62,8 +62,8 @@ impl IndexedSource {
             }
             (None, IndexedSource::There { job, .. }) => jobs.push(job),
             (None, IndexedSource::Gone { path, .. }) => {
-                let error_text = "its page of the ledger is damaged; --no-index reads what is kept";
-                report.warnings.push(Warning::new(&path, error_text));
+                let text = "its page of the ledger is damaged; --no-index reads what is kept";
+                report.warnings.push(Warning::new(&path, text));
             }
         }
     }

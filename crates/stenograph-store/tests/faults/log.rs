@@ -261,7 +261,7 @@ fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize
     assert_eq!(found.last(), Some(&90), "{said}");
     assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?}");
     let is_shaken = |line: &usize| (forgets(plan) && told.shaken.contains(line)) || told.unheard.contains(line);
-    // If a sync fails, the repair fails too and nobody listens, later writes may follow a hole.
+    // If a sync fails, and the repair fails unreported too, later writes may follow a hole.
     let holed = plan.len() > 1 && plan.iter().any(Planned::loses);
     let is_sure = |line: &usize| *line < told.synced && !holed && (plan.is_empty() || !is_shaken(line));
     let sure: Vec<usize> = match durability {

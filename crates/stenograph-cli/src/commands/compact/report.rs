@@ -6,8 +6,7 @@ use stenograph::edit::compact::{Aside, Compacting, Gone, Split};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::{Edited, Sketches};
 use stenograph::text::quote;
-use stenograph_store::layouts::chibi::Context;
-use stenograph_store::systems::chibi::Changed;
+use stenograph_store::layouts::chibi::{Context, WindowChange};
 
 use super::Options;
 use crate::edited::{self, Target, Written};
@@ -156,7 +155,7 @@ fn in_tokens(number: u64) -> String {
 pub fn brought_back(
     options: &Options,
     context: &Context,
-    changed: &Changed,
+    changed: &WindowChange,
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
     let (name, back, entries) = (context.folder.display(), changed.archived, changed.entries);

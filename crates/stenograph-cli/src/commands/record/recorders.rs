@@ -9,7 +9,9 @@ use stenograph::read::{Collected, Sink};
 use stenograph::text::quote;
 use stenograph_store::files::Disk;
 use stenograph_store::journal::{RecordingEnd, Settings};
-use stenograph_store::layouts::{self, Debug, Environment, Exchange, LAYOUTS, Layout, Loaded, Target};
+use stenograph_store::layouts::{
+    self, ContinuedConversation, DebugLogs, Environment, ExchangeFilter, LAYOUTS, Layout, Target,
+};
 use stenograph_store::{Passes, Problem, Recorder, Warning};
 
 use super::Options;
@@ -24,8 +26,8 @@ use crate::progress::Progress;
 /// The recorders of this process, and what they have recorded.
 pub struct Recorders {
     recorders: Vec<Recorder>,
-    exchange: Exchange,
-    debug: Debug,
+    exchange: ExchangeFilter,
+    debug: DebugLogs,
     ack: Ack,
     recorded: u64,
     left_out: u64,
@@ -60,7 +62,7 @@ impl Recorders {
         let chosen = options.to.iter().map(|to| chosen(to)).collect::<Result<Vec<_>, _>>()?;
         let settings = settings(&options.set)?;
         check_keys(&chosen, &settings)?;
-        let debug = if options.debug { Debug::Kept } else { Debug::LeftOut };
+        let debug = if options.debug { DebugLogs::Record } else { DebugLogs::LeaveOut };
         let mut recorders = Vec::new();
         let mut begun: Vec<&str> = Vec::new();
         for (layout, path) in chosen {
@@ -68,7 +70,7 @@ impl Recorders {
             let name = layout.info().name;
             add_configured(layout, if begun.contains(&name) { Turn::Later } else { Turn::First }, &mut settings)?;
             begun.push(name);
-            let place = if path.is_none() { layout.at_home(&settings) } else { None };
+            let place = if path.is_none() { layout.default_path(&settings) } else { None };
             let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let target = Target { path, settings, debug, load: options.load.clone() };
             recorders.push(Recorder::open(layout, &target, site(options.sync)).map_err(refused)?);
@@ -80,7 +82,7 @@ impl Recorders {
         };
         Ok(Recorders {
             recorders,
-            exchange: Exchange::default(),
+            exchange: ExchangeFilter::default(),
             debug,
             ack,
             recorded: 0,
@@ -97,13 +99,17 @@ impl Recorders {
         if let Some(mut watch) = LimitWatch::configured()? {
             input::open(load, None, Passes::Once)?.read(&mut watch, &Progress::none(), |_| Go::On)?;
             watch.loaded();
-            let is_in_place = self.recorders.iter().any(|recorder| recorder.loaded() == Loaded::InPlace);
+            let is_in_place =
+                self.recorders.iter().any(|recorder| recorder.continued() == ContinuedConversation::InPlace);
             let file = is_in_place.then(|| load.to_owned());
             watch.say(Some(load), output);
             self.watch = Some((watch, file));
         }
-        let wanting: Vec<&Recorder> =
-            self.recorders.iter().filter(|recorder| recorder.loaded() == Loaded::ToBeRecorded).collect();
+        let wanting: Vec<&Recorder> = self
+            .recorders
+            .iter()
+            .filter(|recorder| recorder.continued() == ContinuedConversation::ToBeRecorded)
+            .collect();
         if wanting.is_empty() {
             return Ok(());
         }
@@ -130,7 +136,7 @@ impl Recorders {
         let mut events = arrived.events;
         let before = events.len();
         let (exchange, debug) = (&mut self.exchange, self.debug);
-        events.retain(|event| !exchange.has(event) || debug == Debug::Kept);
+        events.retain(|event| !exchange.has(event) || debug == DebugLogs::Record);
         self.left_out += (before - events.len()) as u64;
         if events.is_empty() {
             return Ok(());

@@ -8,7 +8,7 @@ use stenograph::ledger::{CallDetail, Counting};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
-use stenograph_store::follow::{ChangeSignal, FileChange, Follow, Listener};
+use stenograph_store::follow::{ChangeSignal, Follow, FollowChange, Listener};
 use stenograph_store::layouts::{RunSummary, run_summary};
 use stenograph_store::source_file::Recognized;
 
@@ -199,22 +199,22 @@ impl Sink for First {
 }
 
 impl Listener for First {
-    fn file_change(&mut self, change: FileChange) {
-        if change != FileChange::Gone {
+    fn file_change(&mut self, change: FollowChange) {
+        if change != FollowChange::Gone {
             *self = First::default();
         }
     }
 }
 
 /// What happened to a file that is followed.
-pub fn turned(turn: FileChange) -> &'static str {
+pub fn turned(turn: FollowChange) -> &'static str {
     match turn {
-        FileChange::Rotated => "another file has this name now; it is played from its beginning",
-        FileChange::Truncated => "the file became shorter; it is played from its beginning",
-        FileChange::Rewritten => "the file was written anew; it is played from its beginning",
-        FileChange::Recognized => {
+        FollowChange::Rotated => "another file has this name now; it is played from its beginning",
+        FollowChange::Truncated => "the file became shorter; it is played from its beginning",
+        FollowChange::Rewritten => "the file was written anew; it is played from its beginning",
+        FollowChange::Recognized => {
             "the file has another format than its first records showed; it is played from its beginning"
         }
-        FileChange::Gone => "the file is gone; waiting for another of this name",
+        FollowChange::Gone => "the file is gone; waiting for another of this name",
     }
 }

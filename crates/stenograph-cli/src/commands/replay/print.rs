@@ -4,7 +4,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::replay::{Mode, Range, Within};
 use stenograph::wire;
-use stenograph_store::follow::{FileChange, Listener, SWEEP};
+use stenograph_store::follow::{FollowChange, Listener, SWEEP};
 
 use super::origin::{Audience, Judge, Overview, ReplaySource, turned};
 use super::view::{self, Narrator};
@@ -102,9 +102,9 @@ impl Sink for Printing<'_, '_> {
 }
 
 impl Listener for Printing<'_, '_> {
-    fn file_change(&mut self, change: FileChange) {
+    fn file_change(&mut self, change: FollowChange) {
         self.output.say(turned(change));
-        if change != FileChange::Gone {
+        if change != FollowChange::Gone {
             self.judge.anew();
             self.narrator = Narrator::default();
             self.range = Range::new(None, None);

@@ -10,7 +10,7 @@ use stenograph::model::{Body, Event, Note, Role};
 use stenograph::read::Sink;
 use stenograph::replay::{Beat, Mode, Range, Timeline, Within};
 use stenograph_store::event_cache::{EventCache, EventRef};
-use stenograph_store::follow::{FileChange, Listener};
+use stenograph_store::follow::{FollowChange, Listener};
 
 use super::Options;
 use super::origin::{Audience, Judge, turned};
@@ -360,9 +360,9 @@ impl Sink for Stage {
 }
 
 impl Listener for Stage {
-    fn file_change(&mut self, change: FileChange) {
+    fn file_change(&mut self, change: FollowChange) {
         self.said = Some(turned(change));
-        if change == FileChange::Gone {
+        if change == FollowChange::Gone {
             return;
         }
         self.judge.anew();

@@ -1,8 +1,8 @@
 //! `steno run archive`: puts runs away.
 
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::{Run, Status, index};
-use stenograph_store::systems::devflow::archive::Maintenance;
+use stenograph_store::layouts::devflow::archive::Maintenance;
+use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
 
 use super::choice::Choice;
 use super::{Deed, Effect, Manner, settle_index, tell};
@@ -48,15 +48,15 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
         output.error(&told);
         status = status.max(told.status());
     }
-    let named = |run: &Run| options.runs.is_empty() || options.runs.contains(&run.id);
-    let chosen: Vec<&Run> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();
+    let named = |run: &DevflowRun| options.runs.is_empty() || options.runs.contains(&run.id);
+    let chosen: Vec<&DevflowRun> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();
     let house = match effect {
         Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
         Effect::DryRun => None,
     };
     let (mut done, mut running) = (0_u64, 0_u64);
     for run in chosen {
-        if run.status == Status::Running && options.runs.is_empty() {
+        if run.status == RunStatus::Running && options.runs.is_empty() {
             running += 1;
             continue;
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use stenograph::time::Time;
-use stenograph_store::layouts::devflow::{self, Base, Run, Status};
+use stenograph_store::layouts::devflow::{self, Base, DevflowRun, RunStatus};
 
 use crate::clock;
 use crate::error::CommandError;
@@ -33,7 +33,7 @@ pub struct Choice {
 }
 
 fn statuses() -> PossibleValuesParser {
-    PossibleValuesParser::new(Status::ALL.map(Status::name))
+    PossibleValuesParser::new(RunStatus::ALL.map(RunStatus::name))
 }
 
 impl Choice {
@@ -47,7 +47,7 @@ impl Choice {
     }
 
     /// Whether a run is meant.
-    pub fn has(&self, run: &Run) -> bool {
+    pub fn has(&self, run: &DevflowRun) -> bool {
         let began = run.started.as_ref().and_then(Time::to_seconds).or_else(|| run.moment());
         let since = self.since.is_none_or(|since| began.is_some_and(|began| began >= since));
         let before = self.before.is_none_or(|before| began.is_some_and(|began| began < before));
@@ -56,7 +56,7 @@ impl Choice {
         since && before && flow && status && self.finds(run)
     }
 
-    fn finds(&self, run: &Run) -> bool {
+    fn finds(&self, run: &DevflowRun) -> bool {
         let Some(text) = self.find.as_ref().map(|text| text.to_lowercase()) else { return true };
         let told = [Some(&run.id), Some(&run.flow), run.node.as_ref(), run.error.as_ref(), run.query.as_ref()];
         told.into_iter().flatten().any(|told| told.to_lowercase().contains(&text))

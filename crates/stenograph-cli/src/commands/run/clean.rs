@@ -2,9 +2,11 @@
 
 use stenograph_store::Error;
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::{Base, Run, index};
-use stenograph_store::systems::devflow::archive::{self, Archived, Maintenance};
-use stenograph_store::systems::devflow::retention::{Failed, Fate, Outdated, Policy, Reason, fates, is_outdated};
+use stenograph_store::layouts::devflow::archive::{self, ArchivedRun, Maintenance};
+use stenograph_store::layouts::devflow::retention::{
+    FailedRuns, KeepReason, OutdatedRuns, RetentionPolicy, RunFate, fates, is_outdated,
+};
+use stenograph_store::layouts::devflow::{Base, DevflowRun, index};
 
 use super::choice::Choice;
 use super::{Deed, Effect, Manner, settle_index, tell};
@@ -25,13 +27,13 @@ pub struct Options {
     #[command(flatten)]
     choice: Choice,
     /// Put away runs older than this
-    #[arg(long, value_name = "N", default_value_t = Policy::default().archive_after_days)]
+    #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().archive_after_days)]
     archive_after_days: u32,
     /// Remove archives older than this, counted from when they were made
-    #[arg(long, value_name = "N", default_value_t = Policy::default().archive_retention_days)]
+    #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().archive_retention_days)]
     archive_retention_days: u32,
     /// Keep this many of the newest runs, whatever their age
-    #[arg(long, value_name = "N", default_value_t = Policy::default().keep_min_runs)]
+    #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().keep_min_runs)]
     keep_min_runs: usize,
     /// Treat failed runs like all others
     #[arg(long)]
@@ -40,7 +42,7 @@ pub struct Options {
     #[arg(long)]
     delete: bool,
     /// With --delete: remove runs older than this
-    #[arg(long, value_name = "N", default_value_t = Policy::default().retention_days)]
+    #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().retention_days)]
     retention_days: u32,
     /// Tell what would be done, and do nothing
     #[arg(long)]
@@ -53,13 +55,13 @@ pub struct Options {
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, CommandError> {
     let base = options.choice.base()?;
-    let policy = Policy {
+    let policy = RetentionPolicy {
         retention_days: options.retention_days,
         archive_after_days: options.archive_after_days,
         archive_retention_days: options.archive_retention_days,
-        failed: if options.include_failed { Failed::LikeOthers } else { Failed::Kept },
+        failed: if options.include_failed { FailedRuns::LikeOthers } else { FailedRuns::Kept },
         keep_min_runs: options.keep_min_runs,
-        outdated: if options.delete { Outdated::Deleted } else { Outdated::Archived },
+        outdated: if options.delete { OutdatedRuns::Deleted } else { OutdatedRuns::Archived },
     };
     let effect = if options.dry_run { Effect::DryRun } else { Effect::Real };
     let house = match effect {
@@ -96,15 +98,15 @@ struct Cleaning<'a, 'o> {
     effect: Effect,
     house: Option<&'a Maintenance<'a>>,
     base: &'a Base,
-    kept: Vec<Reason>,
+    kept: Vec<KeepReason>,
     status: error::Status,
     output: &'a mut Output<'o>,
 }
 
 impl Cleaning<'_, '_> {
-    fn run(&mut self, run: &Run, fate: Fate) -> Result<(), CommandError> {
+    fn run(&mut self, run: &DevflowRun, fate: RunFate) -> Result<(), CommandError> {
         match fate {
-            Fate::Keep(reason) => {
+            RunFate::Keep(reason) => {
                 self.kept.push(reason);
                 if self.manner == Manner::Json {
                     let about = ("reason", reason.text().to_owned());
@@ -113,14 +115,14 @@ impl Cleaning<'_, '_> {
                 }
                 Ok(())
             }
-            Fate::Archive => {
+            RunFate::Archive => {
                 let moved = match self.house {
                     Some(house) => house.archive(run),
                     None => archive::destination(self.base, run),
                 };
                 self.told("archive", &run.id, moved.map(|path| ("archive", path.display().to_string())))
             }
-            Fate::Delete => {
+            RunFate::Delete => {
                 let removed = self.house.map_or(Ok(()), |house| house.remove(run));
                 let folder = self.base.run(&run.id).display().to_string();
                 self.told("delete", &run.id, removed.map(|()| ("folder", folder)))
@@ -128,7 +130,7 @@ impl Cleaning<'_, '_> {
         }
     }
 
-    fn archived(&mut self, archived: &Archived) -> Result<(), CommandError> {
+    fn archived(&mut self, archived: &ArchivedRun) -> Result<(), CommandError> {
         let removed = self.house.map_or(Ok(()), |house| house.remove_archived(archived));
         let path = archived.path.display().to_string();
         self.told("delete archive", &archived.id, removed.map(|()| ("archive", path)))
@@ -155,8 +157,15 @@ impl Cleaning<'_, '_> {
         if self.house.is_some() {
             settle_index(self.base, self.output);
         }
-        let all = [Reason::Running, Reason::Failed, Reason::Newest, Reason::Young, Reason::Undated, Reason::Unreadable];
-        let count = |reason: &Reason| self.kept.iter().filter(|kept| *kept == reason).count();
+        let all = [
+            KeepReason::Running,
+            KeepReason::Failed,
+            KeepReason::Newest,
+            KeepReason::Young,
+            KeepReason::Undated,
+            KeepReason::Unreadable,
+        ];
+        let count = |reason: &KeepReason| self.kept.iter().filter(|kept| *kept == reason).count();
         let reasons: Vec<String> = all
             .iter()
             .filter(|reason| count(reason) > 0)

@@ -2,7 +2,7 @@
 
 use stenograph::time::Time;
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::{Run, Status, index};
+use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
 use stenograph_store::systems::devflow::archive;
 
 use super::choice::{Choice, moment};
@@ -74,7 +74,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
 const QUERY_LENGTH_MAX: usize = 90;
 
 /// A run on two lines: what it is, and what it was about.
-fn show(run: &Run, output: &mut Output<'_>) -> Result<(), CommandError> {
+fn show(run: &DevflowRun, output: &mut Output<'_>) -> Result<(), CommandError> {
     let colour = output.colour();
     let began = run.started.as_ref().and_then(Time::to_millis).map(clock::minute);
     let began = began.or_else(|| run.moment().map(moment)).unwrap_or_else(|| "at an unknown time".to_owned());
@@ -105,10 +105,10 @@ fn show(run: &Run, output: &mut Output<'_>) -> Result<(), CommandError> {
     }
 }
 
-fn status(status: Status, colour: Colour) -> String {
+fn status(status: RunStatus, colour: Colour) -> String {
     match status {
-        Status::Completed => colour.ink(Ink::Good, status.name()),
-        Status::Failed | Status::Unreadable => colour.ink(Ink::Warning, status.name()),
-        Status::Running | Status::Canceled => status.name().to_owned(),
+        RunStatus::Completed => colour.ink(Ink::Good, status.name()),
+        RunStatus::Failed | RunStatus::Unreadable => colour.ink(Ink::Warning, status.name()),
+        RunStatus::Running | RunStatus::Canceled => status.name().to_owned(),
     }
 }

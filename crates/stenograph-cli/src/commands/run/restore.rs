@@ -1,7 +1,7 @@
 //! `steno run restore`: brings runs back.
 
 use stenograph_store::files::Disk;
-use stenograph_store::systems::devflow::archive::{self, Afterwards, Archived, Maintenance};
+use stenograph_store::systems::devflow::archive::{self, ArchiveAfterRestore, ArchivedRun, Maintenance};
 
 use super::choice::Choice;
 use super::{Deed, Effect, Manner, settle_index, tell};
@@ -43,7 +43,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
     }
     let manner = if options.json { Manner::Json } else { Manner::People };
     let effect = if options.dry_run { Effect::DryRun } else { Effect::Real };
-    let afterwards = if options.keep { Afterwards::Kept } else { Afterwards::Removed };
+    let afterwards = if options.keep { ArchiveAfterRestore::Kept } else { ArchiveAfterRestore::Removed };
     let mut status = error::Status::Done;
     let all = archive::list(&Disk, &base)?;
     for id in &options.runs {
@@ -66,10 +66,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
         output.error(&told);
         status = status.max(told.status());
     }
-    let alone = |one: &Archived| all.iter().filter(|other| other.id == one.id).count() == 1;
-    let named = |archived: &Archived| options.runs.is_empty() || options.runs.contains(&archived.id);
-    let meant = |archived: &Archived| options.choice.is_everything() || options.choice.has(&archived.read());
-    let chosen: Vec<&Archived> = all.iter().filter(|one| alone(one) && named(one) && meant(one)).collect();
+    let alone = |one: &ArchivedRun| all.iter().filter(|other| other.id == one.id).count() == 1;
+    let named = |archived: &ArchivedRun| options.runs.is_empty() || options.runs.contains(&archived.id);
+    let meant = |archived: &ArchivedRun| options.choice.is_everything() || options.choice.has(&archived.read());
+    let chosen: Vec<&ArchivedRun> = all.iter().filter(|one| alone(one) && named(one) && meant(one)).collect();
     let house = match effect {
         Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
         Effect::DryRun => None,

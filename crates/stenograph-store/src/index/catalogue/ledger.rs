@@ -33,7 +33,7 @@ pub struct LedgerPages(HashMap<u64, Vec<Vec<u8>>>);
 
 impl LedgerPages {
     /// The pages of the part of a source that more input does not change. `None` if one of them is unreadable.
-    pub fn settled(&self, source: &SourcePages) -> Option<Vec<SourceUsage>> {
+    pub fn final_pages(&self, source: &SourcePages) -> Option<Vec<SourceUsage>> {
         let [doc_group, _] = source.doc_groups;
         self.0.get(&doc_group).into_iter().flatten().map(|bytes| postcard::from_bytes(bytes).ok()).collect()
     }

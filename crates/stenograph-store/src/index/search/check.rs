@@ -166,7 +166,7 @@ fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet
 fn is_as_indexed(row: &SourceRow) -> bool {
     let Ok(stamp) = Stat::of(&row.path).map(FileStamp::from) else { return false };
     let is_same =
-        |mut file: File| change::of(row, &mut file, &stamp).is_ok_and(|change| change != SourceChange::Rewritten);
+        |mut file: File| change::detect(row, &mut file, &stamp).is_ok_and(|change| change != SourceChange::Rewritten);
     stamp == row.stamp || File::open(&row.path).is_ok_and(is_same)
 }
 

@@ -61,7 +61,7 @@ impl Searcher {
 fn unchanged(row: &SourceRow) -> Option<File> {
     let mut file = File::open(&row.path).ok()?;
     let now = FileStamp::from(Stat::of(&row.path).ok()?);
-    let change = change::of(row, &mut file, &now).ok()?;
+    let change = change::detect(row, &mut file, &now).ok()?;
     (change != SourceChange::Rewritten).then_some(file)
 }
 

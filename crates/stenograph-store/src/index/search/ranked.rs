@@ -68,22 +68,22 @@ fn first_by_sort_key(
     doc_groups: &Arc<DocGroups>,
 ) -> tantivy::Result<Vec<(f32, DocAddress)>> {
     let doc_groups = Arc::clone(doc_groups);
-    let by_place = move |segment: &SegmentReader| {
+    let by_sort_key = move |segment: &SegmentReader| {
         let (columns, doc_groups) = (Columns::of(segment).ok(), Arc::clone(&doc_groups));
         move |document: u32, score: f32| {
-            let place = columns.as_ref().and_then(|columns| columns.place(document, &doc_groups));
+            let sort_key = columns.as_ref().and_then(|columns| columns.sort_key(document, &doc_groups));
             let score = if order == Order::Best { score } else { 0.0 };
             // The greatest comes first. Of one moment that is the later event for newest first, and the earlier event
             // otherwise.
-            let place = place.map(|place| {
-                let event = i64::try_from(place.event).unwrap_or(i64::MAX);
+            let sort_key = sort_key.map(|key| {
+                let event = i64::try_from(key.event).unwrap_or(i64::MAX);
                 let event = if order == Order::Newest { event } else { -event };
-                (place.time, Reverse((place.version, place.source)), event, Reverse((place.part, place.key)))
+                (key.time, Reverse((key.version, key.source)), event, Reverse((key.part, key.key)))
             });
-            (score, place)
+            (score, sort_key)
         }
     };
-    let found = engine.search(query, &TopDocs::with_limit(limit).tweak_score(by_place))?;
+    let found = engine.search(query, &TopDocs::with_limit(limit).tweak_score(by_sort_key))?;
     Ok(found.into_iter().map(|((score, _), address)| (score, address)).collect())
 }
 
@@ -121,7 +121,7 @@ impl Columns {
     }
 
     /// The sort key of a document, if it is live.
-    fn place(&self, document: u32, doc_groups: &DocGroups) -> Option<SortKey> {
+    fn sort_key(&self, document: u32, doc_groups: &DocGroups) -> Option<SortKey> {
         let event = self.event.first(document)?;
         let doc_group = doc_groups.live(self.doc_group.first(document)?, event)?;
         let time = self.time.first(document);

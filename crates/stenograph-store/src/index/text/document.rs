@@ -10,16 +10,16 @@ use super::Fields;
 
 /// A document to index.
 #[derive(Debug)]
-pub struct Document {
+pub struct IndexDocument {
     inner: TantivyDocument,
     size: usize,
     fields: Fields,
     share: Option<InFlightBytes>,
 }
 
-impl Document {
-    pub(super) fn new(fields: Fields) -> Document {
-        Document { inner: TantivyDocument::default(), size: 64, fields, share: None }
+impl IndexDocument {
+    pub(super) fn new(fields: Fields) -> IndexDocument {
+        IndexDocument { inner: TantivyDocument::default(), size: 64, fields, share: None }
     }
 
     /// Adds a text to the field that `choose` names.
@@ -39,13 +39,13 @@ impl Document {
     }
 
     /// The document, once the limit allows it.
-    pub(super) fn loaded(mut self, load: &InFlightLimit) -> Document {
+    pub(super) fn loaded(mut self, load: &InFlightLimit) -> IndexDocument {
         self.share = Some(load.take(self.size));
         self
     }
 }
 
-impl document::Document for Document {
+impl document::Document for IndexDocument {
     type Value<'a> = <TantivyDocument as document::Document>::Value<'a>;
     type FieldsValuesIter<'a> = <TantivyDocument as document::Document>::FieldsValuesIter<'a>;
 

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::context_lock::{self, HEARTBEAT_SECONDS, Status};
-use super::entry::{self, Entry};
+use super::context_lock::{self, ContextLockStatus, HEARTBEAT_SECONDS};
+use super::entry::{self, ContextEntry};
 use super::rebuild::Rebuilt;
-use super::transcript::{Transcript, WindowState};
+use super::transcript::{ContextTranscript, WindowState};
 use crate::error::{Error, Place, Problem};
 use crate::files::Files;
 use crate::source::{Passes, Source};
@@ -43,11 +43,11 @@ impl Context {
     pub(crate) fn refuse_edit(&self) -> Result<(), Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         match context_lock::status(&self.folder, now, HEARTBEAT_SECONDS) {
-            Some(Status::Active) if !context_lock::is_own(&self.folder) => {
+            Some(ContextLockStatus::Active) if !context_lock::is_own(&self.folder) => {
                 Err(Error::about(&self.window(), Problem::Locked { holder: None }))
             }
             _ if self.dirty().exists() => Err(Error::about(&self.window(), Problem::OutOfDate)),
-            Some(Status::Active | Status::Stale) | None => Ok(()),
+            Some(ContextLockStatus::Active | ContextLockStatus::Stale) | None => Ok(()),
         }
     }
 
@@ -91,7 +91,7 @@ impl Context {
     }
 
     /// What the model sees: the window, rebuilt in memory if Chibi marked the file as out of date. Changes nothing.
-    pub(crate) fn window_entries(&self, files: &dyn Files, now: u64) -> Result<Vec<Entry>, Error> {
+    pub(crate) fn window_entries(&self, files: &dyn Files, now: u64) -> Result<Vec<ContextEntry>, Error> {
         let window = entry::all(files, &self.window())?;
         let rebuilt = Rebuilt::of_marked(self, files, &window, now)?;
         Ok(rebuilt.map_or(window, |rebuilt| rebuilt.entries))
@@ -135,14 +135,14 @@ impl Context {
     }
 
     /// The files that record what happened here, in reading order: the transcript, the window, the journal.
-    pub fn reads(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
+    pub fn files_to_read(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
         let mut paths = vec![self.folder.join("transcript_archive.jsonl")];
         let single = self.folder.join("transcript.jsonl");
         paths.push(single);
-        if let transcript @ Transcript::Folder(_) = Transcript::of(&self.folder) {
+        if let transcript @ ContextTranscript::Folder(_) = ContextTranscript::of(&self.folder) {
             paths.extend(transcript.files(files)?);
         }
-        if self.window_says_more(files)? {
+        if self.window_has_more(files)? {
             paths.push(self.window());
         }
         if !self.window().is_file() {
@@ -155,28 +155,48 @@ impl Context {
 
     /// Whether the window holds anything that the transcript does not. Chibi rewrites it with other ids, so ids alone cannot
     /// always match both afterwards.
-    fn window_says_more(&self, files: &dyn Files) -> Result<bool, Error> {
-        let transcript = Transcript::of(&self.folder);
+    fn window_has_more(&self, files: &dyn Files) -> Result<bool, Error> {
+        let transcript = ContextTranscript::of(&self.folder);
         if !transcript.holds_window() {
             return Ok(true);
         }
         let mut known = transcript.known(files, self.window_state(files)?)?;
         let mut more = false;
         entry::each(files, &self.window(), &mut |entry| {
-            more |= !known.take(&entry);
+            more |= !known.take_match(&entry);
             Ok(())
         })?;
         Ok(more)
+    }
+
+    /// Summarises the context.
+    pub fn look(&self, files: &dyn Files, now: u64) -> Result<ContextSummary, Error> {
+        let mut look =
+            ContextSummary { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
+        let mut add = |entry: &ContextEntry| {
+            look.entries += 1;
+            look.active_seconds = look.active_seconds.max(entry.seconds);
+        };
+        match self.window_state(files)? {
+            WindowState::OutOfDate => self.window_entries(files, now)?.iter().for_each(add),
+            WindowState::Current => entry::each(files, &self.window(), &mut |entry| {
+                add(&entry);
+                Ok(())
+            })?,
+        }
+        look.messages = inbox::count(files, &self.folder)?;
+        look.status = context_lock::status(&self.folder, now, HEARTBEAT_SECONDS);
+        Ok(look)
     }
 }
 
 /// A summary of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ContextSummary {
     /// The context.
     pub context: Context,
     /// Whether a process holds it.
-    pub status: Option<Status>,
+    pub status: Option<ContextLockStatus>,
     /// The number of entries in its window.
     pub entries: u64,
     /// When the newest of them was written.

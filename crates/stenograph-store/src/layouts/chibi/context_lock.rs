@@ -25,8 +25,8 @@ const LOOKS: usize = 3;
 #[derive(Debug)]
 pub struct ContextLock {
     path: PathBuf,
-    beat: Arc<Beat>,
-    heart: Option<JoinHandle<()>>,
+    heartbeat: Arc<Heartbeat>,
+    heartbeat_thread: Option<JoinHandle<()>>,
     /// A warning about a stale lock that was removed.
     pub warning: Option<Warning>,
     _own: Lock,
@@ -34,14 +34,14 @@ pub struct ContextLock {
 
 /// State that the heartbeat thread shares with the holder.
 #[derive(Debug, Default)]
-struct Beat {
+struct Heartbeat {
     stopped: Mutex<bool>,
     bell: Condvar,
 }
 
 /// The state of a context's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ContextLockStatus {
     /// A process holds it.
     Active,
     /// Its holder was last alive too long ago.
@@ -81,13 +81,13 @@ impl ContextLock {
                 _ => warning = Some(Warning::new(&path, text)),
             }
         }
-        let beat = Arc::new(Beat::default());
-        let heart = {
-            let (beat, path, clock) = (Arc::clone(&beat), path.clone(), Arc::clone(clock));
+        let heartbeat = Arc::new(Heartbeat::default());
+        let heartbeat_thread = {
+            let (heartbeat, path, clock) = (Arc::clone(&heartbeat), path.clone(), Arc::clone(clock));
             let interval = Duration::from_secs(heartbeat_seconds.max(1));
-            std::thread::spawn(move || beat.keep(&path, &clock, interval))
+            std::thread::spawn(move || heartbeat.run(&path, &clock, interval))
         };
-        Ok(ContextLock { path, beat, heart: Some(heart), warning, _own: own })
+        Ok(ContextLock { path, heartbeat, heartbeat_thread: Some(heartbeat_thread), warning, _own: own })
     }
 
     /// Locks a context unless this process already holds it.
@@ -104,10 +104,10 @@ impl ContextLock {
 
 impl Drop for ContextLock {
     fn drop(&mut self) {
-        *self.beat.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.beat.bell.notify_all();
-        if let Some(heart) = self.heart.take() {
-            let _ = heart.join();
+        *self.heartbeat.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.heartbeat.bell.notify_all();
+        if let Some(heartbeat_thread) = self.heartbeat_thread.take() {
+            let _ = heartbeat_thread.join();
         }
         // A holder that slept too long may have lost it to Chibi.
         if fs::read_to_string(&self.path).is_ok_and(|said| is_ours(&said)) {
@@ -116,8 +116,8 @@ impl Drop for ContextLock {
     }
 }
 
-impl Beat {
-    fn keep(&self, path: &Path, clock: &Clock, interval: Duration) {
+impl Heartbeat {
+    fn run(&self, path: &Path, clock: &Clock, interval: Duration) {
         let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         while !*stopped {
             let (woken, wait) = self.bell.wait_timeout(stopped, interval).unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +135,7 @@ const OWN: &str = ".steno.lock";
 
 /// Chibi writes only the seconds and ignores surrounding white space when it reads them: a newline after them marks the lock as
 /// ours.
-fn spelled(seconds: u64) -> String {
+fn lock_text(seconds: u64) -> String {
     format!("{seconds}\n")
 }
 
@@ -152,7 +152,7 @@ fn create(path: &Path, seconds: u64) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             // Not every file system has links.
             let mut file = with_mode(FileMode::PRIVATE).write(true).create_new(true).open(path)?;
-            file.write_all(spelled(seconds).as_bytes())
+            file.write_all(lock_text(seconds).as_bytes())
         }
         linked => linked,
     }
@@ -166,7 +166,7 @@ fn renew(path: &Path, seconds: u64) -> io::Result<()> {
 fn write_beside(path: &Path, seconds: u64) -> io::Result<PathBuf> {
     let made = path.with_file_name(format!(".lock.{}", std::process::id()));
     let mut file = with_mode(FileMode::PRIVATE).write(true).create(true).truncate(true).open(&made)?;
-    file.write_all(spelled(seconds).as_bytes())?;
+    file.write_all(lock_text(seconds).as_bytes())?;
     Ok(made)
 }
 
@@ -179,14 +179,18 @@ fn is_stale(said: &str, now: u64, heartbeat_seconds: u64) -> bool {
 }
 
 /// The state of a context's lock; `None` if no process holds it.
-pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<Status> {
+pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<ContextLockStatus> {
     let path = folder.join(".lock");
     if !path.exists() {
         return None;
     }
     let said = fs::read_to_string(&path).unwrap_or_default();
     let dead = is_ours(&said) && is_free(&folder.join(OWN));
-    Some(if dead || is_stale(&said, now, heartbeat_seconds) { Status::Stale } else { Status::Active })
+    Some(if dead || is_stale(&said, now, heartbeat_seconds) {
+        ContextLockStatus::Stale
+    } else {
+        ContextLockStatus::Active
+    })
 }
 
 /// Whether this process holds a context.
@@ -230,7 +234,7 @@ mod tests {
         let hold = taken(folder.path(), 1_000).unwrap();
         let said = fs::read_to_string(folder.path().join(".lock")).unwrap();
         assert_eq!(said.trim().parse::<u64>(), Ok(1_000));
-        assert_eq!(status(folder.path(), 1_010, HEARTBEAT_SECONDS), Some(Status::Active));
+        assert_eq!(status(folder.path(), 1_010, HEARTBEAT_SECONDS), Some(ContextLockStatus::Active));
         let refused = taken(folder.path(), 1_010).unwrap_err();
         assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
         drop(hold);
@@ -246,9 +250,9 @@ mod tests {
         for now in [1_000, 1_045, 900] {
             let refused = taken(folder.path(), now).unwrap_err();
             assert_eq!(refused.problem, Problem::Locked { holder: None });
-            assert_eq!(status(folder.path(), now, HEARTBEAT_SECONDS), Some(Status::Active));
+            assert_eq!(status(folder.path(), now, HEARTBEAT_SECONDS), Some(ContextLockStatus::Active));
         }
-        assert_eq!(status(folder.path(), 1_046, HEARTBEAT_SECONDS), Some(Status::Stale));
+        assert_eq!(status(folder.path(), 1_046, HEARTBEAT_SECONDS), Some(ContextLockStatus::Stale));
         assert!(taken(folder.path(), 1_046).unwrap().warning.is_some());
         for unreadable in ["", "soon", "-1"] {
             fs::write(&path, unreadable).unwrap();
@@ -260,9 +264,9 @@ mod tests {
     fn a_dead_recorder_blocks_nobody() {
         let folder = tempfile::tempdir().unwrap();
         // What a kill leaves behind: both files, and no holder of the second one.
-        fs::write(folder.path().join(".lock"), spelled(1_000)).unwrap();
+        fs::write(folder.path().join(".lock"), lock_text(1_000)).unwrap();
         fs::write(folder.path().join(OWN), "steno 4194304\n").unwrap();
-        assert_eq!(status(folder.path(), 1_001, HEARTBEAT_SECONDS), Some(Status::Stale));
+        assert_eq!(status(folder.path(), 1_001, HEARTBEAT_SECONDS), Some(ContextLockStatus::Stale));
         let hold = taken(folder.path(), 1_001).unwrap();
         assert!(hold.warning.as_ref().unwrap().text.contains("killed"));
     }
@@ -283,7 +287,7 @@ mod tests {
         let hold = ContextLock::take(folder.path(), &at(&now), 1).unwrap();
         now.store(2_000, Ordering::SeqCst);
         let path = folder.path().join(".lock");
-        while fs::read_to_string(&path).unwrap() != spelled(2_000) {
+        while fs::read_to_string(&path).unwrap() != lock_text(2_000) {
             std::thread::sleep(Duration::from_millis(20));
         }
         drop(hold);

@@ -12,19 +12,19 @@ use stenograph::write::{OutputPiece, Writing};
 
 use super::context::Context;
 use super::context_lock::{ContextLock, seconds};
-use super::entry::Entry;
-use super::transcript::{Known, Sync, Transcript};
+use super::entry::ContextEntry;
+use super::transcript::{ContextTranscript, KnownEntries, SyncTime};
 use crate::document::{ComparedDocument, EventTransform, LineDocument, TransformFactory, measure_part};
 use crate::error::{Error, Problem};
 use crate::journal::{Recording, RecordingHeader};
-use crate::layouts::{Debug, Documents, Environment, Exchange, Finished, JournalNeed, StatedFields};
+use crate::layouts::{DebugLogs, Documents, Environment, ExchangeFilter, FinishedDocuments, JournalNeed, StatedFields};
 use crate::tail::Warning;
 
 /// The files that are kept in step.
 pub struct ContextDocuments {
     context: Context,
     environment: Environment,
-    debug: Debug,
+    debug: DebugLogs,
     window: LineDocument,
     /// The logs of requests and responses.
     logs: Vec<LineDocument>,
@@ -34,14 +34,16 @@ pub struct ContextDocuments {
 }
 
 /// A log: its name, its format and its side.
-type Log = (&'static str, &'static dyn Format, Side);
+type Log = (&'static str, &'static dyn Format, ExchangeSide);
 
-const LOGS: [Log; 2] =
-    [("requests.jsonl", &ChibiRequests, Side::Request), ("response_meta.jsonl", &ChibiResponses, Side::Response)];
+const LOGS: [Log; 2] = [
+    ("requests.jsonl", &ChibiRequests, ExchangeSide::Request),
+    ("response_meta.jsonl", &ChibiResponses, ExchangeSide::Response),
+];
 
 /// One side of an exchange with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum ExchangeSide {
     Request,
     Response,
 }
@@ -53,14 +55,14 @@ impl ContextDocuments {
     pub fn begin(
         context: &Context,
         user: &str,
-        debug: Debug,
+        debug: DebugLogs,
         environment: &Environment,
     ) -> Result<(RecordingHeader, ContextDocuments, Vec<Warning>), Error> {
         let mut header = RecordingHeader { layout: super::NAME.to_owned(), ..RecordingHeader::default() };
         header.settings.insert("context".to_owned(), context.name.clone());
         header.settings.insert("user".to_owned(), user.to_owned());
         let mut names = vec![WINDOW];
-        if debug == Debug::Kept {
+        if debug == DebugLogs::Record {
             names.extend(LOGS.map(|(name, _, _)| name));
         }
         let mut warnings = Vec::new();
@@ -87,7 +89,7 @@ impl ContextDocuments {
         let setting = |key: &str| header.settings.get(key).cloned();
         let user = setting("user").unwrap_or_else(|| USER.to_owned());
         let base = |name: &str| header.documents.get(name).copied();
-        let debug = if base("requests.jsonl").is_some() { Debug::Kept } else { Debug::LeftOut };
+        let debug = if base("requests.jsonl").is_some() { DebugLogs::Record } else { DebugLogs::LeaveOut };
         let passes = addressing(&context.name, &user, debug);
         let window = LineDocument::new(&environment.files, &context.window(), &Chibi, base(WINDOW).unwrap_or(0))
             .transformed(Arc::clone(&passes));
@@ -100,7 +102,7 @@ impl ContextDocuments {
                 logs.push(document.with_outline(outline).transformed(logging(side)));
             }
         }
-        let transcript = Transcript::of(&context.folder);
+        let transcript = ContextTranscript::of(&context.folder);
         let copies = transcript.holds_window();
         Ok(ContextDocuments {
             context: context.clone(),
@@ -127,13 +129,13 @@ impl ContextDocuments {
 
     /// Whether the documents hold everything that was given.
     fn measure(&self, recorded: &Recording, given: StatedFields) -> Result<JournalNeed, Error> {
-        let (mut exchange, debug) = (Exchange::default(), self.debug);
-        let mut of_window = |event: &Event<'_>| !(exchange.has(event) && debug == Debug::Kept);
+        let (mut exchange, debug) = (ExchangeFilter::default(), self.debug);
+        let mut of_window = |event: &Event<'_>| !(exchange.has(event) && debug == DebugLogs::Record);
         if self.part(recorded, &self.window, given, &mut of_window)? == JournalNeed::Needed {
             return Ok(JournalNeed::Needed);
         }
         for (document, (_, _, side)) in self.logs.iter().zip(LOGS) {
-            let mut exchange = Exchange::default();
+            let mut exchange = ExchangeFilter::default();
             let mut of_log = |event: &Event<'_>| exchange.has(event) && side_of(event) == side;
             if self.part(recorded, document, given, &mut of_log)? == JournalNeed::Needed {
                 return Ok(JournalNeed::Needed);
@@ -144,19 +146,19 @@ impl ContextDocuments {
 
     /// The warning that some requests and responses state nothing that a log can hold.
     fn unwritten(&self, recorded: &Recording) -> Result<Vec<Warning>, Error> {
-        let (mut exchange, mut counts) = (Exchange::default(), [0_u64; LOGS.len()]);
+        let (mut exchange, mut counts) = (ExchangeFilter::default(), [0_u64; LOGS.len()]);
         recorded.read(&mut |event| {
             let is_fact = exchange.has(event) && matches!(event.body, Body::Fact { .. }) && event.part.index == 0;
             for ((_, log, side), count) in LOGS.iter().zip(&mut counts) {
                 let is_written =
-                    event.extra.get(log.info().name).is_some() || *side == Side::Response && event.usage.is_some();
+                    event.extra.get(log.info().name).is_some() || *side == ExchangeSide::Response && event.usage.is_some();
                 *count += u64::from(is_fact && side_of(event) == *side && !is_written);
             }
         })?;
-        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &Log))| {
+        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &str, ExchangeSide)))| {
             let needed = match side {
-                Side::Request => "what was sent, as extra.chibi-requests.request",
-                Side::Response => "its usage",
+                ExchangeSide::Request => "what was sent, as extra.chibi-requests.request",
+                ExchangeSide::Response => "its usage",
             };
             let text = format!("native facts that do not state {needed} stay in the journal only: {count}");
             (count > 0).then(|| Warning::new(log.path(), text))
@@ -188,7 +190,7 @@ impl Documents for ContextDocuments {
         self.logs.iter_mut().for_each(|log| log.add(event));
     }
 
-    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error> {
         let mut warnings = Vec::new();
         let mut written = Vec::new();
         if let Some(copy) = &mut self.transcript {
@@ -209,7 +211,7 @@ impl Documents for ContextDocuments {
             }
             written.push(log.path().to_owned());
         }
-        Ok(Finished { journal, written, warnings })
+        Ok(FinishedDocuments { journal, written, warnings })
     }
 
     fn discard(&mut self) -> Result<(), Error> {
@@ -227,7 +229,7 @@ pub const USER: &str = "user";
 /// The copy of the entries for a transcript.
 struct Copy {
     folder: PathBuf,
-    transcript: Transcript,
+    transcript: ContextTranscript,
     passes: TransformFactory,
     format: &'static dyn Format,
     /// `None` if it is out of step: then it is completed at the end, by id.
@@ -241,10 +243,10 @@ impl Copy {
     fn add(&mut self, event: &Event<'_>, environment: &Environment) {
         let Some(lines) = &mut self.lines else { return };
         let entries = lines.event(event);
-        let entries: Vec<&Entry> = entries.iter().collect();
+        let entries: Vec<&ContextEntry> = entries.iter().collect();
         let now = seconds(&environment.clock);
         if !entries.is_empty()
-            && self.transcript.append(environment.files.as_ref(), &entries, now, Sync::Later).is_err()
+            && self.transcript.append(environment.files.as_ref(), &entries, now, SyncTime::Later).is_err()
         {
             self.lines = None;
         }
@@ -255,8 +257,8 @@ impl Copy {
         let (files, now) = (environment.files.as_ref(), seconds(&environment.clock));
         if let Some(lines) = self.lines.take() {
             let last = lines.finish();
-            let last: Vec<&Entry> = last.iter().collect();
-            if let Ok(warnings) = self.transcript.append(files, &last, now, Sync::Now) {
+            let last: Vec<&ContextEntry> = last.iter().collect();
+            if let Ok(warnings) = self.transcript.append(files, &last, now, SyncTime::Now) {
                 return Ok(warnings);
             }
         }
@@ -266,19 +268,19 @@ impl Copy {
             ours.insert(entry.identity());
             missed |= !held.has(&entry);
         })?;
-        let mut warnings = self.transcript.append(files, &[], now, Sync::Now)?;
+        let mut warnings = self.transcript.append(files, &[], now, SyncTime::Now)?;
         if !missed {
             return Ok(warnings);
         }
         warnings.extend(self.fill_gaps(recorded, &held, &ours, environment)?);
         let held = self.transcript.held(files)?;
         let (mut missing, mut failed) = (Vec::new(), None);
-        let mut transcript = Transcript::of(&self.folder);
-        let mut flush = |missing: &mut Vec<Entry>, most: usize| {
-            let size: usize = missing.iter().map(|entry: &Entry| entry.line.len()).sum();
+        let mut transcript = ContextTranscript::of(&self.folder);
+        let mut flush = |missing: &mut Vec<ContextEntry>, most: usize| {
+            let size: usize = missing.iter().map(|entry: &ContextEntry| entry.line.len()).sum();
             if size > most {
-                let entries: Vec<&Entry> = missing.iter().collect();
-                match transcript.append(files, &entries, now, Sync::Now) {
+                let entries: Vec<&ContextEntry> = missing.iter().collect();
+                match transcript.append(files, &entries, now, SyncTime::Now) {
                     Ok(more) => warnings.extend(more),
                     Err(error) => failed = failed.take().or(Some(error)),
                 }
@@ -296,7 +298,7 @@ impl Copy {
     }
 
     /// Passes all entries of a recording again.
-    fn again(&self, recorded: &Recording, visit: &mut dyn FnMut(Entry)) -> Result<(), Error> {
+    fn again(&self, recorded: &Recording, visit: &mut dyn FnMut(ContextEntry)) -> Result<(), Error> {
         let mut lines = Lines::new(self.format, (self.passes)());
         recorded.read(&mut |event| lines.event(event).into_iter().for_each(&mut *visit))?;
         lines.finish().into_iter().for_each(visit);
@@ -308,11 +310,11 @@ impl Copy {
     fn fill_gaps(
         &mut self,
         recorded: &Recording,
-        held: &Known,
+        held: &KnownEntries,
         ours: &HashSet<(u64, u64)>,
         environment: &Environment,
     ) -> Result<Vec<Warning>, Error> {
-        let mut gaps: HashMap<(u64, u64), Vec<Entry>> = HashMap::new();
+        let mut gaps: HashMap<(u64, u64), Vec<ContextEntry>> = HashMap::new();
         let mut open = Vec::new();
         self.again(recorded, &mut |entry| {
             if !held.has(&entry) {
@@ -336,32 +338,32 @@ impl Lines {
         Lines { writing: Writing::new(format, &Outline::default()), pass }
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Vec<Entry> {
+    fn event(&mut self, event: &Event<'_>) -> Vec<ContextEntry> {
         (self.pass)(event).map(|event| entries(self.writing.event(&event))).unwrap_or_default()
     }
 
-    fn finish(self) -> Vec<Entry> {
+    fn finish(self) -> Vec<ContextEntry> {
         entries(self.writing.finish())
     }
 }
 
-fn entries(pieces: Vec<OutputPiece>) -> Vec<Entry> {
+fn entries(pieces: Vec<OutputPiece>) -> Vec<ContextEntry> {
     let records = pieces.into_iter().filter_map(|piece| match piece {
         OutputPiece::Record(line) => Some(line),
         OutputPiece::Glue(_) => None,
     });
-    records.map(|line| Entry::new(&line)).collect()
+    records.map(|line| ContextEntry::new(&line)).collect()
 }
 
 /// Sets the sender and recipient of entries, and gives every entry its own id. Drops events that repeat others.
-fn addressing(context: &str, user: &str, debug: Debug) -> TransformFactory {
+fn addressing(context: &str, user: &str, debug: DebugLogs) -> TransformFactory {
     let (context, user) = (context.to_owned(), user.to_owned());
     Arc::new(move || {
         let (context, user) = (context.clone(), user.clone());
-        let mut exchange = Exchange::default();
+        let mut exchange = ExchangeFilter::default();
         let mut last: Option<String> = None;
         Box::new(move |event| {
-            let logged = exchange.has(event) && debug == Debug::Kept;
+            let logged = exchange.has(event) && debug == DebugLogs::Record;
             let same = event.id.is_some() && event.id.as_deref() == last.as_deref() && event.part.index > 0;
             if !same {
                 last = event.id.as_deref().map(str::to_owned);
@@ -399,14 +401,18 @@ fn address<'n>(event: &Event<'_>, context: &'n str, user: &'n str) -> (Option<&'
 }
 
 /// Selects the events of one log.
-fn logging(side: Side) -> TransformFactory {
+fn logging(side: ExchangeSide) -> TransformFactory {
     Arc::new(move || {
-        let mut exchange = Exchange::default();
+        let mut exchange = ExchangeFilter::default();
         Box::new(move |event| (exchange.has(event) && side_of(event) == side).then(|| event.clone().into_owned()))
     })
 }
 
-fn side_of(event: &Event<'_>) -> Side {
+fn side_of(event: &Event<'_>) -> ExchangeSide {
     let response = matches!(&event.body, Body::Fact { name, .. } if name == "response");
-    if response || event.extra.get("chibi-responses").is_some() { Side::Response } else { Side::Request }
+    if response || event.extra.get("chibi-responses").is_some() {
+        ExchangeSide::Response
+    } else {
+        ExchangeSide::Request
+    }
 }

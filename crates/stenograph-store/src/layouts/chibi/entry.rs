@@ -15,7 +15,7 @@ use crate::files::Files;
 
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ContextEntry {
     /// The line without its newline.
     pub line: Vec<u8>,
     /// Its id; `None` if the line is not an entry.
@@ -31,25 +31,25 @@ pub struct Entry {
     /// The size of its content in bytes.
     pub content_size: usize,
     /// A hash of its content without its id.
-    said: u64,
+    content_hash: u64,
 }
 
 /// The types of entries at which a window begins.
 const ANCHORS: [&str; 3] = ["context_created", "compaction", "archival"];
 
-impl Entry {
+impl ContextEntry {
     /// Parses a line.
-    pub fn new(line: &[u8]) -> Entry {
+    pub fn new(line: &[u8]) -> ContextEntry {
         let object = std::str::from_utf8(line).ok().and_then(Object::parse);
         let text = |key: &str| object.as_ref().and_then(|object| object.peek_str(key)).map(Cow::into_owned);
         let content = object.as_ref().and_then(|object| object.peek("content")).and_then(Text::from_json);
         let (entry_type, call) = (text("entry_type"), text("tool_call_id"));
-        let mut said = DefaultHasher::new();
+        let mut content_hash = DefaultHasher::new();
         match (&content, &entry_type) {
-            (Some(content), Some(_)) => (&entry_type, &call, content.wtf8()).hash(&mut said),
-            _ => line.hash(&mut said),
+            (Some(content), Some(_)) => (&entry_type, &call, content.wtf8()).hash(&mut content_hash),
+            _ => line.hash(&mut content_hash),
         }
-        Entry {
+        ContextEntry {
             line: line.to_owned(),
             id: text("id"),
             seconds: object.as_ref().and_then(|object| object.peek("timestamp")).and_then(stenograph::json::number),
@@ -60,7 +60,7 @@ impl Entry {
             content_size: content.map_or(0, |content| content.wtf8().len()),
             entry_type,
             call,
-            said: said.finish(),
+            content_hash: content_hash.finish(),
         }
     }
 
@@ -86,19 +86,19 @@ impl Entry {
     }
 
     /// A hash of its content without its id, which identifies entries that were rewritten with other ids.
-    pub fn said(&self) -> u64 {
-        self.said
+    pub fn content_hash(&self) -> u64 {
+        self.content_hash
     }
 
     /// Its identity: its id and its content, so that nothing is lost if an id occurs twice.
     pub(crate) fn identity(&self) -> (u64, u64) {
         let mut id = DefaultHasher::new();
         self.id.hash(&mut id);
-        (id.finish(), self.said)
+        (id.finish(), self.content_hash)
     }
 
     /// Whether a summary in one of them would equal a summary in the other.
-    pub(crate) fn sums_up_like(&self, other: &Entry) -> bool {
+    pub(crate) fn sums_up_like(&self, other: &ContextEntry) -> bool {
         match (self.summary(), other.summary()) {
             (Some(one), Some(other)) => one == other,
             _ => true,
@@ -110,7 +110,7 @@ impl Entry {
     }
 
     /// The ids that its metadata lists as kept after it.
-    pub fn kept(&self) -> Vec<String> {
+    pub fn kept_ids(&self) -> Vec<String> {
         let items = self.metadata().and_then(|mut metadata| metadata.take_items(KEPT)).unwrap_or_default();
         items.into_iter().filter_map(|raw| Some(Text::from_json(raw)?.exact()?.into_owned())).collect()
     }
@@ -143,23 +143,23 @@ pub enum Anchor {
 
 /// The id and time of a new entry.
 #[derive(Clone, Debug)]
-pub struct Stamp {
+pub struct EntryStamp {
     /// Its id.
     pub id: String,
     /// Seconds since 1970.
     pub seconds: u64,
 }
 
-impl Stamp {
+impl EntryStamp {
     /// A stamp with a random id.
-    pub fn random(seconds: u64) -> Stamp {
-        Stamp { id: uuid::Uuid::new_v4().to_string(), seconds }
+    pub fn random(seconds: u64) -> EntryStamp {
+        EntryStamp { id: uuid::Uuid::new_v4().to_string(), seconds }
     }
 }
 
 impl Anchor {
     /// The anchor of an entry that is one.
-    pub fn of(entry: &Entry) -> Anchor {
+    pub fn of(entry: &ContextEntry) -> Anchor {
         match entry.entry_type.as_deref() {
             Some("compaction") => Anchor::Compaction(entry.summary().unwrap_or_default()),
             Some("archival") => Anchor::Archival,
@@ -168,7 +168,7 @@ impl Anchor {
     }
 
     /// The entry. `kept` lists entries before it that are in the window all the same.
-    pub fn entry(&self, context: &str, stamp: &Stamp, kept: &[&str]) -> Entry {
+    pub fn entry(&self, context: &str, stamp: &EntryStamp, kept: &[&str]) -> ContextEntry {
         let (entry_type, content, summary) = match self {
             Anchor::Created => ("context_created", "Context created", None),
             Anchor::Archival => ("archival", "Context archived/cleared", None),
@@ -190,12 +190,16 @@ impl Anchor {
         if !metadata.is_empty() {
             draft.nest("metadata", metadata);
         }
-        Entry::new(draft.render(None).as_bytes())
+        ContextEntry::new(draft.render(None).as_bytes())
     }
 }
 
 /// Reads all non-blank lines of a file; a missing file has none.
-pub fn each(files: &dyn Files, path: &Path, visit: &mut dyn FnMut(Entry) -> Result<(), Error>) -> Result<(), Error> {
+pub fn each(
+    files: &dyn Files,
+    path: &Path,
+    visit: &mut dyn FnMut(ContextEntry) -> Result<(), Error>,
+) -> Result<(), Error> {
     each_at(files, path, &mut |entry, _| visit(entry))
 }
 
@@ -203,7 +207,7 @@ pub fn each(files: &dyn Files, path: &Path, visit: &mut dyn FnMut(Entry) -> Resu
 pub(crate) fn each_at(
     files: &dyn Files,
     path: &Path,
-    visit: &mut dyn FnMut(Entry, u64) -> Result<(), Error>,
+    visit: &mut dyn FnMut(ContextEntry, u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
     if files.length(path).map_err(unreadable)?.is_none() {
@@ -228,13 +232,13 @@ pub(crate) fn each_at(
         let bytes = if first { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
         first = false;
         if !bytes.trim_ascii().is_empty() {
-            visit(Entry::new(bytes), offset)?;
+            visit(ContextEntry::new(bytes), offset)?;
         }
     }
 }
 
 /// The entries as lines of a file.
-pub fn lines(entries: &[&Entry]) -> Vec<u8> {
+pub fn lines(entries: &[&ContextEntry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in entries {
         bytes.extend_from_slice(&entry.line);
@@ -247,7 +251,7 @@ pub fn lines(entries: &[&Entry]) -> Vec<u8> {
 pub(crate) const WINDOW_SIZE_MAX: u64 = 512 << 20;
 
 /// All entries of a file that fits into memory.
-pub fn all(files: &dyn Files, path: &Path) -> Result<Vec<Entry>, Error> {
+pub fn all(files: &dyn Files, path: &Path) -> Result<Vec<ContextEntry>, Error> {
     let length = files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     if length.unwrap_or(0) > WINDOW_SIZE_MAX {
         return Err(Error::about(path, Problem::TooLarge { size_max: WINDOW_SIZE_MAX }));
@@ -268,25 +272,25 @@ mod tests {
     #[test]
     fn an_entry_is_identified_by_its_id_and_its_content() {
         let line = r#"{"id":"1","timestamp":7,"from":"a","to":"b","content":"h\u00e4","entry_type":"message","x":1}"#;
-        let entry = Entry::new(line.as_bytes());
+        let entry = ContextEntry::new(line.as_bytes());
         assert_eq!((entry.id.as_deref(), entry.seconds, entry.content_size), (Some("1"), Some(7), 3));
         assert_eq!(entry.role, Some(Role::User));
-        let again = Entry::new(line.replace("\"1\"", "\"2\"").replace("\\u00e4", "ä").as_bytes());
-        assert_eq!(entry.said(), again.said());
+        let again = ContextEntry::new(line.replace("\"1\"", "\"2\"").replace("\\u00e4", "ä").as_bytes());
+        assert_eq!(entry.content_hash(), again.content_hash());
         assert_ne!(entry.identity(), again.identity());
-        let torn = Entry::new(b"{\"id\":\"1\"");
+        let torn = ContextEntry::new(b"{\"id\":\"1\"");
         assert_eq!((torn.id, torn.entry_type), (None, None));
     }
 
     #[test]
     fn an_anchor_is_written_as_chibi_writes_it() {
-        let stamp = Stamp { id: "u".into(), seconds: 5 };
+        let stamp = EntryStamp { id: "u".into(), seconds: 5 };
         let entry = Anchor::Archival.entry("default", &stamp, &[]);
         let expected = r#"{"id":"u","timestamp":5,"from":"system","to":"default","content":"Context archived/cleared","entry_type":"archival"}"#;
         assert_eq!(String::from_utf8(entry.line.clone()).unwrap(), expected);
         assert!(entry.is_anchor());
         let marker = Anchor::Compaction("sum".into()).entry("default", &stamp, &["a", "b\""]);
-        assert_eq!(marker.kept(), ["a", "b\""]);
+        assert_eq!(marker.kept_ids(), ["a", "b\""]);
         assert!(String::from_utf8(marker.line).unwrap().contains(r#""metadata":{"summary":"sum","kept":["a","b\""]}"#));
     }
 

@@ -10,17 +10,22 @@ mod partitions;
 pub(crate) mod rebuild;
 pub mod transcript;
 
-pub use context::{Context, HOME};
-pub use context_lock::{ContextLock, Status};
-pub use entry::{Anchor, Entry, Stamp};
-pub use transcript::Transcript;
+pub use compaction::CompactionChoice;
+pub use context::{Context, ContextSummary, HOME, contexts};
+pub use context_lock::{ContextLock, ContextLockStatus};
+pub use entry::{Anchor, ContextEntry, EntryStamp};
+pub use transcript::ContextTranscript;
+pub use window::{EntryPlace, Window, WindowChange};
 
 use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
 use stenograph::formats::chibi;
 
-use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened, Stamps, Target};
+use super::{
+    AddedFields, ContinuedConversation, Documents, Environment, Layout, LayoutInfo, LockedJournal, OpenedRecording,
+    Target,
+};
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of};
 use crate::journal::{Recording, Settings};
@@ -30,11 +35,11 @@ use documents::{ContextDocuments, USER};
 pub(crate) const NAME: &str = "chibi";
 
 /// The layout.
-pub struct Chibi;
+pub struct ChibiLayout;
 
-impl Layout for Chibi {
-    fn info(&self) -> &'static Info {
-        &Info {
+impl Layout for ChibiLayout {
+    fn info(&self) -> &'static LayoutInfo {
+        &LayoutInfo {
             name: NAME,
             agent: "chibi",
             title: "a context of Chibi's: a folder with context.jsonl",
@@ -43,22 +48,22 @@ impl Layout for Chibi {
         }
     }
 
-    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let context = chosen(target, environment)?;
         let folder = &context.folder;
         create_folder_durably(environment.files.as_ref(), folder)
             .map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
         let hold = ContextLock::take(folder, &environment.clock, HEARTBEAT_SECONDS)?;
-        let ground = LockedJournal::of_journal(&context.journal(), environment)?;
+        let journal_lock = LockedJournal::of_journal(&context.journal(), environment)?;
         let rebuilt = rebuild::refresh(&context, environment)?;
         let user = target.settings.get("user").map_or(USER, String::as_str);
         let (header, documents, mut warnings) = ContextDocuments::begin(&context, user, target.debug, environment)?;
         warnings.extend(hold.warning.iter().cloned().chain(rebuilt));
         let window = context.window();
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &window));
-        let mut opened = Opened::new(ground, header, Box::new(documents));
-        opened.stamps = Stamps::TimeAndId;
-        opened.loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
+        let mut opened = OpenedRecording::new(journal_lock, header, Box::new(documents));
+        opened.added_fields = AddedFields::TimeAndId;
+        opened.continued = if same { ContinuedConversation::InPlace } else { ContinuedConversation::ToBeRecorded };
         opened.locks.push(Box::new(hold));
         opened.warnings = warnings;
         Ok(opened)
@@ -73,7 +78,7 @@ impl Layout for Chibi {
         Ok(Box::new(ContextDocuments::of(&context, &recorded.header, environment)?.holding(hold)))
     }
 
-    fn at_home(&self, settings: &Settings) -> Option<String> {
+    fn default_path(&self, settings: &Settings) -> Option<String> {
         let name = settings.get("context").map_or("default", String::as_str);
         Some(format!("{HOME}/contexts/{name}"))
     }
@@ -86,9 +91,9 @@ impl Layout for Chibi {
         Some(&chibi::Chibi)
     }
 
-    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+    fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let context = Context::at(folder);
-        if context.is_recorded(files) { context.reads(files).ok() } else { None }
+        if context.is_recorded(files) { context.files_to_read(files).ok() } else { None }
     }
 }
 

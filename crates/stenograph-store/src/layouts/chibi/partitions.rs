@@ -9,9 +9,9 @@ use stenograph::json::{self, Draft, Object};
 use stenograph::model::Role;
 use stenograph::text::quote;
 
-use super::entry::{self, Entry};
+use super::entry::{self, ContextEntry};
 use super::inbox_lock::InboxLock;
-use super::transcript::{Sync, append_lines};
+use super::transcript::{SyncTime, append_lines};
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, replace};
 use crate::tail::Warning;
@@ -21,20 +21,20 @@ use crate::tail::Warning;
 pub struct Partitions {
     folder: PathBuf,
     /// The state of the active file, as long as no other process writes to it.
-    active: Option<Active>,
+    active: Option<ActiveFile>,
 }
 
 /// When the active file becomes a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Policy {
+struct RotationPolicy {
     entries_max: u64,
     age_seconds_max: u64,
     tokens_max: Option<u64>,
 }
 
-impl Default for Policy {
+impl Default for RotationPolicy {
     fn default() -> Self {
-        Policy { entries_max: 1_000, age_seconds_max: 30 * 24 * 60 * 60, tokens_max: Some(100_000) }
+        RotationPolicy { entries_max: 1_000, age_seconds_max: 30 * 24 * 60 * 60, tokens_max: Some(100_000) }
     }
 }
 
@@ -44,14 +44,14 @@ struct Manifest {
     active: Option<String>,
     /// The partitions as they are written: unknown fields stay.
     partitions: Vec<String>,
-    policy: Policy,
+    policy: RotationPolicy,
     /// The manifest as it was read.
     text: Option<String>,
 }
 
 /// The counts of the active file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Active {
+struct ActiveFile {
     length: u64,
     entries: u64,
     prompts: u64,
@@ -94,9 +94,9 @@ impl Partitions {
     pub fn append(
         &mut self,
         files: &dyn Files,
-        entries: &[&Entry],
+        entries: &[&ContextEntry],
         now: u64,
-        sync: Sync,
+        sync: SyncTime,
     ) -> Result<Vec<Warning>, Error> {
         let _latch = InboxLock::wait(&self.folder.join(".transcript.lock"))?;
         let mut manifest = self.manifest(files)?;
@@ -134,7 +134,13 @@ impl Partitions {
     }
 
     /// Makes the active file a partition. If a crash follows before the manifest is written, the partition is found unlisted.
-    fn rotate(&self, files: &dyn Files, manifest: &mut Manifest, path: &Path, active: &Active) -> Result<(), Error> {
+    fn rotate(
+        &self,
+        files: &dyn Files,
+        manifest: &mut Manifest,
+        path: &Path,
+        active: &ActiveFile,
+    ) -> Result<(), Error> {
         let folder = self.folder.join("partitions");
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
         create_folder_durably(files, &folder).map_err(unwritable)?;
@@ -161,7 +167,7 @@ impl Partitions {
         let unlisted = self.unlisted(files, manifest)?;
         for path in &unlisted {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            manifest.list(&format!("partitions/{name}"), &Active::of(files, path)?);
+            manifest.list(&format!("partitions/{name}"), &ActiveFile::of(files, path)?);
         }
         if unlisted.is_empty() {
             return Ok(Vec::new());
@@ -195,11 +201,11 @@ impl Partitions {
         Ok(unlisted)
     }
 
-    fn known(&self, files: &dyn Files, path: &Path) -> Result<Active, Error> {
+    fn known(&self, files: &dyn Files, path: &Path) -> Result<ActiveFile, Error> {
         let length = files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
         match &self.active {
             Some(active) if Some(active.length) == length => Ok(active.clone()),
-            _ => Active::of(files, path),
+            _ => ActiveFile::of(files, path),
         }
     }
 
@@ -248,7 +254,7 @@ impl Manifest {
         let active = object.peek_str("active_partition").map(Cow::into_owned);
         let partitions = object.take_items("partitions").unwrap_or_default();
         let partitions = partitions.into_iter().map(|raw| json::compact(raw).into_owned()).collect();
-        let mut policy = Policy::default();
+        let mut policy = RotationPolicy::default();
         if let Some(mut stated) = object.open("rotation_policy") {
             policy.entries_max = stated.take_number("max_entries").unwrap_or(policy.entries_max).max(1);
             policy.age_seconds_max = stated.take_number("max_age_seconds").unwrap_or(policy.age_seconds_max).max(60);
@@ -257,7 +263,7 @@ impl Manifest {
         Some(Manifest { active, partitions, policy, text: Some(text) })
     }
 
-    fn list(&mut self, file: &str, active: &Active) {
+    fn list(&mut self, file: &str, active: &ActiveFile) {
         let mut draft = Draft::new();
         draft.set_str("file", file);
         draft.set("start_ts", active.first_seconds.unwrap_or(0).to_string());
@@ -288,10 +294,10 @@ impl Manifest {
     }
 }
 
-impl Active {
-    fn of(files: &dyn Files, path: &Path) -> Result<Active, Error> {
+impl ActiveFile {
+    fn of(files: &dyn Files, path: &Path) -> Result<ActiveFile, Error> {
         let length = files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-        let mut active = Active { length: length.unwrap_or(0), ..Active::default() };
+        let mut active = ActiveFile { length: length.unwrap_or(0), ..ActiveFile::default() };
         entry::each(files, path, &mut |entry| {
             active.add(&entry);
             Ok(())
@@ -299,7 +305,7 @@ impl Active {
         Ok(active)
     }
 
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &ContextEntry) {
         // Chibi does not count unreadable entries.
         if entry.entry_type.is_none() {
             return;
@@ -311,7 +317,7 @@ impl Active {
         self.last_seconds = entry.seconds.or(self.last_seconds);
     }
 
-    fn is_full(&self, policy: &Policy, now: u64) -> bool {
+    fn is_full(&self, policy: &RotationPolicy, now: u64) -> bool {
         self.entries >= policy.entries_max
             || policy.tokens_max.is_some_and(|tokens| self.tokens >= tokens)
             || self.first_seconds.is_some_and(|first| now.saturating_sub(first) >= policy.age_seconds_max)

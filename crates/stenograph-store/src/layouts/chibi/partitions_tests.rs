@@ -3,17 +3,17 @@
 use super::*;
 use crate::files::Disk;
 
-fn message(number: u64, content: &str) -> Entry {
+fn message(number: u64, content: &str) -> ContextEntry {
     let line = format!(
         r#"{{"id":"{number}","timestamp":{},"from":"a","to":"b","content":"{content}","entry_type":"message"}}"#,
         1_000 + number
     );
-    Entry::new(line.as_bytes())
+    ContextEntry::new(line.as_bytes())
 }
 
-fn append(partitions: &mut Partitions, entries: &[Entry], now: u64) -> Vec<Warning> {
-    let entries: Vec<&Entry> = entries.iter().collect();
-    partitions.append(&Disk, &entries, now, Sync::Now).unwrap()
+fn append(partitions: &mut Partitions, entries: &[ContextEntry], now: u64) -> Vec<Warning> {
+    let entries: Vec<&ContextEntry> = entries.iter().collect();
+    partitions.append(&Disk, &entries, now, SyncTime::Now).unwrap()
 }
 
 fn ids(partitions: &Partitions) -> Vec<u64> {
@@ -44,7 +44,7 @@ fn a_full_file_becomes_a_partition_and_nothing_is_counted_twice() {
         manifest.partitions[0],
         r#"{"file":"partitions/1000-1999.jsonl","start_ts":1000,"end_ts":1999,"entry_count":1000,"prompt_count":1000,"token_count":1000}"#
     );
-    assert_eq!(manifest.policy, Policy::default());
+    assert_eq!(manifest.policy, RotationPolicy::default());
 }
 
 #[test]

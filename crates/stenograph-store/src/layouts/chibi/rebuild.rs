@@ -8,8 +8,8 @@ use stenograph::json::Object;
 
 use super::context::Context;
 use super::context_lock::seconds;
-use super::entry::{self, Anchor, Entry, Stamp, WINDOW_SIZE_MAX};
-use super::transcript::{Known, Sync, Transcript, WindowState};
+use super::entry::{self, Anchor, ContextEntry, EntryStamp, WINDOW_SIZE_MAX};
+use super::transcript::{ContextTranscript, KnownEntries, SyncTime, WindowState};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, replace};
 use crate::layouts::Environment;
@@ -19,11 +19,11 @@ use crate::tail::{self, LastLineRule, Warning};
 #[derive(Debug)]
 pub struct Rebuilt {
     /// The entries of the rebuilt window.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ContextEntry>,
     /// The entries of the old window that leave it.
-    pub leaving: Vec<Entry>,
+    pub leaving: Vec<ContextEntry>,
     /// The entries of the old window that the transcript lacks.
-    missing: Vec<Entry>,
+    missing: Vec<ContextEntry>,
     /// Whether the file differs from `entries`.
     differs: bool,
 }
@@ -33,7 +33,7 @@ impl Rebuilt {
     pub fn of_marked(
         context: &Context,
         files: &dyn Files,
-        window: &[Entry],
+        window: &[ContextEntry],
         now: u64,
     ) -> Result<Option<Rebuilt>, Error> {
         match context.window_state(files)? {
@@ -43,18 +43,18 @@ impl Rebuilt {
     }
 
     /// The last anchor, the entries kept after it, and all later entries. Changes nothing.
-    pub fn of(context: &Context, files: &dyn Files, window: &[Entry], now: u64) -> Result<Rebuilt, Error> {
-        let transcript = Transcript::of(&context.folder);
+    pub fn of(context: &Context, files: &dyn Files, window: &[ContextEntry], now: u64) -> Result<Rebuilt, Error> {
+        let transcript = ContextTranscript::of(&context.folder);
         let mut missing = Vec::new();
         if transcript.holds_window() {
             let mut known = transcript.known(files, context.window_state(files)?)?;
-            missing.extend(window.iter().filter(|entry| !known.take(entry)).cloned());
+            missing.extend(window.iter().filter(|entry| !known.take_match(entry)).cloned());
         }
         let since =
             since_anchor(context, files, &transcript, if transcript.holds_window() { &missing } else { window })?;
         let mut entries = kept_by_anchor(files, &transcript, window, since.first())?;
-        let anchored = since.first().is_some_and(Entry::is_anchor);
-        let dropped = |entry: &Entry| entry.entry_type.as_deref() == Some("system_prompt_changed");
+        let anchored = since.first().is_some_and(ContextEntry::is_anchor);
+        let dropped = |entry: &ContextEntry| entry.entry_type.as_deref() == Some("system_prompt_changed");
         let mut rest = since.into_iter().filter(|entry| !dropped(entry)).peekable();
         let anchor = match rest.peek() {
             Some(_) if anchored => rest.next(),
@@ -63,23 +63,23 @@ impl Rebuilt {
         };
         entries.splice(0..0, anchor);
         entries.extend(rest);
-        let stays: HashSet<(u64, u64)> = entries.iter().map(Entry::identity).collect();
+        let stays: HashSet<(u64, u64)> = entries.iter().map(ContextEntry::identity).collect();
         let leaving = window.iter().filter(|entry| !stays.contains(&entry.identity())).cloned().collect();
         Ok(Rebuilt { leaving, missing, differs: entries != window, entries })
     }
 
     /// Writes the window after everything that leaves it is in the transcript, and removes the marker.
     pub fn write(&self, context: &Context, files: &dyn Files, now: u64) -> Result<Vec<Warning>, Error> {
-        let mut transcript = Transcript::of(&context.folder);
+        let mut transcript = ContextTranscript::of(&context.folder);
         let warnings = if transcript.holds_window() {
-            let missing: Vec<&Entry> = self.missing.iter().collect();
-            transcript.append(files, &missing, now, Sync::Now)?
+            let missing: Vec<&ContextEntry> = self.missing.iter().collect();
+            transcript.append(files, &missing, now, SyncTime::Now)?
         } else {
-            let leaving: Vec<&Entry> = self.leaving.iter().collect();
+            let leaving: Vec<&ContextEntry> = self.leaving.iter().collect();
             transcript.add_missing(files, &leaving, now)?.warnings
         };
         if self.differs {
-            let (path, lines): (_, Vec<&Entry>) = (context.window(), self.entries.iter().collect());
+            let (path, lines): (_, Vec<&ContextEntry>) = (context.window(), self.entries.iter().collect());
             let written = replace(files, &path, &entry::lines(&lines));
             written.map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
         }
@@ -111,11 +111,11 @@ pub fn refresh(context: &Context, environment: &Environment) -> Result<Vec<Warni
 
 /// The beginning of a window without an anchor in its transcript: its old beginning, otherwise a new anchor, as Chibi makes
 /// one.
-fn beginning(context: &Context, files: &dyn Files, window: &[Entry], first_seconds: u64) -> Entry {
+fn beginning(context: &Context, files: &dyn Files, window: &[ContextEntry], first_seconds: u64) -> ContextEntry {
     let before = window.first().filter(|entry| entry.entry_type.as_deref() == Some("context_created"));
     let new = || {
         let created = created_seconds(context, files).unwrap_or(first_seconds);
-        Anchor::Created.entry(&context.name, &Stamp::random(created), &[])
+        Anchor::Created.entry(&context.name, &EntryStamp::random(created), &[])
     };
     before.cloned().unwrap_or_else(new)
 }
@@ -142,14 +142,14 @@ fn created_seconds(context: &Context, files: &dyn Files) -> Option<u64> {
 fn since_anchor(
     context: &Context,
     files: &dyn Files,
-    transcript: &Transcript,
-    more: &[Entry],
-) -> Result<Vec<Entry>, Error> {
-    let mut since: Vec<Entry> = Vec::new();
-    let mut known = Known::new(transcript);
+    transcript: &ContextTranscript,
+    more: &[ContextEntry],
+) -> Result<Vec<ContextEntry>, Error> {
+    let mut since: Vec<ContextEntry> = Vec::new();
+    let mut known = KnownEntries::new(transcript);
     let mut size = 0;
     let path = context.window();
-    let mut next = |entry: Entry| {
+    let mut next = |entry: ContextEntry| {
         if entry.is_anchor() {
             since.clear();
             size = 0;
@@ -177,40 +177,40 @@ fn since_anchor(
 /// Chibi kept in the window when it summarised the rest. Chibi forgets the latter when it next rebuilds the window.
 pub(crate) fn kept_by_anchor(
     files: &dyn Files,
-    transcript: &Transcript,
-    window: &[Entry],
-    anchor: Option<&Entry>,
-) -> Result<Vec<Entry>, Error> {
+    transcript: &ContextTranscript,
+    window: &[ContextEntry],
+    anchor: Option<&ContextEntry>,
+) -> Result<Vec<ContextEntry>, Error> {
     let Some(anchor) = anchor.filter(|anchor| transcript.holds_window() && anchor.is_anchor()) else {
         return Ok(Vec::new());
     };
-    let named = anchor.kept();
+    let named = anchor.kept_ids();
     let mut ids: HashSet<&str> = named.iter().map(String::as_str).collect();
-    let mut said: HashMap<u64, usize> = HashMap::new();
-    let last = window.iter().rposition(Entry::is_anchor);
+    let mut hash_counts: HashMap<u64, usize> = HashMap::new();
+    let last = window.iter().rposition(ContextEntry::is_anchor);
     let own = last.and_then(|last| window.get(last));
     let same = own.is_some_and(|own| own.entry_type == anchor.entry_type && own.sums_up_like(anchor));
     if named.is_empty() && same && anchor.may_keep() {
         for entry in window.iter().skip(last.map_or(0, |last| last + 1)) {
             ids.extend(entry.id.as_deref());
-            *said.entry(entry.said()).or_default() += 1;
+            *hash_counts.entry(entry.content_hash()).or_default() += 1;
         }
     }
-    let mut before: Vec<Entry> = Vec::new();
+    let mut before: Vec<ContextEntry> = Vec::new();
     let mut past = false;
     transcript.each(files, &mut |entry| {
         past |= entry.identity() == anchor.identity();
         let by_id = entry.id.as_deref().is_some_and(|id| ids.contains(id));
-        if !past && !entry.is_anchor() && (by_id || said.contains_key(&entry.said())) {
+        if !past && !entry.is_anchor() && (by_id || hash_counts.contains_key(&entry.content_hash())) {
             before.push(entry);
         }
         Ok(())
     })?;
     if named.is_empty() {
         // Of several with equal content, the last ones were kept.
-        let mut kept: Vec<Entry> = Vec::new();
+        let mut kept: Vec<ContextEntry> = Vec::new();
         for entry in before.into_iter().rev() {
-            match said.get_mut(&entry.said()) {
+            match hash_counts.get_mut(&entry.content_hash()) {
                 Some(count) if *count > 0 => {
                     *count -= 1;
                     kept.push(entry);

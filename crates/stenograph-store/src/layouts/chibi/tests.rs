@@ -9,11 +9,11 @@ use stenograph::read::{self, Collected};
 use super::*;
 use crate::files::Disk;
 use crate::journal::RecordingEnd;
-use crate::layouts::Debug;
+use crate::layouts::DebugLogs;
 use crate::systems::chibi::Window;
 use crate::{Recorder, folder, recover};
 
-fn said(role: Role, text: &'static str) -> Event<'static> {
+fn text_message(role: Role, text: &'static str) -> Event<'static> {
     Event::new(Body::Message { role, content: Content::text(text) })
 }
 
@@ -27,7 +27,7 @@ fn target(folder: &Path) -> Target {
 }
 
 fn recorder(folder: &Path) -> Recorder {
-    Recorder::open(&Chibi, &target(folder), Environment::default()).unwrap()
+    Recorder::open(&ChibiLayout, &target(folder), Environment::default()).unwrap()
 }
 
 fn record(folder: &Path, events: &[Event<'_>]) {
@@ -36,7 +36,7 @@ fn record(folder: &Path, events: &[Event<'_>]) {
     recorder.finish(&RecordingEnd::Completed).unwrap();
 }
 
-fn entries(path: impl AsRef<Path>) -> Vec<Entry> {
+fn entries(path: impl AsRef<Path>) -> Vec<ContextEntry> {
     entry::all(&Disk, path.as_ref()).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn shown(folder: &Path) -> Vec<String> {
 fn a_conversation_becomes_entries_with_names_and_ids_and_leaves_no_journal() {
     let folder = tempfile::tempdir().unwrap();
     let folder = &folder.path().join("research");
-    record(folder, &[said(Role::User, "What is Rust?"), said(Role::Assistant, "A language.")]);
+    record(folder, &[text_message(Role::User, "What is Rust?"), text_message(Role::Assistant, "A language.")]);
     let lines = lines(folder.join("context.jsonl"));
     assert!(lines[0].contains(r#""from":"alice","to":"research","content":"What is Rust?","entry_type":"message""#));
     assert!(lines[1].contains(r#""from":"research","to":"user","content":"A language.""#));
@@ -71,7 +71,7 @@ fn a_conversation_becomes_entries_with_names_and_ids_and_leaves_no_journal() {
     );
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     // It continues after the existing entries, which stay unchanged.
-    record(folder, &[said(Role::User, "Tell me more.")]);
+    record(folder, &[text_message(Role::User, "Tell me more.")]);
     assert_eq!(entries(folder.join("context.jsonl")).len(), 3);
     assert_eq!(entries(folder.join("context.jsonl"))[0].id.as_deref(), Some(ids[0].as_str()));
     assert_eq!(shown(folder), ["What is Rust?", "A language.", "Tell me more."]);
@@ -82,8 +82,8 @@ fn events_that_an_entry_cannot_hold_are_read_from_the_journal_in_their_place() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("context.jsonl"), lines_of("before")).unwrap();
-    record(folder, &[said(Role::User, "hi"), thought("hm"), said(Role::Assistant, "yes")]);
-    record(folder, &[said(Role::User, "yes"), thought("aha")]);
+    record(folder, &[text_message(Role::User, "hi"), thought("hm"), text_message(Role::Assistant, "yes")]);
+    record(folder, &[text_message(Role::User, "yes"), thought("aha")]);
     assert_eq!(entries(folder.join("context.jsonl")).len(), 4);
     assert_eq!(shown(folder), ["before", "hi", "hm", "yes", "yes", "aha"]);
 }
@@ -98,11 +98,11 @@ fn lines_of(content: &str) -> String {
 fn clearing_and_recovering_with_a_remaining_journal_bring_nothing_back_and_show_everything_once() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    record(folder, &[said(Role::User, "hi"), thought("hm"), said(Role::Assistant, "yes")]);
-    Window::hold(&Context::at(folder), &Environment::default()).unwrap().clear().unwrap();
+    record(folder, &[text_message(Role::User, "hi"), thought("hm"), text_message(Role::Assistant, "yes")]);
+    Window::lock(&Context::at(folder), &Environment::default()).unwrap().clear().unwrap();
     assert_eq!(shown(folder), ["hi", "hm", "yes", "archival"]);
     recover::recover(folder, &Environment::default()).unwrap();
-    record(folder, &[said(Role::User, "again"), thought("oh")]);
+    record(folder, &[text_message(Role::User, "again"), thought("oh")]);
     assert_eq!(entries(folder.join("context.jsonl")).len(), 2);
     assert_eq!(shown(folder), ["hi", "hm", "yes", "archival", "again", "oh"]);
 }
@@ -125,9 +125,9 @@ fn a_recording_that_was_cut_off_is_completed_whatever_became_of_its_files() {
                 fs::write(folder.join("transcript/active.jsonl"), "").unwrap();
             }
             let recorder = recorder(folder);
-            recorder.append(&said(Role::User, "one")).unwrap();
+            recorder.append(&text_message(Role::User, "one")).unwrap();
             recorder.append(&thought("hm")).unwrap();
-            recorder.append(&said(Role::Assistant, "two")).unwrap();
+            recorder.append(&text_message(Role::Assistant, "two")).unwrap();
             drop(recorder);
             damage(&folder.join("context.jsonl"));
             if today {
@@ -154,7 +154,7 @@ fn entries_lost_in_a_power_failure_return_to_their_place() {
     let path = folder.join("transcript/active.jsonl");
     fs::write(&path, "oops\n").unwrap();
     let recorder = recorder(folder);
-    ["one", "two", "three"].iter().for_each(|text| recorder.append(&said(Role::User, text)).unwrap());
+    ["one", "two", "three"].iter().for_each(|text| recorder.append(&text_message(Role::User, text)).unwrap());
     drop(recorder);
     let wanted = lines(&path);
     let mut bytes = fs::read(&path).unwrap();
@@ -171,13 +171,13 @@ fn entries_lost_in_a_power_failure_return_to_their_place() {
 fn a_context_is_held_while_it_is_recorded_into() {
     let folder = tempfile::tempdir().unwrap();
     let first = recorder(folder.path());
-    let second = Recorder::open(&Chibi, &target(folder.path()), Environment::default()).unwrap_err();
+    let second = Recorder::open(&ChibiLayout, &target(folder.path()), Environment::default()).unwrap_err();
     assert_eq!(second.problem, Problem::Locked { holder: Some(std::process::id()) });
     let now = context_lock::seconds(&Environment::default().clock);
-    assert_eq!(context_lock::status(folder.path(), now, HEARTBEAT_SECONDS), Some(Status::Active));
+    assert_eq!(context_lock::status(folder.path(), now, HEARTBEAT_SECONDS), Some(ContextLockStatus::Active));
     first.finish(&RecordingEnd::Completed).unwrap();
     fs::write(folder.path().join(".lock"), now.to_string()).unwrap();
-    let chibi = Recorder::open(&Chibi, &target(folder.path()), Environment::default()).unwrap_err();
+    let chibi = Recorder::open(&ChibiLayout, &target(folder.path()), Environment::default()).unwrap_err();
     assert_eq!(chibi.problem, Problem::Locked { holder: None });
 }
 
@@ -190,16 +190,16 @@ fn the_current_transcript_also_gets_every_entry_by_its_own_rules() {
     let before = lines_of("before").replace("\"timestamp\":5", "\"timestamp\":4102444800");
     fs::write(folder.join("transcript/active.jsonl"), before).unwrap();
     let recorder = recorder(folder);
-    let many: Vec<Event<'_>> = (0..1_200).map(|_| said(Role::User, "x")).collect();
+    let many: Vec<Event<'_>> = (0..1_200).map(|_| text_message(Role::User, "x")).collect();
     recorder.append_all(&many).unwrap();
     recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(fs::read_dir(folder.join("transcript/partitions")).unwrap().count(), 1);
     let mut ids = Vec::new();
-    let each = &mut |entry: Entry| {
+    let each = &mut |entry: ContextEntry| {
         ids.push(entry.id.unwrap());
         Ok(())
     };
-    Transcript::of(folder).each(&Disk, each).unwrap();
+    ContextTranscript::of(folder).each(&Disk, each).unwrap();
     let window: Vec<String> =
         entries(folder.join("context.jsonl")).into_iter().map(|entry| entry.id.unwrap()).collect();
     assert_eq!(ids[1..], window);
@@ -214,10 +214,10 @@ fn requests_and_responses_have_files_of_their_own() {
         r#"{"timestamp":1705123456,"request":{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}}"#;
     let response = r#"{"timestamp":1705123460,"response":{"id":"c1","model":"m","usage":{"prompt_tokens":2,"completion_tokens":3,"total_tokens":5}}}"#;
     let mut events = read::all(Registry::built_in().named("chibi-requests").unwrap(), request.as_bytes()).events;
-    events.push(said(Role::User, "hi"));
+    events.push(text_message(Role::User, "hi"));
     events.extend(read::all(Registry::built_in().named("chibi-responses").unwrap(), response.as_bytes()).events);
-    let target = Target { debug: Debug::Kept, ..target(folder) };
-    let recorder = Recorder::open(&Chibi, &target, Environment::default()).unwrap();
+    let target = Target { debug: DebugLogs::Record, ..target(folder) };
+    let recorder = Recorder::open(&ChibiLayout, &target, Environment::default()).unwrap();
     recorder.append_all(&events).unwrap();
     recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(fs::read_to_string(folder.join("requests.jsonl")).unwrap(), format!("{request}\n"));
@@ -226,8 +226,8 @@ fn requests_and_responses_have_files_of_their_own() {
     // Without requests there is no log.
     let other = folder.join("other");
     let recorder =
-        Recorder::open(&Chibi, &Target { path: Some(other.clone()), ..target }, Environment::default()).unwrap();
-    recorder.append(&said(Role::User, "hi")).unwrap();
+        Recorder::open(&ChibiLayout, &Target { path: Some(other.clone()), ..target }, Environment::default()).unwrap();
+    recorder.append(&text_message(Role::User, "hi")).unwrap();
     recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(!other.join("requests.jsonl").exists() && other.join("context.jsonl").exists());
 }
@@ -268,5 +268,5 @@ fn a_context_is_named_by_its_folder_by_its_home_or_not_at_all() {
 fn a_folder_of_another_layout_is_not_taken_for_a_context() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("journal.steno"), "{\"v\":1,\"kind\":\"message\",\"content\":\"x\"}\n").unwrap();
-    assert_eq!(Chibi.reads(folder.path(), &Disk), None);
+    assert_eq!(ChibiLayout.files_to_read(folder.path(), &Disk), None);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::json;
 
-use super::entry::{self, Entry};
+use super::entry::{self, ContextEntry};
 use super::partitions::Partitions;
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of, replace, write_all};
@@ -14,7 +14,7 @@ use crate::tail::{self, LastLineRule, Warning};
 
 /// The transcript of a context.
 #[derive(Debug)]
-pub enum Transcript {
+pub enum ContextTranscript {
     /// `transcript_archive.jsonl`: the entries that left the window. The window holds the rest.
     Archive(PathBuf),
     /// `transcript.jsonl`, as 0.5.0 wrote it: everything, including the window's entries.
@@ -25,7 +25,7 @@ pub enum Transcript {
 
 /// The result of adding entries to a transcript.
 #[derive(Debug, Default)]
-pub struct Added {
+pub struct AddedEntries {
     /// The number of entries that were new.
     pub entries: usize,
     /// Warnings for the user.
@@ -34,45 +34,49 @@ pub struct Added {
 
 /// When written entries must be on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncTime {
     /// Before anything else happens.
     Now,
     /// At the next explicit sync.
     Later,
 }
 
-impl Transcript {
+impl ContextTranscript {
     /// The transcript of the context in this folder.
-    pub fn of(folder: &Path) -> Transcript {
+    pub fn of(folder: &Path) -> ContextTranscript {
         let partitions = folder.join("transcript");
         let single = folder.join("transcript.jsonl");
         if partitions.is_dir() {
-            Transcript::Folder(Partitions::new(partitions))
+            ContextTranscript::Folder(Partitions::new(partitions))
         } else if single.is_file() {
-            Transcript::Single(single)
+            ContextTranscript::Single(single)
         } else {
-            Transcript::Archive(folder.join("transcript_archive.jsonl"))
+            ContextTranscript::Archive(folder.join("transcript_archive.jsonl"))
         }
     }
 
     /// Whether it includes the entries of the window.
     pub(crate) fn holds_window(&self) -> bool {
         match self {
-            Transcript::Archive(_) => false,
-            Transcript::Single(_) | Transcript::Folder(_) => true,
+            ContextTranscript::Archive(_) => false,
+            ContextTranscript::Single(_) | ContextTranscript::Folder(_) => true,
         }
     }
 
     /// Its files, oldest first.
     pub fn files(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
         match self {
-            Transcript::Archive(path) | Transcript::Single(path) => Ok(vec![path.clone()]),
-            Transcript::Folder(partitions) => partitions.files(files),
+            ContextTranscript::Archive(path) | ContextTranscript::Single(path) => Ok(vec![path.clone()]),
+            ContextTranscript::Folder(partitions) => partitions.files(files),
         }
     }
 
     /// Reads all its entries, oldest first.
-    pub fn each(&self, files: &dyn Files, visit: &mut dyn FnMut(Entry) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn each(
+        &self,
+        files: &dyn Files,
+        visit: &mut dyn FnMut(ContextEntry) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         for path in self.files(files)? {
             entry::each(files, &path, visit)?;
         }
@@ -80,13 +84,13 @@ impl Transcript {
     }
 
     /// The entries that it has.
-    pub fn held(&self, files: &dyn Files) -> Result<Known, Error> {
+    pub fn held(&self, files: &dyn Files) -> Result<KnownEntries, Error> {
         self.known(files, WindowState::Current)
     }
 
     /// The entries that it has, for comparison with a window in this state.
-    pub fn known(&self, files: &dyn Files, window: WindowState) -> Result<Known, Error> {
-        let mut known = Known { window, ..Known::new(self) };
+    pub fn known(&self, files: &dyn Files, window: WindowState) -> Result<KnownEntries, Error> {
+        let mut known = KnownEntries { window, ..KnownEntries::new(self) };
         self.each(files, &mut |entry| {
             known.add(&entry);
             Ok(())
@@ -95,17 +99,22 @@ impl Transcript {
     }
 
     /// Adds the missing entries in their order and makes them durable.
-    pub(crate) fn add_missing(&mut self, files: &dyn Files, entries: &[&Entry], now: u64) -> Result<Added, Error> {
+    pub(crate) fn add_missing(
+        &mut self,
+        files: &dyn Files,
+        entries: &[&ContextEntry],
+        now: u64,
+    ) -> Result<AddedEntries, Error> {
         let mut known = self.held(files)?;
-        let missing: Vec<&Entry> = entries.iter().copied().filter(|entry| !known.take(entry)).collect();
-        let warnings = self.append(files, &missing, now, Sync::Now)?;
-        Ok(Added { entries: missing.len(), warnings })
+        let missing: Vec<&ContextEntry> = entries.iter().copied().filter(|entry| !known.take_match(entry)).collect();
+        let warnings = self.append(files, &missing, now, SyncTime::Now)?;
+        Ok(AddedEntries { entries: missing.len(), warnings })
     }
 
     /// Adds an anchor that was made for this transcript, unless it already has it.
-    pub(crate) fn add_anchor(&mut self, files: &dyn Files, anchor: &Entry, now: u64) -> Result<Vec<Warning>, Error> {
-        let missing: &[&Entry] = if self.held(files)?.has(anchor) { &[] } else { &[anchor] };
-        self.append(files, missing, now, Sync::Now)
+    pub(crate) fn add_anchor(&mut self, files: &dyn Files, anchor: &ContextEntry, now: u64) -> Result<Vec<Warning>, Error> {
+        let missing: &[&ContextEntry] = if self.held(files)?.has(anchor) { &[] } else { &[anchor] };
+        self.append(files, missing, now, SyncTime::Now)
     }
 
     /// Inserts entries before others in the current file; `before` selects those. Invalid lines among `ours` are what a power
@@ -113,12 +122,16 @@ impl Transcript {
     pub fn insert(
         &mut self,
         files: &dyn Files,
-        before: &HashMap<(u64, u64), Vec<Entry>>,
+        before: &HashMap<(u64, u64), Vec<ContextEntry>>,
         ours: &HashSet<(u64, u64)>,
     ) -> Result<Vec<Warning>, Error> {
         match self {
-            Transcript::Archive(path) | Transcript::Single(path) => insert_lines(files, path, before, ours),
-            Transcript::Folder(partitions) => partitions.change(files, |path| insert_lines(files, path, before, ours)),
+            ContextTranscript::Archive(path) | ContextTranscript::Single(path) => {
+                insert_lines(files, path, before, ours)
+            }
+            ContextTranscript::Folder(partitions) => {
+                partitions.change(files, |path| insert_lines(files, path, before, ours))
+            }
         }
     }
 
@@ -126,26 +139,28 @@ impl Transcript {
     pub fn append(
         &mut self,
         files: &dyn Files,
-        entries: &[&Entry],
+        entries: &[&ContextEntry],
         now: u64,
-        sync: Sync,
+        sync: SyncTime,
     ) -> Result<Vec<Warning>, Error> {
         match self {
-            Transcript::Archive(path) | Transcript::Single(path) => append_lines(files, path, entries, sync),
-            Transcript::Folder(partitions) => partitions.append(files, entries, now, sync),
+            ContextTranscript::Archive(path) | ContextTranscript::Single(path) => {
+                append_lines(files, path, entries, sync)
+            }
+            ContextTranscript::Folder(partitions) => partitions.append(files, entries, now, sync),
         }
     }
 }
 
 /// Appends entries to a file of lines. Moves half a line at its end aside first.
-pub(crate) fn append_lines(
+pub fn append_lines(
     files: &dyn Files,
     path: &Path,
-    entries: &[&Entry],
-    sync: Sync,
+    entries: &[&ContextEntry],
+    sync: SyncTime,
 ) -> Result<Vec<Warning>, Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-    if entries.is_empty() && sync == Sync::Later {
+    if entries.is_empty() && sync == SyncTime::Later {
         return Ok(Vec::new());
     }
     create_folder_durably(files, folder_of(path)).map_err(unwritable)?;
@@ -167,7 +182,7 @@ pub(crate) fn append_lines(
         let _ = file.truncate(tail.length);
         return Err(unwritable(error));
     }
-    if sync == Sync::Now {
+    if sync == SyncTime::Now {
         // Earlier bytes may have been left unsynced by their writer, and later steps rely on them.
         file.sync().map_err(unwritable)?;
         files.sync_folder(folder_of(path)).map_err(unwritable)?;
@@ -178,7 +193,7 @@ pub(crate) fn append_lines(
 fn insert_lines(
     files: &dyn Files,
     path: &Path,
-    before: &HashMap<(u64, u64), Vec<Entry>>,
+    before: &HashMap<(u64, u64), Vec<ContextEntry>>,
     ours: &HashSet<(u64, u64)>,
 ) -> Result<Vec<Warning>, Error> {
     let (mut bytes, mut damaged, mut began) = (Vec::new(), Vec::new(), false);
@@ -217,50 +232,56 @@ pub enum WindowState {
 
 /// The entries of a transcript, in some tens of bytes each.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownEntries {
     identities: HashSet<(u64, u64)>,
     /// Chibi rewrites its window with other ids: how often each content occurs that the window may hold, and the anchors.
-    said: Option<HashMap<u64, usize>>,
+    hash_counts: Option<HashMap<u64, usize>>,
     /// The same from before the last anchor, for a window that is out of date.
-    said_before: HashMap<u64, usize>,
+    earlier_counts: HashMap<u64, usize>,
     anchors: HashSet<u64>,
     window: WindowState,
 }
 
-impl Known {
+impl KnownEntries {
     /// An empty set.
-    pub fn new(transcript: &Transcript) -> Known {
-        let said = transcript.holds_window().then(HashMap::new);
+    pub fn new(transcript: &ContextTranscript) -> KnownEntries {
+        let hash_counts = transcript.holds_window().then(HashMap::new);
         let window = WindowState::Current;
-        Known { identities: HashSet::new(), said, said_before: HashMap::new(), anchors: HashSet::new(), window }
+        KnownEntries {
+            identities: HashSet::new(),
+            hash_counts,
+            earlier_counts: HashMap::new(),
+            anchors: HashSet::new(),
+            window,
+        }
     }
 
     /// Adds an entry.
-    pub fn add(&mut self, entry: &Entry) {
+    pub fn add(&mut self, entry: &ContextEntry) {
         let new = self.identities.insert(entry.identity());
-        let Some(said) = &mut self.said else { return };
+        let Some(hash_counts) = &mut self.hash_counts else { return };
         if let Some(anchor) = entry.anchor() {
             self.anchors.insert(anchor);
             // A window begins at its anchor, unless entries before it were kept. Equal content after that is new.
             if !entry.may_keep() {
-                let before = std::mem::take(said);
+                let before = std::mem::take(hash_counts);
                 if self.window == WindowState::OutOfDate {
-                    self.said_before = before;
+                    self.earlier_counts = before;
                 }
             }
         } else if new {
-            *said.entry(entry.said()).or_default() += 1;
+            *hash_counts.entry(entry.content_hash()).or_default() += 1;
         }
     }
 
     /// Whether it has the entry; an entry with another id and the same content counts once.
-    pub fn take(&mut self, entry: &Entry) -> bool {
+    pub fn take_match(&mut self, entry: &ContextEntry) -> bool {
         let known = self.identities.contains(&entry.identity());
-        let again = match (entry.anchor(), &self.said) {
+        let again = match (entry.anchor(), &self.hash_counts) {
             // The beginning of a window was made for it, unless it has a summary that exists nowhere else.
             (Some(anchor), Some(_)) => !entry.may_keep() || self.anchors.contains(&anchor),
             (Some(_), None) => false,
-            (None, _) => self.count_down(entry.said()),
+            (None, _) => self.count_down(entry.content_hash()),
         };
         if !known && !again {
             self.identities.insert(entry.identity());
@@ -269,14 +290,14 @@ impl Known {
     }
 
     /// Whether it has exactly this entry.
-    pub fn has(&self, entry: &Entry) -> bool {
+    pub fn has(&self, entry: &ContextEntry) -> bool {
         self.identities.contains(&entry.identity())
     }
 
-    fn count_down(&mut self, said: u64) -> bool {
-        let Some(counts) = &mut self.said else { return false };
-        for counts in [counts, &mut self.said_before] {
-            if let Some(count) = counts.get_mut(&said).filter(|count| **count > 0) {
+    fn count_down(&mut self, content_hash: u64) -> bool {
+        let Some(counts) = &mut self.hash_counts else { return false };
+        for counts in [counts, &mut self.earlier_counts] {
+            if let Some(count) = counts.get_mut(&content_hash).filter(|count| **count > 0) {
                 *count -= 1;
                 return true;
             }
@@ -290,18 +311,18 @@ mod tests {
     use super::*;
     use crate::files::Disk;
 
-    fn message(id: &str, content: &str) -> Entry {
+    fn message(id: &str, content: &str) -> ContextEntry {
         let line = format!(
             r#"{{"id":"{id}","timestamp":5,"from":"a","to":"b","content":"{content}","entry_type":"message"}}"#
         );
-        Entry::new(line.as_bytes())
+        ContextEntry::new(line.as_bytes())
     }
 
     #[test]
     fn an_archived_entry_is_not_added_again() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (message("1", "yes"), message("2", "yes"));
-        let mut archive = Transcript::of(folder.path());
+        let mut archive = ContextTranscript::of(folder.path());
         assert_eq!(archive.add_missing(&Disk, &[&one], 9).unwrap().entries, 1);
         assert_eq!(archive.add_missing(&Disk, &[&one, &two], 9).unwrap().entries, 1);
         assert_eq!(archive.add_missing(&Disk, &[&one, &two], 9).unwrap().entries, 0);
@@ -314,18 +335,18 @@ mod tests {
     fn a_window_that_chibi_rewrote_is_recognised_by_its_content() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("transcript.jsonl"), "").unwrap();
-        let mut transcript = Transcript::of(folder.path());
+        let mut transcript = ContextTranscript::of(folder.path());
         transcript.add_missing(&Disk, &[&message("1", "yes"), &message("2", "no")], 9).unwrap();
-        let anew = [message("x", "yes"), message("y", "no"), message("z", "yes")];
-        let anew: Vec<&Entry> = anew.iter().collect();
-        assert_eq!(transcript.add_missing(&Disk, &anew, 9).unwrap().entries, 1);
+        let rewrite = [message("x", "yes"), message("y", "no"), message("z", "yes")];
+        let rewrite: Vec<&ContextEntry> = rewrite.iter().collect();
+        assert_eq!(transcript.add_missing(&Disk, &rewrite, 9).unwrap().entries, 1);
     }
 
     #[test]
     fn half_a_line_at_the_end_is_moved_aside_with_a_warning() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("transcript_archive.jsonl"), "{\"id\":\"0\"}\n{\"id\":").unwrap();
-        let mut archive = Transcript::of(folder.path());
+        let mut archive = ContextTranscript::of(folder.path());
         let added = archive.add_missing(&Disk, &[&message("1", "a")], 9).unwrap();
         assert!(added.warnings[0].text.contains("torn-1"));
         assert_eq!(entry::all(&Disk, &folder.path().join("transcript_archive.jsonl")).unwrap().len(), 2);

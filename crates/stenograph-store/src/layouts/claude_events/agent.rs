@@ -3,14 +3,14 @@
 use stenograph::json::Draft;
 use stenograph::time::{Time, TimeUnit};
 
-use super::project::Project;
+use super::project::GoodVibesProject;
 use crate::error::Error;
 use crate::journal::Settings;
 use crate::lock::safe_component;
 
 /// An active agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agent {
+pub struct TrackedAgent {
     /// Its id, the key in the list.
     pub id: String,
     /// Its kind.
@@ -39,15 +39,15 @@ pub const SUMMARY_UNITS_MAX: usize = 500;
 pub const STARTED: &str = "started_ms";
 const PROJECT: &str = "project";
 
-impl Agent {
+impl TrackedAgent {
     /// The agent described by these settings. A missing id is generated from the start time.
-    pub fn announced(settings: &Settings, project: &Project, started_ms: i64) -> Result<Agent, Error> {
+    pub fn announced(settings: &Settings, project: &GoodVibesProject, started_ms: i64) -> Result<TrackedAgent, Error> {
         let said = |key: &str| settings.get(key).cloned();
         let id = |key: &str| match settings.get(key) {
             Some(id) => safe_component(id).map(str::to_owned),
             None => Ok(made_up(started_ms)),
         };
-        Ok(Agent {
+        Ok(TrackedAgent {
             id: id("agent")?,
             kind: said("type").unwrap_or_else(|| KIND_UNKNOWN.to_owned()),
             session: id("session")?,
@@ -75,9 +75,9 @@ impl Agent {
     }
 
     /// The agent in a header.
-    pub fn of(settings: &Settings) -> Option<Agent> {
+    pub fn of(settings: &Settings) -> Option<TrackedAgent> {
         let said = |key: &str| settings.get(key).cloned();
-        Some(Agent {
+        Some(TrackedAgent {
             id: said("agent")?,
             kind: said("type")?,
             session: said("session")?,
@@ -170,17 +170,17 @@ mod tests {
     use super::*;
     use crate::error::Problem;
 
-    fn announced(pairs: &[(&str, &str)]) -> Result<Agent, Error> {
+    fn announced(pairs: &[(&str, &str)]) -> Result<TrackedAgent, Error> {
         let settings = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let now = millis(&Time::iso("2026-01-08T11:12:44.501+01:00".into()).unwrap()).unwrap();
-        Agent::announced(&settings, &Project::at(std::path::Path::new("/home/ana/shop")), now)
+        TrackedAgent::announced(&settings, &GoodVibesProject::at(std::path::Path::new("/home/ana/shop")), now)
     }
 
     #[test]
     fn an_agent_returns_from_the_header_of_its_journal() {
         for pairs in [&[][..], &[("agent", "a1"), ("task", "Fix it."), ("branch", "main"), ("commit", "9c1e04b")]] {
             let agent = announced(pairs).unwrap();
-            assert_eq!(Agent::of(&agent.settings()), Some(agent));
+            assert_eq!(TrackedAgent::of(&agent.settings()), Some(agent));
         }
     }
 

@@ -5,10 +5,10 @@
 //! home folder is not ours, and everything about a project moves with it. `--set log=FILE` overrides that.
 
 mod agent;
+mod files_to_read;
 mod project;
-mod reads;
 mod recording;
-mod seen;
+mod summary;
 mod telemetry;
 mod tracking;
 
@@ -21,28 +21,30 @@ use std::path::{Path, PathBuf};
 use stenograph::format::Format;
 use stenograph::formats::claude_events;
 
-use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened, Target, appended};
+use super::{
+    ContinuedConversation, Documents, Environment, Layout, LayoutInfo, LockedJournal, OpenedRecording, Target, appended,
+};
 use crate::document::LineDocument;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::journal::{Recording, RecordingHeader};
 use crate::lock::safe_component;
 use crate::recover;
-use agent::Agent;
-use project::Project;
-use recording::{ClaudeEventsDocuments, Stage};
+use agent::TrackedAgent;
+use project::GoodVibesProject;
+use recording::{ClaudeEventsDocuments, RecordingStage};
 
 /// The layout.
-pub struct ClaudeEvents;
+pub struct ClaudeEventsLayout;
 
 const NAME: &str = "claude-events";
 
 /// The header's key for the path from the journal's folder to the project.
 const FOLDER: &str = "folder";
 
-impl Layout for ClaudeEvents {
-    fn info(&self) -> &'static Info {
-        &Info {
+impl Layout for ClaudeEventsLayout {
+    fn info(&self) -> &'static LayoutInfo {
+        &LayoutInfo {
             name: NAME,
             agent: "claude-code",
             title: "an agent's event log, with GoodVibes' list of agents at work and its monthly telemetry",
@@ -60,20 +62,23 @@ impl Layout for ClaudeEvents {
         }
     }
 
-    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let folder = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
-        let project = Project::at(&folder);
+        let project = GoodVibesProject::at(&folder);
         let now = agent::millis(&(environment.clock)()).unwrap_or(0);
         let session = target.settings.get("session").map(|session| safe_component(session)).transpose()?;
-        let mut agent =
-            Agent::announced(&target.settings, &project, project.start(session, now, environment.files.as_ref())?)?;
+        let mut agent = TrackedAgent::announced(
+            &target.settings,
+            &project,
+            project.start(session, now, environment.files.as_ref())?,
+        )?;
         let log = match target.settings.get("log") {
             Some(file) => PathBuf::from(file),
             None => project.log(&agent.session, &agent.id),
         };
         let name = log.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| Error::about(&log, Problem::BadName))?.to_owned();
-        let ground = LockedJournal::of_journal_in(&recover::beside(&log), Some(&folder), environment)?;
+        let journal_lock = LockedJournal::of_journal_in(&recover::beside(&log), Some(&folder), environment)?;
         let (base, warning) = LineDocument::base(&environment.files, &log)?;
         if base > 0 {
             start_later(&mut agent, &project, environment);
@@ -82,30 +87,30 @@ impl Layout for ClaudeEvents {
         settings.insert(FOLDER.to_owned(), project.seen_from(folder_of(&log))?);
         let header = RecordingHeader { layout: NAME.to_owned(), settings, documents: BTreeMap::from([(name, base)]) };
         let document = LineDocument::new(&environment.files, &log, &claude_events::ClaudeEvents, base);
-        let recording = ClaudeEventsDocuments::new(document, agent, project, environment, Stage::Live);
+        let recording = ClaudeEventsDocuments::new(document, agent, project, environment, RecordingStage::Live);
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &log));
-        let loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
+        let continued = if same { ContinuedConversation::InPlace } else { ContinuedConversation::ToBeRecorded };
         let again = (base > 0 && !same).then(|| appended(&log));
         let warnings = warning.into_iter().chain(again).collect();
-        Ok(Opened { loaded, warnings, ..Opened::new(ground, header, Box::new(recording)) })
+        Ok(OpenedRecording { continued, warnings, ..OpenedRecording::new(journal_lock, header, Box::new(recording)) })
     }
 
     fn resume(&self, recorded: &Recording, environment: &Environment) -> Result<Box<dyn Documents>, Error> {
         let unknown = || Error::about(&recorded.journal, Problem::NoLayout);
         let header = &recorded.header;
-        let agent = Agent::of(&header.settings).ok_or_else(unknown)?;
+        let agent = TrackedAgent::of(&header.settings).ok_or_else(unknown)?;
         let way = header.settings.get(FOLDER).ok_or_else(unknown)?;
-        let project = Project::seen(folder_of(&recorded.journal), way);
+        let project = GoodVibesProject::relative_to(folder_of(&recorded.journal), way);
         let (name, base) = header.documents.first_key_value().ok_or_else(unknown)?;
         let log = recorded.document(name);
         if !recorded.is_named_after(name) {
             return Err(Error::about(&log, Problem::Outside));
         }
         let document = LineDocument::new(&environment.files, &log, &claude_events::ClaudeEvents, *base);
-        Ok(Box::new(ClaudeEventsDocuments::new(document, agent, project, environment, Stage::Resumed)))
+        Ok(Box::new(ClaudeEventsDocuments::new(document, agent, project, environment, RecordingStage::Resumed)))
     }
 
-    fn folders(&self, journal: &Path, named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, named: Option<&Path>, _environment: &Environment) -> Vec<PathBuf> {
         // The files that all agents of a project share are beside the folder of the event logs.
         let folder = folder_of(journal);
         let home = folder.ancestors().find(|above| above.ends_with(project::GOODVIBES));
@@ -116,14 +121,14 @@ impl Layout for ClaudeEvents {
         Some(&claude_events::ClaudeEvents)
     }
 
-    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
-        reads::reads(folder, files)
+    fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+        files_to_read::files_to_read(folder, files)
     }
 }
 
 /// Gives the recording a start time that no earlier one of the same agent has, whatever the clock says: the start time
 /// identifies a recording.
-fn start_later(agent: &mut Agent, project: &Project, environment: &Environment) {
+fn start_later(agent: &mut TrackedAgent, project: &GoodVibesProject, environment: &Environment) {
     while let Ok(Some(_)) = telemetry::find(environment.files.as_ref(), &project.telemetry(), agent) {
         agent.started_ms += 1;
     }

@@ -9,7 +9,7 @@ use crate::lock::{self, Lock};
 
 /// A project: the folder that contains `.goodvibes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
+pub struct GoodVibesProject {
     folder: PathBuf,
 }
 
@@ -22,14 +22,14 @@ pub const TRANSCRIPTS: &str = "transcripts";
 /// The file name extension of an event log.
 pub const LOG_ENDING: &str = "jsonl";
 
-impl Project {
+impl GoodVibesProject {
     /// The project in this folder.
-    pub fn at(folder: &Path) -> Project {
-        Project { folder: folder.to_owned() }
+    pub fn at(folder: &Path) -> GoodVibesProject {
+        GoodVibesProject { folder: folder.to_owned() }
     }
 
     /// The project at this path relative to a folder, simplified.
-    pub fn seen(folder: &Path, way: &str) -> Project {
+    pub fn relative_to(folder: &Path, way: &str) -> GoodVibesProject {
         let mut path = folder.to_owned();
         for step in Path::new(way).components() {
             match step {
@@ -41,7 +41,7 @@ impl Project {
             }
         }
         let here = path.as_os_str().is_empty();
-        Project { folder: if here { PathBuf::from(".") } else { path } }
+        GoodVibesProject { folder: if here { PathBuf::from(".") } else { path } }
     }
 
     /// The absolute path of the folder as text.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn the_way_to_the_project_goes_upwards_from_inside_and_from_the_root_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
-        let project = Project::at(folder.path());
+        let project = GoodVibesProject::at(folder.path());
         let session = project.transcripts().join("s1");
         std::fs::create_dir_all(&session).unwrap();
         assert_eq!(project.seen_from(&session).unwrap(), "../../..");
@@ -131,10 +131,10 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         assert_eq!(project.seen_from(elsewhere.path()).unwrap(), folder.path().to_str().unwrap());
         for from in [session.as_path(), folder.path(), elsewhere.path()] {
-            assert_eq!(Project::seen(from, &project.seen_from(from).unwrap()), project);
+            assert_eq!(GoodVibesProject::relative_to(from, &project.seen_from(from).unwrap()), project);
         }
-        assert_eq!(Project::seen(Path::new("s1"), ".."), Project::at(Path::new(".")));
-        assert_eq!(Project::seen(Path::new("s1"), "../.."), Project::at(Path::new("..")));
+        assert_eq!(GoodVibesProject::relative_to(Path::new("s1"), ".."), GoodVibesProject::at(Path::new(".")));
+        assert_eq!(GoodVibesProject::relative_to(Path::new("s1"), "../.."), GoodVibesProject::at(Path::new("..")));
     }
 
     #[cfg(unix)]
@@ -143,6 +143,6 @@ mod tests {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let link = folder.path().join("logs");
         std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
-        assert_eq!(Project::at(folder.path()).seen_from(&link).unwrap(), folder.path().to_str().unwrap());
+        assert_eq!(GoodVibesProject::at(folder.path()).seen_from(&link).unwrap(), folder.path().to_str().unwrap());
     }
 }

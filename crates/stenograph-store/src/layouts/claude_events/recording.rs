@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 use stenograph::model::Event;
 
-use super::agent::{Agent, millis};
-use super::project::{Project, from_root};
-use super::seen::Seen;
-use super::telemetry::{self, Status};
+use super::agent::{TrackedAgent, millis};
+use super::project::{GoodVibesProject, from_root};
+use super::summary::AgentSummary;
+use super::telemetry::{self, AgentStatus};
 use super::tracking;
 use crate::document::{ComparedDocument, LineDocument, measure};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::journal::{Recording, RecordingEnd};
-use crate::layouts::{Clock, Documents, Environment, Finished, JournalNeed, StatedFields};
+use crate::layouts::{Clock, Documents, Environment, FinishedDocuments, JournalNeed, StatedFields};
 use crate::tail::Warning;
 
 /// The documents of one agent.
 pub struct ClaudeEventsDocuments {
     pub log: LineDocument,
-    pub agent: Agent,
-    pub project: Project,
-    pub seen: Seen,
-    pub stage: Stage,
+    pub agent: TrackedAgent,
+    pub project: GoodVibesProject,
+    pub summary: AgentSummary,
+    pub stage: RecordingStage,
     pub files: Arc<dyn Files>,
     pub clock: Clock,
 }
 
 /// Whether the recording was observed from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RecordingStage {
     /// It is active, and this process records it.
     Live,
     /// It was cut off, or its end was: how much was done is unknown.
@@ -41,13 +41,13 @@ impl ClaudeEventsDocuments {
     /// The documents of an agent, with nothing done yet.
     pub fn new(
         log: LineDocument,
-        agent: Agent,
-        project: Project,
+        agent: TrackedAgent,
+        project: GoodVibesProject,
         environment: &Environment,
-        stage: Stage,
+        stage: RecordingStage,
     ) -> ClaudeEventsDocuments {
         let (files, clock) = (Arc::clone(&environment.files), Arc::clone(&environment.clock));
-        ClaudeEventsDocuments { log, agent, project, seen: Seen::default(), stage, files, clock }
+        ClaudeEventsDocuments { log, agent, project, summary: AgentSummary::default(), stage, files, clock }
     }
 
     fn enter(&self) -> Result<Vec<Warning>, Error> {
@@ -63,17 +63,17 @@ impl ClaudeEventsDocuments {
         let _lock = self.project.lock(files)?;
         let folder = self.project.telemetry();
         let found = match self.stage {
-            Stage::Live => None,
-            Stage::Resumed => telemetry::find(files, &folder, &self.agent)?,
+            RecordingStage::Live => None,
+            RecordingStage::Resumed => telemetry::find(files, &folder, &self.agent)?,
         };
         let mut warnings = Vec::new();
         match found {
-            Some(place) => telemetry::settle(files, &place)?,
+            Some(place) => telemetry::sync_line(files, &place)?,
             None => {
                 let (status, ended_ms) = self.outcome(recorded);
-                let line = telemetry::line(&self.agent, &self.seen, status, ended_ms);
+                let line = telemetry::line(&self.agent, &self.summary, status, ended_ms);
                 warnings.extend(telemetry::append(files, &folder, &self.month(), &line)?);
-                if self.seen.left_out() > 0 {
+                if self.summary.left_out() > 0 {
                     let text = format!("too many tools and files of the agent {}: not all are named", self.agent.id);
                     warnings.push(Warning::new(&folder, text));
                 }
@@ -88,22 +88,23 @@ impl ClaudeEventsDocuments {
         (self.clock)().wall("%Y-%m").unwrap_or_else(|| "1970-01".to_owned())
     }
 
-    fn outcome(&self, recorded: &Recording) -> (Status, i64) {
+    fn outcome(&self, recorded: &Recording) -> (AgentStatus, i64) {
         let now = millis(&(self.clock)()).unwrap_or(self.agent.started_ms);
         let ended = match (self.stage, &recorded.ended) {
-            (Stage::Live, _) => Some(now),
+            (RecordingStage::Live, _) => Some(now),
             // The time of the recovery says nothing about the end of the agent.
-            (Stage::Resumed, Some(RecordingEnd::Interrupted) | None) => self.seen.last_ms(),
-            (Stage::Resumed, Some(RecordingEnd::Completed | RecordingEnd::Failed(_) | RecordingEnd::Canceled)) => {
-                self.seen.stopped_ms().or(self.seen.last_ms())
-            }
+            (RecordingStage::Resumed, Some(RecordingEnd::Interrupted) | None) => self.summary.last_ms(),
+            (
+                RecordingStage::Resumed,
+                Some(RecordingEnd::Completed | RecordingEnd::Failed(_) | RecordingEnd::Canceled),
+            ) => self.summary.stopped_ms().or(self.summary.last_ms()),
         };
         // Events may bring their own times, and a clock may be set back: an agent ends neither before it starts nor in the
         // future.
         let ended = ended.unwrap_or(self.agent.started_ms).min(now).max(self.agent.started_ms);
-        let status = match (&recorded.ended, self.seen.success()) {
-            (Some(RecordingEnd::Completed), None | Some(true)) => Status::Completed,
-            _ => Status::Failed,
+        let status = match (&recorded.ended, self.summary.success()) {
+            (Some(RecordingEnd::Completed), None | Some(true)) => AgentStatus::Completed,
+            _ => AgentStatus::Failed,
         };
         (status, ended)
     }
@@ -126,14 +127,14 @@ impl Documents for ClaudeEventsDocuments {
     }
 
     fn add(&mut self, event: &Event<'_>) {
-        self.seen.add(event);
+        self.summary.add(event);
         self.log.add(event);
     }
 
-    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
-        if self.stage == Stage::Resumed {
-            let seen = &mut self.seen;
-            recorded.read(&mut |event| seen.add(event))?;
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error> {
+        if self.stage == RecordingStage::Resumed {
+            let summary = &mut self.summary;
+            recorded.read(&mut |event| summary.add(event))?;
         }
         let mut warnings = self.log.finish(recorded)?;
         let mut journal = self.measured(recorded, given)?;
@@ -145,7 +146,7 @@ impl Documents for ClaudeEventsDocuments {
                 warnings.push(Warning::new(&self.project.telemetry(), text));
             }
         }
-        Ok(Finished { journal, written: vec![self.log.path().to_owned()], warnings })
+        Ok(FinishedDocuments { journal, written: vec![self.log.path().to_owned()], warnings })
     }
 
     fn discard(&mut self) -> Result<(), Error> {

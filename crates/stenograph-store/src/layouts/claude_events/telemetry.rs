@@ -9,16 +9,16 @@ use stenograph::json::{Draft, Object};
 use stenograph::text::quote;
 use stenograph::time::Time;
 
-use super::agent::{Agent, iso, millis};
+use super::agent::{TrackedAgent, iso, millis};
 use super::project::LOG_ENDING;
-use super::seen::Seen;
+use super::summary::AgentSummary;
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of, rewrite_from, write_all};
 use crate::tail::{self, LastLineRule, Warning};
 
 /// How an agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum AgentStatus {
     /// It succeeded.
     Completed,
     /// It failed, or that is unknown.
@@ -26,7 +26,7 @@ pub enum Status {
 }
 
 /// The line about an agent.
-pub fn line(agent: &Agent, seen: &Seen, status: Status, ended_ms: i64) -> String {
+pub fn line(agent: &TrackedAgent, summary: &AgentSummary, status: AgentStatus, ended_ms: i64) -> String {
     let list = |names: &[String]| {
         let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
         format!("[{}]", names.join(","))
@@ -39,15 +39,15 @@ pub fn line(agent: &Agent, seen: &Seen, status: Status, ended_ms: i64) -> String
     draft.set_str(
         "status",
         match status {
-            Status::Completed => "completed",
-            Status::Failed => "failed",
+            AgentStatus::Completed => "completed",
+            AgentStatus::Failed => "failed",
         },
     );
     // All other keywords come from GoodVibes' own word lists.
     draft.set("keywords", list(&agent.keyword().map(str::to_owned).into_iter().collect::<Vec<_>>()));
-    draft.set("files_modified", list(seen.files()));
-    draft.set("tools_used", list(seen.tools()));
-    draft.set_str("summary", seen.summary());
+    draft.set("files_modified", list(summary.files()));
+    draft.set("tools_used", list(summary.tools()));
+    draft.set_str("summary", summary.last_message());
     draft.render(None)
 }
 
@@ -76,13 +76,13 @@ pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Resu
 
 /// The position of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LinePosition {
     path: PathBuf,
     offset: u64,
 }
 
 /// The line about this recording of an agent. The latest month is searched first.
-pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<Place>, Error> {
+pub fn find(files: &dyn Files, folder: &Path, agent: &TrackedAgent) -> Result<Option<LinePosition>, Error> {
     let started = agent.started_at();
     let mut found = None;
     each(files, folder, &mut |place, line| {
@@ -90,7 +90,7 @@ pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<Pl
         if says("started_at", &started) && says("agent_id", &agent.id) && says("session_id", &agent.session) {
             found = Some(place.clone());
         }
-        if found.is_some() { Go::NoFurther } else { Go::On }
+        if found.is_some() { Continue::NoFurther } else { Continue::On }
     })?;
     Ok(found)
 }
@@ -105,13 +105,13 @@ pub fn starts(files: &dyn Files, folder: &Path) -> Result<HashMap<(String, Strin
             let start = starts.entry((session, agent)).or_insert(started);
             *start = started.min(*start);
         }
-        Go::On
+        Continue::On
     })?;
     Ok(starts)
 }
 
 /// Makes an existing line durable: its writer's sync may have failed.
-pub fn settle(files: &dyn Files, Place { path, offset }: &Place) -> Result<(), Error> {
+pub fn sync_line(files: &dyn Files, LinePosition { path, offset }: &LinePosition) -> Result<(), Error> {
     let written = rewrite_from(files, path, *offset).and_then(|()| files.sync_folder(folder_of(path)));
     written.map_err(|error| Error::at(path, Problem::Unwritable, error))
 }
@@ -121,19 +121,23 @@ const LINE_SIZE_MAX: u64 = 16 << 20;
 
 /// Whether to continue reading lines.
 #[derive(PartialEq, Eq)]
-enum Go {
+enum Continue {
     On,
     NoFurther,
 }
 
 /// Passes all lines to `look`, those of the latest month first.
-fn each(files: &dyn Files, folder: &Path, look: &mut dyn FnMut(&Place, &Object<'_>) -> Go) -> Result<(), Error> {
+fn each(
+    files: &dyn Files,
+    folder: &Path,
+    look: &mut dyn FnMut(&LinePosition, &Object<'_>) -> Continue,
+) -> Result<(), Error> {
     let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
     let months = files.list(folder).map_err(|error| unreadable(folder, error))?;
     for path in months.iter().rev().filter(|path| path.extension().is_some_and(|ending| ending == LOG_ENDING)) {
         let reader = files.reader(path, 0).map_err(|error| unreadable(path, error))?;
-        let place = Place { path: path.clone(), offset: 0 };
-        if lines(reader, place, look).map_err(|error| unreadable(path, error))? == Go::NoFurther {
+        let place = LinePosition { path: path.clone(), offset: 0 };
+        if lines(reader, place, look).map_err(|error| unreadable(path, error))? == Continue::NoFurther {
             break;
         }
     }
@@ -142,21 +146,21 @@ fn each(files: &dyn Files, folder: &Path, look: &mut dyn FnMut(&Place, &Object<'
 
 fn lines(
     reader: Box<dyn Read>,
-    mut place: Place,
-    look: &mut dyn FnMut(&Place, &Object<'_>) -> Go,
-) -> std::io::Result<Go> {
+    mut place: LinePosition,
+    look: &mut dyn FnMut(&LinePosition, &Object<'_>) -> Continue,
+) -> std::io::Result<Continue> {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     loop {
         place.offset += line.len() as u64;
         line.clear();
         if reader.by_ref().take(LINE_SIZE_MAX).read_until(b'\n', &mut line)? == 0 {
-            return Ok(Go::On);
+            return Ok(Continue::On);
         }
         // A line that a crash cut off does not count.
         let whole = line.ends_with(b"\n").then(|| std::str::from_utf8(&line).ok()).flatten();
-        if whole.and_then(Object::parse).is_some_and(|object| look(&place, &object) == Go::NoFurther) {
-            return Ok(Go::NoFurther);
+        if whole.and_then(Object::parse).is_some_and(|object| look(&place, &object) == Continue::NoFurther) {
+            return Ok(Continue::NoFurther);
         }
     }
 }

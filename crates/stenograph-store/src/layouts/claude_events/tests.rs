@@ -65,7 +65,7 @@ fn target(folder: &Path, pairs: &[(&str, &str)]) -> Target {
 const WHO: [(&str, &str); 3] = [("agent", "a1"), ("session", "s1"), ("type", "goodvibes:tester")];
 
 fn begin(folder: &Path, pairs: &[(&str, &str)], environment: &Environment) -> Recorder {
-    Recorder::open(&ClaudeEvents, &target(folder, pairs), environment.clone()).unwrap()
+    Recorder::open(&ClaudeEventsLayout, &target(folder, pairs), environment.clone()).unwrap()
 }
 
 fn record(folder: &Path, pairs: &[(&str, &str)], end: &RecordingEnd, environment: &Environment) -> RecordingFiles {
@@ -255,7 +255,7 @@ fn a_second_recorder_of_an_agent_is_refused_and_disturbs_nothing() {
     let environment = environment(ticking());
     let recorder = begin(folder.path(), &WHO, &environment);
     let before = tracking(folder.path());
-    let refused = Recorder::open(&ClaudeEvents, &target(folder.path(), &WHO), environment.clone()).unwrap_err();
+    let refused = Recorder::open(&ClaudeEventsLayout, &target(folder.path(), &WHO), environment.clone()).unwrap_err();
     assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
     assert_eq!(tracking(folder.path()), before);
     recorder.append_all(&events(EVENTS)).unwrap();
@@ -320,22 +320,22 @@ fn the_journal_stays_when_the_log_cannot_say_it_all() {
     let other = log.with_file_name("b2.jsonl");
     let expected = Some(vec![log, journal, other]);
     for folder in [folder.path().to_owned(), folder.path().join(".goodvibes/transcripts/s1")] {
-        assert_eq!(ClaudeEvents.reads(&folder, &Disk), expected);
+        assert_eq!(ClaudeEventsLayout.files_to_read(&folder, &Disk), expected);
     }
 }
 
 #[test]
 fn a_folder_of_logs_is_known_by_what_is_in_it() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), None);
+    assert_eq!(ClaudeEventsLayout.files_to_read(folder.path(), &Disk), None);
     std::fs::write(folder.path().join("b.jsonl"), EVENTS).unwrap();
     std::fs::write(folder.path().join("a.jsonl"), "").unwrap();
     let log = |name: &str| folder.path().join(name);
-    assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), Some(vec![log("a.jsonl"), log("b.jsonl")]));
+    assert_eq!(ClaudeEventsLayout.files_to_read(folder.path(), &Disk), Some(vec![log("a.jsonl"), log("b.jsonl")]));
     let entry =
         r#"{"id":"1","timestamp":1705123456,"from":"alice","to":"default","content":"Hi","entry_type":"message"}"#;
     std::fs::write(folder.path().join("c.jsonl"), entry).unwrap();
-    assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), None);
+    assert_eq!(ClaudeEventsLayout.files_to_read(folder.path(), &Disk), None);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_project_is_read_in_the_order_its_agents_started_even_if_the_clock_was_set_b
     }));
     let made: Vec<_> =
         (0..5).map(|_| record(folder.path(), &[], &RecordingEnd::Completed, &environment).files.remove(0)).collect();
-    assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), Some(made));
+    assert_eq!(ClaudeEventsLayout.files_to_read(folder.path(), &Disk), Some(made));
     // The telemetry has the start times of those with their own ids.
     let folder = tempfile::tempdir().unwrap();
     let environment = Environment { clock: ticking(), ..environment };
@@ -357,11 +357,11 @@ fn a_project_is_read_in_the_order_its_agents_started_even_if_the_clock_was_set_b
     }
     let logs =
         ["z/b.jsonl", "a/c.jsonl", "z/a.jsonl"].map(|log| folder.path().join(".goodvibes/transcripts").join(log));
-    assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), Some(logs.to_vec()));
+    assert_eq!(ClaudeEventsLayout.files_to_read(folder.path(), &Disk), Some(logs.to_vec()));
     let transcripts = folder.path().join(".goodvibes/transcripts");
-    assert_eq!(ClaudeEvents.reads(&transcripts, &Disk), Some(logs.to_vec()));
+    assert_eq!(ClaudeEventsLayout.files_to_read(&transcripts, &Disk), Some(logs.to_vec()));
     let [first, _, last] = logs;
-    assert_eq!(ClaudeEvents.reads(&transcripts.join("z"), &Disk), Some(vec![first, last]));
+    assert_eq!(ClaudeEventsLayout.files_to_read(&transcripts.join("z"), &Disk), Some(vec![first, last]));
 }
 
 #[test]

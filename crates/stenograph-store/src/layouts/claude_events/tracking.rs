@@ -6,7 +6,7 @@ use std::path::Path;
 use stenograph::json::{Object, indent};
 use stenograph::text::quote;
 
-use super::agent::Agent;
+use super::agent::TrackedAgent;
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of, replace};
 use crate::tail::{self, Warning};
@@ -15,8 +15,8 @@ use crate::tail::{self, Warning};
 const SIZE_MAX: u64 = 64 << 20;
 
 /// Adds an agent to the list.
-pub fn enter(files: &dyn Files, path: &Path, agent: &Agent, transcript: &str) -> Result<Vec<Warning>, Error> {
-    let Table { text, mut warnings } = Table::read(files, path)?;
+pub fn enter(files: &dyn Files, path: &Path, agent: &TrackedAgent, transcript: &str) -> Result<Vec<Warning>, Error> {
+    let TrackingList { text, mut warnings } = TrackingList::read(files, path)?;
     let mut members = members(&text);
     if let Some((_, other)) = members.iter().find(|(id, _)| *id == agent.id)
         && !is_of_session(other, agent)
@@ -31,8 +31,8 @@ pub fn enter(files: &dyn Files, path: &Path, agent: &Agent, transcript: &str) ->
 }
 
 /// Removes an agent from the list. The entry of another recording of an agent with the same id stays.
-pub fn leave(files: &dyn Files, path: &Path, agent: &Agent) -> Result<Vec<Warning>, Error> {
-    let Table { text, warnings } = Table::read(files, path)?;
+pub fn leave(files: &dyn Files, path: &Path, agent: &TrackedAgent) -> Result<Vec<Warning>, Error> {
+    let TrackingList { text, warnings } = TrackingList::read(files, path)?;
     let mut members = members(&text);
     let before = members.len();
     members.retain(|(id, entry)| *id != agent.id || !is_of_recording(entry, agent));
@@ -42,26 +42,26 @@ pub fn leave(files: &dyn Files, path: &Path, agent: &Agent) -> Result<Vec<Warnin
     Ok(warnings)
 }
 
-fn is_of_session(entry: &str, agent: &Agent) -> bool {
+fn is_of_session(entry: &str, agent: &TrackedAgent) -> bool {
     Object::parse(entry).is_some_and(|entry| entry.peek_str("session_id").as_deref() == Some(&agent.session))
 }
 
-fn is_of_recording(entry: &str, agent: &Agent) -> bool {
+fn is_of_recording(entry: &str, agent: &TrackedAgent) -> bool {
     let started = agent.started_at();
     is_of_session(entry, agent)
         && Object::parse(entry).is_some_and(|entry| entry.peek_str("started_at").as_deref() == Some(&started))
 }
 
 /// The existing list.
-struct Table {
+struct TrackingList {
     text: String,
     warnings: Vec<Warning>,
 }
 
-impl Table {
-    fn read(files: &dyn Files, path: &Path) -> Result<Table, Error> {
+impl TrackingList {
+    fn read(files: &dyn Files, path: &Path) -> Result<TrackingList, Error> {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        let empty = |warnings| Table { text: "{}".to_owned(), warnings };
+        let empty = |warnings| TrackingList { text: "{}".to_owned(), warnings };
         match files.length(path).map_err(unreadable)? {
             None | Some(0) => return Ok(empty(Vec::new())),
             Some(length) if length > SIZE_MAX => {
@@ -73,7 +73,7 @@ impl Table {
         let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         match std::str::from_utf8(unmarked) {
             Ok(text) if Object::parse(text).is_some() => {
-                return Ok(Table { text: text.to_owned(), warnings: Vec::new() });
+                return Ok(TrackingList { text: text.to_owned(), warnings: Vec::new() });
             }
             Ok(text) if text.trim().is_empty() => return Ok(empty(Vec::new())),
             _ => {}

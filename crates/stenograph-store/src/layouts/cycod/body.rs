@@ -4,11 +4,11 @@
 use stenograph::model::{Event, Outline};
 use stenograph::write::{OutputPiece, Writing};
 
-use super::Kind;
+use super::DocumentKind;
 
 /// Turns events into the bytes of a document, one by one.
 #[derive(Debug)]
-pub struct Body {
+pub struct DocumentBody {
     writing: Writing,
     /// The writer's pieces before the first message, which are dropped: the head is written elsewhere.
     head: HeadPieces,
@@ -26,15 +26,15 @@ const HEADER_PIECES: usize = 3;
 /// The maximum size of held-back bytes, which are written again with every event.
 const HELD_SIZE_MAX: usize = 1 << 20;
 
-impl Body {
+impl DocumentBody {
     /// The beginning.
-    pub fn new(kind: Kind) -> Body {
+    pub fn new(kind: DocumentKind) -> DocumentBody {
         let head = match kind {
-            Kind::Chat => HeadPieces::Gone,
-            Kind::Trajectory => HeadPieces::ToCome,
+            DocumentKind::Chat => HeadPieces::Gone,
+            DocumentKind::Trajectory => HeadPieces::ToCome,
         };
         // Without an outline: facts that are unknown while events arrive must not be known when they are written again.
-        Body { writing: Writing::new(kind.format(), &Outline::default()), head }
+        DocumentBody { writing: Writing::new(kind.format(), &Outline::default()), head }
     }
 
     /// The bytes that an event completes.
@@ -43,9 +43,9 @@ impl Body {
     }
 
     /// The bytes that are still held back, as they would be if nothing followed.
-    pub fn held(&self) -> Vec<u8> {
-        let held = joined(self.writing.held());
-        if held.len() <= HELD_SIZE_MAX { held } else { Vec::new() }
+    pub fn held_back(&self) -> Vec<u8> {
+        let held_back = joined(self.writing.held());
+        if held_back.len() <= HELD_SIZE_MAX { held_back } else { Vec::new() }
     }
 
     /// The last bytes.

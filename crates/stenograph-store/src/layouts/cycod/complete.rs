@@ -3,68 +3,68 @@
 
 use std::io::{self, Read};
 
-use super::Kind;
-use super::body::Body;
-use super::document::{Document, Titled, beginning};
-use super::title::{Head, Title};
+use super::DocumentKind;
+use super::body::DocumentBody;
+use super::document::{CycodDocument, TitleChanged, beginning};
+use super::title::{ConversationTitle, DocumentHead};
 use crate::error::{Error, Problem};
 use crate::files::{OpenFile, create_folder_durably, folder_of, write_all};
 use crate::journal::Recording;
 use crate::tail::{self, Warning};
 
 /// Completes a document. Returns warnings.
-pub fn complete(document: &mut Document, recorded: &Recording) -> Result<Vec<Warning>, Error> {
+pub fn complete(document: &mut CycodDocument, recorded: &Recording) -> Result<Vec<Warning>, Error> {
     let path = document.path.clone();
     let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
     create_folder_durably(document.files.as_ref(), folder_of(&path)).map_err(unwritable)?;
     let mut warnings = Vec::new();
-    document.head = Head::of(&beginning(&document.files, &path)?, document.kind);
+    document.head = DocumentHead::of(&beginning(&document.files, &path)?, document.kind);
     document.title = document.head.title.clone();
-    document.titled = Titled::Elsewhere;
+    document.title_changed = TitleChanged::Elsewhere;
     let length = document.files.length(&path).map_err(unwritable)?.unwrap_or(0);
     if length < document.starts_at() {
         warnings.push(Warning::new(&path, "is shorter than it was: what was recorded is in the journal only"));
-        document.settled = 0;
+        document.final_size = 0;
         return Ok(warnings);
     }
     let mut title = document.title.clone();
-    let mut titled = Titled::Elsewhere;
+    let mut title_changed = TitleChanged::Elsewhere;
     let kind = document.kind;
-    let mut body = Body::new(kind);
-    let mut ours = Ours::new(document)?;
+    let mut body = DocumentBody::new(kind);
+    let mut ours = OwnPart::new(document)?;
     ours.headed(title.bytes(kind));
     recorded.read(&mut |event| {
-        if Title::is_about(event) {
+        if ConversationTitle::is_about(event) {
             title.take(event);
-            titled = Titled::Here;
+            title_changed = TitleChanged::Here;
             ours.headed(title.bytes(kind));
         } else {
             ours.next(&body.event(event));
-            ours.held(body.held());
+            ours.held_back(body.held_back());
         }
     })?;
     ours.next(&body.finish());
     let (outcome, at) = ours.end()?;
-    document.settled = at - document.starts_at();
-    (document.title, document.titled) = (title, titled);
+    document.final_size = at - document.starts_at();
+    (document.title, document.title_changed) = (title, title_changed);
     match outcome {
-        Outcome::Whole(warning) => warnings.extend(warning),
-        Outcome::Foreign => {
+        Completion::Whole(warning) => warnings.extend(warning),
+        Completion::Foreign => {
             let text = "somebody else wrote there during the recording, which is whole in the journal only";
             warnings.push(Warning::new(&path, text));
             return Ok(warnings);
         }
     }
-    let wanted = document.wanted_head();
-    if wanted != document.head.bytes {
-        document.replace_head(&wanted).map_err(unwritable)?;
-        document.head = Head::of(&wanted, document.kind);
+    let expected = document.wanted_head();
+    if expected != document.head.bytes {
+        document.replace_head(&expected).map_err(unwritable)?;
+        document.head = DocumentHead::of(&expected, document.kind);
     }
     Ok(warnings)
 }
 
 /// Moves the end of a document to a separate file.
-fn set_aside(document: &Document, at: u64, rest: &[u8]) -> io::Result<Warning> {
+fn set_aside(document: &CycodDocument, at: u64, rest: &[u8]) -> io::Result<Warning> {
     let aside = tail::move_aside(document.files.as_ref(), &document.path, rest)?;
     document.files.open(&document.path)?.truncate(at)?;
     let text = format!("{} damaged bytes at the end were moved to {}", rest.len(), aside.display());
@@ -72,7 +72,7 @@ fn set_aside(document: &Document, at: u64, rest: &[u8]) -> io::Result<Warning> {
 }
 
 /// The result of a comparison.
-enum Outcome {
+enum Completion {
     /// The document is complete; damaged content was moved aside.
     Whole(Option<Warning>),
     /// Another program wrote there.
@@ -80,22 +80,22 @@ enum Outcome {
 }
 
 /// The state of comparing a document with its expected content.
-enum State {
+enum ComparisonState {
     /// Equal so far.
     Same(Box<dyn Read>),
     /// The document ended: from here on it is written.
     Writing(Box<dyn OpenFile>),
     /// They differ.
-    Apart(Apart),
+    Apart(Difference),
     Failed(Error),
 }
 
 /// The first difference between a document and its expected content.
-struct Apart {
+struct Difference {
     /// The actual bytes.
-    there: Vec<u8>,
+    actual: Vec<u8>,
     /// The expected bytes.
-    wanted: Vec<u8>,
+    expected: Vec<u8>,
     /// Whether the actual bytes are an earlier state of ours, possibly damaged by a power failure.
     whose: Whose,
 }
@@ -107,13 +107,13 @@ enum Whose {
 }
 
 /// Compares our part of a document with the journal.
-struct Ours<'d> {
-    document: &'d Document,
-    state: State,
+struct OwnPart<'d> {
+    document: &'d CycodDocument,
+    state: ComparisonState,
     /// The offset up to which document and journal agree.
     at: u64,
     /// Bytes that may have followed for a while.
-    held: Vec<Vec<u8>>,
+    held_back: Vec<Vec<u8>>,
     /// Heads that may have been cut off from the beginning.
     heads: Vec<Vec<u8>>,
 }
@@ -122,14 +122,20 @@ struct Ours<'d> {
 /// left alone.
 const STATES_MAX: usize = 512;
 
-impl<'d> Ours<'d> {
-    fn new(document: &'d Document) -> Result<Ours<'d>, Error> {
+impl<'d> OwnPart<'d> {
+    fn new(document: &'d CycodDocument) -> Result<OwnPart<'d>, Error> {
         let at = document.starts_at();
         let reader: Box<dyn Read> = match document.files.reader(&document.path, at) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
             opened => opened.map_err(|error| unreadable(document, error))?,
         };
-        Ok(Ours { document, state: State::Same(reader), at, held: Vec::new(), heads: vec![Vec::new()] })
+        Ok(OwnPart {
+            document,
+            state: ComparisonState::Same(reader),
+            at,
+            held_back: Vec::new(),
+            heads: vec![Vec::new()],
+        })
     }
 
     /// Remembers a possible head. Only a file that was empty can have lost its head.
@@ -140,16 +146,16 @@ impl<'d> Ours<'d> {
     }
 
     /// Remembers a possible end.
-    fn held(&mut self, held: Vec<u8>) {
+    fn held_back(&mut self, held_back: Vec<u8>) {
         match &mut self.state {
-            State::Same(_) if !held.is_empty() && self.held.last() != Some(&held) => {
-                if self.held.len() >= STATES_MAX {
-                    self.held.remove(0);
+            ComparisonState::Same(_) if !held_back.is_empty() && self.held_back.last() != Some(&held_back) => {
+                if self.held_back.len() >= STATES_MAX {
+                    self.held_back.remove(0);
                 }
-                self.held.push(held);
+                self.held_back.push(held_back);
             }
-            State::Apart(apart) => apart.explain(&self.heads, &held),
-            State::Same(_) | State::Writing(_) | State::Failed(_) => {}
+            ComparisonState::Apart(difference) => difference.explain(&self.heads, &held_back),
+            ComparisonState::Same(_) | ComparisonState::Writing(_) | ComparisonState::Failed(_) => {}
         }
     }
 
@@ -159,87 +165,87 @@ impl<'d> Ours<'d> {
             return;
         }
         match &mut self.state {
-            State::Same(reader) => {
-                let mut there = Vec::new();
-                match reader.by_ref().take(bytes.len() as u64).read_to_end(&mut there) {
-                    Err(error) => self.state = State::Failed(unreadable(self.document, error)),
-                    Ok(_) if there == bytes => {
+            ComparisonState::Same(reader) => {
+                let mut actual = Vec::new();
+                match reader.by_ref().take(bytes.len() as u64).read_to_end(&mut actual) {
+                    Err(error) => self.state = ComparisonState::Failed(unreadable(self.document, error)),
+                    Ok(_) if actual == bytes => {
                         self.at += bytes.len() as u64;
-                        self.held.clear();
+                        self.held_back.clear();
                     }
                     Ok(_) => {
-                        self.state = self.part(&there, bytes);
+                        self.state = self.handle_difference(&actual, bytes);
                         self.next(bytes);
                     }
                 }
             }
-            State::Writing(file) => match write_all(file.as_mut(), bytes) {
+            ComparisonState::Writing(file) => match write_all(file.as_mut(), bytes) {
                 Ok(()) => self.at += bytes.len() as u64,
-                Err(error) => self.state = State::Failed(unwritable(self.document, error)),
+                Err(error) => self.state = ComparisonState::Failed(unwritable(self.document, error)),
             },
-            State::Apart(apart) => {
-                apart.wanted.extend_from_slice(bytes);
-                apart.explain(&self.heads, &[]);
+            ComparisonState::Apart(difference) => {
+                difference.expected.extend_from_slice(bytes);
+                difference.explain(&self.heads, &[]);
             }
-            State::Failed(_) => {}
+            ComparisonState::Failed(_) => {}
         }
     }
 
     /// Handles the first difference.
-    fn part(&self, there: &[u8], wanted: &[u8]) -> State {
-        if wanted.starts_with(there) {
-            return cut(self.document, self.at).map_or_else(State::Failed, State::Writing);
+    fn handle_difference(&self, actual: &[u8], expected: &[u8]) -> ComparisonState {
+        if expected.starts_with(actual) {
+            return cut(self.document, self.at).map_or_else(ComparisonState::Failed, ComparisonState::Writing);
         }
         match self.document.files.read(&self.document.path, self.at) {
-            Err(error) => State::Failed(unreadable(self.document, error)),
-            Ok(there) => {
-                let mut apart = Apart { there, wanted: Vec::new(), whose: Whose::Unknown };
-                self.held.iter().for_each(|held| apart.explain(&self.heads, held));
-                State::Apart(apart)
+            Err(error) => ComparisonState::Failed(unreadable(self.document, error)),
+            Ok(actual) => {
+                let mut difference = Difference { actual, expected: Vec::new(), whose: Whose::Unknown };
+                self.held_back.iter().for_each(|held_back| difference.explain(&self.heads, held_back));
+                ComparisonState::Apart(difference)
             }
         }
     }
 
     /// Finishes the comparison. Returns the offset up to which the document is correct.
-    fn end(self) -> Result<(Outcome, u64), Error> {
-        let Ours { document, state, mut at, heads, .. } = self;
-        let mut apart = match state {
-            State::Failed(error) => return Err(error),
-            State::Same(_) | State::Writing(_) => return Ok((Outcome::Whole(None), at)),
-            State::Apart(apart) => apart,
+    fn end(self) -> Result<(Completion, u64), Error> {
+        let OwnPart { document, state, mut at, heads, .. } = self;
+        let mut difference = match state {
+            ComparisonState::Failed(error) => return Err(error),
+            ComparisonState::Same(_) | ComparisonState::Writing(_) => return Ok((Completion::Whole(None), at)),
+            ComparisonState::Apart(difference) => difference,
         };
         // The head may already contain a title that came late.
-        apart.explain(&heads, &[]);
-        let Apart { there, wanted, whose } = apart;
-        let same = there.iter().zip(&wanted).take_while(|(there, wanted)| there == wanted).count();
+        difference.explain(&heads, &[]);
+        let Difference { actual, expected, whose } = difference;
+        let same = actual.iter().zip(&expected).take_while(|(actual, expected)| actual == expected).count();
         let lines =
-            there.get(..same).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let (rest, missing) = (there.get(lines..).unwrap_or_default(), wanted.get(lines..).unwrap_or_default());
+            actual.get(..same).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let (rest, missing) = (actual.get(lines..).unwrap_or_default(), expected.get(lines..).unwrap_or_default());
         at += lines as u64;
         let warning = match (whose, is_damaged(rest, document.kind)) {
             (Whose::Ours, _) => None,
-            (Whose::Unknown, false) => return Ok((Outcome::Foreign, at)),
+            (Whose::Unknown, false) => return Ok((Completion::Foreign, at)),
             (Whose::Unknown, true) => Some(set_aside(document, at, rest).map_err(|error| unwritable(document, error))?),
         };
         let mut file = cut(document, at)?;
         write_all(file.as_mut(), missing).map_err(|error| unwritable(document, error))?;
-        Ok((Outcome::Whole(warning), at + missing.len() as u64))
+        Ok((Completion::Whole(warning), at + missing.len() as u64))
     }
 }
 
-impl Apart {
-    /// Whether the actual bytes are one of these heads, the expected bytes and `held`, or a prefix of that; a power failure
+impl Difference {
+    /// Whether the actual bytes are one of these heads, the expected bytes and `held_back`, or a prefix of that; a power failure
     /// leaves zeros for bytes that were not on disk yet.
-    fn explain(&mut self, heads: &[Vec<u8>], held: &[u8]) {
+    fn explain(&mut self, heads: &[Vec<u8>], held_back: &[u8]) {
         if self.whose != Whose::Unknown {
             return;
         }
         // Bytes beyond the end explain nothing new, except with a head that is known by then.
-        let (length, wanted) = (self.there.len(), self.wanted.len());
-        let may_end = |head: &&Vec<u8>| length <= head.len() + wanted + held.len();
+        let (length, expected) = (self.actual.len(), self.expected.len());
+        let may_end = |head: &&Vec<u8>| length <= head.len() + expected + held_back.len();
         for head in heads.iter().filter(may_end) {
-            let mut pairs = self.there.iter().zip(head.iter().chain(&self.wanted).chain(held));
-            if pairs.all(|(there, wanted)| *there == 0 || there == wanted) {
+            let mut pairs = self.actual.iter().zip(head.iter().chain(&self.expected).chain(held_back));
+            if pairs.all(|(actual, expected)| *actual == 0 || actual == expected) {
                 self.whose = Whose::Ours;
                 return;
             }
@@ -247,29 +253,29 @@ impl Apart {
     }
 }
 
-fn cut(document: &Document, at: u64) -> Result<Box<dyn OpenFile>, Error> {
+fn cut(document: &CycodDocument, at: u64) -> Result<Box<dyn OpenFile>, Error> {
     let opened = document.files.open(&document.path).and_then(|mut file| file.truncate(at).map(|()| file));
     opened.map_err(|error| unwritable(document, error))
 }
 
-fn unreadable(document: &Document, error: io::Error) -> Error {
+fn unreadable(document: &CycodDocument, error: io::Error) -> Error {
     Error::at(&document.path, Problem::Unreadable, error)
 }
 
-fn unwritable(document: &Document, error: io::Error) -> Error {
+fn unwritable(document: &CycodDocument, error: io::Error) -> Error {
     Error::at(&document.path, Problem::Unwritable, error)
 }
 
 /// Whether no program can have written this on purpose: no complete line among lines, or zeros. After a hole that a power
 /// failure left, a line of ours may be complete.
-fn is_damaged(rest: &[u8], kind: Kind) -> bool {
+fn is_damaged(rest: &[u8], kind: DocumentKind) -> bool {
     match kind {
         _ if rest.contains(&0) => true,
-        Kind::Chat => {
+        DocumentKind::Chat => {
             let whole =
                 |line: &[u8]| std::str::from_utf8(line).is_ok_and(|text| stenograph::json::is_valid(text.trim()));
             !rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line))
         }
-        Kind::Trajectory => false,
+        DocumentKind::Trajectory => false,
     }
 }

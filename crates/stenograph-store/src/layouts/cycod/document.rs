@@ -10,10 +10,10 @@ use stenograph::model::{self, Event};
 use stenograph::read;
 use stenograph::{Detected, Registry};
 
-use super::Kind;
-use super::body::Body;
+use super::DocumentKind;
+use super::body::DocumentBody;
 use super::complete::complete;
-use super::title::{HEAD_SIZE_MAX, Head, Title};
+use super::title::{ConversationTitle, DocumentHead, HEAD_SIZE_MAX};
 use crate::document::{ComparedDocument, LineDocument};
 use crate::error::{Error, Problem};
 use crate::files::{Files, OpenFile, create_folder_durably, folder_of, replace_with, rewrite_from, write_all};
@@ -21,23 +21,23 @@ use crate::journal::Recording;
 use crate::tail::Warning;
 
 /// A document of a recording.
-pub struct Document {
+pub struct CycodDocument {
     pub(super) files: Arc<dyn Files>,
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: DocumentKind,
     /// The size of the others' content after the head.
     pub(super) base: u64,
     /// The head as it is in the file.
-    pub(super) head: Head,
+    pub(super) head: DocumentHead,
     /// The current title data of the conversation.
-    pub(super) title: Title,
+    pub(super) title: ConversationTitle,
     /// Whether this recording changed the title.
-    pub(super) titled: Titled,
+    pub(super) title_changed: TitleChanged,
     /// The end of our final bytes, relative to our part.
-    pub(super) settled: u64,
+    pub(super) final_size: u64,
     /// The bytes after that, which may still change.
-    held: Vec<u8>,
-    body: Option<Body>,
+    held_back: Vec<u8>,
+    body: Option<DocumentBody>,
     file: FileState,
     /// How many bytes were rewritten to change a title.
     rewritten: u64,
@@ -54,7 +54,7 @@ enum FileState {
 
 /// Whether a recording changed the title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Titled {
+pub(super) enum TitleChanged {
     Here,
     Elsewhere,
 }
@@ -63,10 +63,10 @@ pub(super) enum Titled {
 const REWRITTEN_MAX: u64 = 16 << 20;
 const REWRITTEN_FACTOR: u64 = 4;
 
-impl Document {
+impl CycodDocument {
     /// Checks the others' content and returns its size. It must be a document of this kind; half a line at its end is moved
     /// aside.
-    pub fn base(files: &Arc<dyn Files>, path: &Path, kind: Kind) -> Result<(u64, Option<Warning>), Error> {
+    pub fn base(files: &Arc<dyn Files>, path: &Path, kind: DocumentKind) -> Result<(u64, Option<Warning>), Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
         create_folder_durably(files.as_ref(), folder_of(path)).map_err(unwritable)?;
         let beginning = beginning(files, path)?;
@@ -77,25 +77,25 @@ impl Document {
             return Err(Error::about(path, Problem::Exists));
         }
         let (length, warning) = match kind {
-            Kind::Chat => LineDocument::base(files, path)?,
-            Kind::Trajectory => (end_line(files, path).map_err(unwritable)?, None),
+            DocumentKind::Chat => LineDocument::base(files, path)?,
+            DocumentKind::Trajectory => (end_line(files, path).map_err(unwritable)?, None),
         };
-        let head = Head::of(&beginning, kind);
+        let head = DocumentHead::of(&beginning, kind);
         Ok((length.saturating_sub(head.bytes.len() as u64), warning))
     }
 
     /// A document that continues after this much content of others.
-    pub fn new(files: &Arc<dyn Files>, path: &Path, kind: Kind, base: u64) -> Document {
-        Document {
+    pub fn new(files: &Arc<dyn Files>, path: &Path, kind: DocumentKind, base: u64) -> CycodDocument {
+        CycodDocument {
             files: Arc::clone(files),
             path: path.to_owned(),
             kind,
             base,
-            head: Head::default(),
-            title: Title::default(),
-            titled: Titled::Elsewhere,
-            settled: 0,
-            held: Vec::new(),
+            head: DocumentHead::default(),
+            title: ConversationTitle::default(),
+            title_changed: TitleChanged::Elsewhere,
+            final_size: 0,
+            held_back: Vec::new(),
             body: None,
             file: FileState::NotYet,
             rewritten: 0,
@@ -104,9 +104,9 @@ impl Document {
 
     /// Prepares to write. If that fails, the document is out of step and is completed at the end.
     pub fn begin(&mut self) {
-        self.body = Some(Body::new(self.kind));
+        self.body = Some(DocumentBody::new(self.kind));
         match beginning(&self.files, &self.path) {
-            Ok(beginning) => self.head = Head::of(&beginning, self.kind),
+            Ok(beginning) => self.head = DocumentHead::of(&beginning, self.kind),
             Err(_) => self.file = FileState::Lost,
         }
         self.title = self.head.title.clone();
@@ -135,9 +135,9 @@ impl Document {
 
     /// Adds an event that is in the journal.
     pub fn add(&mut self, event: &Event<'_>) {
-        if Title::is_about(event) {
+        if ConversationTitle::is_about(event) {
             self.title.take(event);
-            self.titled = Titled::Here;
+            self.title_changed = TitleChanged::Here;
             // A record may state it in several parts.
             if event.part.index.saturating_add(1) >= event.part.of {
                 let wanted = self.wanted_head();
@@ -146,27 +146,27 @@ impl Document {
             return;
         }
         let Some(body) = &mut self.body else { return };
-        let (bytes, held) = (body.event(event), body.held());
+        let (bytes, held_back) = (body.event(event), body.held_back());
         if self.needs_head() && !bytes.is_empty() {
             let wanted = self.title.bytes(self.kind);
             self.put_head(&wanted);
         }
-        self.put(&bytes, held);
+        self.put(&bytes, held_back);
     }
 
     /// Whether the file must begin with a head that is not there yet.
     fn needs_head(&self) -> bool {
-        self.kind == Kind::Trajectory && self.base == 0 && self.head.bytes.is_empty()
+        self.kind == DocumentKind::Trajectory && self.base == 0 && self.head.bytes.is_empty()
     }
 
     /// Writes the new bytes and those that may still change, replacing the ones that changed.
-    fn put(&mut self, bytes: &[u8], held: Vec<u8>) {
-        if bytes.is_empty() && held == self.held {
+    fn put(&mut self, bytes: &[u8], held_back: Vec<u8>) {
+        if bytes.is_empty() && held_back == self.held_back {
             return;
         }
-        let end = self.starts_at() + self.settled;
-        let new = [bytes, &held].concat();
-        let (before, files, path) = (std::mem::take(&mut self.held), Arc::clone(&self.files), self.path.clone());
+        let end = self.starts_at() + self.final_size;
+        let new = [bytes, &held_back].concat();
+        let (before, files, path) = (std::mem::take(&mut self.held_back), Arc::clone(&self.files), self.path.clone());
         let Some(file) = self.open() else { return };
         let written = match new.strip_prefix(before.as_slice()) {
             // Usually the held-back bytes are unchanged, and more follow.
@@ -180,8 +180,8 @@ impl Document {
             self.file = FileState::Lost;
             return;
         }
-        self.settled += bytes.len() as u64;
-        self.held = held;
+        self.final_size += bytes.len() as u64;
+        self.held_back = held_back;
     }
 
     /// Updates the head in the file.
@@ -189,10 +189,10 @@ impl Document {
         if wanted == self.head.bytes || self.open().is_none() {
             return;
         }
-        let length = self.starts_at() + self.settled + self.held.len() as u64;
+        let length = self.starts_at() + self.final_size + self.held_back.len() as u64;
         let done = if length == 0 {
             self.open().is_some_and(|file| write_all(file, wanted).is_ok())
-        } else if self.rewritten <= REWRITTEN_MAX + REWRITTEN_FACTOR * self.settled {
+        } else if self.rewritten <= REWRITTEN_MAX + REWRITTEN_FACTOR * self.final_size {
             self.rewritten += length;
             self.file = FileState::NotYet;
             self.replace_head(wanted).is_ok() && self.open().is_some()
@@ -201,7 +201,7 @@ impl Document {
             return;
         };
         if done {
-            self.head = Head::of(wanted, self.kind);
+            self.head = DocumentHead::of(wanted, self.kind);
         } else {
             self.file = FileState::Lost;
         }
@@ -209,10 +209,10 @@ impl Document {
 
     /// The expected head. A document that another program began keeps its own, unless this recording has a title.
     pub(super) fn wanted_head(&self) -> Vec<u8> {
-        match (self.titled, self.kind) {
-            (Titled::Here, _) => self.head.saying(&self.title, self.kind),
-            (Titled::Elsewhere, _) if self.needs_head() && self.settled > 0 => self.title.bytes(self.kind),
-            (Titled::Elsewhere, _) => self.head.bytes.clone(),
+        match (self.title_changed, self.kind) {
+            (TitleChanged::Here, _) => self.head.saying(&self.title, self.kind),
+            (TitleChanged::Elsewhere, _) if self.needs_head() && self.final_size > 0 => self.title.bytes(self.kind),
+            (TitleChanged::Elsewhere, _) => self.head.bytes.clone(),
         }
     }
 
@@ -245,7 +245,7 @@ impl Document {
             let rest = body.finish();
             self.put(&rest, Vec::new());
             let lost = matches!(self.file, FileState::Lost);
-            let whole = is_length(&self.files, &self.path, self.starts_at() + self.settled);
+            let whole = is_length(&self.files, &self.path, self.starts_at() + self.final_size);
             in_step = !lost && whole && self.wanted_head() == self.head.bytes;
         }
         let (warnings, synced) = match std::mem::replace(&mut self.file, FileState::NotYet) {
@@ -286,9 +286,9 @@ impl Document {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Box::new(std::io::empty()),
             opened => opened.map_err(|error| Error::at(&self.path, Problem::Unreadable, error))?,
         };
-        let head = match (self.titled, self.kind) {
-            (Titled::Here, _) | (_, Kind::Trajectory) => self.head.bytes.as_slice(),
-            (Titled::Elsewhere, Kind::Chat) => &[],
+        let head = match (self.title_changed, self.kind) {
+            (TitleChanged::Here, _) | (_, DocumentKind::Trajectory) => self.head.bytes.as_slice(),
+            (TitleChanged::Elsewhere, DocumentKind::Chat) => &[],
         };
         Ok(ComparedDocument { format: self.kind.format(), bytes: Box::new(head.chain(ours)) })
     }
@@ -306,18 +306,18 @@ pub(super) fn beginning(files: &Arc<dyn Files>, path: &Path) -> Result<Vec<u8>, 
 }
 
 /// Whether a file with this beginning is detected as a document of this kind.
-fn is_recognised(beginning: &[u8], kind: Kind) -> bool {
+fn is_recognised(beginning: &[u8], kind: DocumentKind) -> bool {
     matches!(Registry::built_in().detect(beginning), Detected::Format(format) if format.info().name == kind.format_name())
 }
 
 /// Whether a file whose format is not detected holds messages of this kind all the same: other programs may have added their
 /// own keys.
-fn holds_messages(beginning: &[u8], kind: Kind) -> bool {
+fn holds_messages(beginning: &[u8], kind: DocumentKind) -> bool {
     let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(beginning.len(), |newline| newline + 1);
     let lines = beginning.get(..whole).unwrap_or_default();
     let unknown = !matches!(Registry::built_in().detect(beginning), Detected::Format(_));
     let message = |event: &Event<'_>| matches!(event.body, model::Body::Message { .. } | model::Body::ToolCall { .. });
-    unknown && kind == Kind::Chat && read::all(kind.format(), lines).events.iter().any(message)
+    unknown && kind == DocumentKind::Chat && read::all(kind.format(), lines).events.iter().any(message)
 }
 
 fn is_length(files: &Arc<dyn Files>, path: &Path, length: u64) -> bool {

@@ -10,6 +10,9 @@ mod plan;
 mod tests;
 mod title;
 
+pub use newest::{ChatHistory, newest};
+pub use ready::{PreparedConversation, ready};
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -22,7 +25,8 @@ use stenograph::model::{Body, Content, Event};
 use stenograph::{Detected, Registry};
 
 use super::{
-    Documents, Environment, Finished, Info, Layout, Loaded, LockedJournal, Opened, StatedFields, Target, appended,
+    ContinuedConversation, Documents, Environment, FinishedDocuments, Layout, LayoutInfo, LockedJournal,
+    OpenedRecording, StatedFields, Target, appended,
 };
 use crate::document::measure;
 use crate::error::{Error, Problem};
@@ -32,39 +36,39 @@ use crate::journal::{Recording, RecordingHeader};
 use crate::recover;
 use crate::source::{Passes, Source};
 use crate::tail::Warning;
-use document::Document;
-use plan::{Plan, Planned, Role};
+use document::CycodDocument;
+use plan::{DocumentPlan, DocumentRole, PlannedDocument};
 
 /// The layout.
-pub struct Cycod;
+pub struct CycodLayout;
 
 /// The name of the layout.
 const NAME: &str = "cycod";
 
 /// The format of a chat history.
 pub fn chat_format() -> &'static dyn Format {
-    Kind::Chat.format()
+    DocumentKind::Chat.format()
 }
 
 /// Whether a format is that of a chat history.
 pub fn is_chat(format: &dyn Format) -> bool {
-    format.info().name == Kind::Chat.format_name()
+    format.info().name == DocumentKind::Chat.format_name()
 }
 
 /// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DocumentKind {
     /// Messages, one per line.
     Chat,
     /// Markdown for people.
     Trajectory,
 }
 
-impl Kind {
+impl DocumentKind {
     pub(crate) fn format(self) -> &'static dyn Format {
         match self {
-            Kind::Chat => &OpenaiChat,
-            Kind::Trajectory => &CycodTrajectory,
+            DocumentKind::Chat => &OpenaiChat,
+            DocumentKind::Trajectory => &CycodTrajectory,
         }
     }
 
@@ -73,17 +77,17 @@ impl Kind {
     }
 
     /// The kind of a file by its name: Markdown is a trajectory, everything else a chat history.
-    fn of(path: &Path) -> Kind {
+    fn of(path: &Path) -> DocumentKind {
         match path.extension() {
-            Some(ending) if ending.eq_ignore_ascii_case("md") => Kind::Trajectory,
-            _ => Kind::Chat,
+            Some(ending) if ending.eq_ignore_ascii_case("md") => DocumentKind::Trajectory,
+            _ => DocumentKind::Chat,
         }
     }
 }
 
-impl Layout for Cycod {
-    fn info(&self) -> &'static Info {
-        &Info {
+impl Layout for CycodLayout {
+    fn info(&self) -> &'static LayoutInfo {
+        &LayoutInfo {
             name: NAME,
             agent: "cycod",
             title: "CycoD's chat history and trajectory, saved in ~/.cycod/history too",
@@ -97,41 +101,48 @@ impl Layout for Cycod {
         }
     }
 
-    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
-        let Plan { asked, saved, mut warnings } = Plan::new(target, environment)?;
+    fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
+        let DocumentPlan { asked, saved, mut warnings } = DocumentPlan::new(target, environment)?;
         let files = &environment.files;
         let mut documents = Vec::new();
-        let mut ground = None;
+        let mut journal_lock = None;
         let mut in_place = false;
         if let Some(path) = &asked {
             // Taken first: another recorder may be in the middle of a line, or have left half of one.
-            ground = Some(LockedJournal::of_journal(&recover::beside(path), environment)?);
+            journal_lock = Some(LockedJournal::of_journal(&recover::beside(path), environment)?);
             in_place = target.load.as_deref().is_some_and(|load| is_same(load, path));
-            let kind = Kind::of(path);
-            let (base, warning) = Document::base(files, path, kind)?;
+            let kind = DocumentKind::of(path);
+            let (base, warning) = CycodDocument::base(files, path, kind)?;
             warnings.extend(warning);
             if base > 0 && !in_place {
                 warnings.push(appended(path));
             }
-            documents.push(Kept { role: Role::Asked, document: Document::new(files, path, kind, base) });
+            documents.push(SavedDocument {
+                role: DocumentRole::Asked,
+                document: CycodDocument::new(files, path, kind, base),
+            });
         }
-        for Planned { path, kind, role } in saved {
+        for PlannedDocument { path, kind, role } in saved {
             let load = target.load.as_deref().filter(|_| in_place);
             match save(files, &path, kind, load) {
-                Ok(document) => documents.push(Kept { role, document }),
+                Ok(document) => documents.push(SavedDocument { role, document }),
                 Err(error) if !documents.is_empty() => warnings.push(Warning::new(&path, not_saved(&error))),
                 Err(error) => return Err(error),
             }
         }
-        let ground = match (ground, documents.first()) {
-            (Some(ground), _) => ground,
+        let journal_lock = match (journal_lock, documents.first()) {
+            (Some(journal_lock), _) => journal_lock,
             (None, Some(first)) => LockedJournal::of_journal(&recover::beside(first.document.path()), environment)?,
             (None, None) => return Err(Error::about(Path::new(NAME), Problem::NoLayout)),
         };
-        let header = header(&ground.journal, target, &documents)?;
+        let header = header(&journal_lock.journal, target, &documents)?;
         documents.iter_mut().for_each(|kept| kept.document.begin());
-        let mut opened = Opened::new(ground, header, Box::new(CycodDocuments { documents, files: Arc::clone(files) }));
-        opened.loaded = if in_place { Loaded::InPlace } else { Loaded::ToBeRecorded };
+        let mut opened = OpenedRecording::new(
+            journal_lock,
+            header,
+            Box::new(CycodDocuments { documents, files: Arc::clone(files) }),
+        );
+        opened.continued = if in_place { ContinuedConversation::InPlace } else { ContinuedConversation::ToBeRecorded };
         opened.first = target.settings.get("title").map(|text| title(text)).into_iter().collect();
         opened.warnings = warnings;
         Ok(opened)
@@ -139,7 +150,7 @@ impl Layout for Cycod {
 
     fn resume(&self, recorded: &Recording, environment: &Environment) -> Result<Box<dyn Documents>, Error> {
         let mut documents = Vec::new();
-        for role in Role::ALL {
+        for role in DocumentRole::ALL {
             let Some(name) = recorded.header.settings.get(role.name()) else { continue };
             let path = recorded.document(name);
             // The journal completes the file that it is named after, and transcripts.
@@ -148,12 +159,12 @@ impl Layout for Cycod {
                 return Err(Error::about(&path, Problem::Outside));
             }
             let kind = match role {
-                Role::Asked => Kind::of(&path),
-                Role::SavedChat => Kind::Chat,
-                Role::SavedTrajectory => Kind::Trajectory,
+                DocumentRole::Asked => DocumentKind::of(&path),
+                DocumentRole::SavedChat => DocumentKind::Chat,
+                DocumentRole::SavedTrajectory => DocumentKind::Trajectory,
             };
             let base = recorded.header.documents.get(name).copied().unwrap_or(0);
-            documents.push(Kept { role, document: Document::new(&environment.files, &path, kind, base) });
+            documents.push(SavedDocument { role, document: CycodDocument::new(&environment.files, &path, kind, base) });
         }
         if documents.is_empty() {
             return Err(Error::about(&recorded.journal, Problem::NoLayout));
@@ -166,7 +177,7 @@ impl Layout for Cycod {
         std::iter::once(folder_of(journal).to_owned()).chain(history).collect()
     }
 
-    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+    fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let names = files.list(folder).ok()?;
         let is_ours = |path: &&PathBuf| is_history(path) || is_lone_trajectory(path, &names) || is_journal(path, files);
         let mut found: Vec<PathBuf> = names.iter().filter(is_ours).cloned().collect();
@@ -212,10 +223,10 @@ fn not_saved(error: &Error) -> String {
 }
 
 /// The journal's first line: the documents, by path relative to the journal's folder, and how much of each is not ours.
-fn header(journal: &Path, target: &Target, documents: &[Kept]) -> Result<RecordingHeader, Error> {
+fn header(journal: &Path, target: &Target, documents: &[SavedDocument]) -> Result<RecordingHeader, Error> {
     let mut settings = target.settings.clone();
     let mut lengths = BTreeMap::new();
-    for Kept { role, document } in documents {
+    for SavedDocument { role, document } in documents {
         let path = document.path();
         let name = if folder_of(path) == folder_of(journal) { path.file_name().map(Path::new) } else { None };
         let absolute = std::path::absolute(path).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
@@ -227,14 +238,14 @@ fn header(journal: &Path, target: &Target, documents: &[Kept]) -> Result<Recordi
 }
 
 /// Creates a document that is saved by default. It includes the conversation that is continued.
-fn save(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: Option<&Path>) -> Result<Document, Error> {
+fn save(files: &Arc<dyn Files>, path: &Path, kind: DocumentKind, load: Option<&Path>) -> Result<CycodDocument, Error> {
     let path = plan::claim(files, path, kind)?;
     let base = load.map_or(Ok(0), |load| seed(files, &path, kind, load))?;
-    Ok(Document::new(files, &path, kind, base))
+    Ok(CycodDocument::new(files, &path, kind, base))
 }
 
 /// Fills a document with the conversation that is continued. Returns its size.
-fn seed(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: &Path) -> Result<u64, Error> {
+fn seed(files: &Arc<dyn Files>, path: &Path, kind: DocumentKind, load: &Path) -> Result<u64, Error> {
     let bytes = Source::open(load, Passes::Once)?.read_whole(SEED_SIZE_MAX)?;
     let mut made = Vec::new();
     match Registry::built_in().detect(&bytes) {
@@ -245,7 +256,7 @@ fn seed(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: &Path) -> Result<
         Detected::Tie(_) | Detected::Unknown => {}
     }
     replace(files.as_ref(), path, &made).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-    Ok(Document::base(files, path, kind)?.0)
+    Ok(CycodDocument::base(files, path, kind)?.0)
 }
 
 /// A larger conversation is not copied into the history folder: its own file has it.
@@ -253,20 +264,20 @@ const SEED_SIZE_MAX: u64 = 256 << 20;
 
 /// The documents of a recording.
 struct CycodDocuments {
-    documents: Vec<Kept>,
+    documents: Vec<SavedDocument>,
     files: Arc<dyn Files>,
 }
 
-struct Kept {
-    role: Role,
-    document: Document,
+struct SavedDocument {
+    role: DocumentRole,
+    document: CycodDocument,
 }
 
 impl Drop for CycodDocuments {
     fn drop(&mut self) {
         // A recording without events leaves no empty files that the user did not ask for.
-        for Kept { role, document } in &self.documents {
-            if *role != Role::Asked && document.is_claimed_only() {
+        for SavedDocument { role, document } in &self.documents {
+            if *role != DocumentRole::Asked && document.is_claimed_only() {
                 let _ = self.files.remove(document.path());
             }
         }
@@ -278,9 +289,10 @@ impl Documents for CycodDocuments {
         self.documents.iter_mut().for_each(|kept| kept.document.add(event));
     }
 
-    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
-        let mut finished = Finished { journal: super::JournalNeed::Needed, written: Vec::new(), warnings: Vec::new() };
-        for (at, Kept { document, .. }) in self.documents.iter_mut().enumerate() {
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error> {
+        let mut finished =
+            FinishedDocuments { journal: super::JournalNeed::Needed, written: Vec::new(), warnings: Vec::new() };
+        for (at, SavedDocument { document, .. }) in self.documents.iter_mut().enumerate() {
             let path = document.path().to_owned();
             match document.finish(recorded) {
                 Ok(warnings) => finished.warnings.extend(warnings),
@@ -293,7 +305,7 @@ impl Documents for CycodDocuments {
             }
             finished.written.push(path);
         }
-        if let Some(Kept { document, .. }) = self.documents.first() {
+        if let Some(SavedDocument { document, .. }) = self.documents.first() {
             // A document whose format cannot be detected is useless without the journal.
             if document.is_recognised() {
                 finished.journal = measure(recorded, document.measured()?, given)?;
@@ -301,9 +313,9 @@ impl Documents for CycodDocuments {
         }
         finished.written.retain(|path| {
             let kept = self.documents.iter().find(|kept| kept.document.path() == path);
-            kept.is_some_and(|Kept { role, document }| match role {
-                Role::Asked => document.exists(),
-                Role::SavedChat | Role::SavedTrajectory => !document.is_claimed_only(),
+            kept.is_some_and(|SavedDocument { role, document }| match role {
+                DocumentRole::Asked => document.exists(),
+                DocumentRole::SavedChat | DocumentRole::SavedTrajectory => !document.is_claimed_only(),
             })
         });
         Ok(finished)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stenograph::formats::openai_chat::file_name;
 use stenograph::time::Time;
 
-use super::Kind;
+use super::DocumentKind;
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of};
 use crate::layouts::{Environment, Target};
@@ -16,29 +16,29 @@ use crate::tail::Warning;
 
 /// The documents of a recording.
 #[derive(Debug)]
-pub struct Plan {
+pub struct DocumentPlan {
     /// The requested document.
     pub asked: Option<PathBuf>,
     /// Documents that are saved in addition.
-    pub saved: Vec<Planned>,
+    pub saved: Vec<PlannedDocument>,
     /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
 /// A document to write.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedDocument {
     /// Its path.
     pub path: PathBuf,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: DocumentKind,
     /// Why it is written.
-    pub role: Role,
+    pub role: DocumentRole,
 }
 
 /// Why a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum DocumentRole {
     /// The user asked for it.
     Asked,
     /// Chat histories are saved by default.
@@ -47,16 +47,16 @@ pub enum Role {
     SavedTrajectory,
 }
 
-impl Role {
+impl DocumentRole {
     /// All roles, the most important first.
-    pub const ALL: [Role; 3] = [Role::Asked, Role::SavedChat, Role::SavedTrajectory];
+    pub const ALL: [DocumentRole; 3] = [DocumentRole::Asked, DocumentRole::SavedChat, DocumentRole::SavedTrajectory];
 
     /// Its name in a journal's header.
     pub fn name(self) -> &'static str {
         match self {
-            Role::Asked => "asked",
-            Role::SavedChat => "saved_chat",
-            Role::SavedTrajectory => "saved_trajectory",
+            DocumentRole::Asked => "asked",
+            DocumentRole::SavedChat => "saved_chat",
+            DocumentRole::SavedTrajectory => "saved_trajectory",
         }
     }
 }
@@ -72,16 +72,16 @@ pub const HISTORY: &str = ".cycod/history";
 pub const AUTO_SAVE_CHAT: &str = "auto_save_chat_history";
 pub const AUTO_SAVE_TRAJECTORY: &str = "auto_save_trajectory";
 
-impl Plan {
+impl DocumentPlan {
     /// The documents of a recording.
-    pub fn new(target: &Target, environment: &Environment) -> Result<Plan, Error> {
+    pub fn new(target: &Target, environment: &Environment) -> Result<DocumentPlan, Error> {
         let now = (environment.clock)();
         let mut asked = target.path.as_deref().map(|path| explicit(path, target, &now)).transpose()?;
         let mut saved = Vec::new();
         let mut warnings = Vec::new();
         for (key, template, kind, role) in [
-            (AUTO_SAVE_CHAT, CHAT_TEMPLATE, Kind::Chat, Role::SavedChat),
-            (AUTO_SAVE_TRAJECTORY, TRAJECTORY_TEMPLATE, Kind::Trajectory, Role::SavedTrajectory),
+            (AUTO_SAVE_CHAT, CHAT_TEMPLATE, DocumentKind::Chat, DocumentRole::SavedChat),
+            (AUTO_SAVE_TRAJECTORY, TRAJECTORY_TEMPLATE, DocumentKind::Trajectory, DocumentRole::SavedTrajectory),
         ] {
             if !is_on(target, key) {
                 continue;
@@ -94,14 +94,14 @@ impl Plan {
             let path = home.join(HISTORY).join(file_name(template, None, &now));
             let same = asked.as_deref().is_some_and(|asked| absolute(asked).ok() == absolute(&path).ok());
             if !same {
-                saved.push(Planned { path, kind, role });
+                saved.push(PlannedDocument { path, kind, role });
             }
         }
         // The user wants a recording: if nothing would be saved, it is the file that CycoD uses without a name.
         if asked.is_none() && saved.is_empty() {
             asked = Some(PathBuf::from(file_name(CHAT_TEMPLATE, None, &now)));
         }
-        Ok(Plan { asked, saved, warnings })
+        Ok(DocumentPlan { asked, saved, warnings })
     }
 }
 
@@ -113,11 +113,11 @@ fn is_on(target: &Target, key: &str) -> bool {
 /// The requested path: a template, filled in; in a folder, the default name.
 fn explicit(given: &Path, target: &Target, now: &Time<'_>) -> Result<PathBuf, Error> {
     let text = given.to_str().ok_or_else(|| Error::about(given, Problem::BadName))?;
-    let loaded = target.load.as_deref().map(Path::to_string_lossy);
-    let named = file_name(text, loaded.as_deref(), now);
+    let continued = target.load.as_deref().map(Path::to_string_lossy);
+    let named = file_name(text, continued.as_deref(), now);
     let path = if named.is_empty() { given.to_owned() } else { PathBuf::from(named) };
     Ok(if path.is_dir() || text.ends_with(['/', '\\']) {
-        path.join(file_name(CHAT_TEMPLATE, loaded.as_deref(), now))
+        path.join(file_name(CHAT_TEMPLATE, continued.as_deref(), now))
     } else {
         path
     })
@@ -128,12 +128,12 @@ const SAME_MOMENT_MAX: u32 = 1_000;
 
 /// Creates the file of a document that is saved by default. Its name contains a time, and two recordings may begin at the same
 /// one: then the next free name is used.
-pub fn claim(files: &Arc<dyn Files>, path: &Path, kind: Kind) -> Result<PathBuf, Error> {
+pub fn claim(files: &Arc<dyn Files>, path: &Path, kind: DocumentKind) -> Result<PathBuf, Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
     create_folder_durably(files.as_ref(), folder_of(path)).map_err(unwritable)?;
     let ending = match kind {
-        Kind::Chat => "jsonl",
-        Kind::Trajectory => "md",
+        DocumentKind::Chat => "jsonl",
+        DocumentKind::Trajectory => "md",
     };
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let (start, moment) = stem.rsplit_once('-').unwrap_or((&stem, "0"));

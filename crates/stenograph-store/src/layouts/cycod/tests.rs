@@ -9,8 +9,8 @@ use stenograph::read;
 use stenograph::time::Time;
 use tempfile::TempDir;
 
-use super::super::{Environment, Loaded, Target};
-use super::{Cycod, Kind};
+use super::super::{ContinuedConversation, Environment, Target};
+use super::{CycodLayout, DocumentKind};
 use crate::files::Disk;
 use crate::journal::RecordingEnd;
 use crate::log::Durability;
@@ -50,7 +50,7 @@ impl Place {
     }
 
     fn open(&self, name: &str) -> Recorder {
-        Recorder::open(&Cycod, &self.target(name), self.environment()).unwrap()
+        Recorder::open(&CycodLayout, &self.target(name), self.environment()).unwrap()
     }
 
     fn record(&self, name: &str, events: &[Event<'_>]) {
@@ -60,11 +60,11 @@ impl Place {
     }
 }
 
-fn said(role: Role, text: &'static str) -> Event<'static> {
+fn text_message(role: Role, text: &'static str) -> Event<'static> {
     Event::new(Body::Message { role, content: Content::text(text) })
 }
 
-fn titled(text: &'static str) -> Event<'static> {
+fn title_changed(text: &'static str) -> Event<'static> {
     Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text)) })
 }
 
@@ -82,18 +82,18 @@ fn answered(id: &'static str) -> Event<'static> {
 
 fn conversation() -> Vec<Event<'static>> {
     vec![
-        said(Role::System, "be kind"),
-        said(Role::User, "which tree?"),
-        said(Role::Assistant, "Let me look."),
+        text_message(Role::System, "be kind"),
+        text_message(Role::User, "which tree?"),
+        text_message(Role::Assistant, "Let me look."),
         called("a"),
         called("b"),
         answered("a"),
-        titled("Trees"),
+        title_changed("Trees"),
         answered("b"),
-        said(Role::Assistant, "An oak."),
-        said(Role::User, "thanks"),
-        titled("Tall trees"),
-        said(Role::Assistant, "You are welcome."),
+        text_message(Role::Assistant, "An oak."),
+        text_message(Role::User, "thanks"),
+        title_changed("Tall trees"),
+        text_message(Role::Assistant, "You are welcome."),
     ]
 }
 
@@ -103,9 +103,9 @@ const USER: &str = "{\"role\":\"user\",\"content\":\"which tree?\"}\n";
 fn each_message_is_on_disk_as_it_occurs() {
     let place = Place::new();
     let recorder = place.open("talk.jsonl");
-    recorder.append(&said(Role::User, "which tree?")).unwrap();
+    recorder.append(&text_message(Role::User, "which tree?")).unwrap();
     assert_eq!(place.text("talk.jsonl"), USER);
-    recorder.append(&said(Role::Assistant, "Let me look.")).unwrap();
+    recorder.append(&text_message(Role::Assistant, "Let me look.")).unwrap();
     let begun = format!("{USER}{{\"role\":\"assistant\",\"content\":\"Let me look.\"}}\n");
     assert_eq!(place.text("talk.jsonl"), begun);
     // A call joins the message before it: the line changes, and is complete at every moment.
@@ -133,7 +133,7 @@ fn a_title_goes_to_the_first_line_and_to_the_header() {
     let begins = "# Title: \"Tall trees\"\n**Status:** Unlocked\n\n---\n\n\n> which tree?\n\nLet me look.\n\n```xml\n";
     assert!(trajectory.starts_with(begins), "{trajectory}");
     assert_eq!(trajectory.matches("# Title").count(), 1);
-    let found = read::all(Kind::Chat.format(), chat.as_bytes());
+    let found = read::all(DocumentKind::Chat.format(), chat.as_bytes());
     assert!(found.notes.is_empty());
     assert_eq!(found.events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. })).count(), 2);
 }
@@ -143,8 +143,8 @@ fn a_title_in_the_settings_comes_first() {
     let place = Place::new();
     let mut target = place.target("talk.md");
     target.settings.insert("title".to_owned(), "Oaks".to_owned());
-    let recorder = Recorder::open(&Cycod, &target, place.environment()).unwrap();
-    recorder.append(&said(Role::User, "which tree?")).unwrap();
+    let recorder = Recorder::open(&CycodLayout, &target, place.environment()).unwrap();
+    recorder.append(&text_message(Role::User, "which tree?")).unwrap();
     let expected = "# Title: \"Oaks\"\n**Status:** Unlocked\n\n---\n\n\n> which tree?\n";
     assert_eq!(place.text("talk.md"), expected);
     recorder.finish(&RecordingEnd::Completed).unwrap();
@@ -157,13 +157,13 @@ fn existing_content_stays_byte_for_byte_and_its_copy_has_it_too() {
     let before = "\u{feff}{\"_meta\":{\"title\":\"Old\",\"titleLocked\":true,\"x\":1}}\n{\"role\":\"user\", \"content\":\"h\\u0069\"}";
     fs::write(place.path("talk.jsonl"), before).unwrap();
     let target = Target { load: Some(place.path("talk.jsonl")), ..place.target("talk.jsonl") };
-    let recorder = Recorder::open(&Cycod, &target, place.environment()).unwrap();
-    assert_eq!(recorder.loaded(), Loaded::InPlace);
-    recorder.append(&said(Role::Assistant, "hello")).unwrap();
+    let recorder = Recorder::open(&CycodLayout, &target, place.environment()).unwrap();
+    assert_eq!(recorder.continued(), ContinuedConversation::InPlace);
+    recorder.append(&text_message(Role::Assistant, "hello")).unwrap();
     let after = format!("{before}\n{{\"role\":\"assistant\",\"content\":\"hello\"}}\n");
     assert_eq!(place.text("talk.jsonl"), after);
     assert_eq!(place.text(SAVED_CHAT), after);
-    recorder.append(&titled("New")).unwrap();
+    recorder.append(&title_changed("New")).unwrap();
     let after = after.replace("\"Old\"", "\"New\"");
     assert_eq!(place.text("talk.jsonl"), after);
     recorder.finish(&RecordingEnd::Completed).unwrap();
@@ -177,7 +177,7 @@ fn existing_content_stays_byte_for_byte_and_its_copy_has_it_too() {
 fn a_file_of_another_kind_is_not_written_on() {
     let place = Place::new();
     fs::write(place.path("notes.txt"), "my notes").unwrap();
-    let refused = Recorder::open(&Cycod, &place.target("notes.txt"), place.environment()).unwrap_err();
+    let refused = Recorder::open(&CycodLayout, &place.target("notes.txt"), place.environment()).unwrap_err();
     assert_eq!(refused.problem, Problem::Exists);
     assert_eq!(place.text("notes.txt"), "my notes");
 }
@@ -186,8 +186,8 @@ fn a_file_of_another_kind_is_not_written_on() {
 fn a_second_recorder_changes_nothing() {
     let place = Place::new();
     let first = place.open("talk.jsonl");
-    first.append(&said(Role::User, "which tree?")).unwrap();
-    let refused = Recorder::open(&Cycod, &place.target("talk.jsonl"), place.environment()).unwrap_err();
+    first.append(&text_message(Role::User, "which tree?")).unwrap();
+    let refused = Recorder::open(&CycodLayout, &place.target("talk.jsonl"), place.environment()).unwrap_err();
     assert!(matches!(refused.problem, Problem::Locked { .. }));
     assert_eq!(place.text("talk.jsonl"), USER);
 }
@@ -198,11 +198,11 @@ fn a_document_that_cannot_be_saved_is_a_warning() {
     fs::write(place.path("home"), "a file").unwrap();
     let recorder = place.open("talk.jsonl");
     assert_eq!(recorder.warnings().iter().filter(|warning| warning.text.starts_with("is not saved")).count(), 2);
-    recorder.append(&said(Role::User, "which tree?")).unwrap();
+    recorder.append(&text_message(Role::User, "which tree?")).unwrap();
     recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(place.text("talk.jsonl"), USER);
     let homeless = Environment { home: None, ..place.environment() };
-    let recorder = Recorder::open(&Cycod, &place.target("other.jsonl"), homeless).unwrap();
+    let recorder = Recorder::open(&CycodLayout, &place.target("other.jsonl"), homeless).unwrap();
     assert!(recorder.warnings().iter().all(|warning| warning.text.contains("no home folder")));
 }
 
@@ -211,14 +211,14 @@ fn saving_can_be_switched_off_and_one_path_is_written_once() {
     let place = Place::new();
     let mut target = place.target("talk.jsonl");
     target.settings.insert("auto_save_trajectory".to_owned(), "false".to_owned());
-    let recorder = Recorder::open(&Cycod, &target, place.environment()).unwrap();
-    recorder.append(&said(Role::User, "which tree?")).unwrap();
+    let recorder = Recorder::open(&CycodLayout, &target, place.environment()).unwrap();
+    recorder.append(&text_message(Role::User, "which tree?")).unwrap();
     recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(place.path(SAVED_CHAT).is_file() && !place.path(SAVED_TRAJECTORY).exists());
 
     let place = Place::new();
     let recorder = place.open("home/.cycod/history/chat-history-{time}.jsonl");
-    recorder.append(&said(Role::User, "which tree?")).unwrap();
+    recorder.append(&text_message(Role::User, "which tree?")).unwrap();
     let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     assert_eq!(kept.files, [place.path(SAVED_CHAT), place.path(SAVED_TRAJECTORY)]);
     assert_eq!(place.text(SAVED_CHAT), USER);
@@ -228,9 +228,9 @@ fn saving_can_be_switched_off_and_one_path_is_written_once() {
 fn two_recordings_of_one_moment_have_two_names_and_nothing_leaves_nothing() {
     let place = Place::new();
     let target = Target::default();
-    let first = Recorder::open(&Cycod, &target, place.environment()).unwrap();
-    let second = Recorder::open(&Cycod, &target, place.environment()).unwrap();
-    first.append(&said(Role::User, "which tree?")).unwrap();
+    let first = Recorder::open(&CycodLayout, &target, place.environment()).unwrap();
+    let second = Recorder::open(&CycodLayout, &target, place.environment()).unwrap();
+    first.append(&text_message(Role::User, "which tree?")).unwrap();
     first.finish(&RecordingEnd::Completed).unwrap();
     second.finish(&RecordingEnd::Canceled).unwrap();
     let history = place.path("home/.cycod/history");
@@ -295,10 +295,10 @@ fn every_state_that_a_crash_leaves_is_completed() {
 fn foreign_content_is_left_alone_and_the_journal_stays() {
     let place = Place::new();
     let recorder = place.open("talk.jsonl");
-    recorder.append(&said(Role::User, "which tree?")).unwrap();
+    recorder.append(&text_message(Role::User, "which tree?")).unwrap();
     let theirs = "{\"role\":\"user\",\"content\":\"mine now\"}\n";
     fs::write(place.path("talk.jsonl"), theirs).unwrap();
-    recorder.append(&said(Role::Assistant, "An oak.")).unwrap();
+    recorder.append(&text_message(Role::Assistant, "An oak.")).unwrap();
     let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(place.text("talk.jsonl").starts_with(theirs));
     assert!(kept.warnings.iter().any(|warning| warning.text.contains("somebody else")), "{:?}", kept.warnings);
@@ -308,11 +308,11 @@ fn foreign_content_is_left_alone_and_the_journal_stays() {
 #[test]
 fn a_journal_goes_when_the_chat_history_says_it_all() {
     let place = Place::new();
-    place.record("talk.jsonl", &[said(Role::User, "which tree?"), said(Role::Assistant, "An oak.")]);
+    place.record("talk.jsonl", &[text_message(Role::User, "which tree?"), text_message(Role::Assistant, "An oak.")]);
     assert!(!beside(&place.path("talk.jsonl")).exists());
     // A sealed thought has no place there.
     let mut thought = Event::new(Body::Failure { name: None, content: Some(Content::text("overloaded")) });
     thought.model = Some("m".into());
-    place.record("other.jsonl", &[said(Role::User, "which tree?"), thought]);
+    place.record("other.jsonl", &[text_message(Role::User, "which tree?"), thought]);
     assert!(beside(&place.path("other.jsonl")).is_file());
 }

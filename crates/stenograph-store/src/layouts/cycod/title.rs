@@ -7,11 +7,11 @@ use stenograph::model::{Body, Content, Event, Outline, Part};
 use stenograph::text::Text;
 use stenograph::{read, write};
 
-use super::Kind;
+use super::DocumentKind;
 
 /// What is known about a conversation as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Title {
+pub struct ConversationTitle {
     /// The title, as a JSON string.
     text: Option<String>,
     lock: Lock,
@@ -35,13 +35,13 @@ const META_OPENS: &[u8] = b"{\"_meta\":";
 const TITLE_OPENS: &[u8] = b"# Title: ";
 const RULE: &[u8] = b"---";
 
-impl Title {
+impl ConversationTitle {
     /// Whether an event concerns the conversation as a whole: it does not belong among the messages.
     pub fn is_about(event: &Event<'_>) -> bool {
         match &event.body {
             Body::Fact { name, content } => match name.as_ref() {
                 "title" => content.is_some(),
-                "_meta" => event.extra.get(Kind::Chat.format_name()).is_some(),
+                "_meta" => event.extra.get(DocumentKind::Chat.format_name()).is_some(),
                 name => name == TITLE_LOCKED,
             },
             _ => false,
@@ -62,7 +62,7 @@ impl Title {
             }
         }
         // CycoD's own line replaces everything.
-        if let Some(residue) = event.extra.get(Kind::Chat.format_name()) {
+        if let Some(residue) = event.extra.get(DocumentKind::Chat.format_name()) {
             let mut rest = String::new();
             match (residue.raw("_meta"), residue.object("_meta")) {
                 (Some(raw), _) => rest.push_str(raw),
@@ -75,15 +75,15 @@ impl Title {
     }
 
     /// The head of a document; empty if nothing is known and the document does not need one.
-    pub fn bytes(&self, kind: Kind) -> Vec<u8> {
+    pub fn bytes(&self, kind: DocumentKind) -> Vec<u8> {
         match kind {
-            Kind::Chat => self.meta_line(),
-            Kind::Trajectory => self.header(kind),
+            DocumentKind::Chat => self.meta_line(),
+            DocumentKind::Trajectory => self.header(kind),
         }
     }
 
     fn meta_line(&self) -> Vec<u8> {
-        if *self == Title::default() {
+        if *self == ConversationTitle::default() {
             return Vec::new();
         }
         let mut meta = Draft::new();
@@ -100,7 +100,7 @@ impl Title {
         format!("{{\"_meta\":{}}}\n", meta.render(rest.as_ref())).into_bytes()
     }
 
-    fn header(&self, kind: Kind) -> Vec<u8> {
+    fn header(&self, kind: DocumentKind) -> Vec<u8> {
         let text = self.text.as_deref().and_then(Text::from_json).map(|text| text.decode().into_owned());
         let fact = |name: &'static str, content| Event::new(Body::Fact { name: name.into(), content });
         let mut facts = vec![fact("title", text.clone().map(Content::text))];
@@ -119,35 +119,35 @@ impl Title {
 
 /// The beginning of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct DocumentHead {
     /// All of its bytes.
     pub bytes: Vec<u8>,
     /// Its title data.
-    pub title: Title,
+    pub title: ConversationTitle,
 }
 
 /// How much of a document is read.
 pub const HEAD_SIZE_MAX: u64 = 1 << 20;
 
-impl Head {
+impl DocumentHead {
     /// The head of a document with this beginning.
-    pub fn of(beginning: &[u8], kind: Kind) -> Head {
+    pub fn of(beginning: &[u8], kind: DocumentKind) -> DocumentHead {
         let mark = if beginning.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let after = beginning.get(mark..).unwrap_or_default();
         let length = match kind {
-            Kind::Chat => meta_length(after),
-            Kind::Trajectory => header_length(after),
+            DocumentKind::Chat => meta_length(after),
+            DocumentKind::Trajectory => header_length(after),
         };
         let own = after.get(..length).unwrap_or_default();
-        let mut title = Title::default();
-        for event in read::all(kind.format(), own).events.iter().filter(|event| Title::is_about(event)) {
+        let mut title = ConversationTitle::default();
+        for event in read::all(kind.format(), own).events.iter().filter(|event| ConversationTitle::is_about(event)) {
             title.take(event);
         }
-        Head { bytes: beginning.get(..mark + length).unwrap_or_default().to_vec(), title }
+        DocumentHead { bytes: beginning.get(..mark + length).unwrap_or_default().to_vec(), title }
     }
 
     /// The head of the same document with this title data.
-    pub fn saying(&self, title: &Title, kind: Kind) -> Vec<u8> {
+    pub fn saying(&self, title: &ConversationTitle, kind: DocumentKind) -> Vec<u8> {
         let mark = if self.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK } else { b"" };
         [mark, &title.bytes(kind)].concat()
     }
@@ -178,11 +178,11 @@ fn header_length(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn told(facts: &[(&'static str, Option<&'static str>)]) -> Title {
-        let mut title = Title::default();
+    fn told(facts: &[(&'static str, Option<&'static str>)]) -> ConversationTitle {
+        let mut title = ConversationTitle::default();
         for (name, content) in facts {
             let event = Event::new(Body::Fact { name: (*name).into(), content: content.map(Content::text) });
-            assert!(Title::is_about(&event));
+            assert!(ConversationTitle::is_about(&event));
             title.take(&event);
         }
         title
@@ -192,42 +192,42 @@ mod tests {
     fn a_title_is_written_as_cycod_writes_it() {
         let title = told(&[("title", Some("Tall \"trees\""))]);
         let line = "{\"_meta\":{\"title\":\"Tall \\\"trees\\\"\",\"titleLocked\":false}}\n";
-        assert_eq!(String::from_utf8(title.bytes(Kind::Chat)).unwrap(), line);
+        assert_eq!(String::from_utf8(title.bytes(DocumentKind::Chat)).unwrap(), line);
         let header = "# Title: \"Tall \"trees\"\"\n**Status:** Unlocked\n\n---\n";
-        assert_eq!(String::from_utf8(title.bytes(Kind::Trajectory)).unwrap(), header);
+        assert_eq!(String::from_utf8(title.bytes(DocumentKind::Trajectory)).unwrap(), header);
         let locked = told(&[("title", Some("Oak")), (TITLE_LOCKED, None)]);
-        assert!(String::from_utf8(locked.bytes(Kind::Chat)).unwrap().contains("\"titleLocked\":true"));
-        assert!(String::from_utf8(locked.bytes(Kind::Trajectory)).unwrap().contains("**Status:** Locked"));
-        assert!(Title::default().bytes(Kind::Chat).is_empty());
-        assert!(Title::default().bytes(Kind::Trajectory).starts_with(b"# Title: \"Untitled\"\n"));
+        assert!(String::from_utf8(locked.bytes(DocumentKind::Chat)).unwrap().contains("\"titleLocked\":true"));
+        assert!(String::from_utf8(locked.bytes(DocumentKind::Trajectory)).unwrap().contains("**Status:** Locked"));
+        assert!(ConversationTitle::default().bytes(DocumentKind::Chat).is_empty());
+        assert!(ConversationTitle::default().bytes(DocumentKind::Trajectory).starts_with(b"# Title: \"Untitled\"\n"));
     }
 
     #[test]
     fn a_head_is_found_and_changed_and_its_unknown_keys_stay() {
         let source = "\u{feff}{\"_meta\":{\"title\":\"Oak\",\"titleLocked\":true,\"colour\":3}}\n{\"role\":\"user\"}\n";
-        let head = Head::of(source.as_bytes(), Kind::Chat);
+        let head = DocumentHead::of(source.as_bytes(), DocumentKind::Chat);
         assert_eq!(head.bytes.len(), source.find('\n').unwrap() + 1);
-        assert_eq!(head.saying(&head.title, Kind::Chat), head.bytes);
+        assert_eq!(head.saying(&head.title, DocumentKind::Chat), head.bytes);
         let mut title = head.title.clone();
         title.take(&Event::new(Body::Fact { name: "title".into(), content: Some(Content::text("Elm")) }));
         let changed = "\u{feff}{\"_meta\":{\"title\":\"Elm\",\"titleLocked\":true,\"colour\":3}}\n";
-        assert_eq!(String::from_utf8(head.saying(&title, Kind::Chat)).unwrap(), changed);
+        assert_eq!(String::from_utf8(head.saying(&title, DocumentKind::Chat)).unwrap(), changed);
 
         let source = "# Title: \"Oak\"\n**Status:** Locked\n\n---\n\n\n> a\n";
-        let head = Head::of(source.as_bytes(), Kind::Trajectory);
+        let head = DocumentHead::of(source.as_bytes(), DocumentKind::Trajectory);
         assert!(head.bytes.ends_with(b"\n---\n") && source.as_bytes().starts_with(&head.bytes));
-        assert_eq!(head.saying(&head.title, Kind::Trajectory), head.bytes);
+        assert_eq!(head.saying(&head.title, DocumentKind::Trajectory), head.bytes);
     }
 
     #[test]
     fn text_that_is_not_a_head_is_not_parsed_as_one() {
         for (source, kind) in [
-            ("{\"_meta\":{\"ti", Kind::Chat),
-            ("{\"role\":\"user\"}\n", Kind::Chat),
-            ("# Title: \"Oak\"\n**Sta", Kind::Trajectory),
-            ("> a\n---\n", Kind::Trajectory),
+            ("{\"_meta\":{\"ti", DocumentKind::Chat),
+            ("{\"role\":\"user\"}\n", DocumentKind::Chat),
+            ("# Title: \"Oak\"\n**Sta", DocumentKind::Trajectory),
+            ("> a\n---\n", DocumentKind::Trajectory),
         ] {
-            assert_eq!(Head::of(source.as_bytes(), kind), Head::default(), "{source}");
+            assert_eq!(DocumentHead::of(source.as_bytes(), kind), DocumentHead::default(), "{source}");
         }
     }
 }

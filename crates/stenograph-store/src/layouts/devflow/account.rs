@@ -7,18 +7,18 @@ use std::path::Path;
 use stenograph::model::{Body, Event, Outline, Role, Usage};
 use stenograph::time::Time;
 
-use super::Status;
+use super::RunStatus;
 use crate::error::Error;
 use crate::journal::{Author, Recording, RecordingEnd, author};
 use crate::tail::Warning;
 
 /// The totals of a run.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct RunTotals {
     outline: Outline,
     /// When it ended.
     pub ended: Option<Time<'static>>,
-    place: Place,
+    place: LastTurn,
     open: HashMap<Option<String>, u64>,
     /// Calls in a turn of the assistant that others follow.
     moved: u64,
@@ -32,7 +32,7 @@ pub struct Account {
 
 /// What the last turn is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-enum Place {
+enum LastTurn {
     #[default]
     Elsewhere,
     Assistant,
@@ -40,10 +40,10 @@ enum Place {
     ResultsAfterAssistant,
 }
 
-impl Account {
+impl RunTotals {
     /// Computes the totals of a recording.
-    pub fn of(recorded: &Recording) -> Result<Account, Error> {
-        let mut account = Account::default();
+    pub fn of(recorded: &Recording) -> Result<RunTotals, Error> {
+        let mut account = RunTotals::default();
         let interrupted = recorded.ended == Some(RecordingEnd::Interrupted);
         recorded.read(&mut |event| {
             let own = author(event) == Author::Stop;
@@ -70,16 +70,16 @@ impl Account {
             self.asked = Some(self.asked.unwrap_or(0).saturating_add(sent(usage)));
         }
         match &event.body {
-            Body::Message { role: Role::Assistant, .. } => (self.place, self.answered) = (Place::Assistant, true),
+            Body::Message { role: Role::Assistant, .. } => (self.place, self.answered) = (LastTurn::Assistant, true),
             Body::Message { role: Role::Tool, .. } => self.result(),
-            Body::Message { .. } | Body::Compaction { summary: Some(_) } => self.place = Place::Elsewhere,
+            Body::Message { .. } | Body::Compaction { summary: Some(_) } => self.place = LastTurn::Elsewhere,
             Body::ToolCall { call, .. } => {
                 match self.place {
-                    Place::ResultsAfterAssistant => self.moved += 1,
-                    Place::Assistant => {}
-                    Place::Elsewhere => {
+                    LastTurn::ResultsAfterAssistant => self.moved += 1,
+                    LastTurn::Assistant => {}
+                    LastTurn::Elsewhere => {
                         self.alone += u64::from(self.answered);
-                        (self.place, self.answered) = (Place::Assistant, true);
+                        (self.place, self.answered) = (LastTurn::Assistant, true);
                     }
                 }
                 *self.open.entry(call.as_deref().map(str::to_owned)).or_default() += 1;
@@ -119,8 +119,8 @@ impl Account {
 
     fn result(&mut self) {
         self.place = match self.place {
-            Place::Elsewhere => Place::Elsewhere,
-            Place::Assistant | Place::ResultsAfterAssistant => Place::ResultsAfterAssistant,
+            LastTurn::Elsewhere => LastTurn::Elsewhere,
+            LastTurn::Assistant | LastTurn::ResultsAfterAssistant => LastTurn::ResultsAfterAssistant,
         };
     }
 
@@ -141,19 +141,19 @@ impl Account {
     }
 
     /// How it ended, in devflow's words, and the error. The agent's own statement counts unless the recording ended otherwise.
-    pub fn status(&self, end: Option<&RecordingEnd>) -> (Status, Option<String>) {
+    pub fn status(&self, end: Option<&RecordingEnd>) -> (RunStatus, Option<String>) {
         match end {
-            Some(RecordingEnd::Canceled) => (Status::Canceled, None),
-            Some(RecordingEnd::Failed(error)) => (Status::Failed, Some(error.clone())),
-            Some(RecordingEnd::Interrupted) | None => (Status::Failed, Some("interrupted".to_owned())),
+            Some(RecordingEnd::Canceled) => (RunStatus::Canceled, None),
+            Some(RecordingEnd::Failed(error)) => (RunStatus::Failed, Some(error.clone())),
+            Some(RecordingEnd::Interrupted) | None => (RunStatus::Failed, Some("interrupted".to_owned())),
             Some(RecordingEnd::Completed) if self.outline.success == Some(false) => {
                 let reason = self.outline.stop.clone().unwrap_or_default();
                 let word = reason.to_lowercase();
                 let broken_off = ["interrupt", "cancel", "abort"].iter().any(|part| word.contains(part));
                 let error = self.outline.failure.clone().or(Some(reason)).filter(|error| !error.is_empty());
-                (if broken_off { Status::Canceled } else { Status::Failed }, error)
+                (if broken_off { RunStatus::Canceled } else { RunStatus::Failed }, error)
             }
-            Some(RecordingEnd::Completed) => (Status::Completed, None),
+            Some(RecordingEnd::Completed) => (RunStatus::Completed, None),
         }
     }
 

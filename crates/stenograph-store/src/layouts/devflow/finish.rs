@@ -16,38 +16,38 @@ use stenograph::model::{Event, Kind, Note};
 use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
 
-use super::account::Account;
-use super::metadata::Metadata;
+use super::account::RunTotals;
+use super::metadata::RunMetadata;
 use super::record::{DURATION, STARTED};
 use super::{Base, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
 use crate::document::{ComparedDocument, measure};
 use crate::error::{Error, Problem};
 use crate::files::{folder_of, replace};
 use crate::journal::{self, Recording};
-use crate::layouts::anew::{header_line, meanwhile, write_anew};
-use crate::layouts::{self, Environment, Finished, StatedFields};
+use crate::layouts::rewrite::{header_line, temporary_path, write_from_start};
+use crate::layouts::{self, Environment, FinishedDocuments, StatedFields};
 use crate::tail::Warning;
 
 /// The documents of a run. They are written when it ends; until then everything is in the journal.
-pub struct Documents {
+pub struct RunDocuments {
     environment: Environment,
     /// The folder of a run that begins here.
     begun: Option<PathBuf>,
 }
 
-impl Documents {
+impl RunDocuments {
     /// The documents of an existing run.
-    pub fn new(environment: &Environment) -> Documents {
-        Documents { environment: environment.clone(), begun: None }
+    pub fn new(environment: &Environment) -> RunDocuments {
+        RunDocuments { environment: environment.clone(), begun: None }
     }
 
     /// The documents of a run that begins in this folder.
-    pub fn begun(environment: &Environment, folder: PathBuf) -> Documents {
-        Documents { environment: environment.clone(), begun: Some(folder) }
+    pub fn begun(environment: &Environment, folder: PathBuf) -> RunDocuments {
+        RunDocuments { environment: environment.clone(), begun: Some(folder) }
     }
 
     /// The metadata of a run that ended.
-    fn metadata(recorded: &Recording, account: &Account) -> Metadata {
+    fn metadata(recorded: &Recording, account: &RunTotals) -> RunMetadata {
         let settings = &recorded.header.settings;
         let folder = folder_of(&recorded.journal);
         // The folder may have been renamed: its name is the id.
@@ -59,7 +59,7 @@ impl Documents {
             let (start, end) = (started.as_ref()?.instant()?, account.ended.as_ref()?.instant()?);
             u64::try_from(end.as_millisecond() - start.as_millisecond()).ok()
         };
-        Metadata {
+        RunMetadata {
             status,
             error,
             ended: account.ended.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned)),
@@ -67,16 +67,16 @@ impl Documents {
             tokens_out: account.tokens_out(),
             cost: account.cost(),
             duration_ms: stated.or_else(took),
-            ..Metadata::running(&run, settings)
+            ..RunMetadata::running(&run, settings)
         }
     }
 
     /// Writes the transcript in the form that its size requires, and removes the other form: two forms could differ.
-    fn write_transcript(&self, source: &mut Told, folder: &Path) -> Result<PathBuf, Error> {
+    fn write_transcript(&self, source: &mut TranscriptSource, folder: &Path) -> Result<PathBuf, Error> {
         let files = self.environment.files.as_ref();
-        let plain = meanwhile(&folder.join(TRANSCRIPT));
+        let plain = temporary_path(&folder.join(TRANSCRIPT));
         let unwritable = |path: &Path, error: io::Error| Error::at(path, Problem::Unwritable, error);
-        let size = write_anew(files, &plain, &mut |out| {
+        let size = write_from_start(files, &plain, &mut |out| {
             Ok(convert(journal::NATIVE, source, &Devflow, out, Carry::Not).map(|_| ())?)
         });
         let size = size.map_err(|error| unwritable(&plain, error))?;
@@ -87,8 +87,8 @@ impl Documents {
         };
         let (path, other) = (folder.join(name), folder.join(other));
         let made = if large {
-            let compressed = meanwhile(&path);
-            write_anew(files, &compressed, &mut |out| {
+            let compressed = temporary_path(&path);
+            write_from_start(files, &compressed, &mut |out| {
                 let mut encoder = GzEncoder::new(out, Compression::default());
                 io::copy(&mut files.reader(&plain, 0)?, &mut encoder)?;
                 encoder.finish().map(|_| ())
@@ -109,18 +109,18 @@ impl Documents {
     }
 }
 
-impl layouts::Documents for Documents {
+impl layouts::Documents for RunDocuments {
     fn add(&mut self, _event: &Event<'_>) {}
 
-    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error> {
         let files = self.environment.files.as_ref();
         let folder = folder_of(&recorded.journal);
-        let account = Account::of(recorded)?;
-        let mut metadata = Documents::metadata(recorded, &account);
-        let mut source = Told { head: String::new(), recorded: recorded.clone() };
+        let account = RunTotals::of(recorded)?;
+        let mut metadata = RunDocuments::metadata(recorded, &account);
+        let mut source = TranscriptSource { head: String::new(), recorded: recorded.clone() };
         // The header states how many turns follow, so they are counted first.
         source.head = head(&metadata);
-        let mut turns = Turns { reading: Reading::new(&Devflow, Want::All), count: 0 };
+        let mut turns = TurnCounter { reading: Reading::new(&Devflow, Want::All), count: 0 };
         convert(journal::NATIVE, &mut source, &Devflow, &mut turns, Carry::Not)
             .map_err(|error| Error::at(&recorded.journal, Problem::Unreadable, error.into()))?;
         metadata.turn_count = turns.end();
@@ -146,7 +146,7 @@ impl layouts::Documents for Documents {
             false => bytes,
         };
         let journal = measure(recorded, ComparedDocument { format: &Devflow, bytes }, given)?;
-        Ok(Finished { journal, written: vec![transcript, path], warnings })
+        Ok(FinishedDocuments { journal, written: vec![transcript, path], warnings })
     }
 
     /// Frees the id of the run.
@@ -165,7 +165,7 @@ impl layouts::Documents for Documents {
 }
 
 /// The header of the transcript as an event, which the format writes unchanged.
-fn head(metadata: &Metadata) -> String {
+fn head(metadata: &RunMetadata) -> String {
     let json = metadata.json();
     let run = Object::parse(&json).and_then(|metadata| metadata.peek("runId").map(str::to_owned));
     let mut own = Draft::new();
@@ -176,27 +176,27 @@ fn head(metadata: &Metadata) -> String {
 }
 
 /// The input of the conversion: our header and the events of the journal.
-struct Told {
+struct TranscriptSource {
     head: String,
     recorded: Recording,
 }
 
-impl convert::Reopen for Told {
+impl convert::Reopen for TranscriptSource {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         let events = convert::Reopen::open(&mut self.recorded)?;
-        let events = Events { inner: BufReader::with_capacity(256 << 10, events), line: Vec::new(), at: 0 };
+        let events = JournalEvents { inner: BufReader::with_capacity(256 << 10, events), line: Vec::new(), at: 0 };
         Ok(Box::new(self.head.as_bytes().chain(events)))
     }
 }
 
 /// The lines of a journal without headers of other devflow transcripts: a document has one.
-struct Events<R> {
+struct JournalEvents<R> {
     inner: BufReader<R>,
     line: Vec<u8>,
     at: usize,
 }
 
-impl<R: Read> Read for Events<R> {
+impl<R: Read> Read for JournalEvents<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at >= self.line.len() {
             self.line.clear();
@@ -222,12 +222,12 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// Counts the turns in the bytes written to it.
-struct Turns {
+struct TurnCounter {
     reading: Reading,
     count: u64,
 }
 
-impl Turns {
+impl TurnCounter {
     fn end(self) -> u64 {
         let mut sink = Counting(self.count);
         self.reading.end(&mut sink);
@@ -235,7 +235,7 @@ impl Turns {
     }
 }
 
-impl Write for Turns {
+impl Write for TurnCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut sink = Counting(self.count);
         self.reading.feed(bytes, &mut sink);

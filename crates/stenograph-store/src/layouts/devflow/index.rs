@@ -10,7 +10,7 @@ use stenograph::json::{Object, items};
 use stenograph::text::quote;
 use stenograph::time::Time;
 
-use super::{Base, Run};
+use super::{Base, DevflowRun};
 use crate::error::{Error, Problem};
 use crate::files::{Files, replace};
 use crate::lock::{self, Lock};
@@ -20,22 +20,22 @@ use crate::source::{Passes, Source};
 const INDEX_SIZE_MAX: u64 = 256 << 20;
 
 /// All runs, newest first, after updating the index. If it cannot be written, the folders give the same answer.
-pub fn list(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
+pub fn list(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<DevflowRun>, Error> {
     update(files, base, now).or_else(|_| look(files, base))
 }
 
 /// All runs, newest first, using the index as far as it is valid. Writes nothing.
-pub fn look(files: &dyn Files, base: &Base) -> Result<Vec<Run>, Error> {
-    gather(files, base, &entries_of(&base.index())).map(|(runs, _)| runs)
+pub fn look(files: &dyn Files, base: &Base) -> Result<Vec<DevflowRun>, Error> {
+    collect_runs(files, base, &entries_of(&base.index())).map(|(runs, _)| runs)
 }
 
 /// Updates the index and returns all runs, newest first. Waits for a concurrent update and then includes its changes.
-pub fn update(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
+pub fn update(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<DevflowRun>, Error> {
     let path = base.index();
     let _lock = Lock::wait(&lock::beside(&path))?;
     let known = entries_of(&path);
-    let (runs, news) = gather(files, base, &known)?;
-    if news == News::Some || !path.is_file() {
+    let (runs, news) = collect_runs(files, base, &known)?;
+    if news == IndexIsStale::Some || !path.is_file() {
         let text = document(&runs, now);
         replace(files, &path, text.as_bytes()).map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
     }
@@ -43,31 +43,35 @@ pub fn update(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>
 }
 
 /// All runs from their own folders, newest first: decisions about keeping and removing use nothing else.
-pub fn read_all(files: &dyn Files, base: &Base) -> Result<Vec<Run>, Error> {
-    gather(files, base, &HashMap::new()).map(|(runs, _)| runs)
+pub fn read_all(files: &dyn Files, base: &Base) -> Result<Vec<DevflowRun>, Error> {
+    collect_runs(files, base, &HashMap::new()).map(|(runs, _)| runs)
 }
 
 /// Whether the folders hold something that the index does not.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum News {
+enum IndexIsStale {
     Some,
     None,
 }
 
-fn gather(files: &dyn Files, base: &Base, known: &HashMap<String, Run>) -> Result<(Vec<Run>, News), Error> {
+fn collect_runs(
+    files: &dyn Files,
+    base: &Base,
+    known: &HashMap<String, DevflowRun>,
+) -> Result<(Vec<DevflowRun>, IndexIsStale), Error> {
     let mut runs = Vec::new();
     let mut same = 0;
     for id in ids(files, base)? {
-        match known.get(&id).filter(|run| run.stamp == Run::stamp_of(&base.run(&id))) {
+        match known.get(&id).filter(|run| run.stamp == DevflowRun::stamp_of(&base.run(&id))) {
             Some(run) => {
                 same += 1;
                 runs.push(run.clone());
             }
-            None => runs.push(Run::read(base, &id)),
+            None => runs.push(DevflowRun::read(base, &id)),
         }
     }
-    let news = if same == runs.len() && same == known.len() { News::None } else { News::Some };
-    runs.sort_by_cached_key(Run::order);
+    let news = if same == runs.len() && same == known.len() { IndexIsStale::None } else { IndexIsStale::Some };
+    runs.sort_by_cached_key(DevflowRun::order);
     Ok((runs, news))
 }
 
@@ -84,15 +88,15 @@ fn ids(files: &dyn Files, base: &Base) -> Result<Vec<String>, Error> {
 }
 
 /// The entries of an index; none if it is missing or damaged.
-fn entries_of(path: &Path) -> HashMap<String, Run> {
+fn entries_of(path: &Path) -> HashMap<String, DevflowRun> {
     let read = Source::open(path, Passes::Once).and_then(|mut source| source.read_whole(INDEX_SIZE_MAX));
     let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
     let list = Object::parse(&text).and_then(|document| document.peek("runs")).and_then(items);
-    let runs = list.unwrap_or_default().into_iter().filter_map(Run::of_entry);
+    let runs = list.unwrap_or_default().into_iter().filter_map(DevflowRun::of_entry);
     runs.map(|run| (run.id.clone(), run)).collect()
 }
 
-fn document(runs: &[Run], now: &Time<'_>) -> String {
+fn document(runs: &[DevflowRun], now: &Time<'_>) -> String {
     let entries: Vec<String> = runs
         .iter()
         .map(|run| {
@@ -111,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::files::Disk;
-    use crate::layouts::devflow::Status;
+    use crate::layouts::devflow::RunStatus;
 
     fn now() -> Time<'static> {
         Time::iso("2026-03-02T09:14:05Z".into()).unwrap()
@@ -138,10 +142,15 @@ mod tests {
         run(&base, "d", &metadata("2026-01-01T09:00:00Z", "resting"));
         fs::create_dir_all(base.run(".removed-e")).unwrap();
         let runs = list(&Disk, &base, &now()).unwrap();
-        let told: Vec<(&str, Status)> = runs.iter().map(|run| (run.id.as_str(), run.status)).collect();
+        let told: Vec<(&str, RunStatus)> = runs.iter().map(|run| (run.id.as_str(), run.status)).collect();
         assert_eq!(
             told,
-            [("d", Status::Unreadable), ("b", Status::Failed), ("a", Status::Completed), ("c", Status::Unreadable)]
+            [
+                ("d", RunStatus::Unreadable),
+                ("b", RunStatus::Failed),
+                ("a", RunStatus::Completed),
+                ("c", RunStatus::Unreadable)
+            ]
         );
         assert!(runs[3].problem.as_ref().unwrap().contains("metadata.json") && runs[1].problem.is_none());
         assert!(runs[0].problem.as_ref().unwrap().contains("resting"));
@@ -163,7 +172,7 @@ mod tests {
         assert_eq!(entries_of(&base.index()).into_values().collect::<Vec<_>>(), first);
 
         run(&base, "a", &metadata("2026-01-01T09:00:00Z", "completed"));
-        assert_eq!(list(&Disk, &base, &now()).unwrap()[0].status, Status::Completed);
+        assert_eq!(list(&Disk, &base, &now()).unwrap()[0].status, RunStatus::Completed);
         assert!(fs::read_to_string(base.index()).unwrap().contains("completed"));
         fs::write(base.index(), "[1,").unwrap();
         assert_eq!(list(&Disk, &base, &now()).unwrap().len(), 1);
@@ -213,12 +222,12 @@ mod tests {
         fs::create_dir_all(base.run("x")).unwrap();
         fs::write(base.run("x").join("transcript.json"), &transcript).unwrap();
         fs::write(base.run("x").join("transcript.json.gz"), b"\x1f\x8bnonsense").unwrap();
-        let read = Run::read(&base, "x");
-        assert_eq!((read.status, read.turn_count, read.flow.as_str()), (Status::Failed, Some(2), "review"));
+        let read = DevflowRun::read(&base, "x");
+        assert_eq!((read.status, read.turn_count, read.flow.as_str()), (RunStatus::Failed, Some(2), "review"));
         assert_eq!(read.query.as_deref(), Some("Why <b>?"));
         assert_eq!(read.moment(), Time::iso("2026-01-01T09:00:00Z".into()).unwrap().to_seconds());
         // Half a transcript still has a head.
         fs::write(base.run("x").join("transcript.json"), &transcript[..transcript.len() - 20]).unwrap();
-        assert_eq!(Run::read(&base, "x").flow, "review");
+        assert_eq!(DevflowRun::read(&base, "x").flow, "review");
     }
 }

@@ -3,19 +3,19 @@
 use stenograph::formats::devflow::{ZERO_TIME, map, spelled};
 use stenograph::json::Draft;
 
-use super::Status;
+use super::RunStatus;
 use super::record::{COST, FLOW, INPUT, NODE, STARTED};
 use crate::journal::Settings;
 
 /// The facts about a run.
 #[derive(Clone, Debug)]
-pub struct Metadata {
+pub struct RunMetadata {
     /// Its id.
     pub run: String,
     /// Its settings.
     pub settings: Settings,
     /// Its status.
-    pub status: Status,
+    pub status: RunStatus,
     /// When it ended.
     pub ended: Option<String>,
     /// Tokens of users and system prompts, and of what was sent with them.
@@ -32,13 +32,13 @@ pub struct Metadata {
     pub error: Option<String>,
 }
 
-impl Metadata {
+impl RunMetadata {
     /// A run that has just begun.
-    pub fn running(run: &str, settings: &Settings) -> Metadata {
-        Metadata {
+    pub fn running(run: &str, settings: &Settings) -> RunMetadata {
+        RunMetadata {
             run: run.to_owned(),
             settings: settings.clone(),
-            status: Status::Running,
+            status: RunStatus::Running,
             ended: None,
             tokens_in: 0,
             tokens_out: 0,

@@ -15,8 +15,8 @@ use stenograph::time::Time;
 use crate::error::Error;
 use crate::lock::Lock;
 
-pub use record::Runs;
-pub use run::{Run, Status};
+pub use record::DevflowLayout;
+pub use run::{DevflowRun, RunStatus};
 
 /// devflow's folder in a project.
 pub const BASE: &str = ".devflow";
@@ -72,7 +72,7 @@ impl Base {
     }
 
     /// Takes the lock under which runs are archived, restored or removed.
-    pub(crate) fn keep_house(&self) -> Result<Lock, Error> {
+    pub(crate) fn lock_maintenance(&self) -> Result<Lock, Error> {
         Lock::on(&self.archive())
     }
 }

@@ -9,22 +9,22 @@ use stenograph::formats::devflow::Devflow;
 use stenograph::json::{self, Object};
 use stenograph::time::{Time, TimeUnit};
 
-use super::finish::Documents;
-use super::metadata::Metadata;
-use super::run::Run;
+use super::finish::RunDocuments;
+use super::metadata::RunMetadata;
+use super::run::DevflowRun;
 use super::{ARCHIVE_ENDING, BASE, Base, JOURNAL, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
 use crate::discover::path_hints;
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of, write_all};
 use crate::journal::{Recording, RecordingHeader, Settings, recordings};
-use crate::layouts::{self, Environment, Info, Layout, LockedJournal, Opened, RunSummary, Target};
+use crate::layouts::{self, Environment, Layout, LayoutInfo, LockedJournal, OpenedRecording, RunSummary, Target};
 use crate::lock::{Lock, safe_component};
 use crate::source::{Passes, Source};
 use crate::source_file::is_same;
 use crate::tail::Warning;
 
 /// The layout.
-pub struct Runs;
+pub struct DevflowLayout;
 
 const NAME: &str = "devflow";
 
@@ -43,9 +43,9 @@ pub const STARTED: &str = "startedAt";
 /// The flow of a run without settings.
 const FLOW_DEFAULT: &str = "manual";
 
-impl Layout for Runs {
-    fn info(&self) -> &'static Info {
-        &Info {
+impl Layout for DevflowLayout {
+    fn info(&self) -> &'static LayoutInfo {
+        &LayoutInfo {
             name: NAME,
             agent: "devflow",
             title: "devflow's runs: runs/ID/ with metadata.json and a transcript, and index.json",
@@ -63,7 +63,7 @@ impl Layout for Runs {
         }
     }
 
-    fn open(&self, target: &Target, environment: &Environment) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let base = Base::at(target.path.as_deref().unwrap_or(Path::new(BASE)));
         let mut settings = target.settings.clone();
         check(&settings)?;
@@ -71,15 +71,15 @@ impl Layout for Runs {
         settings.entry(FLOW.to_owned()).or_insert_with(|| FLOW_DEFAULT.to_owned());
         settings.insert(STARTED.to_owned(), started.to_iso().unwrap_or_default().into_owned());
         let id = claim(&base, &mut settings, &started, environment)?;
-        let ground = LockedJournal::of_journal(&base.run(&id).join(JOURNAL), environment)?;
+        let journal_lock = LockedJournal::of_journal(&base.run(&id).join(JOURNAL), environment)?;
         // The index should include the run from the start; a failure is repaired at the end.
         let _ = index::update(environment.files.as_ref(), &base, &started);
         let header = RecordingHeader { layout: NAME.to_owned(), settings, ..RecordingHeader::default() };
-        Ok(Opened::new(ground, header, Box::new(Documents::begun(environment, base.run(&id)))))
+        Ok(OpenedRecording::new(journal_lock, header, Box::new(RunDocuments::begun(environment, base.run(&id)))))
     }
 
     fn resume(&self, _recorded: &Recording, environment: &Environment) -> Result<Box<dyn layouts::Documents>, Error> {
-        Ok(Box::new(Documents::new(environment)))
+        Ok(Box::new(RunDocuments::new(environment)))
     }
 
     fn run_summary(&self, path: &Path) -> Option<RunSummary> {
@@ -91,21 +91,21 @@ impl Layout for Runs {
             // `.` has no file name.
             Some(folder) => {
                 let whole = std::fs::canonicalize(folder).ok()?;
-                Run::at(folder, &whole.file_name()?.to_string_lossy())
+                DevflowRun::at(folder, &whole.file_name()?.to_string_lossy())
             }
-            None => Run::of_transcript(path)?,
+            None => DevflowRun::of_transcript(path)?,
         };
         Some(run.summary())
     }
 
-    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, _named: Option<&Path>, _environment: &Environment) -> Vec<PathBuf> {
         // The index of all runs is beside the folder of the runs.
         let run = folder_of(journal);
         let base = run.parent().filter(|runs| runs.ends_with(super::RUNS)).and_then(Path::parent);
         vec![base.unwrap_or(run).to_owned()]
     }
 
-    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+    fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         if let Some(found) = reads_run(folder) {
             return Some(vec![found]);
         }
@@ -119,13 +119,13 @@ impl Layout for Runs {
         (!found.is_empty()).then_some(found)
     }
 
-    fn passed_over(&self, folder: &Path) -> Vec<Warning> {
+    fn replaced_files(&self, folder: &Path) -> Vec<Warning> {
         let runs = std::fs::read_dir(Base::at(folder).runs()).into_iter().flatten().flatten();
         let mut folders: Vec<PathBuf> = runs.map(|run| run.path()).collect();
         folders.sort();
         folders.push(folder.to_owned());
         // A run with a journal is read from that.
-        let folders = folders.iter().filter(|folder| is_run(folder) && there(folder, JOURNAL).is_none());
+        let folders = folders.iter().filter(|folder| is_run(folder) && existing(folder, JOURNAL).is_none());
         let text = format!("is no whole transcript; {TRANSCRIPT} beside it is read instead");
         folders.filter_map(|folder| damaged_transcript(folder)).map(|path| Warning::new(&path, text.clone())).collect()
     }
@@ -142,19 +142,19 @@ fn reads_run(folder: &Path) -> Option<PathBuf> {
     if !is_run(folder) {
         return None;
     }
-    there(folder, JOURNAL).or_else(|| match damaged_transcript(folder) {
-        Some(_) => there(folder, TRANSCRIPT),
-        None => there(folder, TRANSCRIPT_COMPRESSED).or_else(|| there(folder, TRANSCRIPT)),
+    existing(folder, JOURNAL).or_else(|| match damaged_transcript(folder) {
+        Some(_) => existing(folder, TRANSCRIPT),
+        None => existing(folder, TRANSCRIPT_COMPRESSED).or_else(|| existing(folder, TRANSCRIPT)),
     })
 }
 
 /// The compressed transcript of a run, if it is unreadable and there is another one.
 fn damaged_transcript(folder: &Path) -> Option<PathBuf> {
-    there(folder, TRANSCRIPT)?;
-    there(folder, TRANSCRIPT_COMPRESSED).filter(|compressed| !is_whole_transcript(compressed))
+    existing(folder, TRANSCRIPT)?;
+    existing(folder, TRANSCRIPT_COMPRESSED).filter(|compressed| !is_whole_transcript(compressed))
 }
 
-fn there(folder: &Path, name: &str) -> Option<PathBuf> {
+fn existing(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(folder.join(name)).filter(|path| path.is_file())
 }
 
@@ -175,14 +175,14 @@ fn beginning(base: &Base, environment: &Environment) -> Result<Time<'static>, Er
     let newest = runs.iter().find_map(|run| run.started.as_ref().and_then(millis));
     Ok(match (newest, millis(&now)) {
         (Some(newest), Some(millis)) if newest >= millis && newest - millis <= AHEAD_MAX_MS => {
-            at_the_place_of(&now, newest + 1)
+            with_offset_of(&now, newest + 1)
         }
         _ => now,
     })
 }
 
 /// A time with the UTC offset of another one.
-fn at_the_place_of(there: &Time<'_>, millis: i64) -> Time<'static> {
+fn with_offset_of(there: &Time<'_>, millis: i64) -> Time<'static> {
     let time = |millis: i64| Time { text: millis.to_string().into(), unit: TimeUnit::Millis };
     let offset = || {
         let text = there.text.get(there.text.len().checked_sub(6)?..)?;
@@ -220,18 +220,18 @@ fn check(settings: &Settings) -> Result<(), Error> {
 fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, environment: &Environment) -> Result<String, Error> {
     if let Some(id) = settings.get(RUN).cloned() {
         safe_component(&id)?;
-        return match take(base, &id, settings, environment)? {
-            Taken::Now => Ok(id),
-            Taken::Before => Err(why_taken(&base.run(&id), environment)),
+        return match claim_id(base, &id, settings, environment)? {
+            Claim::New => Ok(id),
+            Claim::Taken => Err(why_taken(&base.run(&id), environment)),
         };
     }
-    let made = made_up(settings, started);
+    let made = generated_id(settings, started);
     for number in 1_u32.. {
         let id = if number == 1 { made.clone() } else { format!("{made}-{number}") };
         settings.insert(RUN.to_owned(), id.clone());
-        match take(base, &id, settings, environment)? {
-            Taken::Now => return Ok(id),
-            Taken::Before => {}
+        match claim_id(base, &id, settings, environment)? {
+            Claim::New => return Ok(id),
+            Claim::Taken => {}
         }
     }
     Err(Error::about(&base.run(&made), Problem::Exists))
@@ -250,46 +250,46 @@ fn why_taken(run: &Path, environment: &Environment) -> Error {
 }
 
 /// Whether the id was free.
-enum Taken {
-    Now,
-    Before,
+enum Claim {
+    New,
+    Taken,
 }
 
 /// Two processes may both see that an id is free; only one of them can create the file.
-fn take(base: &Base, id: &str, settings: &Settings, environment: &Environment) -> Result<Taken, Error> {
+fn claim_id(base: &Base, id: &str, settings: &Settings, environment: &Environment) -> Result<Claim, Error> {
     let (files, folder) = (environment.files.as_ref(), base.run(id));
     let unwritable = |error| Error::at(&folder, Problem::Unwritable, error);
-    if std::fs::symlink_metadata(&folder).is_ok() || was_put_away(files, base, id) {
-        return Ok(Taken::Before);
+    if std::fs::symlink_metadata(&folder).is_ok() || is_archived(files, base, id) {
+        return Ok(Claim::Taken);
     }
     create_folder_durably(files, &folder).map_err(unwritable)?;
     let path = folder.join(METADATA);
     let mut file = match files.create_new(&path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Taken::Before),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Claim::Taken),
         made => made.map_err(unwritable)?,
     };
-    let text = Metadata::running(id, settings).document();
+    let text = RunMetadata::running(id, settings).document();
     write_all(file.as_mut(), text.as_bytes()).and_then(|()| file.sync()).map_err(unwritable)?;
     files.sync_folder(folder_of(&path)).map_err(unwritable)?;
-    Ok(Taken::Now)
+    Ok(Claim::New)
 }
 
-fn was_put_away(files: &dyn Files, base: &Base, id: &str) -> bool {
+fn is_archived(files: &dyn Files, base: &Base, id: &str) -> bool {
     let months = files.list(&base.archive()).unwrap_or_default();
     months.iter().any(|month| month.join(format!("{id}{ARCHIVE_ENDING}")).is_file())
 }
 
 /// `{date}-{flow}-{identifier}` with the local date.
-fn made_up(settings: &Settings, started: &Time<'_>) -> String {
+fn generated_id(settings: &Settings, started: &Time<'_>) -> String {
     let date = started.wall("%Y-%m-%d").unwrap_or_else(|| "1970-01-01".to_owned());
-    let flow = in_a_name(settings.get(FLOW).map_or(FLOW_DEFAULT, String::as_str));
+    let flow = id_part(settings.get(FLOW).map_or(FLOW_DEFAULT, String::as_str));
     let ticket = settings.get(TICKET).cloned().or_else(|| {
         let input = Object::parse(settings.get(INPUT)?)?;
         input.peek_str("ticketId").map(Cow::into_owned)
     });
     // TK-421 becomes TK421 in an id, whose parts are separated by hyphens.
     let ticket = ticket.map(|ticket| ticket.chars().filter(|char| char.is_alphanumeric()).collect::<String>());
-    let identifier = settings.get(IDENTIFIER).map(|given| in_a_name(given)).or(ticket);
+    let identifier = settings.get(IDENTIFIER).map(|given| id_part(given)).or(ticket);
     let identifier = identifier.filter(|identifier| !identifier.is_empty()).unwrap_or_else(|| {
         let random = uuid::Uuid::new_v4().simple().to_string();
         random.get(..8).unwrap_or_default().to_owned()
@@ -300,7 +300,7 @@ fn made_up(settings: &Settings, started: &Time<'_>) -> String {
 const PART_LENGTH_MAX: usize = 40;
 
 /// A word as part of an id: invalid characters become hyphens.
-fn in_a_name(word: &str) -> String {
+fn id_part(word: &str) -> String {
     let harmless = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.');
     let name: String = word.chars().map(|char| if harmless(char) { char } else { '-' }).take(PART_LENGTH_MAX).collect();
     name.trim_matches('-').to_owned()
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn an_id_is_made_of_the_local_date_the_flow_and_the_ticket() {
         let started = Time::iso("2025-01-15T23:30:00-07:00".into()).unwrap();
-        let made = |pairs: &[(&str, &str)]| made_up(&settings(pairs), &started);
+        let made = |pairs: &[(&str, &str)]| generated_id(&settings(pairs), &started);
         assert_eq!(made(&[("flow", "ticket-to-pr"), ("ticket", "TK-421")]), "2025-01-15-ticket-to-pr-TK421");
         assert_eq!(made(&[("flow", "review"), ("input", r#"{"ticketId":"PR 7"}"#)]), "2025-01-15-review-PR7");
         assert_eq!(made(&[("flow", "a/b ../c"), ("identifier", "00/1")]), "2025-01-15-a-b-..-c-00-1");
@@ -331,7 +331,7 @@ mod tests {
     fn a_time_gets_the_utc_offset_of_another_one() {
         let millis = Time::iso("2025-01-15T23:30:00.007Z".into()).unwrap().instant().unwrap().as_millisecond();
         let at = |text: &'static str| {
-            at_the_place_of(&Time::iso(text.into()).unwrap(), millis).to_iso().unwrap().into_owned()
+            with_offset_of(&Time::iso(text.into()).unwrap(), millis).to_iso().unwrap().into_owned()
         };
         assert_eq!(at("2025-01-15T10:00:00-07:00"), "2025-01-15T16:30:00.007-07:00");
         assert_eq!(at("2025-01-15T10:00:00.5+05:30"), "2025-01-16T05:00:00.007+05:30");

@@ -23,7 +23,7 @@ use crate::source_file::is_same;
 
 /// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum RunStatus {
     /// It is active, or was cut off without a final status.
     Running,
     /// It succeeded.
@@ -36,31 +36,31 @@ pub enum Status {
     Unreadable,
 }
 
-impl Status {
+impl RunStatus {
     /// All of them.
-    pub const ALL: [Status; 5] =
-        [Status::Running, Status::Completed, Status::Failed, Status::Canceled, Status::Unreadable];
+    pub const ALL: [RunStatus; 5] =
+        [RunStatus::Running, RunStatus::Completed, RunStatus::Failed, RunStatus::Canceled, RunStatus::Unreadable];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Status::Running => "running",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Canceled => "canceled",
-            Status::Unreadable => "unreadable",
+            RunStatus::Running => "running",
+            RunStatus::Completed => "completed",
+            RunStatus::Failed => "failed",
+            RunStatus::Canceled => "canceled",
+            RunStatus::Unreadable => "unreadable",
         }
     }
 
     /// The status with this name.
-    pub fn named(name: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|status| status.name() == name)
+    pub fn named(name: &str) -> Option<RunStatus> {
+        RunStatus::ALL.into_iter().find(|status| status.name() == name)
     }
 }
 
 /// A summary of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct DevflowRun {
     /// Its id: the name of its folder.
     pub id: String,
     /// The flow of the run.
@@ -68,7 +68,7 @@ pub struct Run {
     /// The node of the flow.
     pub node: Option<String>,
     /// Its status.
-    pub status: Status,
+    pub status: RunStatus,
     /// When it began.
     pub started: Option<Time<'static>>,
     /// When it ended.
@@ -102,17 +102,17 @@ const QUERY_SIZE_MAX: u64 = 4 << 20;
 /// How many characters of a question are stored.
 const QUERY_LENGTH_MAX: usize = 200;
 
-impl Run {
+impl DevflowRun {
     /// Reads the folder of a run.
-    pub fn read(base: &Base, id: &str) -> Run {
-        Run::at(&base.run(id), id)
+    pub fn read(base: &Base, id: &str) -> DevflowRun {
+        DevflowRun::at(&base.run(id), id)
     }
 
     /// Reads the run in this folder.
-    pub(crate) fn at(folder: &Path, id: &str) -> Run {
-        let stamp = Run::stamp_of(folder);
+    pub(crate) fn at(folder: &Path, id: &str) -> DevflowRun {
+        let stamp = DevflowRun::stamp_of(folder);
         let stated = stated_at(&folder.join(METADATA));
-        let mut look = Look { fields: stated.as_ref().ok().cloned(), ..Look::default() };
+        let mut look = TranscriptScan { fields: stated.as_ref().ok().cloned(), ..TranscriptScan::default() };
         // devflow prefers the compressed form, and takes the other one if that is damaged.
         for name in [TRANSCRIPT_COMPRESSED, TRANSCRIPT] {
             if look.is_enough() {
@@ -122,21 +122,21 @@ impl Run {
             look.at(&folder.join(name));
         }
         let turns = (look.turns > 0).then_some(look.turns);
-        let run = Run::of(id, look.fields, stated.err());
-        Run { turn_count: run.turn_count.or(turns), query: look.query, stamp, ..run }
+        let run = DevflowRun::of(id, look.fields, stated.err());
+        DevflowRun { turn_count: run.turn_count.or(turns), query: look.query, stamp, ..run }
     }
 
     /// The run of a transcript at any path.
-    pub(crate) fn of_transcript(path: &Path) -> Option<Run> {
+    pub(crate) fn of_transcript(path: &Path) -> Option<DevflowRun> {
         let source = Source::open(path, Passes::Once).ok()?;
         let recognized = source.recognize(&path_hints(path))?;
         if !is_same(recognized.format, &Devflow) {
             return None;
         }
-        let mut look = Look::default();
+        let mut look = TranscriptScan::default();
         look.at(path);
         let id = look.run.clone().unwrap_or_default();
-        Some(Run { query: look.query, ..Run::of(&id, Some(look.fields?), None) })
+        Some(DevflowRun { query: look.query, ..DevflowRun::of(&id, Some(look.fields?), None) })
     }
 
     /// Its duration: as stated, otherwise from start to end.
@@ -167,24 +167,28 @@ impl Run {
     }
 
     /// A run of which only the metadata is available.
-    pub(crate) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> Run {
+    pub(crate) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> DevflowRun {
         let missing = || Some(format!("it has no {METADATA} that can be read"));
-        Run::of(id, metadata.and_then(Fields::of), problem.or_else(missing))
+        DevflowRun::of(id, metadata.and_then(MetadataFields::of), problem.or_else(missing))
     }
 
     /// A run from its stated fields, or the reason why there are none.
-    fn of(id: &str, fields: Option<Fields>, unread: Option<String>) -> Run {
+    fn of(id: &str, fields: Option<MetadataFields>, unread: Option<String>) -> DevflowRun {
         let problem = match &fields {
             None => unread,
-            Some(Fields { status: Err(word), .. }) => Some(format!("the status is {word:?}, which is none")),
+            Some(MetadataFields { status: Err(word), .. }) => Some(format!("the status is {word:?}, which is none")),
             Some(_) => None,
         };
         let fields = fields.unwrap_or_default();
-        Run {
+        DevflowRun {
             id: id.to_owned(),
             flow: fields.flow,
             node: fields.node,
-            status: if problem.is_some() { Status::Unreadable } else { fields.status.unwrap_or(Status::Unreadable) },
+            status: if problem.is_some() {
+                RunStatus::Unreadable
+            } else {
+                fields.status.unwrap_or(RunStatus::Unreadable)
+            },
             started: fields.started,
             ended: fields.ended,
             tokens_in: fields.tokens_in,
@@ -254,22 +258,22 @@ impl Run {
     }
 
     /// The run in an entry of the index.
-    pub(crate) fn of_entry(entry: &str) -> Option<Run> {
+    pub(crate) fn of_entry(entry: &str) -> Option<DevflowRun> {
         let object = Object::parse(entry)?;
         let text = |key: &str| object.peek_str(key).map(Cow::into_owned);
-        let fields = Fields::of(entry)?;
+        let fields = MetadataFields::of(entry)?;
         let (query, problem, stamp) = (text("firstQuery"), text("problem"), text("stamp")?);
-        let status = Status::named(&text("status")?)?;
-        Some(Run { status, query, problem, stamp, ..Run::of(&text("runId")?, Some(fields), None) })
+        let status = RunStatus::named(&text("status")?)?;
+        Some(DevflowRun { status, query, problem, stamp, ..DevflowRun::of(&text("runId")?, Some(fields), None) })
     }
 }
 
 /// The fields of a metadata object.
 #[derive(Clone, Debug)]
-struct Fields {
+struct MetadataFields {
     flow: String,
     node: Option<String>,
-    status: Result<Status, String>,
+    status: Result<RunStatus, String>,
     started: Option<Time<'static>>,
     ended: Option<Time<'static>>,
     tokens_in: u64,
@@ -280,9 +284,9 @@ struct Fields {
     error: Option<String>,
 }
 
-impl Default for Fields {
-    fn default() -> Fields {
-        Fields {
+impl Default for MetadataFields {
+    fn default() -> MetadataFields {
+        MetadataFields {
             flow: String::new(),
             node: None,
             status: Err(String::new()),
@@ -298,9 +302,9 @@ impl Default for Fields {
     }
 }
 
-impl Fields {
+impl MetadataFields {
     /// Parses a metadata object. An object with neither a flow nor a status is rejected.
-    fn of(json: &str) -> Option<Fields> {
+    fn of(json: &str) -> Option<MetadataFields> {
         let object = Object::parse(json)?;
         let text = |key: &str| object.peek_str(key).map(Cow::into_owned).filter(|text: &String| !text.is_empty());
         // Go writes the first moment of its calendar for a missing time.
@@ -310,10 +314,10 @@ impl Fields {
             return None;
         }
         let word = text("status").unwrap_or_default();
-        Some(Fields {
+        Some(MetadataFields {
             flow: text("flowId").unwrap_or_default(),
             node: text("nodeId"),
-            status: Status::named(&word).ok_or(word),
+            status: RunStatus::named(&word).ok_or(word),
             started: moment("startedAt"),
             ended: moment("endedAt"),
             tokens_in: count("totalTokensIn").unwrap_or(0),
@@ -326,24 +330,24 @@ impl Fields {
     }
 }
 
-fn stated_at(path: &Path) -> Result<Fields, String> {
+fn stated_at(path: &Path) -> Result<MetadataFields, String> {
     let read = Source::open(path, Passes::Once).and_then(|mut source| source.read_whole(METADATA_SIZE_MAX));
     let bytes = read.map_err(|error| error.to_string())?;
-    let fields = std::str::from_utf8(&bytes).ok().and_then(Fields::of);
+    let fields = std::str::from_utf8(&bytes).ok().and_then(MetadataFields::of);
     fields.ok_or_else(|| format!("{}: does not say what devflow writes there", path.display()))
 }
 
 /// Searches a transcript for the header, if `metadata.json` is missing, and for the first question.
 #[derive(Default)]
-struct Look {
-    fields: Option<Fields>,
+struct TranscriptScan {
+    fields: Option<MetadataFields>,
     query: Option<String>,
     turns: u64,
     /// The id in the header.
     run: Option<String>,
 }
 
-impl Look {
+impl TranscriptScan {
     fn is_enough(&self) -> bool {
         self.query.is_some() && self.fields.as_ref().is_some_and(|fields| fields.turn_count.is_some())
     }
@@ -367,7 +371,7 @@ impl Look {
     }
 }
 
-impl Sink for Look {
+impl Sink for TranscriptScan {
     fn event(&mut self, event: &Event<'_>) {
         match &event.body {
             Body::Fact { .. } if self.fields.is_none() => {
@@ -376,9 +380,9 @@ impl Sink for Look {
                 let mut json = String::new();
                 if let Some(metadata) = own {
                     metadata.write_json(&mut json);
-                    let fields = Fields::of(&json);
-                    self.fields =
-                        fields.map(|fields| Fields { started: event.time.clone().map(Time::into_owned), ..fields });
+                    let fields = MetadataFields::of(&json);
+                    self.fields = fields
+                        .map(|fields| MetadataFields { started: event.time.clone().map(Time::into_owned), ..fields });
                 }
             }
             Body::Message { role: Role::User, content } if self.query.is_none() => {

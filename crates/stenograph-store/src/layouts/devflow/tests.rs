@@ -30,7 +30,7 @@ fn target(base: &Path, settings: &[(&str, &str)]) -> Target {
     Target { path: Some(base.to_owned()), settings, ..Target::default() }
 }
 
-fn said(role: Role, text: &str) -> Event<'static> {
+fn text_message(role: Role, text: &str) -> Event<'static> {
     Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
 }
 
@@ -45,7 +45,7 @@ fn answered(id: &'static str) -> Event<'static> {
 }
 
 fn record(base: &Path, settings: &[(&str, &str)], events: &[Event<'_>], end: &RecordingEnd) -> crate::RecordingFiles {
-    let recorder = Recorder::open(&Runs, &target(base, settings), environment()).unwrap();
+    let recorder = Recorder::open(&DevflowLayout, &target(base, settings), environment()).unwrap();
     recorder.append_all(events).unwrap();
     recorder.finish(end).unwrap()
 }
@@ -66,9 +66,9 @@ fn a_run_is_written_as_devflow_writes_it() {
     let folder = tempfile::tempdir().unwrap();
     let usage = |input, output| Some(Usage { input, output, ..Usage::default() });
     let events = [
-        Event { usage: usage(Some(40), None), ..said(Role::System, "Be <brief>.") },
-        Event { usage: usage(Some(2), None), ..said(Role::User, "Go.") },
-        Event { usage: usage(None, Some(7)), ..said(Role::Assistant, "I look.") },
+        Event { usage: usage(Some(40), None), ..text_message(Role::System, "Be <brief>.") },
+        Event { usage: usage(Some(2), None), ..text_message(Role::User, "Go.") },
+        Event { usage: usage(None, Some(7)), ..text_message(Role::Assistant, "I look.") },
         called("c1"),
         answered("c1"),
     ];
@@ -93,41 +93,57 @@ fn a_run_is_written_as_devflow_writes_it() {
     assert!(transcript.contains("Be \\u003cbrief\\u003e.") && transcript.contains("\"output\": \"seen\""));
     let runs =
         index::list(&Disk, &Base::at(folder.path()), &Time::iso("2026-03-02T10:00:00Z".into()).unwrap()).unwrap();
-    assert_eq!((runs[0].status, runs[0].query.as_deref(), runs[0].tokens_in), (Status::Completed, Some("Go."), 42));
+    assert_eq!((runs[0].status, runs[0].query.as_deref(), runs[0].tokens_in), (RunStatus::Completed, Some("Go."), 42));
 }
 
 #[test]
 fn a_run_says_that_it_is_running_and_how_it_ended() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
-    let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), environment()).unwrap();
-    assert_eq!(Run::read(&base, "a").status, Status::Running);
+    let recorder = Recorder::open(&DevflowLayout, &target(folder.path(), &[("run", "a")]), environment()).unwrap();
+    assert_eq!(DevflowRun::read(&base, "a").status, RunStatus::Running);
     assert!(json(&base.index()).contains("\"running\""));
     assert!(json(&base.run("a").join("metadata.json")).contains("\"endedAt\": \"0001-01-01T00:00:00Z\""));
-    recorder.append(&said(Role::User, "Go.")).unwrap();
+    recorder.append(&text_message(Role::User, "Go.")).unwrap();
     recorder.finish(&RecordingEnd::Failed("out of <money>".to_owned())).unwrap();
-    let run = Run::read(&base, "a");
-    assert_eq!((run.status, run.error.as_deref(), run.turn_count), (Status::Failed, Some("out of <money>"), Some(1)));
+    let run = DevflowRun::read(&base, "a");
+    assert_eq!(
+        (run.status, run.error.as_deref(), run.turn_count),
+        (RunStatus::Failed, Some("out of <money>"), Some(1))
+    );
     assert!(json(&base.index()).contains("\"failed\""));
-    record(folder.path(), &[("run", "b"), ("duration", "12")], &[said(Role::User, "Go.")], &RecordingEnd::Canceled);
-    assert_eq!(Run::read(&base, "b").status, Status::Canceled);
+    record(
+        folder.path(),
+        &[("run", "b"), ("duration", "12")],
+        &[text_message(Role::User, "Go.")],
+        &RecordingEnd::Canceled,
+    );
+    assert_eq!(DevflowRun::read(&base, "b").status, RunStatus::Canceled);
     assert!(json(&base.run("b").join("transcript.json")).contains("\"durationMs\": 12\n"));
     let stop =
         Body::Stop { reason: Some("error".into()), success: Some(false), content: Some(Content::text("no key")) };
-    record(folder.path(), &[("run", "c")], &[said(Role::User, "Go."), Event::new(stop)], &RecordingEnd::Completed);
+    record(
+        folder.path(),
+        &[("run", "c")],
+        &[text_message(Role::User, "Go."), Event::new(stop)],
+        &RecordingEnd::Completed,
+    );
     assert_eq!(
-        (Run::read(&base, "c").status, Run::read(&base, "c").error.as_deref()),
-        (Status::Failed, Some("no key"))
+        (DevflowRun::read(&base, "c").status, DevflowRun::read(&base, "c").error.as_deref()),
+        (RunStatus::Failed, Some("no key"))
     );
     record(folder.path(), &[("run", "d")], &[], &RecordingEnd::Completed);
-    assert_eq!((Run::read(&base, "d").status, Run::read(&base, "d").turn_count), (Status::Completed, Some(0)));
+    assert_eq!(
+        (DevflowRun::read(&base, "d").status, DevflowRun::read(&base, "d").turn_count),
+        (RunStatus::Completed, Some(0))
+    );
 }
 
 #[test]
 fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
     let folder = tempfile::tempdir().unwrap();
     let open = |settings: &[(&str, &str)]| {
-        Runs.open(&target(folder.path(), settings), &environment()).map(|opened| opened.ground.journal)
+        DevflowLayout.open(&target(folder.path(), settings), &environment()).map(|opened| opened.journal_lock.journal)
     };
     for bad in ["", "..", "a/b", "/etc", ".hidden", "a\0"] {
         assert_eq!(open(&[("run", bad)]).unwrap_err().problem, Problem::BadName, "{bad:?}");
@@ -140,11 +156,11 @@ fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
     assert_eq!(open(&made).unwrap(), runs.join("2026-03-02-f-T1/journal.steno"));
     assert_eq!(open(&made).unwrap(), runs.join("2026-03-02-f-T1-2/journal.steno"));
     // An archived run still has its id.
-    record(folder.path(), &[("run", "old")], &[said(Role::User, "Go.")], &RecordingEnd::Completed);
+    record(folder.path(), &[("run", "old")], &[text_message(Role::User, "Go.")], &RecordingEnd::Completed);
     let base = Base::at(folder.path());
     crate::systems::devflow::archive::Maintenance::enter(&Disk, &base)
         .unwrap()
-        .archive(&Run::read(&base, "old"))
+        .archive(&DevflowRun::read(&base, "old"))
         .unwrap();
     assert_eq!(open(&[("run", "old")]).unwrap_err().problem, Problem::Exists);
 }
@@ -153,7 +169,7 @@ fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
 fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
     let length = |text: &str| {
         let folder = tempfile::tempdir().unwrap();
-        record(folder.path(), &[("run", "r")], &[said(Role::User, text)], &RecordingEnd::Completed);
+        record(folder.path(), &[("run", "r")], &[text_message(Role::User, text)], &RecordingEnd::Completed);
         fs::metadata(Base::at(folder.path()).run("r").join("transcript.json")).unwrap().len() as usize
     };
     let around = length("x") - 1;
@@ -161,13 +177,13 @@ fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let run = Base::at(folder.path()).run("r");
         let text = "x".repeat(size - around);
-        record(folder.path(), &[("run", "r")], &[said(Role::User, &text)], &RecordingEnd::Completed);
+        record(folder.path(), &[("run", "r")], &[text_message(Role::User, &text)], &RecordingEnd::Completed);
         assert_eq!(names(&run), ["metadata.json", form], "{size}");
         let mut found = stenograph::read::Collected::default();
         folder::read(&folder::parts(&run).unwrap(), &mut found).unwrap();
         let told = |event: &Event<'_>| event.content().is_some_and(|content| content.joined().decode() == text);
         assert!(found.events.iter().any(told));
-        assert!(Run::read(&Base::at(folder.path()), "r").query.is_some());
+        assert!(DevflowRun::read(&Base::at(folder.path()), "r").query.is_some());
     }
 }
 
@@ -175,7 +191,7 @@ fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
 fn a_clock_that_is_set_back_does_not_change_the_order_of_runs() {
     let folder = tempfile::tempdir().unwrap();
     for run in ["b", "a"] {
-        record(folder.path(), &[("run", run)], &[said(Role::User, run)], &RecordingEnd::Completed);
+        record(folder.path(), &[("run", run)], &[text_message(Role::User, run)], &RecordingEnd::Completed);
     }
     let runs = index::look(&Disk, &Base::at(folder.path())).unwrap();
     assert_eq!((runs[0].id.as_str(), runs[1].id.as_str()), ("a", "b"));
@@ -186,19 +202,24 @@ fn a_clock_that_is_set_back_does_not_change_the_order_of_runs() {
 fn a_call_joins_the_most_recent_turn_of_the_assistant_and_a_note_says_when_that_is_not_the_last() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
-    let talk =
-        [said(Role::User, "Go."), said(Role::Assistant, "I look."), answered("gone"), called("c1"), answered("c1")];
+    let talk = [
+        text_message(Role::User, "Go."),
+        text_message(Role::Assistant, "I look."),
+        answered("gone"),
+        called("c1"),
+        answered("c1"),
+    ];
     let kept = record(folder.path(), &[("run", "a")], &talk, &RecordingEnd::Completed);
     assert_eq!(kept.warnings.len(), 1);
     assert!(kept.warnings[0].text.contains("which is not the last turn"), "{:?}", kept.warnings);
-    assert_eq!(Run::read(&base, "a").turn_count, Some(3));
+    assert_eq!(DevflowRun::read(&base, "a").turn_count, Some(3));
     let text = json(&base.run("a").join("transcript.json"));
     assert!(text.find("\"toolCalls\"").unwrap() < text.find("\"tool_result\"").unwrap(), "{text}");
     // A request is answered in a separate turn, with or without words.
-    let talk = [said(Role::Assistant, "Hello."), said(Role::User, "Go."), called("c1"), answered("c1")];
+    let talk = [text_message(Role::Assistant, "Hello."), text_message(Role::User, "Go."), called("c1"), answered("c1")];
     let kept = record(folder.path(), &[("run", "b")], &talk, &RecordingEnd::Completed);
     assert!(kept.warnings[0].text.contains("turn of the assistant's own, without words"), "{:?}", kept.warnings);
-    assert_eq!(Run::read(&base, "b").turn_count, Some(3));
+    assert_eq!(DevflowRun::read(&base, "b").turn_count, Some(3));
 }
 
 #[test]
@@ -209,26 +230,26 @@ fn tokens_are_added_up_by_role_where_users_state_theirs() {
         usage: Some(Usage { input: Some(input), output: Some(output), ..Usage::default() }),
         ..event
     };
-    let talk = [cost(500, 0, said(Role::System, "Be brief.")), cost(1200, 0, said(Role::User, "Go."))];
-    let answer = cost(999, 70, said(Role::Assistant, "Done."));
+    let talk = [cost(500, 0, text_message(Role::System, "Be brief.")), cost(1200, 0, text_message(Role::User, "Go."))];
+    let answer = cost(999, 70, text_message(Role::Assistant, "Done."));
     record(
         folder.path(),
         &[("run", "a")],
         &[&talk[..], std::slice::from_ref(&answer)].concat(),
         &RecordingEnd::Completed,
     );
-    let run = Run::read(&base, "a");
+    let run = DevflowRun::read(&base, "a");
     assert_eq!((run.tokens_in, run.tokens_out), (1700, 70));
     // Most agents state the tokens sent with the answer.
-    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go."), answer], &RecordingEnd::Completed);
-    let run = Run::read(&base, "b");
+    record(folder.path(), &[("run", "b")], &[text_message(Role::User, "Go."), answer], &RecordingEnd::Completed);
+    let run = DevflowRun::read(&base, "b");
     assert_eq!((run.tokens_in, run.tokens_out), (999, 70));
 }
 
 #[test]
 fn the_id_of_an_active_or_interrupted_run_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let open = || Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), environment());
+    let open = || Recorder::open(&DevflowLayout, &target(folder.path(), &[("run", "a")]), environment());
     let first = open().unwrap();
     let refused = open().unwrap_err();
     assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
@@ -242,7 +263,7 @@ fn the_id_of_an_active_or_interrupted_run_is_refused_with_the_reason() {
 fn events_in_another_order_keep_their_journal() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
-    let talk = [said(Role::User, "Go."), called("c1"), called("c2"), answered("c1"), answered("c2")];
+    let talk = [text_message(Role::User, "Go."), called("c1"), called("c2"), answered("c1"), answered("c2")];
     record(folder.path(), &[("run", "a")], &talk, &RecordingEnd::Completed);
     assert!(names(&base.run("a")).contains(&"journal.steno".to_owned()));
 }
@@ -252,9 +273,9 @@ fn events_that_a_transcript_cannot_hold_are_in_the_journal_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
     let thought = Event::new(Body::Thinking { content: Content::text("hm") });
-    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go."), thought], &RecordingEnd::Completed);
+    record(folder.path(), &[("run", "a")], &[text_message(Role::User, "Go."), thought], &RecordingEnd::Completed);
     assert_eq!(names(&base.run("a")), ["journal.steno", "metadata.json", "transcript.json"]);
-    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go.")], &RecordingEnd::Completed);
+    record(folder.path(), &[("run", "b")], &[text_message(Role::User, "Go.")], &RecordingEnd::Completed);
     let mut found = stenograph::read::Collected::default();
     folder::read(&folder::parts(folder.path()).unwrap(), &mut found).unwrap();
     let texts: Vec<String> =
@@ -268,7 +289,7 @@ fn events_that_a_transcript_cannot_hold_are_in_the_journal_beside_it() {
 fn the_header_of_another_transcript_does_not_become_a_second_one() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
-    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go.")], &RecordingEnd::Completed);
+    record(folder.path(), &[("run", "a")], &[text_message(Role::User, "Go.")], &RecordingEnd::Completed);
     let before = fs::read(base.run("a").join("transcript.json")).unwrap();
     let events = stenograph::read::all(&stenograph::formats::devflow::Devflow, &before).events;
     record(folder.path(), &[("run", "b")], &events, &RecordingEnd::Completed);
@@ -283,13 +304,13 @@ fn a_run_that_was_cut_off_has_failed_and_keeps_its_turns() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
     let recorder =
-        Recorder::open(&Runs, &target(folder.path(), &[("run", "a"), ("flow", "f")]), environment()).unwrap();
-    recorder.append_all(&[said(Role::User, "Go."), said(Role::Assistant, "Gone.")]).unwrap();
+        Recorder::open(&DevflowLayout, &target(folder.path(), &[("run", "a"), ("flow", "f")]), environment()).unwrap();
+    recorder.append_all(&[text_message(Role::User, "Go."), text_message(Role::Assistant, "Gone.")]).unwrap();
     drop(recorder);
     let recovery = recover(folder.path(), &environment()).unwrap();
     assert_eq!(recovery.journals.len(), 1);
-    let run = Run::read(&base, "a");
-    assert_eq!((run.status, run.error.as_deref(), run.turn_count), (Status::Failed, Some("interrupted"), Some(2)));
+    let run = DevflowRun::read(&base, "a");
+    assert_eq!((run.status, run.error.as_deref(), run.turn_count), (RunStatus::Failed, Some("interrupted"), Some(2)));
     // It ended with its last turn, not when it was completed.
     assert_eq!(run.ended, Time::iso("2026-03-02T09:10:03+02:00".into()));
     assert!(json(&base.run("a").join("transcript.json")).contains("Gone."));
@@ -301,13 +322,13 @@ fn a_run_that_was_cut_off_has_failed_and_keeps_its_turns() {
 
 #[test]
 fn recovery_completes_the_run_whichever_call_failed_at_the_end() {
-    let events = [said(Role::User, "Go."), said(Role::Assistant, &"x".repeat(110_000))];
+    let events = [text_message(Role::User, "Go."), text_message(Role::Assistant, &"x".repeat(110_000))];
     for last in 0.. {
         let folder = tempfile::tempdir().unwrap();
         let base = Base::at(folder.path());
         let files = Arc::new(Stopping::never());
         let environment = Environment { files: files.clone(), ..environment() };
-        let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), environment).unwrap();
+        let recorder = Recorder::open(&DevflowLayout, &target(folder.path(), &[("run", "a")]), environment).unwrap();
         recorder.append_all(&events).unwrap();
         files.stop_after(last);
         let finished = recorder.finish(&RecordingEnd::Completed);
@@ -315,9 +336,9 @@ fn recovery_completes_the_run_whichever_call_failed_at_the_end() {
         let forms: Vec<String> =
             names(&base.run("a")).into_iter().filter(|name| name.starts_with("transcript")).collect();
         assert_eq!(forms, ["transcript.json.gz"], "call {last}");
-        let run = Run::read(&base, "a");
+        let run = DevflowRun::read(&base, "a");
         assert_eq!(run.turn_count, Some(2), "call {last}");
-        assert!(matches!(run.status, Status::Completed | Status::Failed), "call {last}");
+        assert!(matches!(run.status, RunStatus::Completed | RunStatus::Failed), "call {last}");
         let mut found = stenograph::read::Collected::default();
         folder::read(&folder::parts(&base.run("a")).unwrap(), &mut found).unwrap();
         assert_eq!(found.events.iter().filter(|event| event.role().is_some()).count(), 2, "call {last}");
@@ -338,7 +359,7 @@ fn many_runs_at_once_are_all_in_the_index() {
                     record(
                         folder.path(),
                         &[("flow", "f"), ("ticket", "T1")],
-                        &[said(Role::User, "Go.")],
+                        &[text_message(Role::User, "Go.")],
                         &RecordingEnd::Completed,
                     );
                 }

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 use stenograph::formats::leslie::is_file_name;
 
 use super::RECORDING;
-use super::unit::Unit;
+use super::unit::ConversationUnit;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
-use crate::layouts::anew::{are_equal, meanwhile, write_anew};
+use crate::layouts::rewrite::{are_equal, temporary_path, write_from_start};
 use crate::layouts::{JournalNeed, StatedFields};
 use crate::recover;
 use crate::tail::Warning;
@@ -27,11 +27,11 @@ pub struct TranscriptDir<'a> {
     texts: Vec<PathBuf>,
     journals: Vec<PathBuf>,
     /// How many units have no text.
-    untold: usize,
+    without_text: usize,
 }
 
 /// The content of a candidate path for a unit.
-enum There {
+enum PathContent {
     Nothing,
     /// The same content, from before a crash.
     Ours,
@@ -42,13 +42,13 @@ enum There {
 impl<'a> TranscriptDir<'a> {
     /// The folder.
     pub fn new(files: &'a dyn Files, folder: &'a Path) -> TranscriptDir<'a> {
-        TranscriptDir { files, folder, texts: Vec::new(), journals: Vec::new(), untold: 0 }
+        TranscriptDir { files, folder, texts: Vec::new(), journals: Vec::new(), without_text: 0 }
     }
 
     /// Stores a unit under the first free name. Finds one that was stored before a crash again.
-    pub fn put(&mut self, unit: &Unit, given: StatedFields) -> Result<(), Error> {
-        let telling = unit.tell(given)?;
-        let path = self.place(&telling.name, unit, Some(&telling.text))?;
+    pub fn put(&mut self, unit: &ConversationUnit, given: StatedFields) -> Result<(), Error> {
+        let telling = unit.render(given)?;
+        let path = self.free_path(&telling.name, unit, Some(&telling.text))?;
         if telling.journal == JournalNeed::Needed {
             // The journal first: a text without it would be incomplete.
             self.put_journal(&path, unit)?;
@@ -65,26 +65,26 @@ impl<'a> TranscriptDir<'a> {
 
     /// Stores units whose texts would be removed at once, because too many newer ones follow in the same recording: one journal
     /// holds them all.
-    pub fn put_untold(&mut self, units: &[Unit]) -> Result<(), Error> {
-        let (Some(all), Some(first)) = (Unit::joined(units), units.first()) else { return Ok(()) };
-        let path = self.place(&first.name()?, &all, None)?;
-        self.untold = units.len();
+    pub fn put_without_text(&mut self, units: &[ConversationUnit]) -> Result<(), Error> {
+        let (Some(all), Some(first)) = (ConversationUnit::joined(units), units.first()) else { return Ok(()) };
+        let path = self.free_path(&first.name()?, &all, None)?;
+        self.without_text = units.len();
         self.put_journal(&path, &all)
     }
 
     /// The first path that is free or has the same content from before a crash.
-    fn place(&self, name: &str, unit: &Unit, text: Option<&[u8]>) -> Result<PathBuf, Error> {
+    fn free_path(&self, name: &str, unit: &ConversationUnit, text: Option<&[u8]>) -> Result<PathBuf, Error> {
         for number in 1_u32.. {
             let path = self.folder.join(numbered(name, number));
-            match self.there(&path, unit, text)? {
-                There::Other => {}
-                There::Nothing | There::Ours => return Ok(path),
+            match self.content_at(&path, unit, text)? {
+                PathContent::Other => {}
+                PathContent::Nothing | PathContent::Ours => return Ok(path),
             }
         }
         Err(Error::about(&self.folder.join(name), Problem::Exists))
     }
 
-    fn there(&self, path: &Path, unit: &Unit, text: Option<&[u8]>) -> Result<There, Error> {
+    fn content_at(&self, path: &Path, unit: &ConversationUnit, text: Option<&[u8]>) -> Result<PathContent, Error> {
         let journal = recover::beside(path);
         let length = |path: &Path| self.files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error));
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
@@ -94,16 +94,16 @@ impl<'a> TranscriptDir<'a> {
         };
         let same_text = || self.files.read(path, 0).map(|there| Some(there.as_slice()) == text);
         Ok(match (length(path)?, length(&journal)?) {
-            (None, None) => There::Nothing,
-            (_, Some(_)) if same_journal().map_err(unreadable)? => There::Ours,
+            (None, None) => PathContent::Nothing,
+            (_, Some(_)) if same_journal().map_err(unreadable)? => PathContent::Ours,
             // A name that was taken just before a crash.
-            (Some(0), None) if text.is_some() => There::Ours,
-            (Some(_), None) if same_text().map_err(unreadable)? => There::Ours,
-            _ => There::Other,
+            (Some(0), None) if text.is_some() => PathContent::Ours,
+            (Some(_), None) if same_text().map_err(unreadable)? => PathContent::Ours,
+            _ => PathContent::Other,
         })
     }
 
-    fn put_journal(&mut self, text: &Path, unit: &Unit) -> Result<(), Error> {
+    fn put_journal(&mut self, text: &Path, unit: &ConversationUnit) -> Result<(), Error> {
         let path = recover::beside(text);
         self.write(&path, &mut |out| io::copy(&mut unit.journal(self.files)?, out).map(|_| ()))?;
         self.journals.push(path);
@@ -112,10 +112,11 @@ impl<'a> TranscriptDir<'a> {
 
     /// Writes a file, completely or not at all. Its name becomes durable with the folder, at the end.
     fn write(&self, path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-        let meanwhile = meanwhile(path);
-        let placed = write_anew(self.files, &meanwhile, fill).and_then(|_| self.files.rename(&meanwhile, path));
+        let temporary_path = temporary_path(path);
+        let placed =
+            write_from_start(self.files, &temporary_path, fill).and_then(|_| self.files.rename(&temporary_path, path));
         if placed.is_err() {
-            let _ = self.files.remove(&meanwhile);
+            let _ = self.files.remove(&temporary_path);
         }
         placed.map_err(|error| Error::at(path, Problem::Unwritable, error))
     }
@@ -125,10 +126,10 @@ impl<'a> TranscriptDir<'a> {
         let mut warnings = Vec::new();
         let synced = self.files.sync_folder(self.folder);
         synced.map_err(|error| Error::at(self.folder, Problem::Unwritable, error))?;
-        if self.untold > 0 {
+        if self.without_text > 0 {
             let text = format!(
                 "{} of the oldest questions have a journal and no text: {TEXTS_MAX} texts are kept per thread",
-                self.untold
+                self.without_text
             );
             warnings.push(Warning::new(self.folder, text));
         }
@@ -167,7 +168,7 @@ fn numbered(name: &str, number: u32) -> String {
 
 /// The files that record what happened, in order: each unit by its journal if it has one, otherwise by its text; then active
 /// recordings.
-pub fn reads(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
+pub fn files_to_read(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let texts = texts_of(folder, files).unwrap_or_default();
     let journals = journals_of(folder, files).unwrap_or_default();
     let alone = journals.into_iter().filter(|journal| !journal.with_extension("").is_file());

@@ -16,11 +16,11 @@ use crate::document::{ComparedDocument, measure};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::journal::{self, Author, Recording, RecordingEnd, author};
-use crate::layouts::anew::header_line;
+use crate::layouts::rewrite::header_line;
 use crate::layouts::{JournalNeed, StatedFields};
 
 /// A unit, as a range of its recording.
-pub struct Unit {
+pub struct ConversationUnit {
     recorded: Recording,
     /// When it began and ended, according to its events.
     began: Option<Time<'static>>,
@@ -31,7 +31,7 @@ pub struct Unit {
 }
 
 /// A unit as Leslie renders it.
-pub struct Telling {
+pub struct RenderedUnit {
     /// Its file name.
     pub name: String,
     /// The text.
@@ -40,10 +40,10 @@ pub struct Telling {
     pub journal: JournalNeed,
 }
 
-impl Unit {
+impl ConversationUnit {
     /// The units of a recording. Events before the first question belong to the first unit.
-    pub fn split(recorded: &Recording) -> Result<Vec<Unit>, Error> {
-        let mut units: Vec<Unit> = Vec::new();
+    pub fn split(recorded: &Recording) -> Result<Vec<ConversationUnit>, Error> {
+        let mut units: Vec<ConversationUnit> = Vec::new();
         let mut asked = false;
         recorded.read(&mut |event| {
             let (Author::Given, Some(at)) = (author(event), event.at) else { return };
@@ -54,7 +54,13 @@ impl Unit {
             if units.is_empty() || (asks && asked) {
                 let mut stretch = recorded.clone();
                 stretch.start = recorded.start + at.offset;
-                units.push(Unit { recorded: stretch, began: None, ended: None, last: false, is_answered: false });
+                units.push(ConversationUnit {
+                    recorded: stretch,
+                    began: None,
+                    ended: None,
+                    last: false,
+                    is_answered: false,
+                });
             }
             asked |= asks;
             if let Some(unit) = units.last_mut() {
@@ -74,12 +80,18 @@ impl Unit {
     }
 
     /// Several consecutive units as one range.
-    pub fn joined(units: &[Unit]) -> Option<Unit> {
+    pub fn joined(units: &[ConversationUnit]) -> Option<ConversationUnit> {
         let (first, last) = (units.first()?, units.last()?);
         let mut recorded = first.recorded.clone();
         recorded.end = last.recorded.end;
         let is_answered = units.iter().any(|unit| unit.is_answered);
-        Some(Unit { recorded, began: first.began.clone(), ended: last.ended.clone(), last: last.last, is_answered })
+        Some(ConversationUnit {
+            recorded,
+            began: first.began.clone(),
+            ended: last.ended.clone(),
+            last: last.last,
+            is_answered,
+        })
     }
 
     /// Its file name.
@@ -95,7 +107,7 @@ impl Unit {
     }
 
     /// Renders the unit and measures what the text lacks.
-    pub fn tell(&self, given: StatedFields) -> Result<Telling, Error> {
+    pub fn render(&self, given: StatedFields) -> Result<RenderedUnit, Error> {
         let unreadable = |error| Error::at(&self.recorded.journal, Problem::Unreadable, error);
         // The header states how many calls follow, so they are counted first.
         let outline = self.convert(&Outline::default(), &mut io::sink()).map_err(unreadable)?.outline;
@@ -103,11 +115,11 @@ impl Unit {
         self.convert(&outline, &mut text).map_err(unreadable)?;
         let journal =
             measure(&self.recorded, ComparedDocument { format: &Leslie, bytes: Box::new(text.as_slice()) }, given)?;
-        Ok(Telling { name: self.named(&outline), text, journal })
+        Ok(RenderedUnit { name: self.named(&outline), text, journal })
     }
 
     fn convert(&self, outline: &Outline, out: &mut dyn io::Write) -> io::Result<Outcome> {
-        let mut told = Told { head: self.head(outline), recorded: self.recorded.clone() };
+        let mut told = UnitSource { head: self.head(outline), recorded: self.recorded.clone() };
         Ok(convert(journal::NATIVE, &mut told, &Leslie, out, Carry::Not)?)
     }
 
@@ -169,12 +181,12 @@ fn is_answer(event: &Event<'_>) -> bool {
 }
 
 /// The input of the conversion: our header and the events of the unit.
-struct Told {
+struct UnitSource {
     head: String,
     recorded: Recording,
 }
 
-impl convert::Reopen for Told {
+impl convert::Reopen for UnitSource {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         let events = convert::Reopen::open(&mut self.recorded)?;
         Ok(Box::new(self.head.as_bytes().chain(events)))

@@ -10,8 +10,11 @@ use stenograph::formats::chibi::Chibi;
 use stenograph::model::Event;
 use stenograph::read;
 
+use super::NAME;
+use super::entry::{self, Anchor, ContextEntry};
 use super::markdown;
-use super::window::{Changed, Place, Undo, Window, spoken};
+use super::transcript::ContextTranscript;
+use super::window::{EntryPlace, Undo, Window, WindowChange, spoken};
 use crate::error::{Error, Problem};
 use crate::files::{Files, truncate_durably};
 use crate::layouts::chibi::NAME;
@@ -21,15 +24,15 @@ use crate::undo::{self, UndoOutcome};
 
 /// The entries that a compaction would archive.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct CompactionChoice {
     /// The events of the window.
     pub events: Vec<Event<'static>>,
     /// Which of them are archived.
     pub aside: Aside,
-    places: Vec<Place>,
+    places: Vec<EntryPlace>,
 }
 
-impl Choice {
+impl CompactionChoice {
     /// The format of the events.
     pub fn origin(&self) -> &'static str {
         NAME
@@ -38,30 +41,30 @@ impl Choice {
 
 impl Window {
     /// Chooses the entries. `None` if there is nothing that a summary could replace.
-    pub fn choose(&self, keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<Choice> {
-        let all: Vec<&Entry> = self.entries.iter().collect();
+    pub fn choose(&self, keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<CompactionChoice> {
+        let all: Vec<&ContextEntry> = self.entries.iter().collect();
         let events = read::all(&Chibi, &entry::lines(&all)).events;
         let aside = aside(&events, keep, tokenizer)?;
         let entry_of = |event: &Event<'_>| event.at.and_then(|at| usize::try_from(at.line).ok()?.checked_sub(1));
         let cut = events.get(aside.kept_from).map_or(Some(all.len()), entry_of)?;
         let goes: HashSet<usize> =
             aside.goes.iter().filter_map(|number| events.get(*number)).filter_map(entry_of).collect();
-        let place = |(at, entry): (usize, &&Entry)| {
+        let place = |(at, entry): (usize, &&ContextEntry)| {
             // A window begins with one anchor, which is replaced.
             let goes = goes.contains(&at) || entry.is_anchor();
-            if at < cut && goes { Place::Aside } else { Place::Window }
+            if at < cut && goes { EntryPlace::Aside } else { EntryPlace::Window }
         };
         let places = all.iter().enumerate().map(place).collect();
-        Some(Choice { events, aside, places })
+        Some(CompactionChoice { events, aside, places })
     }
 
     /// Replaces the chosen entries with the summary.
-    pub fn compact(self, choice: &Choice, summary: &str) -> Result<Changed, Error> {
+    pub fn compact(self, choice: &CompactionChoice, summary: &str) -> Result<WindowChange, Error> {
         self.change(&Anchor::Compaction(summary.to_owned()), &choice.places, Undo::Kept)
     }
 
     /// Saves the window for undo before these entries replace it.
-    pub(super) fn keep_for_undo(&self, window: &[&Entry]) -> Result<(), Error> {
+    pub(super) fn keep_for_undo(&self, window: &[&ContextEntry]) -> Result<(), Error> {
         let path = self.context.window();
         let before =
             self.environment.files.read(&path, 0).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
@@ -71,36 +74,36 @@ impl Window {
     /// Brings back what the last compaction archived, in its old places, and removes it from the archive. Later entries stay at
     /// the end. If the window was rewritten since, or its undo file is gone, the archive determines what comes back. `None` if
     /// there is nothing to undo.
-    pub fn undo_compaction(mut self) -> Result<Option<Changed>, Error> {
+    pub fn undo_compaction(mut self) -> Result<Option<WindowChange>, Error> {
         self.write_rebuilt()?;
         let path = self.context.window();
         let files = self.environment.files.clone();
         let files = files.as_ref();
-        if let Transcript::Archive(archive) = Transcript::of(&self.context.folder) {
+        if let ContextTranscript::Archive(archive) = ContextTranscript::of(&self.context.folder) {
             // A crash during an earlier undo may have left entries in both.
-            take_back(files, &archive, &self.entries)?;
+            remove_from_end(files, &archive, &self.entries)?;
         }
         match undo::undo(&path)? {
             UndoOutcome::Restored { .. } => {}
             // The compaction was never completed: the one before it is the last one.
             UndoOutcome::AlreadyRestored => return self.undo_compaction(),
-            UndoOutcome::Nothing if self.lacks_anchor()? => return self.anchor_anew().map(Some),
+            UndoOutcome::Nothing if self.lacks_anchor()? => return self.renew_anchor().map(Some),
             UndoOutcome::Nothing | UndoOutcome::Changed | UndoOutcome::Damaged { .. } => return self.bring_back(),
         }
         let before = std::mem::replace(&mut self.entries, entry::all(files, &path)?);
-        let was: HashSet<(u64, u64)> = before.iter().map(Entry::identity).collect();
-        let back: Vec<&Entry> = self.entries.iter().filter(|entry| !was.contains(&entry.identity())).collect();
-        let (archived, transcript) = (back.len(), Transcript::of(&self.context.folder));
-        markdown::take_back(files, &self.context.markdown(), &spoken(&back))?;
+        let was: HashSet<(u64, u64)> = before.iter().map(ContextEntry::identity).collect();
+        let back: Vec<&ContextEntry> = self.entries.iter().filter(|entry| !was.contains(&entry.identity())).collect();
+        let (archived, transcript) = (back.len(), ContextTranscript::of(&self.context.folder));
+        markdown::remove_from_end(files, &self.context.markdown(), &spoken(&back))?;
         let mut changed = match &transcript {
-            Transcript::Archive(archive) => {
-                take_back(files, archive, &self.entries)?;
+            ContextTranscript::Archive(archive) => {
+                remove_from_end(files, archive, &self.entries)?;
                 let anchor = self.entries.first().filter(|entry| entry.is_anchor()).cloned();
                 let (entries, transcript, warnings) = (self.entries.len(), archive.clone(), self.warnings);
-                Changed { archived, entries, anchor, transcript, warnings }
+                WindowChange { archived, entries, anchor, transcript, warnings }
             }
             // A transcript is append-only: a new anchor states what the window holds again.
-            Transcript::Single(_) | Transcript::Folder(_) => self.anchor_anew()?,
+            ContextTranscript::Single(_) | ContextTranscript::Folder(_) => self.renew_anchor()?,
         };
         changed.archived = archived;
         Ok(Some(changed))
@@ -108,7 +111,7 @@ impl Window {
 
     /// Whether a transcript ends with a compaction that the window does not have: the last step of an undo is missing.
     fn lacks_anchor(&self) -> Result<bool, Error> {
-        let transcript = Transcript::of(&self.context.folder);
+        let transcript = ContextTranscript::of(&self.context.folder);
         let mut last = None;
         if transcript.holds_window() {
             transcript.each(self.environment.files.as_ref(), &mut |entry| {
@@ -121,21 +124,21 @@ impl Window {
     }
 
     /// Puts a new anchor with the content of the window's own one before the window.
-    fn anchor_anew(self) -> Result<Changed, Error> {
+    fn renew_anchor(self) -> Result<WindowChange, Error> {
         let own = self.entries.first().filter(|entry| entry.is_anchor());
         let anchor = own.map_or(Anchor::Created, Anchor::of);
-        let mut places = vec![Place::Window; self.entries.len()];
+        let mut places = vec![EntryPlace::Window; self.entries.len()];
         if let (Some(first), Some(_)) = (places.first_mut(), own) {
-            *first = Place::Aside;
+            *first = EntryPlace::Aside;
         }
         self.change(&anchor, &places, Undo::Not)
     }
 }
 
 /// Removes entries from the end of an archive that are in the window again.
-fn take_back(files: &dyn Files, archive: &Path, window: &[Entry]) -> Result<(), Error> {
+fn remove_from_end(files: &dyn Files, archive: &Path, window: &[ContextEntry]) -> Result<(), Error> {
     let unwritable = |error| Error::at(archive, Problem::Unwritable, error);
-    let back: HashSet<(u64, u64)> = window.iter().map(Entry::identity).collect();
+    let back: HashSet<(u64, u64)> = window.iter().map(ContextEntry::identity).collect();
     let (mut kept, mut end) = (0, 0);
     entry::each_at(files, archive, &mut |entry, to| {
         end = to;

@@ -10,6 +10,9 @@ use stenograph::formats::chibi_inbox::ChibiInbox;
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::json::{Draft, Object};
 
+use super::entry::{self, ContextEntry, EntryStamp};
+use super::inbox_lock::InboxLock;
+use super::transcript::{SyncTime, append_lines};
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of, replace};
 use crate::layouts::chibi::entry::{self, Entry, Stamp};
@@ -22,7 +25,7 @@ pub const INBOX_FORMAT: &dyn Format = &ChibiInbox;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct InboxMessage {
     /// The sender.
     pub from: String,
     /// What it says.
@@ -33,9 +36,9 @@ pub struct Message {
 
 /// The messages in an inbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mail {
+pub struct InboxBatch {
     /// The messages, in order of arrival.
-    pub messages: Vec<Message>,
+    pub messages: Vec<InboxMessage>,
     /// Whether more wait than are taken at once.
     pub more: bool,
     /// Warnings for the user.
@@ -49,7 +52,7 @@ fn path_in(folder: &Path) -> PathBuf {
     folder.join("inbox.jsonl")
 }
 
-fn latched(folder: &Path) -> Result<InboxLock, Error> {
+fn locked(folder: &Path) -> Result<InboxLock, Error> {
     InboxLock::wait(&folder.join(".inbox.lock"))
 }
 
@@ -59,15 +62,20 @@ pub fn send(
     folder: &Path,
     (from, to): (&str, &str),
     content: &str,
-    stamp: &Stamp,
+    stamp: &EntryStamp,
 ) -> Result<Vec<Warning>, Error> {
     create_folder_durably(files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
-    let _latch = latched(folder)?;
-    append_lines(files, &path_in(folder), &[&Entry::new(line((from, to), content, stamp).as_bytes())], Sync::Now)
+    let _latch = locked(folder)?;
+    append_lines(
+        files,
+        &path_in(folder),
+        &[&ContextEntry::new(line((from, to), content, stamp).as_bytes())],
+        SyncTime::Now,
+    )
 }
 
 /// The line of a message.
-pub fn line((from, to): (&str, &str), content: &str, stamp: &Stamp) -> String {
+pub fn line((from, to): (&str, &str), content: &str, stamp: &EntryStamp) -> String {
     let mut draft = Draft::new();
     draft.set_str("id", &stamp.id);
     draft.set("timestamp", stamp.seconds.to_string());
@@ -78,30 +86,30 @@ pub fn line((from, to): (&str, &str), content: &str, stamp: &Stamp) -> String {
 }
 
 /// Reads the messages and leaves them there.
-pub fn peek(files: &dyn Files, folder: &Path) -> Result<Mail, Error> {
-    Ok(read(files, folder)?.mail)
+pub fn peek(files: &dyn Files, folder: &Path) -> Result<InboxBatch, Error> {
+    Ok(read(files, folder)?.batch)
 }
 
 /// Delivers the messages and removes them once `hand_over` succeeds. If it fails, they stay.
 pub fn take<E: From<Error>>(
     files: &dyn Files,
     folder: &Path,
-    hand_over: impl FnOnce(&Mail) -> Result<(), E>,
-) -> Result<Mail, E> {
+    hand_over: impl FnOnce(&InboxBatch) -> Result<(), E>,
+) -> Result<InboxBatch, E> {
     let path = path_in(folder);
     let length = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
     if length.unwrap_or(0) == 0 {
-        return Ok(Mail::default());
+        return Ok(InboxBatch::default());
     }
-    let _latch = latched(folder)?;
+    let _latch = locked(folder)?;
     let mut found = read(files, folder)?;
-    let aside = found.keep_odd_lines(files, folder)?;
-    found.mail.warnings.extend(aside);
-    if !found.mail.messages.is_empty() {
-        hand_over(&found.mail)?;
+    let aside = found.save_other_lines(files, folder)?;
+    found.batch.warnings.extend(aside);
+    if !found.batch.messages.is_empty() {
+        hand_over(&found.batch)?;
     }
     found.clear(files, &path)?;
-    Ok(found.mail)
+    Ok(found.batch)
 }
 
 /// The number of waiting messages.
@@ -115,7 +123,7 @@ pub fn count(files: &dyn Files, folder: &Path) -> Result<u64, Error> {
 }
 
 /// The messages as Chibi puts them before a prompt.
-pub fn block(messages: &[Message]) -> String {
+pub fn block(messages: &[InboxMessage]) -> String {
     let lines: String =
         messages.iter().map(|message| format!("[From: {}] {}\n", message.from, message.content)).collect();
     format!("--- INBOX MESSAGES ---\n{lines}--- END INBOX ---\n\n")
@@ -123,18 +131,18 @@ pub fn block(messages: &[Message]) -> String {
 
 /// The content of an inbox.
 #[derive(Debug, Default)]
-struct Found {
-    mail: Mail,
+struct InboxContent {
+    batch: InboxBatch,
     /// Lines that are not messages.
-    odd: Vec<Entry>,
+    other_lines: Vec<ContextEntry>,
     /// The number of bytes read.
     length: u64,
 }
 
-fn read(files: &dyn Files, folder: &Path) -> Result<Found, Error> {
+fn read(files: &dyn Files, folder: &Path) -> Result<InboxContent, Error> {
     let path = path_in(folder);
     let unreadable = |error| Error::at(&path, Problem::Unreadable, error);
-    let mut found = Found::default();
+    let mut found = InboxContent::default();
     if files.length(&path).map_err(unreadable)?.is_none() {
         return Ok(found);
     }
@@ -154,35 +162,35 @@ fn read(files: &dyn Files, folder: &Path) -> Result<Found, Error> {
         let bytes = line.trim_ascii();
         match message(bytes) {
             _ if bytes.is_empty() => {}
-            Some(message) => found.mail.messages.push(message),
-            None => found.odd.push(Entry::new(bytes)),
+            Some(message) => found.batch.messages.push(message),
+            None => found.other_lines.push(ContextEntry::new(bytes)),
         }
     }
-    found.mail.more = !reader.fill_buf().map_err(unreadable)?.is_empty();
+    found.batch.more = !reader.fill_buf().map_err(unreadable)?.is_empty();
     Ok(found)
 }
 
 /// Parses a message. Chibi requires all five fields, but delivery needs only these two.
-fn message(line: &[u8]) -> Option<Message> {
+fn message(line: &[u8]) -> Option<InboxMessage> {
     let line = std::str::from_utf8(line).ok()?.trim_start_matches('\u{feff}');
     let mut object = Object::parse(line)?;
     let content = object.take_text("content")?.decode().into_owned();
     let from = object.take_str("from").map_or_else(|| "unknown".to_owned(), Cow::into_owned);
-    Some(Message { from, content, line: line.to_owned() })
+    Some(InboxMessage { from, content, line: line.to_owned() })
 }
 
-impl Found {
+impl InboxContent {
     /// Saves lines that are not messages in a file beside the inbox. Chibi loses them.
-    fn keep_odd_lines(&self, files: &dyn Files, folder: &Path) -> Result<Vec<Warning>, Error> {
-        if self.odd.is_empty() {
+    fn save_other_lines(&self, files: &dyn Files, folder: &Path) -> Result<Vec<Warning>, Error> {
+        if self.other_lines.is_empty() {
             return Ok(Vec::new());
         }
         let aside = folder.join("inbox.unread.jsonl");
         // After a crash they may already be there.
         let kept: Vec<Vec<u8>> = entry::all(files, &aside)?.into_iter().map(|entry| entry.line).collect();
-        let missing: Vec<&Entry> = self.odd.iter().filter(|entry| !kept.contains(&entry.line)).collect();
-        let mut warnings = append_lines(files, &aside, &missing, Sync::Now)?;
-        let (count, noun) = (self.odd.len(), if self.odd.len() == 1 { "line is" } else { "lines are" });
+        let missing: Vec<&ContextEntry> = self.other_lines.iter().filter(|entry| !kept.contains(&entry.line)).collect();
+        let mut warnings = append_lines(files, &aside, &missing, SyncTime::Now)?;
+        let (count, noun) = (self.other_lines.len(), if self.other_lines.len() == 1 { "line is" } else { "lines are" });
         let text = format!("{count} {noun} no message, and kept in {}", aside.display());
         warnings.push(Warning::new(&path_in(folder), text));
         Ok(warnings)
@@ -211,12 +219,12 @@ mod tests {
     use crate::files::Disk;
 
     fn sent(folder: &Path, content: &str) {
-        let stamp = Stamp { id: format!("id of {content}"), seconds: 5 };
+        let stamp = EntryStamp { id: format!("id of {content}"), seconds: 5 };
         assert_eq!(send(&Disk, folder, ("main", "research"), content, &stamp).unwrap(), []);
     }
 
-    fn contents(mail: &Mail) -> Vec<&str> {
-        mail.messages.iter().map(|message| message.content.as_str()).collect()
+    fn contents(batch: &InboxBatch) -> Vec<&str> {
+        batch.messages.iter().map(|message| message.content.as_str()).collect()
     }
 
     #[test]
@@ -230,12 +238,12 @@ mod tests {
             "{\"id\":\"id of one\",\"timestamp\":5,\"from\":\"main\",\"to\":\"research\",\"content\":\"one\"}\n";
         assert!(line.starts_with(first), "{line}");
         assert_eq!(contents(&peek(&Disk, folder).unwrap()), ["one", "two\nlines"]);
-        let mail = take::<Error>(&Disk, folder, |_| Ok(())).unwrap();
+        let batch = take::<Error>(&Disk, folder, |_| Ok(())).unwrap();
         assert_eq!(
-            block(&mail.messages),
+            block(&batch.messages),
             "--- INBOX MESSAGES ---\n[From: main] one\n[From: main] two\nlines\n--- END INBOX ---\n\n"
         );
-        assert_eq!(take::<Error>(&Disk, folder, |_| Ok(())).unwrap(), Mail::default());
+        assert_eq!(take::<Error>(&Disk, folder, |_| Ok(())).unwrap(), InboxBatch::default());
         assert_eq!(std::fs::read(folder.join("inbox.jsonl")).unwrap(), b"");
     }
 
@@ -255,9 +263,9 @@ mod tests {
         std::fs::write(&path, "oops\n{\"content\":\"a\"}\n\n{\"from\":1}\n{\"content\":").unwrap();
         let failed = take(&Disk, folder.path(), |_| Err(Error::about(folder.path(), Problem::Unwritable)));
         assert!(failed.is_err());
-        let mail = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
-        assert_eq!((contents(&mail), mail.messages[0].from.as_str()), (vec!["a"], "unknown"));
-        assert!(mail.warnings[0].text.contains("3 lines are no message"));
+        let batch = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
+        assert_eq!((contents(&batch), batch.messages[0].from.as_str()), (vec!["a"], "unknown"));
+        assert!(batch.warnings[0].text.contains("3 lines are no message"));
         let aside = std::fs::read_to_string(folder.path().join("inbox.unread.jsonl")).unwrap();
         assert_eq!(aside, "oops\n{\"from\":1}\n{\"content\":\n");
     }
@@ -267,7 +275,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         sent(folder.path(), "one");
         let path = folder.path().join("inbox.jsonl");
-        let add = |_: &Mail| {
+        let add = |_: &InboxBatch| {
             let mut bytes = std::fs::read(&path).unwrap();
             bytes.extend_from_slice(b"{\"content\":\"two\"}\n");
             std::fs::write(&path, bytes).unwrap();
@@ -286,8 +294,8 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| {
                     while taken.lock().unwrap().len() < 100 {
-                        let mail = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
-                        taken.lock().unwrap().extend(mail.messages.into_iter().map(|message| message.content));
+                        let batch = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
+                        taken.lock().unwrap().extend(batch.messages.into_iter().map(|message| message.content));
                     }
                 });
             }

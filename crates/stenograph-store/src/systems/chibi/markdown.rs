@@ -7,12 +7,13 @@ use stenograph::formats::{chibi::Chibi, chibi_markdown::ChibiMarkdown};
 use stenograph::model::Outline;
 use stenograph::{read, write};
 
+use super::entry::{self, ContextEntry};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, truncate_durably, write_all};
 use crate::layouts::chibi::entry::{self, Entry};
 
 /// Appends messages after the first `length` bytes, where a crash may have left some of them already.
-pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) -> Result<(), Error> {
+pub fn append(files: &dyn Files, path: &Path, spoken: &[&ContextEntry], length: u64) -> Result<(), Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
     let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
     let text = text(spoken);
@@ -45,7 +46,7 @@ pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) ->
 }
 
 /// Removes the last messages, which are in the window again, if nothing follows them.
-pub fn take_back(files: &dyn Files, path: &Path, spoken: &[&Entry]) -> Result<(), Error> {
+pub fn remove_from_end(files: &dyn Files, path: &Path, spoken: &[&ContextEntry]) -> Result<(), Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
     let text = text(spoken);
     let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
@@ -56,7 +57,7 @@ pub fn take_back(files: &dyn Files, path: &Path, spoken: &[&Entry]) -> Result<()
     Ok(())
 }
 
-fn text(spoken: &[&Entry]) -> Vec<u8> {
+fn text(spoken: &[&ContextEntry]) -> Vec<u8> {
     let events = read::all(&Chibi, &entry::lines(spoken)).events;
     write::all(&ChibiMarkdown, &Outline::of(Chibi.info().name, &events), &events)
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use stenograph::json::{Draft, Object};
 use stenograph::text::quote;
 
+use super::context::Context;
+use super::entry::ContextEntry;
 use crate::error::{Error, Problem};
 use crate::files::{Files, replace};
 use crate::layouts::chibi::context::Context;
@@ -17,7 +19,7 @@ pub struct Pending {
     /// The length of `transcript.md` before the change.
     pub markdown_length: u64,
     /// The new beginning of the window.
-    pub anchor: Entry,
+    pub anchor: ContextEntry,
     /// Its old beginning.
     first: String,
 }
@@ -29,14 +31,19 @@ impl Pending {
     }
 
     /// Begins a change, or continues the one that was begun on the same window to the same end.
-    pub fn begin(files: &dyn Files, context: &Context, window: &[Entry], anchor: Entry) -> Result<Pending, Error> {
+    pub fn begin(
+        files: &dyn Files,
+        context: &Context,
+        window: &[ContextEntry],
+        anchor: ContextEntry,
+    ) -> Result<Pending, Error> {
         let first = window.first().map(|entry| String::from_utf8_lossy(&entry.line).into_owned()).unwrap_or_default();
         let begun = Pending::read(files, context)?.filter(|begun| begun.first == first);
         let markdown_length = match begun {
             Some(begun)
                 if begun.anchor.entry_type == anchor.entry_type
                     && begun.anchor.sums_up_like(&anchor)
-                    && begun.anchor.kept() == anchor.kept() =>
+                    && begun.anchor.kept_ids() == anchor.kept_ids() =>
             {
                 return Ok(begun);
             }
@@ -70,7 +77,7 @@ impl Pending {
         let mut object = Object::parse(text)?;
         Some(Pending {
             markdown_length: object.take_number("markdown_length")?,
-            anchor: Entry::new(object.take_str("anchor")?.as_bytes()),
+            anchor: ContextEntry::new(object.take_str("anchor")?.as_bytes()),
             first: object.take_str("first")?.into_owned(),
         })
     }

@@ -3,7 +3,11 @@
 
 use std::collections::HashSet;
 
-use super::window::{Changed, Window, place_of};
+use super::context_lock::seconds;
+use super::entry::{self, Anchor, ContextEntry, EntryStamp};
+use super::rebuild::kept_by_anchor;
+use super::transcript::ContextTranscript;
+use super::window::{Window, WindowChange, transcript_path};
 use crate::error::{Error, Problem};
 use crate::files::replace;
 use crate::layouts::chibi::context_lock::seconds;
@@ -13,33 +17,33 @@ use crate::layouts::chibi::transcript::Transcript;
 
 impl Window {
     /// Undoes the compaction that the window begins with; `None` if it does not begin with one.
-    pub fn bring_back(mut self) -> Result<Option<Changed>, Error> {
+    pub fn bring_back(mut self) -> Result<Option<WindowChange>, Error> {
         self.write_rebuilt()?;
         let Some(marker) = self.entries.first().filter(|entry| entry.may_keep()).cloned() else { return Ok(None) };
         let now = seconds(&self.environment.clock);
-        let mut transcript = Transcript::of(&self.context.folder);
+        let mut transcript = ContextTranscript::of(&self.context.folder);
         let files = self.environment.files.clone();
         let files = files.as_ref();
         let mut aside = put_aside_by(&marker, &transcript, files)?;
-        let before = aside.first().filter(|anchor| !anchor.kept().is_empty());
+        let before = aside.first().filter(|anchor| !anchor.kept_ids().is_empty());
         let kept = kept_by_anchor(files, &transcript, &self.entries, before)?;
         aside.splice(aside.len().min(1)..aside.len().min(1), kept);
-        let back: HashSet<(u64, u64)> = aside.iter().map(Entry::identity).collect();
+        let back: HashSet<(u64, u64)> = aside.iter().map(ContextEntry::identity).collect();
         let stayed = self.entries.iter().skip(1).filter(|entry| !back.contains(&entry.identity()));
-        let mut window: Vec<Entry> = aside.iter().chain(stayed).cloned().collect();
+        let mut window: Vec<ContextEntry> = aside.iter().chain(stayed).cloned().collect();
         if transcript.holds_window() {
             // The transcript is append-only: a new anchor states what belongs after it.
             let ids: Vec<&str> =
                 window.iter().filter(|entry| !entry.is_anchor()).filter_map(|entry| entry.id.as_deref()).collect();
-            let anchor = Anchor::Created.entry(&self.context.name, &Stamp::random(now), &ids);
+            let anchor = Anchor::Created.entry(&self.context.name, &EntryStamp::random(now), &ids);
             self.warnings.extend(transcript.add_anchor(files, &anchor, now)?);
             window.retain(|entry| !entry.is_anchor());
             window.insert(0, anchor);
         }
-        let lines: Vec<&Entry> = window.iter().collect();
+        let lines: Vec<&ContextEntry> = window.iter().collect();
         self.write(&lines)?;
         let archived = back.len();
-        if let Transcript::Archive(path) = &transcript {
+        if let ContextTranscript::Archive(path) = &transcript {
             let mut kept = Vec::new();
             entry::each(files, path, &mut |entry| {
                 if !back.contains(&entry.identity()) {
@@ -52,15 +56,19 @@ impl Window {
         }
         self.end()?;
         let anchor = window.first().filter(|entry| entry.is_anchor()).cloned();
-        let transcript = place_of(&transcript, &self.context);
-        Ok(Some(Changed { archived, entries: window.len(), anchor, transcript, warnings: self.warnings }))
+        let transcript = transcript_path(&transcript, &self.context);
+        Ok(Some(WindowChange { archived, entries: window.len(), anchor, transcript, warnings: self.warnings }))
     }
 }
 
 /// The entries that a compaction archived: in an archive everything from the anchor of the window before it on, in a transcript
 /// everything between that anchor and the marker.
-fn put_aside_by(marker: &Entry, transcript: &Transcript, files: &dyn crate::files::Files) -> Result<Vec<Entry>, Error> {
-    let mut aside: Vec<Entry> = Vec::new();
+fn put_aside_by(
+    marker: &ContextEntry,
+    transcript: &ContextTranscript,
+    files: &dyn crate::files::Files,
+) -> Result<Vec<ContextEntry>, Error> {
+    let mut aside: Vec<ContextEntry> = Vec::new();
     let mut past = false;
     transcript.each(files, &mut |entry| {
         past |= transcript.holds_window() && entry.identity() == marker.identity();

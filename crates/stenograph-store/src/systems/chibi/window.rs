@@ -5,8 +5,13 @@ use std::path::PathBuf;
 
 use stenograph::model::Role;
 
+use super::context::Context;
+use super::context_lock::{ContextLock, HEARTBEAT_SECONDS, seconds};
+use super::entry::{self, Anchor, ContextEntry, EntryStamp};
 use super::markdown;
 use super::pending::Pending;
+use super::rebuild::Rebuilt;
+use super::transcript::ContextTranscript;
 use crate::error::{Error, Problem};
 use crate::files::replace;
 use crate::layouts::chibi::context::Context;
@@ -23,7 +28,7 @@ use crate::tail::{self, LastLineRule, Warning};
 pub struct Window {
     pub(super) context: Context,
     pub(super) environment: Environment,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ContextEntry>,
     /// The rebuilt window, if Chibi marked the file as out of date. `entries` already holds it; the first change writes it.
     rebuilt: Option<Rebuilt>,
     pub(super) warnings: Vec<Warning>,
@@ -33,13 +38,13 @@ pub struct Window {
 
 /// The result of a change.
 #[derive(Debug)]
-pub struct Changed {
+pub struct WindowChange {
     /// How many entries left the window or came back into it.
     pub archived: usize,
     /// How many entries the window has now.
     pub entries: usize,
     /// Its beginning.
-    pub anchor: Option<Entry>,
+    pub anchor: Option<ContextEntry>,
     /// Where the entries are that left the window.
     pub transcript: PathBuf,
     /// Warnings for the user.
@@ -49,12 +54,12 @@ pub struct Changed {
 impl Window {
     /// Locks a context and reads its window, after completing what a crash left. A window that Chibi marked as out of date is
     /// rebuilt in memory; the first change writes it.
-    pub fn hold(context: &Context, environment: &Environment) -> Result<Window, Error> {
+    pub fn lock(context: &Context, environment: &Environment) -> Result<Window, Error> {
         context.must_exist()?;
         let hold = ContextLock::take(&context.folder, &environment.clock, HEARTBEAT_SECONDS)?;
-        let ground = LockedJournal::of_journal(&context.journal(), environment)?;
+        let journal_lock = LockedJournal::of_journal(&context.journal(), environment)?;
         let mut warnings: Vec<Warning> = hold.warning.iter().cloned().collect();
-        warnings.extend(ground.warnings);
+        warnings.extend(journal_lock.warnings);
         let path = context.window();
         warnings.extend(tail::repair_tail(environment.files.as_ref(), &path, LastLineRule::MayLackNewline)?.warning);
         let mut entries = entry::all(environment.files.as_ref(), &path)?;
@@ -69,7 +74,7 @@ impl Window {
             entries,
             rebuilt,
             warnings,
-            _journal: ground.lock,
+            _journal: journal_lock.lock,
             _hold: hold,
         };
         let pending = Pending::read(environment.files.as_ref(), context)?;
@@ -81,45 +86,48 @@ impl Window {
     }
 
     /// The entries of the window.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[ContextEntry] {
         &self.entries
     }
 
     /// Whether there are no messages after its anchor.
     pub fn is_empty(&self) -> bool {
-        self.entries.iter().all(Entry::is_anchor)
+        self.entries.iter().all(ContextEntry::is_anchor)
     }
 
     /// Archives everything and starts an empty window.
-    pub fn clear(self) -> Result<Changed, Error> {
-        let all = vec![Place::Aside; self.entries.len()];
+    pub fn clear(self) -> Result<WindowChange, Error> {
+        let all = vec![EntryPlace::Aside; self.entries.len()];
         self.put_aside(&Anchor::Archival, &all)
     }
 
     /// Archives the entries with place `Aside`, and puts an anchor before those that stay. `places` has one element for each
     /// entry.
-    pub(crate) fn put_aside(self, anchor: &Anchor, places: &[Place]) -> Result<Changed, Error> {
+    pub(crate) fn put_aside(self, anchor: &Anchor, places: &[EntryPlace]) -> Result<WindowChange, Error> {
         self.change(anchor, places, Undo::Not)
     }
 
     /// The same, with or without undo.
-    pub(super) fn change(mut self, anchor: &Anchor, places: &[Place], undo: Undo) -> Result<Changed, Error> {
+    pub(super) fn change(mut self, anchor: &Anchor, places: &[EntryPlace], undo: Undo) -> Result<WindowChange, Error> {
         self.write_rebuilt()?;
         let now = seconds(&self.environment.clock);
-        let mut transcript = Transcript::of(&self.context.folder);
-        let place = |at: usize| places.get(at).copied().unwrap_or(Place::Window);
-        let chosen = |which: Place| -> Vec<&Entry> {
+        let mut transcript = ContextTranscript::of(&self.context.folder);
+        let place = |at: usize| places.get(at).copied().unwrap_or(EntryPlace::Window);
+        let chosen = |which: EntryPlace| -> Vec<&ContextEntry> {
             let chosen = self.entries.iter().enumerate().filter(|(at, _)| place(*at) == which);
             chosen.map(|(_, entry)| entry).collect()
         };
-        let (aside, kept) = (chosen(Place::Aside), chosen(Place::Window));
-        let archived: Vec<&Entry> =
+        let (aside, kept) = (chosen(EntryPlace::Aside), chosen(EntryPlace::Window));
+        let archived: Vec<&ContextEntry> =
             if transcript.holds_window() { self.entries.iter().collect() } else { aside.clone() };
         let files = self.environment.files.as_ref();
         let mut warnings = transcript.add_missing(files, &archived, now)?.warnings;
         let ids: Vec<&str> = kept.iter().filter_map(|entry| entry.id.as_deref()).collect();
-        let made =
-            anchor.entry(&self.context.name, &Stamp::random(now), if transcript.holds_window() { &ids } else { &[] });
+        let made = anchor.entry(
+            &self.context.name,
+            &EntryStamp::random(now),
+            if transcript.holds_window() { &ids } else { &[] },
+        );
         let pending = Pending::begin(files, &self.context, &self.entries, made)?;
         if !transcript.holds_window() || self.context.markdown().is_file() {
             markdown::append(files, &self.context.markdown(), &spoken(&aside), pending.markdown_length)?;
@@ -128,7 +136,7 @@ impl Window {
         if transcript.holds_window() {
             warnings.extend(transcript.add_anchor(files, &anchor, now)?);
         }
-        let window: Vec<&Entry> = std::iter::once(&anchor).chain(kept.iter().copied()).collect();
+        let window: Vec<&ContextEntry> = std::iter::once(&anchor).chain(kept.iter().copied()).collect();
         if undo == Undo::Kept {
             self.keep_for_undo(&window)?;
         }
@@ -136,21 +144,21 @@ impl Window {
         let (archived, entries) = (aside.len(), window.len());
         self.end()?;
         self.warnings.extend(warnings);
-        let transcript = place_of(&transcript, &self.context);
-        Ok(Changed { archived, entries, anchor: Some(anchor), transcript, warnings: self.warnings })
+        let transcript = transcript_path(&transcript, &self.context);
+        Ok(WindowChange { archived, entries, anchor: Some(anchor), transcript, warnings: self.warnings })
     }
 
     /// Rebuilds the window: the last anchor, the entries kept after it, and all later entries.
-    pub fn rebuild(mut self) -> Result<Changed, Error> {
+    pub fn rebuild(mut self) -> Result<WindowChange, Error> {
         if self.rebuilt.is_none() {
             let (files, now) = (self.environment.files.as_ref(), seconds(&self.environment.clock));
             self.rebuilt = Some(Rebuilt::of(&self.context, files, &self.entries, now)?);
         }
         let archived = self.write_rebuilt()?;
         self.end()?;
-        let transcript = place_of(&Transcript::of(&self.context.folder), &self.context);
+        let transcript = transcript_path(&ContextTranscript::of(&self.context.folder), &self.context);
         let anchor = self.entries.first().filter(|entry| entry.is_anchor()).cloned();
-        Ok(Changed { archived, entries: self.entries.len(), anchor, transcript, warnings: self.warnings })
+        Ok(WindowChange { archived, entries: self.entries.len(), anchor, transcript, warnings: self.warnings })
     }
 
     /// Writes the rebuilt window, if there is one. Returns how many entries left the window.
@@ -162,11 +170,11 @@ impl Window {
         Ok(rebuilt.leaving.len())
     }
 
-    fn begins_with(&self, anchor: &Entry) -> bool {
+    fn begins_with(&self, anchor: &ContextEntry) -> bool {
         self.entries.first().is_some_and(|first| first.identity() == anchor.identity())
     }
 
-    pub(super) fn write(&self, entries: &[&Entry]) -> Result<(), Error> {
+    pub(super) fn write(&self, entries: &[&ContextEntry]) -> Result<(), Error> {
         let path = self.context.window();
         let bytes = entry::lines(entries);
         replace(self.environment.files.as_ref(), &path, &bytes)
@@ -181,7 +189,7 @@ impl Window {
 
 /// Where an entry goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum EntryPlace {
     /// It is archived.
     Aside,
     /// It stays in the window.
@@ -197,15 +205,15 @@ pub(super) enum Undo {
     Not,
 }
 
-pub(super) fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
+pub(super) fn transcript_path(transcript: &ContextTranscript, context: &Context) -> PathBuf {
     match transcript {
-        Transcript::Archive(path) | Transcript::Single(path) => path.clone(),
-        Transcript::Folder(_) => context.folder.join("transcript"),
+        ContextTranscript::Archive(path) | ContextTranscript::Single(path) => path.clone(),
+        ContextTranscript::Folder(_) => context.folder.join("transcript"),
     }
 }
 
 /// The messages of user and assistant.
-pub(super) fn spoken<'e>(entries: &[&'e Entry]) -> Vec<&'e Entry> {
+pub(super) fn spoken<'e>(entries: &[&'e ContextEntry]) -> Vec<&'e ContextEntry> {
     let speaks = |role: Option<Role>| matches!(role, Some(Role::User | Role::Assistant));
     entries.iter().copied().filter(|entry| speaks(entry.role)).collect()
 }

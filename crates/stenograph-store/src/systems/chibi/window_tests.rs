@@ -32,7 +32,7 @@ pub(crate) fn types(path: &Path) -> Vec<String> {
 }
 
 pub(crate) fn held(folder: &Path) -> Window {
-    Window::hold(&Context::at(folder), &environment(Arc::new(Disk))).unwrap()
+    Window::lock(&Context::at(folder), &environment(Arc::new(Disk))).unwrap()
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn kept_entries_follow_the_anchor_and_a_rebuild_leaves_them_there() {
     let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
     fs::write(folder.join("context.jsonl"), said).unwrap();
     let marker = Anchor::Compaction("one".to_owned());
-    let places = [Place::Aside, Place::Window, Place::Window];
+    let places = [EntryPlace::Aside, EntryPlace::Window, EntryPlace::Window];
     held(folder).put_aside(&marker, &places).unwrap();
     let window = ids(&folder.join("context.jsonl"));
     assert_eq!(window[1..], ["2", "3"]);
@@ -87,7 +87,7 @@ fn the_current_transcript_gets_the_anchor_and_a_rebuild_knows_the_kept_entries()
     let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
     fs::write(folder.join("transcript/active.jsonl"), &said).unwrap();
     fs::write(folder.join("context.jsonl"), &said).unwrap();
-    let places = [Place::Aside, Place::Aside, Place::Window];
+    let places = [EntryPlace::Aside, EntryPlace::Aside, EntryPlace::Window];
     held(folder).put_aside(&Anchor::Compaction("x".to_owned()), &places).unwrap();
     assert!(!folder.join("transcript.md").exists());
     assert_eq!(types(&folder.join("transcript/active.jsonl")), ["message", "message", "message", "compaction"]);
@@ -116,8 +116,8 @@ fn a_compaction_is_undone_and_the_next_one_too() {
         };
         let compact = |aside: usize| {
             let window = held(folder);
-            let place = |at: usize| if at < aside { Place::Aside } else { Place::Window };
-            let places: Vec<Place> = (0..window.entries().len()).map(place).collect();
+            let place = |at: usize| if at < aside { EntryPlace::Aside } else { EntryPlace::Window };
+            let places: Vec<EntryPlace> = (0..window.entries().len()).map(place).collect();
             window.put_aside(&Anchor::Compaction("sum".to_owned()), &places).unwrap();
         };
         compact(2);
@@ -184,7 +184,7 @@ fn a_crash_at_any_step_loses_nothing_and_doing_it_again_adds_nothing_twice() {
                 fs::write(folder.join(history), message("1", "ctx", "word 1")).unwrap();
             }
             let crashing = Arc::new(Crashing { left: Arc::new(AtomicUsize::new(steps)) });
-            let first = Window::hold(&Context::at(folder), &environment(crashing)).and_then(Window::clear);
+            let first = Window::lock(&Context::at(folder), &environment(crashing)).and_then(Window::clear);
             let everywhere = fs::read_to_string(folder.join(history)).unwrap_or_default()
                 + &fs::read_to_string(folder.join("context.jsonl")).unwrap_or_default();
             for id in ["1", "2", "3"] {

@@ -8,7 +8,7 @@ use crate::layouts::cycod::is_history;
 
 /// The newest chat history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct History {
+pub struct ChatHistory {
     /// The file.
     pub path: PathBuf,
     /// When it was last written.
@@ -17,8 +17,8 @@ pub struct History {
 
 /// The newest chat history in these folders: the one written last; of several with the same time, the one with the last name. A
 /// missing folder has none, and an empty file does not count.
-pub fn newest(folders: &[PathBuf]) -> Result<Option<History>, Error> {
-    let mut found: Option<History> = None;
+pub fn newest(folders: &[PathBuf]) -> Result<Option<ChatHistory>, Error> {
+    let mut found: Option<ChatHistory> = None;
     for folder in folders {
         let unreadable = |error| Error::at(folder, Problem::Unreadable, error);
         let entries = match std::fs::read_dir(folder) {
@@ -35,8 +35,9 @@ pub fn newest(folders: &[PathBuf]) -> Result<Option<History>, Error> {
             let Some(written) = metadata.modified().ok().filter(|_| metadata.is_file() && metadata.len() > 0) else {
                 continue;
             };
-            let history = History { path, written };
-            let rank = |history: &History| (history.written, history.path.file_name().map(std::ffi::OsStr::to_owned));
+            let history = ChatHistory { path, written };
+            let rank =
+                |history: &ChatHistory| (history.written, history.path.file_name().map(std::ffi::OsStr::to_owned));
             if found.as_ref().is_none_or(|found| rank(&history) > rank(found)) {
                 found = Some(history);
             }

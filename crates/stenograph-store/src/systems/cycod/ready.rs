@@ -12,11 +12,11 @@ use stenograph::model::{Body, Event, Note, Outline};
 use stenograph::read::{Reading, Sink};
 use stenograph::write;
 
-use crate::layouts::cycod::Kind;
+use crate::layouts::cycod::DocumentKind;
 
 /// A conversation that is ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ready {
+pub struct PreparedConversation {
     /// Its title.
     pub title: Option<String>,
     /// Its messages, each a JSON object on one line.
@@ -30,23 +30,23 @@ pub struct Ready {
 }
 
 /// Prepares the messages of a chat history.
-pub fn ready(bytes: &[u8]) -> Ready {
-    let mut preparing = Preparing { ready: Ready::default(), record: Vec::new(), open: Vec::new() };
-    let mut reading = Reading::new(Kind::Chat.format(), Want::All);
+pub fn ready(bytes: &[u8]) -> PreparedConversation {
+    let mut preparing = Preparation { ready: PreparedConversation::default(), record: Vec::new(), open: Vec::new() };
+    let mut reading = Reading::new(DocumentKind::Chat.format(), Want::All);
     reading.feed(bytes, &mut preparing);
     reading.end(&mut preparing);
     preparing.give_answers();
     preparing.ready
 }
 
-impl Ready {
+impl PreparedConversation {
     /// Trims the conversation to the limits of a moment, as far as the system prompts and the newest question allow. Returns an
     /// account of it. A call and its answer are removed together. Tool results of the newest turn may be shortened, as CycoD
     /// does: one question may keep an agent busy for hours.
     pub fn trim(&mut self, limits: Limits, moment: Moment) -> io::Result<Account> {
         let mut bytes = self.messages.join("\n").into_bytes();
         bytes.push(b'\n');
-        let original = Original::read(Kind::Chat.format(), &bytes)?;
+        let original = Original::read(DocumentKind::Chat.format(), &bytes)?;
         let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
         let Trimmed { plan, account } = trim(&original.events, moment, &how);
         let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
@@ -55,15 +55,15 @@ impl Ready {
     }
 }
 
-struct Preparing {
-    ready: Ready,
+struct Preparation {
+    ready: PreparedConversation,
     /// The parts of the current record.
     record: Vec<Event<'static>>,
     /// The calls without an answer yet.
     open: Vec<String>,
 }
 
-impl Sink for Preparing {
+impl Sink for Preparation {
     fn event(&mut self, event: &Event<'_>) {
         self.record.push(event.clone().into_owned());
         if event.part.index.saturating_add(1) >= event.part.of {
@@ -75,7 +75,7 @@ impl Sink for Preparing {
     fn note(&mut self, _note: Note) {}
 }
 
-impl Preparing {
+impl Preparation {
     fn record(&mut self, events: &[Event<'static>]) {
         let Some(first) = events.first() else { return };
         match &first.body {
@@ -108,7 +108,7 @@ impl Preparing {
 
     fn put(&mut self, events: &[Event<'static>]) {
         // Without an outline nothing is added that a record only carries.
-        let message = write::fragment(Kind::Chat.format(), &Outline::default(), events);
+        let message = write::fragment(DocumentKind::Chat.format(), &Outline::default(), events);
         match message.and_then(|message| String::from_utf8(message).ok()) {
             Some(message) => self.ready.messages.push(message),
             None => self.ready.others += 1,

@@ -10,18 +10,20 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use stenograph::time::{Time, TimeUnit};
 
-use super::compare::{self, Verdict};
-use super::tree::{self, Entry, Kind};
+use super::compare::{self, ArchiveComparison};
+use super::run::METADATA_SIZE_MAX;
+use super::tree::{self, PathKind, TreeEntry};
+use super::{ARCHIVE_ENDING, Base, DevflowRun, JOURNAL, METADATA, REMOVED, RESTORING, RunStatus, date_of};
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of, write_all};
-use crate::layouts::anew::Writing;
+use crate::layouts::rewrite::FileWriter;
 use crate::layouts::devflow::run::METADATA_SIZE_MAX;
 use crate::layouts::devflow::{ARCHIVE_ENDING, Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
 use crate::lock::{self, Lock, safe_component};
 
 /// An archived run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Archived {
+pub struct ArchivedRun {
     /// The run's id.
     pub id: String,
     /// The archive's path.
@@ -34,7 +36,7 @@ pub struct Archived {
 
 /// Whether an archive stays after its run is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Afterwards {
+pub enum ArchiveAfterRestore {
     /// It is removed: a run is in one place.
     Removed,
     /// It stays.
@@ -55,9 +57,9 @@ impl<'a> Maintenance<'a> {
         if !base.path().is_dir() {
             return Err(Error::about(base.path(), Problem::Missing));
         }
-        let house = Maintenance { files, base, _lock: base.keep_house()? };
-        house.sweep()?;
-        Ok(house)
+        let maintenance = Maintenance { files, base, _lock: base.lock_maintenance()? };
+        maintenance.sweep()?;
+        Ok(maintenance)
     }
 
     /// Removes folders that were being removed or restored: a complete archive of both exists.
@@ -73,19 +75,19 @@ impl<'a> Maintenance<'a> {
     }
 
     /// Archives a run and returns the archive's path. An active run is refused.
-    pub fn archive(&self, run: &Run) -> Result<PathBuf, Error> {
+    pub fn archive(&self, run: &DevflowRun) -> Result<PathBuf, Error> {
         let path = destination(self.base, run)?;
-        let folder = self.settled(run)?;
+        let folder = self.idle_folder(run)?;
         let entries = tree::walk(self.files, &folder)?;
-        if let Some(odd) = entries.iter().find(|entry| entry.kind == Kind::Odd) {
+        if let Some(odd) = entries.iter().find(|entry| entry.kind == PathKind::Odd) {
             return Err(Error::about(&folder.join(&odd.path), Problem::Odd));
         }
         let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
         if path.exists() {
             // A crash happened after the archive was complete and before the folder was removed.
             match compare::matches(self.files, &path, &folder, &run.id, &entries)? {
-                Verdict::Same => {}
-                Verdict::Differs => return Err(Error::about(&path, Problem::Differs)),
+                ArchiveComparison::Same => {}
+                ArchiveComparison::Differs => return Err(Error::about(&path, Problem::Differs)),
             }
         } else {
             create_folder_durably(self.files, folder_of(&path)).map_err(unwritable)?;
@@ -93,8 +95,8 @@ impl<'a> Maintenance<'a> {
             let packed = self.pack(&temporary, &folder, &run.id, &entries);
             let checked = packed.map_err(unwritable).and_then(|()| {
                 match compare::matches(self.files, &temporary, &folder, &run.id, &entries)? {
-                    Verdict::Same => self.files.rename(&temporary, &path).map_err(unwritable),
-                    Verdict::Differs => Err(Error::about(&folder, Problem::Changed)),
+                    ArchiveComparison::Same => self.files.rename(&temporary, &path).map_err(unwritable),
+                    ArchiveComparison::Differs => Err(Error::about(&folder, Problem::Changed)),
                 }
             });
             if checked.is_err() {
@@ -103,48 +105,48 @@ impl<'a> Maintenance<'a> {
             checked?;
             self.files.sync_folder(folder_of(&path)).map_err(unwritable)?;
         }
-        self.take_away(&run.id)?;
+        self.remove_folder(&run.id)?;
         Ok(path)
     }
 
     /// Deletes a run. An active run is refused.
-    pub fn remove(&self, run: &Run) -> Result<(), Error> {
-        self.settled(run)?;
-        self.take_away(&run.id)
+    pub fn remove(&self, run: &DevflowRun) -> Result<(), Error> {
+        self.idle_folder(run)?;
+        self.remove_folder(&run.id)
     }
 
     /// Deletes an archive.
-    pub fn remove_archived(&self, archived: &Archived) -> Result<(), Error> {
+    pub fn remove_archived(&self, archived: &ArchivedRun) -> Result<(), Error> {
         let path = &archived.path;
         let removed = self.files.remove(path).and_then(|()| self.files.sync_folder(folder_of(path)));
         removed.map_err(|error| Error::at(path, Problem::Unwritable, error))
     }
 
     /// Restores a run and returns its folder. An existing run is not touched.
-    pub fn restore(&self, archived: &Archived, afterwards: Afterwards) -> Result<PathBuf, Error> {
+    pub fn restore(&self, archived: &ArchivedRun, afterwards: ArchiveAfterRestore) -> Result<PathBuf, Error> {
         let id = safe_component(&archived.id)?;
         let folder = self.base.run(id);
         let unwritable = |error| Error::at(&folder, Problem::Unwritable, error);
         if fs::symlink_metadata(&folder).is_ok() {
             return Err(Error::about(&folder, Problem::Exists));
         }
-        let meanwhile = self.base.runs().join(format!("{RESTORING}{id}"));
-        let unpacked = self.unpack(&archived.path, &meanwhile, id);
+        let temporary_path = self.base.runs().join(format!("{RESTORING}{id}"));
+        let unpacked = self.unpack(&archived.path, &temporary_path, id);
         if unpacked.is_err() {
-            let _ = tree::remove(self.files, &meanwhile);
+            let _ = tree::remove(self.files, &temporary_path);
         }
         unpacked?;
-        self.files.rename(&meanwhile, &folder).map_err(unwritable)?;
+        self.files.rename(&temporary_path, &folder).map_err(unwritable)?;
         self.files.sync_folder(folder_of(&folder)).map_err(unwritable)?;
         match afterwards {
-            Afterwards::Removed => self.remove_archived(archived)?,
-            Afterwards::Kept => {}
+            ArchiveAfterRestore::Removed => self.remove_archived(archived)?,
+            ArchiveAfterRestore::Kept => {}
         }
         Ok(folder)
     }
 
     /// The folder of a run that no process writes to.
-    fn settled(&self, run: &Run) -> Result<PathBuf, Error> {
+    fn idle_folder(&self, run: &DevflowRun) -> Result<PathBuf, Error> {
         destination(self.base, run)?;
         let folder = self.base.run(&run.id);
         if lock::beside(&folder.join(JOURNAL)).exists() {
@@ -155,33 +157,34 @@ impl<'a> Maintenance<'a> {
     }
 
     /// Hides the folder in one step and then removes it: half a run is never visible.
-    fn take_away(&self, id: &str) -> Result<(), Error> {
-        let (folder, meanwhile) = (self.base.run(id), self.base.runs().join(format!("{REMOVED}{id}")));
-        let hidden = self.files.rename(&folder, &meanwhile).and_then(|()| self.files.sync_folder(&self.base.runs()));
+    fn remove_folder(&self, id: &str) -> Result<(), Error> {
+        let (folder, temporary_path) = (self.base.run(id), self.base.runs().join(format!("{REMOVED}{id}")));
+        let hidden =
+            self.files.rename(&folder, &temporary_path).and_then(|()| self.files.sync_folder(&self.base.runs()));
         hidden.map_err(|error| Error::at(&folder, Problem::Unwritable, error))?;
-        tree::remove(self.files, &meanwhile)
+        tree::remove(self.files, &temporary_path)
     }
 
-    fn pack(&self, path: &Path, folder: &Path, id: &str, entries: &[Entry]) -> io::Result<()> {
+    fn pack(&self, path: &Path, folder: &Path, id: &str, entries: &[TreeEntry]) -> io::Result<()> {
         let mut file = self.files.open(path)?;
         file.truncate(0)?;
-        let out = BufWriter::with_capacity(256 << 10, Writing(file.as_mut()));
+        let out = BufWriter::with_capacity(256 << 10, FileWriter(file.as_mut()));
         let mut builder = tar::Builder::new(GzEncoder::new(out, Compression::default()));
-        let root = Entry { path: PathBuf::new(), kind: Kind::Folder };
+        let root = TreeEntry { path: PathBuf::new(), kind: PathKind::Folder };
         for entry in std::iter::once(&root).chain(entries) {
             let (mut header, from) = (tar::Header::new_gnu(), folder.join(&entry.path));
             header.set_metadata(&fs::symlink_metadata(&from)?);
             let name = Path::new(id).join(&entry.path);
             match entry.kind {
-                Kind::File { size } => {
+                PathKind::File { size } => {
                     header.set_size(size);
                     builder.append_data(&mut header, name, self.files.reader(&from, 0)?.take(size))?;
                 }
-                Kind::Folder => {
+                PathKind::Folder => {
                     header.set_size(0);
                     builder.append_data(&mut header, name, io::empty())?;
                 }
-                Kind::Odd => {}
+                PathKind::Odd => {}
             }
         }
         let out = builder.into_inner()?.finish()?;
@@ -195,15 +198,15 @@ impl<'a> Maintenance<'a> {
             let target = folder.join(path);
             let unwritable = |error| Error::at(&target, Problem::Unwritable, error);
             match compare::kind_of(header) {
-                Kind::Folder => self.files.create_folder(&target).map_err(unwritable),
-                Kind::File { .. } => {
+                PathKind::Folder => self.files.create_folder(&target).map_err(unwritable),
+                PathKind::File { .. } => {
                     self.files.create_folder(folder_of(&target)).map_err(unwritable)?;
                     self.put(&target, header, content)
                 }
-                Kind::Odd => Err(Error::about(archive, Problem::LeadsOut)),
+                PathKind::Odd => Err(Error::about(archive, Problem::LeadsOut)),
             }
         })?;
-        for entry in tree::walk(self.files, folder)?.iter().filter(|entry| entry.kind == Kind::Folder) {
+        for entry in tree::walk(self.files, folder)?.iter().filter(|entry| entry.kind == PathKind::Folder) {
             let inner = folder.join(&entry.path);
             self.files.sync_folder(&inner).map_err(|error| Error::at(&inner, Problem::Unwritable, error))?;
         }
@@ -240,7 +243,7 @@ impl<'a> Maintenance<'a> {
 }
 
 /// All archived runs, by month and id. Other names are skipped.
-pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
+pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<ArchivedRun>, Error> {
     let mut found = Vec::new();
     let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
     let folder = base.archive();
@@ -255,7 +258,7 @@ pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
             let metadata = fs::symlink_metadata(&path).map_err(|error| unreadable(&path, error))?;
             if safe_component(id).is_ok() && metadata.is_file() {
                 let moment = metadata.modified().ok().and_then(seconds);
-                found.push(Archived { id: id.to_owned(), path, moment, size: metadata.len() });
+                found.push(ArchivedRun { id: id.to_owned(), path, moment, size: metadata.len() });
             }
         }
     }
@@ -263,20 +266,20 @@ pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
 }
 
 /// The archive path of a run. A run that cannot be archived is refused.
-pub fn destination(base: &Base, run: &Run) -> Result<PathBuf, Error> {
+pub fn destination(base: &Base, run: &DevflowRun) -> Result<PathBuf, Error> {
     let folder = base.run(safe_component(&run.id)?);
-    if tree::kind_of(&folder)? != Kind::Folder {
+    if tree::kind_of(&folder)? != PathKind::Folder {
         return Err(Error::about(&folder, Problem::Odd));
     }
-    if run.status == Status::Running {
+    if run.status == RunStatus::Running {
         return Err(Error::about(&folder, Problem::Running));
     }
     Ok(base.archive().join(month_of(run, &folder)).join(format!("{}{ARCHIVE_ENDING}", run.id)))
 }
 
-impl Archived {
+impl ArchivedRun {
     /// The run and its archive as one line of JSON.
-    pub fn to_json(&self, run: &Run) -> String {
+    pub fn to_json(&self, run: &DevflowRun) -> String {
         let mut draft = run.draft();
         draft.set_str("archive", &self.path.display().to_string());
         draft.set("archiveSize", self.size.to_string());
@@ -284,7 +287,7 @@ impl Archived {
     }
 
     /// The run as its archive describes it.
-    pub fn read(&self) -> Run {
+    pub fn read(&self) -> DevflowRun {
         let mut stated = None;
         let read = compare::each_entry(&self.path, &self.id, &mut |path, _, content| {
             if path == Path::new(METADATA) {
@@ -294,12 +297,12 @@ impl Archived {
             }
             Ok(())
         });
-        Run::stated(&self.id, stated.as_deref(), read.err().map(|error| error.to_string()))
+        DevflowRun::stated(&self.id, stated.as_deref(), read.err().map(|error| error.to_string()))
     }
 }
 
 /// The month of a run: from the date in its id, otherwise from its start, otherwise from its folder.
-fn month_of(run: &Run, folder: &Path) -> String {
+fn month_of(run: &DevflowRun, folder: &Path) -> String {
     let by_folder = || {
         let moment = fs::metadata(folder).and_then(|metadata| metadata.modified()).ok().and_then(seconds)?;
         Time::number(moment.to_string().into(), TimeUnit::Seconds)?.wall("%Y-%m")

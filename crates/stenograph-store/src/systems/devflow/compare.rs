@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::tree::{ENTRIES_MAX, Entry, Kind, path_within};
+use super::tree::{ENTRIES_MAX, PathKind, TreeEntry, path_within};
 use crate::error::{Error, Problem};
 use crate::files::Files;
-use crate::layouts::anew::are_equal;
+use crate::layouts::rewrite::are_equal;
 use crate::source::{Passes, Source};
 
 /// Whether an archive and a folder have the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ArchiveComparison {
     /// Every file and folder, byte for byte, and nothing else.
     Same,
     /// They differ.
@@ -21,11 +21,11 @@ pub enum Verdict {
 }
 
 /// Receives an entry: its path below the run, its header and its bytes.
-type Visit<'a> = dyn FnMut(&Path, &tar::Header, &mut dyn Read) -> Result<(), Error> + 'a;
+type EntryVisitor<'a> = dyn FnMut(&Path, &tar::Header, &mut dyn Read) -> Result<(), Error> + 'a;
 
 /// Passes the entries of an archive, without the run's own folder, to `visit`, and reads it to its very end, where its checksum
 /// is.
-pub fn each_entry(archive: &Path, run: &str, visit: &mut Visit<'_>) -> Result<(), Error> {
+pub fn each_entry(archive: &Path, run: &str, visit: &mut EntryVisitor<'_>) -> Result<(), Error> {
     let mut source = Source::open(archive, Passes::Once)?;
     let mut archive_reader = tar::Archive::new(source.pass()?);
     let mut count = 0;
@@ -37,12 +37,12 @@ pub fn each_entry(archive: &Path, run: &str, visit: &mut Visit<'_>) -> Result<()
         }
         let header = entry.header().clone();
         let within = entry.path().ok().and_then(|path| path_within(&path, run));
-        let Some(path) = within.filter(|_| kind_of(&header) != Kind::Odd) else {
+        let Some(path) = within.filter(|_| kind_of(&header) != PathKind::Odd) else {
             return Err(Error::about(archive, Problem::LeadsOut));
         };
         if !path.as_os_str().is_empty() {
             visit(&path, &header, &mut entry)?;
-        } else if kind_of(&header) != Kind::Folder {
+        } else if kind_of(&header) != PathKind::Folder {
             return Err(Error::about(archive, Problem::LeadsOut));
         }
     }
@@ -55,11 +55,11 @@ pub fn each_entry(archive: &Path, run: &str, visit: &mut Visit<'_>) -> Result<()
 }
 
 /// The kind of an entry. Only files and folders are supported.
-pub fn kind_of(header: &tar::Header) -> Kind {
+pub fn kind_of(header: &tar::Header) -> PathKind {
     match header.entry_type() {
-        tar::EntryType::Regular | tar::EntryType::Continuous => Kind::File { size: header.size().unwrap_or(0) },
-        tar::EntryType::Directory => Kind::Folder,
-        _ => Kind::Odd,
+        tar::EntryType::Regular | tar::EntryType::Continuous => PathKind::File { size: header.size().unwrap_or(0) },
+        tar::EntryType::Directory => PathKind::Folder,
+        _ => PathKind::Odd,
     }
 }
 
@@ -69,14 +69,14 @@ pub fn matches(
     archive: &Path,
     folder: &Path,
     run: &str,
-    entries: &[Entry],
-) -> Result<Verdict, Error> {
-    let mut left: HashMap<&Path, Kind> = entries.iter().map(|entry| (entry.path.as_path(), entry.kind)).collect();
-    let mut verdict = Verdict::Same;
+    entries: &[TreeEntry],
+) -> Result<ArchiveComparison, Error> {
+    let mut left: HashMap<&Path, PathKind> = entries.iter().map(|entry| (entry.path.as_path(), entry.kind)).collect();
+    let mut verdict = ArchiveComparison::Same;
     each_entry(archive, run, &mut |path, header, content| {
         let same = match (left.remove(path), kind_of(header)) {
-            (Some(Kind::Folder), Kind::Folder) => true,
-            (Some(Kind::File { .. }), Kind::File { .. }) => {
+            (Some(PathKind::Folder), PathKind::Folder) => true,
+            (Some(PathKind::File { .. }), PathKind::File { .. }) => {
                 let path = folder.join(path);
                 let unreadable = |error| Error::at(&path, Problem::Unreadable, error);
                 let mut original = files.reader(&path, 0).map_err(unreadable)?;
@@ -85,11 +85,11 @@ pub fn matches(
             _ => false,
         };
         if !same {
-            verdict = Verdict::Differs;
+            verdict = ArchiveComparison::Differs;
         }
         Ok(())
     })?;
-    Ok(if left.is_empty() { verdict } else { Verdict::Differs })
+    Ok(if left.is_empty() { verdict } else { ArchiveComparison::Differs })
 }
 
 /// Why an archive could not be read.

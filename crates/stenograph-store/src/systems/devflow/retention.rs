@@ -1,31 +1,31 @@
 //! How long runs are kept: a plan of what happens to each run, made from its summary. This file accesses no disk; the plan is
 //! shown as it is and then carried out.
 
-use super::archive::Archived;
-use crate::layouts::devflow::{Run, Status};
+use super::archive::ArchivedRun;
+use crate::layouts::devflow::{DevflowRun, RunStatus};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 /// The rules, with devflow's names and defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// With [`Outdated::Deleted`]: an older run is deleted without being archived.
+pub struct RetentionPolicy {
+    /// With [`OutdatedRuns::Deleted`]: an older run is deleted without being archived.
     pub retention_days: u32,
     /// An older run is archived.
     pub archive_after_days: u32,
     /// An older archive is deleted.
     pub archive_retention_days: u32,
     /// Whether failed runs stay.
-    pub failed: Failed,
+    pub failed: FailedRuns,
     /// How many of the newest runs stay.
     pub keep_min_runs: usize,
     /// What happens to runs older than the retention.
-    pub outdated: Outdated,
+    pub outdated: OutdatedRuns,
 }
 
 /// What happens to failed runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failed {
+pub enum FailedRuns {
     /// They stay, so that the cause can be examined.
     Kept,
     /// They are treated like all others.
@@ -34,40 +34,40 @@ pub enum Failed {
 
 /// What happens to runs older than the retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outdated {
+pub enum OutdatedRuns {
     /// They are archived like all others: nothing is deleted that was not archived.
     Archived,
     /// They are deleted.
     Deleted,
 }
 
-impl Default for Policy {
-    fn default() -> Policy {
-        Policy {
+impl Default for RetentionPolicy {
+    fn default() -> RetentionPolicy {
+        RetentionPolicy {
             retention_days: 30,
             archive_after_days: 7,
             archive_retention_days: 90,
-            failed: Failed::Kept,
+            failed: FailedRuns::Kept,
             keep_min_runs: 100,
-            outdated: Outdated::Archived,
+            outdated: OutdatedRuns::Archived,
         }
     }
 }
 
 /// What happens to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum RunFate {
     /// It is archived.
     Archive,
     /// It is deleted.
     Delete,
     /// It stays, for this reason.
-    Keep(Reason),
+    Keep(KeepReason),
 }
 
 /// Why a run stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum KeepReason {
     /// It is active.
     Running,
     /// It failed.
@@ -82,55 +82,55 @@ pub enum Reason {
     Unreadable,
 }
 
-impl Reason {
+impl KeepReason {
     /// The reason in words.
     pub fn text(self) -> &'static str {
         match self {
-            Reason::Running => "running",
-            Reason::Failed => "failed",
-            Reason::Newest => "among the newest",
-            Reason::Young => "not old enough",
-            Reason::Undated => "nothing tells how old it is",
-            Reason::Unreadable => "unreadable",
+            KeepReason::Running => "running",
+            KeepReason::Failed => "failed",
+            KeepReason::Newest => "among the newest",
+            KeepReason::Young => "not old enough",
+            KeepReason::Undated => "nothing tells how old it is",
+            KeepReason::Unreadable => "unreadable",
         }
     }
 }
 
 /// What happens to every run, in the given order: newest first. `now` is in seconds since 1970.
-pub fn fates(runs: &[Run], policy: &Policy, now: i64) -> Vec<Fate> {
-    let fate = |(place, run): (usize, &Run)| {
-        let Some(moment) = run.moment() else { return Fate::Keep(reason_without_age(run)) };
+pub fn fates(runs: &[DevflowRun], policy: &RetentionPolicy, now: i64) -> Vec<RunFate> {
+    let fate = |(place, run): (usize, &DevflowRun)| {
+        let Some(moment) = run.moment() else { return RunFate::Keep(reason_without_age(run)) };
         let older_than = |days: u32| now.saturating_sub(moment) >= i64::from(days) * DAY_SECONDS;
         match run.status {
-            Status::Running => return Fate::Keep(Reason::Running),
-            Status::Unreadable => return Fate::Keep(Reason::Unreadable),
-            Status::Failed if policy.failed == Failed::Kept => return Fate::Keep(Reason::Failed),
-            Status::Failed | Status::Completed | Status::Canceled => {}
+            RunStatus::Running => return RunFate::Keep(KeepReason::Running),
+            RunStatus::Unreadable => return RunFate::Keep(KeepReason::Unreadable),
+            RunStatus::Failed if policy.failed == FailedRuns::Kept => return RunFate::Keep(KeepReason::Failed),
+            RunStatus::Failed | RunStatus::Completed | RunStatus::Canceled => {}
         }
         if place < policy.keep_min_runs {
-            Fate::Keep(Reason::Newest)
-        } else if policy.outdated == Outdated::Deleted && older_than(policy.retention_days) {
-            Fate::Delete
+            RunFate::Keep(KeepReason::Newest)
+        } else if policy.outdated == OutdatedRuns::Deleted && older_than(policy.retention_days) {
+            RunFate::Delete
         } else if older_than(policy.archive_after_days) {
-            Fate::Archive
+            RunFate::Archive
         } else {
-            Fate::Keep(Reason::Young)
+            RunFate::Keep(KeepReason::Young)
         }
     };
     runs.iter().enumerate().map(fate).collect()
 }
 
-fn reason_without_age(run: &Run) -> Reason {
+fn reason_without_age(run: &DevflowRun) -> KeepReason {
     match run.status {
-        Status::Running => Reason::Running,
-        Status::Unreadable => Reason::Unreadable,
-        Status::Failed | Status::Completed | Status::Canceled => Reason::Undated,
+        RunStatus::Running => KeepReason::Running,
+        RunStatus::Unreadable => KeepReason::Unreadable,
+        RunStatus::Failed | RunStatus::Completed | RunStatus::Canceled => KeepReason::Undated,
     }
 }
 
 /// Whether an archive is older than the rules allow. Its age counts from its creation: what was archived today is not deleted
 /// today, however old it is.
-pub fn is_outdated(archived: &Archived, policy: &Policy, now: i64) -> bool {
+pub fn is_outdated(archived: &ArchivedRun, policy: &RetentionPolicy, now: i64) -> bool {
     let days_max = i64::from(policy.archive_retention_days) * DAY_SECONDS;
     archived.moment.is_some_and(|moment| now.saturating_sub(moment) >= days_max)
 }
@@ -144,72 +144,73 @@ mod tests {
 
     const NOW: &str = "2026-03-31T00:00:00Z";
 
-    fn run(id: &str, status: Status, ended: Option<&str>) -> Run {
-        let empty = Run::read(&Base::at(std::path::Path::new("none")), id);
-        Run { status, ended: ended.map(|ended| Time::iso(ended.to_owned().into()).unwrap()), ..empty }
+    fn run(id: &str, status: RunStatus, ended: Option<&str>) -> DevflowRun {
+        let empty = DevflowRun::read(&Base::at(std::path::Path::new("none")), id);
+        DevflowRun { status, ended: ended.map(|ended| Time::iso(ended.to_owned().into()).unwrap()), ..empty }
     }
 
-    fn decide(runs: &[Run], policy: &Policy) -> Vec<Fate> {
+    fn decide(runs: &[DevflowRun], policy: &RetentionPolicy) -> Vec<RunFate> {
         fates(runs, policy, Time::iso(NOW.into()).unwrap().to_seconds().unwrap())
     }
 
-    fn none_kept() -> Policy {
-        Policy { keep_min_runs: 0, ..Policy::default() }
+    fn none_kept() -> RetentionPolicy {
+        RetentionPolicy { keep_min_runs: 0, ..RetentionPolicy::default() }
     }
 
     #[test]
     fn the_defaults_are_those_of_devflow() {
-        let policy = Policy::default();
+        let policy = RetentionPolicy::default();
         assert_eq!((policy.retention_days, policy.archive_after_days, policy.archive_retention_days), (30, 7, 90));
-        assert_eq!((policy.failed, policy.keep_min_runs), (Failed::Kept, 100));
+        assert_eq!((policy.failed, policy.keep_min_runs), (FailedRuns::Kept, 100));
     }
 
     #[test]
     fn an_old_run_is_archived_and_deleted_only_on_request() {
         let runs = [
-            run("young", Status::Completed, Some("2026-03-24T00:00:01Z")),
-            run("old", Status::Canceled, Some("2026-03-24T00:00:00Z")),
-            run("older", Status::Completed, Some("2026-03-01T00:00:00Z")),
+            run("young", RunStatus::Completed, Some("2026-03-24T00:00:01Z")),
+            run("old", RunStatus::Canceled, Some("2026-03-24T00:00:00Z")),
+            run("older", RunStatus::Completed, Some("2026-03-01T00:00:00Z")),
         ];
-        assert_eq!(decide(&runs, &none_kept()), [Fate::Keep(Reason::Young), Fate::Archive, Fate::Archive]);
-        let deleting = Policy { outdated: Outdated::Deleted, ..none_kept() };
-        assert_eq!(decide(&runs, &deleting), [Fate::Keep(Reason::Young), Fate::Archive, Fate::Delete]);
+        assert_eq!(decide(&runs, &none_kept()), [RunFate::Keep(KeepReason::Young), RunFate::Archive, RunFate::Archive]);
+        let deleting = RetentionPolicy { outdated: OutdatedRuns::Deleted, ..none_kept() };
+        assert_eq!(decide(&runs, &deleting), [RunFate::Keep(KeepReason::Young), RunFate::Archive, RunFate::Delete]);
         // A clock that jumped back makes nothing old.
-        assert_eq!(fates(&runs, &deleting, 0), [Fate::Keep(Reason::Young); 3]);
+        assert_eq!(fates(&runs, &deleting, 0), [RunFate::Keep(KeepReason::Young); 3]);
     }
 
     #[test]
     fn active_failed_new_and_unreadable_runs_stay() {
         let old = Some("2025-01-01T00:00:00Z");
         let runs = [
-            run("first", Status::Completed, old),
-            run("running", Status::Running, old),
-            run("failed", Status::Failed, old),
-            run("unreadable", Status::Unreadable, old),
-            run("undated", Status::Completed, None),
-            run("2025-01-01-dated-by-its-id", Status::Completed, None),
+            run("first", RunStatus::Completed, old),
+            run("running", RunStatus::Running, old),
+            run("failed", RunStatus::Failed, old),
+            run("unreadable", RunStatus::Unreadable, old),
+            run("undated", RunStatus::Completed, None),
+            run("2025-01-01-dated-by-its-id", RunStatus::Completed, None),
         ];
-        let policy = Policy { keep_min_runs: 1, outdated: Outdated::Deleted, ..Policy::default() };
-        let kept = |reason| Fate::Keep(reason);
+        let policy =
+            RetentionPolicy { keep_min_runs: 1, outdated: OutdatedRuns::Deleted, ..RetentionPolicy::default() };
+        let kept = |reason| RunFate::Keep(reason);
         assert_eq!(
             decide(&runs, &policy),
             [
-                kept(Reason::Newest),
-                kept(Reason::Running),
-                kept(Reason::Failed),
-                kept(Reason::Unreadable),
-                kept(Reason::Undated),
-                Fate::Delete
+                kept(KeepReason::Newest),
+                kept(KeepReason::Running),
+                kept(KeepReason::Failed),
+                kept(KeepReason::Unreadable),
+                kept(KeepReason::Undated),
+                RunFate::Delete
             ]
         );
-        let told = Policy { failed: Failed::LikeOthers, ..policy };
-        assert_eq!(decide(&runs, &told)[2], Fate::Delete);
+        let told = RetentionPolicy { failed: FailedRuns::LikeOthers, ..policy };
+        assert_eq!(decide(&runs, &told)[2], RunFate::Delete);
     }
 
     #[test]
     fn an_archive_goes_by_when_it_was_made() {
-        let archived = |moment| Archived { id: "2020-01-01-x".into(), path: "x".into(), moment, size: 1 };
-        let policy = Policy::default();
+        let archived = |moment| ArchivedRun { id: "2020-01-01-x".into(), path: "x".into(), moment, size: 1 };
+        let policy = RetentionPolicy::default();
         assert!(is_outdated(&archived(Some(0)), &policy, 90 * DAY_SECONDS));
         assert!(!is_outdated(&archived(Some(1)), &policy, 90 * DAY_SECONDS));
         assert!(!is_outdated(&archived(None), &policy, i64::MAX));

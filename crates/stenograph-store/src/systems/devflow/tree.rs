@@ -13,7 +13,7 @@ pub const ENTRIES_MAX: usize = 1_000_000;
 
 /// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathKind {
     /// A file.
     File {
         /// Its size in bytes.
@@ -27,23 +27,23 @@ pub enum Kind {
 
 /// One entry below a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// Its path relative to the folder.
     pub path: PathBuf,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: PathKind,
 }
 
 /// All entries below a folder, each folder before its content.
-pub fn walk(files: &dyn Files, folder: &Path) -> Result<Vec<Entry>, Error> {
+pub fn walk(files: &dyn Files, folder: &Path) -> Result<Vec<TreeEntry>, Error> {
     let mut entries = Vec::new();
     let mut ahead = vec![PathBuf::new()];
     while let Some(inner) = ahead.pop() {
         let here = folder.join(&inner);
         for path in files.list(&here).map_err(|error| Error::at(&here, Problem::Unreadable, error))? {
             let kind = kind_of(&path)?;
-            let entry = Entry { path: inner.join(path.file_name().unwrap_or_default()), kind };
-            if kind == Kind::Folder {
+            let entry = TreeEntry { path: inner.join(path.file_name().unwrap_or_default()), kind };
+            if kind == PathKind::Folder {
                 ahead.push(entry.path.clone());
             }
             entries.push(entry);
@@ -57,12 +57,12 @@ pub fn walk(files: &dyn Files, folder: &Path) -> Result<Vec<Entry>, Error> {
 }
 
 /// The kind of a path, without following links.
-pub fn kind_of(path: &Path) -> Result<Kind, Error> {
+pub fn kind_of(path: &Path) -> Result<PathKind, Error> {
     let metadata = fs::symlink_metadata(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     Ok(match metadata.file_type() {
-        kind if kind.is_dir() => Kind::Folder,
-        kind if kind.is_file() => Kind::File { size: metadata.len() },
-        _ => Kind::Odd,
+        kind if kind.is_dir() => PathKind::Folder,
+        kind if kind.is_file() => PathKind::File { size: metadata.len() },
+        _ => PathKind::Odd,
     })
 }
 
@@ -72,8 +72,8 @@ pub fn remove(files: &dyn Files, folder: &Path) -> Result<(), Error> {
     for entry in walk(files, folder)?.iter().rev() {
         let path = folder.join(&entry.path);
         let removed = match entry.kind {
-            Kind::Folder => files.remove_folder(&path),
-            Kind::File { .. } | Kind::Odd => files.remove(&path),
+            PathKind::Folder => files.remove_folder(&path),
+            PathKind::File { .. } | PathKind::Odd => files.remove(&path),
         };
         removed.map_err(|error| failed(&path, error))?;
     }

@@ -36,7 +36,7 @@ fn holding_a_marked_window_shows_it_rebuilt_and_writes_nothing_yet() {
     assert_eq!(context.window_entries(&Disk, 0).unwrap().len(), 2);
     assert_eq!(context.look(&Disk, 0).unwrap().entries, 2);
     // The transcript already has everything in the old window.
-    assert_eq!(context.reads(&Disk).unwrap(), [folder.join("transcript.jsonl")]);
+    assert_eq!(context.files_to_read(&Disk).unwrap(), [folder.join("transcript.jsonl")]);
 }
 
 #[test]

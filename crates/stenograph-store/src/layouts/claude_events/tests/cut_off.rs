@@ -84,7 +84,7 @@ fn recovery_repairs_the_failure_of_any_call() {
             let sound = environment(ticking());
             let failing = Arc::new(Failing::at(at, lasting));
             let environment = Environment { files: failing.clone(), durability: Durability::Always, ..sound.clone() };
-            let acknowledged = match Recorder::open(&ClaudeEvents, &target(folder.path(), &WHO), environment) {
+            let acknowledged = match Recorder::open(&ClaudeEventsLayout, &target(folder.path(), &WHO), environment) {
                 Err(_) => None,
                 Ok(recorder) => {
                     let recorded = events(EVENTS).iter().filter(|event| recorder.append(event).is_ok()).count();

@@ -32,13 +32,13 @@ fn conversation() -> String {
     .concat()
 }
 
-fn compacted(folder: &Path, turns: usize, summary: &str) -> Changed {
+fn compacted(folder: &Path, turns: usize, summary: &str) -> WindowChange {
     let window = held(folder);
     let choice = window.choose(Keep::Turns(turns), &Tokenizer::default()).unwrap();
     window.compact(&choice, summary).unwrap()
 }
 
-fn brought_back(folder: &Path) -> Changed {
+fn undone(folder: &Path) -> WindowChange {
     held(folder).undo_compaction().unwrap().unwrap()
 }
 
@@ -88,12 +88,12 @@ fn undo_restores_every_file_and_keeps_later_messages() {
     compacted(folder, 1, "They talked.");
     let once = files(folder);
     compacted(folder, 0, "They talked a lot.");
-    assert_eq!(brought_back(folder).archived, 2);
+    assert_eq!(undone(folder).archived, 2);
     assert_eq!(files(folder), once);
     let said = message("10", "user", "fourth answer");
     let window = fs::read_to_string(folder.join("context.jsonl")).unwrap() + &said;
     fs::write(folder.join("context.jsonl"), window).unwrap();
-    let changed = brought_back(folder);
+    let changed = undone(folder);
     assert_eq!((changed.archived, changed.entries), (8, 11));
     let mut expected = before;
     expected.get_mut("context.jsonl").unwrap().extend_from_slice(said.as_bytes());
@@ -113,7 +113,7 @@ fn the_undo_file_may_be_missing_or_no_longer_fit() {
             "gone" => fs::remove_file(folder.join("context.jsonl.undo")).unwrap(),
             _ => fs::write(folder.join("context.jsonl"), window.replace("four", "four!")).unwrap(),
         }
-        assert_eq!(brought_back(folder).archived, 8, "{change}");
+        assert_eq!(undone(folder).archived, 8, "{change}");
         let mut back = ids(&folder.join("context.jsonl"));
         back.sort();
         assert_eq!(back, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"], "{change}");
@@ -132,7 +132,7 @@ fn in_the_current_transcript_an_anchor_states_what_came_back() {
     assert_eq!(ids(&folder.join("context.jsonl"))[1..], ["3", "9"]);
     held(folder).rebuild().unwrap();
     assert_eq!(ids(&folder.join("context.jsonl"))[1..], ["3", "9"]);
-    let changed = brought_back(folder);
+    let changed = undone(folder);
     assert_eq!((changed.archived, changed.entries), (8, 10));
     for _ in 0..2 {
         assert_eq!(types(&folder.join("context.jsonl"))[0], "context_created");
@@ -155,7 +155,7 @@ fn a_crash_at_any_step_loses_nothing_and_another_summary_completes_it() {
                 fs::write(folder.join(history), conversation()).unwrap();
             }
             let crashing = Arc::new(Crashing { left: Arc::new(AtomicUsize::new(steps)) });
-            let first = Window::hold(&Context::at(folder), &environment(crashing)).and_then(|window| {
+            let first = Window::lock(&Context::at(folder), &environment(crashing)).and_then(|window| {
                 let choice = window.choose(Keep::Turns(1), &Tokenizer::default()).unwrap();
                 window.compact(&choice, "first try")
             });
@@ -177,7 +177,7 @@ fn a_crash_at_any_step_loses_nothing_and_another_summary_completes_it() {
             }
             let page = fs::read_to_string(folder.join("transcript.md")).unwrap();
             assert_eq!(page.matches("[USER]: one\n").count(), 1, "after {steps} steps: {page}");
-            assert_eq!(brought_back(folder).archived, 8, "after {steps} steps");
+            assert_eq!(undone(folder).archived, 8, "after {steps} steps");
             assert_eq!(ids(&folder.join("context.jsonl"))[1..], ["1", "2", "3", "4", "5", "6", "7", "8", "9"]);
             if first.is_ok() {
                 assert!(steps > 8, "the crash came nowhere");
@@ -201,7 +201,7 @@ fn a_crash_at_any_step_of_the_way_back_loses_nothing() {
             }
             compacted(folder, 1, "They talked.");
             let crashing = Arc::new(Crashing { left: Arc::new(AtomicUsize::new(steps)) });
-            let first = Window::hold(&Context::at(folder), &environment(crashing)).and_then(Window::undo_compaction);
+            let first = Window::lock(&Context::at(folder), &environment(crashing)).and_then(Window::undo_compaction);
             let done = first.is_ok();
             let mut everywhere = ids(&folder.join("context.jsonl"));
             everywhere.extend(ids(&folder.join(history)));

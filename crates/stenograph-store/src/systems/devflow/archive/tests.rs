@@ -14,16 +14,16 @@ fn base() -> (tempfile::TempDir, Base) {
     (folder, base)
 }
 
-fn make_run(base: &Base, id: &str) -> Run {
+fn make_run(base: &Base, id: &str) -> DevflowRun {
     let folder = base.run(id);
     fs::create_dir_all(folder.join("artifacts/files/empty")).unwrap();
     fs::write(folder.join("metadata.json"), METADATA).unwrap();
     fs::write(folder.join("artifacts/files").join("n".repeat(180)), vec![7; 200_000]).unwrap();
     fs::write(folder.join("artifacts/none"), "").unwrap();
-    Run::read(base, id)
+    DevflowRun::read(base, id)
 }
 
-fn found(base: &Base) -> Vec<Archived> {
+fn found(base: &Base) -> Vec<ArchivedRun> {
     list(&Disk, base).unwrap()
 }
 
@@ -37,18 +37,18 @@ fn an_archived_run_is_restored_unchanged() {
     let (_folder, base) = base();
     let run = make_run(&base, "2025-12-31-review-42");
     let before = contents(&base, &run.id);
-    let house = Maintenance::enter(&Disk, &base).unwrap();
-    let path = house.archive(&run).unwrap();
+    let maintenance = Maintenance::enter(&Disk, &base).unwrap();
+    let path = maintenance.archive(&run).unwrap();
     assert_eq!(path, base.archive().join("2025-12/2025-12-31-review-42.tar.gz"));
     assert!(!base.run(&run.id).exists() && index::read_all(&Disk, &base).unwrap().is_empty());
     let archived = found(&base);
     assert_eq!(archived.len(), 1);
-    house.restore(&archived[0], Afterwards::Kept).unwrap();
+    maintenance.restore(&archived[0], ArchiveAfterRestore::Kept).unwrap();
     assert_eq!(contents(&base, &run.id), before);
     assert_eq!(found(&base).len(), 1);
     // The folder and its archive are equal, so only the folder must be removed.
-    assert_eq!(house.archive(&run).unwrap(), path);
-    house.restore(&archived[0], Afterwards::Removed).unwrap();
+    assert_eq!(maintenance.archive(&run).unwrap(), path);
+    maintenance.restore(&archived[0], ArchiveAfterRestore::Removed).unwrap();
     assert_eq!(contents(&base, &run.id), before);
     assert!(found(&base).is_empty());
 }
@@ -65,12 +65,15 @@ fn the_month_is_that_of_the_id_else_of_the_beginning() {
 fn nothing_that_is_there_is_overwritten() {
     let (_folder, base) = base();
     let run = make_run(&base, "a");
-    let house = Maintenance::enter(&Disk, &base).unwrap();
-    house.archive(&run).unwrap();
+    let maintenance = Maintenance::enter(&Disk, &base).unwrap();
+    maintenance.archive(&run).unwrap();
     make_run(&base, "a");
     fs::write(base.run("a").join("metadata.json"), METADATA.replace("review", "other")).unwrap();
-    assert_eq!(house.archive(&Run::read(&base, "a")).unwrap_err().problem, Problem::Differs);
-    assert_eq!(house.restore(&found(&base)[0], Afterwards::Removed).unwrap_err().problem, Problem::Exists);
+    assert_eq!(maintenance.archive(&DevflowRun::read(&base, "a")).unwrap_err().problem, Problem::Differs);
+    assert_eq!(
+        maintenance.restore(&found(&base)[0], ArchiveAfterRestore::Removed).unwrap_err().problem,
+        Problem::Exists
+    );
     assert!(fs::read_to_string(base.run("a").join("metadata.json")).unwrap().contains("other"));
     assert_eq!(found(&base).len(), 1);
 }
@@ -78,18 +81,18 @@ fn nothing_that_is_there_is_overwritten() {
 #[test]
 fn an_active_run_or_one_with_a_link_is_not_archived() {
     let (_folder, base) = base();
-    let house = Maintenance::enter(&Disk, &base).unwrap();
-    let run = Run { status: Status::Running, ..make_run(&base, "a") };
-    assert_eq!(house.archive(&run).unwrap_err().problem, Problem::Running);
-    assert_eq!(house.remove(&run).unwrap_err().problem, Problem::Running);
+    let maintenance = Maintenance::enter(&Disk, &base).unwrap();
+    let run = DevflowRun { status: RunStatus::Running, ..make_run(&base, "a") };
+    assert_eq!(maintenance.archive(&run).unwrap_err().problem, Problem::Running);
+    assert_eq!(maintenance.remove(&run).unwrap_err().problem, Problem::Running);
     let run = make_run(&base, "b");
     let lock = Lock::take(&lock::beside(&base.run("b").join(JOURNAL))).unwrap();
-    assert!(matches!(house.archive(&run).unwrap_err().problem, Problem::Locked { .. }));
+    assert!(matches!(maintenance.archive(&run).unwrap_err().problem, Problem::Locked { .. }));
     drop(lock);
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("/", base.run("b").join("artifacts/link")).unwrap();
-        assert_eq!(house.archive(&run).unwrap_err().problem, Problem::Odd);
+        assert_eq!(maintenance.archive(&run).unwrap_err().problem, Problem::Odd);
         assert!(base.run("b").exists() && found(&base).is_empty());
     }
 }
@@ -125,7 +128,7 @@ fn an_archive_that_would_write_elsewhere_is_refused_whole() {
     let (folder, base) = base();
     fs::create_dir_all(base.archive().join("2026-01")).unwrap();
     let path = base.archive().join("2026-01/r.tar.gz");
-    let house = Maintenance::enter(&Disk, &base).unwrap();
+    let maintenance = Maintenance::enter(&Disk, &base).unwrap();
     for bad in [
         &[("r/a", Regular), ("r/../../out", Regular)][..],
         &[("/tmp/out", Regular)],
@@ -136,7 +139,7 @@ fn an_archive_that_would_write_elsewhere_is_refused_whole() {
         &[("r/link", Link)],
     ] {
         fs::write(&path, tar_of(bad)).unwrap();
-        let refused = house.restore(&found(&base)[0], Afterwards::Removed).unwrap_err();
+        let refused = maintenance.restore(&found(&base)[0], ArchiveAfterRestore::Removed).unwrap_err();
         assert_eq!(refused.problem, Problem::LeadsOut, "{bad:?}");
         assert!(index::read_all(&Disk, &base).unwrap().is_empty() && path.exists());
         assert_eq!(fs::read_dir(base.runs()).unwrap().count(), 0);
@@ -144,15 +147,15 @@ fn an_archive_that_would_write_elsewhere_is_refused_whole() {
     }
     // The same file twice is refused too; damage and emptiness are distinguished from it.
     fs::write(&path, tar_of(&[("r/a", Regular), ("r/a", Regular)])).unwrap();
-    house.restore(&found(&base)[0], Afterwards::Removed).unwrap_err();
+    maintenance.restore(&found(&base)[0], ArchiveAfterRestore::Removed).unwrap_err();
     let good = tar_of(&[("r", Directory), ("r/a", Regular)]);
     fs::write(&path, &good[..good.len() - 9]).unwrap();
-    let cut = house.restore(&found(&base)[0], Afterwards::Removed).unwrap_err();
+    let cut = maintenance.restore(&found(&base)[0], ArchiveAfterRestore::Removed).unwrap_err();
     assert!(matches!(cut.problem, Problem::Truncated(_)), "{cut}");
     fs::write(&path, tar_of(&[])).unwrap();
-    house.restore(&found(&base)[0], Afterwards::Removed).unwrap_err();
+    maintenance.restore(&found(&base)[0], ArchiveAfterRestore::Removed).unwrap_err();
     fs::write(&path, &good).unwrap();
-    house.restore(&found(&base)[0], Afterwards::Removed).unwrap();
+    maintenance.restore(&found(&base)[0], ArchiveAfterRestore::Removed).unwrap();
     assert_eq!(fs::read(base.run("r").join("a")).unwrap(), b"evil");
 }
 
@@ -163,20 +166,21 @@ fn a_crash_at_any_call_leaves_the_run_whole_in_one_of_its_places() {
         let run = make_run(&base, "a");
         let before = contents(&base, "a");
         let files = Stopping::after(last);
-        let put_away = Maintenance::enter(&files, &base).and_then(|house| house.archive(&run));
+        let put_away = Maintenance::enter(&files, &base).and_then(|maintenance| maintenance.archive(&run));
         // Whatever happened, a retry on a working disk succeeds, both ways.
-        let house = Maintenance::enter(&Disk, &base).unwrap();
+        let maintenance = Maintenance::enter(&Disk, &base).unwrap();
         if base.run("a").exists() {
             assert_eq!(contents(&base, "a"), before, "call {last}");
-            house.archive(&run).unwrap();
+            maintenance.archive(&run).unwrap();
         }
         let archived = found(&base);
-        drop(house);
+        drop(maintenance);
         let files = Stopping::after(last);
-        let back = Maintenance::enter(&files, &base).and_then(|house| house.restore(&archived[0], Afterwards::Removed));
-        let house = Maintenance::enter(&Disk, &base).unwrap();
+        let back = Maintenance::enter(&files, &base)
+            .and_then(|maintenance| maintenance.restore(&archived[0], ArchiveAfterRestore::Removed));
+        let maintenance = Maintenance::enter(&Disk, &base).unwrap();
         if !base.run("a").exists() {
-            house.restore(&archived[0], Afterwards::Removed).unwrap();
+            maintenance.restore(&archived[0], ArchiveAfterRestore::Removed).unwrap();
         }
         assert_eq!(contents(&base, "a"), before, "call {last}");
         assert_eq!(fs::read_dir(base.runs()).unwrap().count(), 1, "call {last}");

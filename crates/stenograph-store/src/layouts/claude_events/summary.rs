@@ -9,9 +9,9 @@ use crate::journal::{Author, author};
 
 /// A summary of an agent's events.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
-    tools: Names,
-    files: Names,
+pub struct AgentSummary {
+    tools: NameList,
+    files: NameList,
     /// The last message of the assistant.
     said: Option<String>,
     /// The final result that an agent stated when it stopped.
@@ -24,7 +24,7 @@ pub struct Seen {
 
 /// Names in the order of first occurrence, each once.
 #[derive(Clone, Debug, Default)]
-struct Names {
+struct NameList {
     names: Vec<String>,
     left_out: u64,
 }
@@ -33,7 +33,7 @@ struct Names {
 const NAMES_MAX: usize = 1000;
 const NAME_SIZE_MAX: usize = 4096;
 
-impl Names {
+impl NameList {
     fn see(&mut self, name: &str) {
         if self.names.iter().any(|known| known == name) {
             return;
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-impl Seen {
+impl AgentSummary {
     /// Adds an event.
     pub fn add(&mut self, event: &Event<'_>) {
         let moment = event.time.as_ref().and_then(millis);
@@ -94,7 +94,7 @@ impl Seen {
     }
 
     /// The beginning of the agent's last message.
-    pub fn summary(&self) -> &str {
+    pub fn last_message(&self) -> &str {
         self.said.as_deref().or(self.result.as_deref()).unwrap_or_default()
     }
 
@@ -144,20 +144,20 @@ mod tests {
     use stenograph::Registry;
     use stenograph::read;
 
-    fn seen(lines: &str) -> Seen {
-        let mut seen = Seen::default();
+    fn summary(lines: &str) -> AgentSummary {
+        let mut summary = AgentSummary::default();
         let events = read::all(Registry::built_in().named("claude-events").unwrap(), lines.as_bytes()).events;
-        events.iter().for_each(|event| seen.add(event));
-        seen
+        events.iter().for_each(|event| summary.add(event));
+        summary
     }
 
     #[test]
     fn the_last_words_are_the_assistants_and_the_result_only_where_there_are_none() {
         let said = "{\"type\":\"text\",\"text\":\"Done.\"}\n{\"role\":\"user\",\"content\":\"Thanks.\"}\n";
         let result = "{\"type\":\"result\",\"result\":\"All is well.\",\"success\":true}\n";
-        assert_eq!(seen(&format!("{said}{result}")).summary(), "Done.");
-        assert_eq!(seen(result).summary(), "All is well.");
-        assert_eq!((seen("").summary(), seen(result).success()), ("", Some(true)));
+        assert_eq!(summary(&format!("{said}{result}")).last_message(), "Done.");
+        assert_eq!(summary(result).last_message(), "All is well.");
+        assert_eq!((summary("").last_message(), summary(result).success()), ("", Some(true)));
     }
 
     #[test]
@@ -171,14 +171,14 @@ mod tests {
             call("Read", r#"{"file_path":"/d"}"#),
             call("Write", r#"{"file_path":7}"#),
         ];
-        let seen = seen(&calls.concat());
-        assert_eq!(seen.files(), ["/a", "/b", "/c"]);
-        assert_eq!(seen.tools(), ["write_file", "MultiEdit", "NotebookEdit", "Read", "Write"]);
+        let summary = summary(&calls.concat());
+        assert_eq!(summary.files(), ["/a", "/b", "/c"]);
+        assert_eq!(summary.tools(), ["write_file", "MultiEdit", "NotebookEdit", "Read", "Write"]);
     }
 
     #[test]
     fn no_agent_makes_a_line_grow_without_end() {
-        let mut names = Names::default();
+        let mut names = NameList::default();
         (0..2000).for_each(|number| names.see(&number.to_string()));
         names.see(&"x".repeat(5000));
         assert_eq!((names.names.len(), names.left_out), (NAMES_MAX, 1001));

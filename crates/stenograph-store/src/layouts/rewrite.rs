@@ -12,9 +12,9 @@ use stenograph::wire;
 use crate::files::{Files, OpenFile};
 
 /// A file of a disk as a writer.
-pub struct Writing<'a>(pub &'a mut dyn OpenFile);
+pub struct FileWriter<'a>(pub &'a mut dyn OpenFile);
 
-impl Write for Writing<'_> {
+impl Write for FileWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -37,20 +37,20 @@ pub fn header_line(format: &dyn Format, words: Draft<'_>) -> String {
 }
 
 /// The name of a file while it is written. The next attempt overwrites what a crash left.
-pub fn meanwhile(path: &Path) -> PathBuf {
+pub fn temporary_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.new"))
 }
 
 /// Writes a file from its beginning and makes it durable. Returns its length.
-pub fn write_anew(
+pub fn write_from_start(
     files: &dyn Files,
     path: &Path,
     fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<u64> {
     let mut file = files.open(path)?;
     file.truncate(0)?;
-    let mut out = BufWriter::with_capacity(256 << 10, Writing(file.as_mut()));
+    let mut out = BufWriter::with_capacity(256 << 10, FileWriter(file.as_mut()));
     fill(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync()?;

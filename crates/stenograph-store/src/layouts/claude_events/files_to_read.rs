@@ -9,18 +9,18 @@ use stenograph::json::Object;
 use stenograph::{Detected, Registry};
 
 use super::agent::{STARTED, moment_of};
-use super::project::{GOODVIBES, LOG_ENDING, Project, TRANSCRIPTS};
+use super::project::{GOODVIBES, GoodVibesProject, LOG_ENDING, TRANSCRIPTS};
 use super::{NAME, telemetry};
 use crate::files::Files;
 use crate::recover;
 
 /// The logs of a project, of the folder of all its sessions, or of one folder of logs, in the order in which the agents
 /// started; `None` for any other folder.
-pub fn reads(folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+pub fn files_to_read(folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
     let inside = Path::new(GOODVIBES).join(TRANSCRIPTS);
-    let above = |steps: usize| folder.ancestors().nth(steps).map(Project::at);
-    let (project, logs) = if Project::at(folder).transcripts().is_dir() {
-        (above(0), below(&Project::at(folder).transcripts(), files))
+    let above = |steps: usize| folder.ancestors().nth(steps).map(GoodVibesProject::at);
+    let (project, logs) = if GoodVibesProject::at(folder).transcripts().is_dir() {
+        (above(0), below(&GoodVibesProject::at(folder).transcripts(), files))
     } else if folder.ends_with(&inside) {
         (above(2), below(folder, files))
     } else {
@@ -86,7 +86,7 @@ fn started_ms(log: &Path, starts: &HashMap<(String, String), i64>, files: &dyn F
 
 /// Whether all these are event logs or journals of some. An empty file may be anything.
 fn are_events(logs: &[PathBuf], files: &dyn Files) -> bool {
-    let mut seen = false;
+    let mut summary = false;
     let all = logs.iter().cloned().flat_map(with_journal);
     for path in all.filter(|path| files.length(path).ok().flatten().is_some_and(|length| length > 0)) {
         let head = head(&path, files).unwrap_or_default();
@@ -101,9 +101,9 @@ fn are_events(logs: &[PathBuf], files: &dyn Files) -> bool {
         if !ours {
             return false;
         }
-        seen = true;
+        summary = true;
     }
-    seen
+    summary
 }
 
 fn head(path: &Path, files: &dyn Files) -> std::io::Result<Vec<u8>> {
