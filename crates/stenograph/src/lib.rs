@@ -3,7 +3,7 @@
 //! The tour, in the order the data flows:
 //!
 //! 1. [`frame`] cuts a source into records; [`read`] gives them to a format's reader, which gives back events and notes.
-//! 2. [`model`] says what an event is, and holds the folds: [`model::Spine`], [`model::Outline`], [`model::Pairing`].
+//! 2. [`model`] says what an event is, and holds the folds: [`model::Spine`], [`model::Outline`].
 //! 3. [`write`](mod@write) gives events to a format's writer, and copies a source with some records replaced.
 //! 4. [`convert`] joins the two, measures the [`loss`], and can [`carry`] the source along.
 //! 5. [`edit`] changes a source and leaves every byte alone that it need not change.

@@ -10,7 +10,6 @@ mod message_index;
 mod note;
 mod origin;
 mod outline;
-mod pairing;
 mod spine;
 mod uuid;
 
@@ -26,7 +25,6 @@ pub(crate) use message_index::{REWIND, is_alone, is_framed, is_markup, print, pr
 pub use note::{Note, NoteKind};
 pub use origin::Origin;
 pub use outline::Outline;
-pub use pairing::Pairing;
 pub use spine::{LeftOut, Spine};
 pub(crate) use spine::{SpineEvent, key};
 pub(crate) use uuid::{is_uuid, uuid_of};
