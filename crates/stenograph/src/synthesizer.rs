@@ -1,8 +1,11 @@
 //! Stand-ins: what a format demands and a source does not state. Every one is made the same way each time, and shows in the
 //! loss report as invented. Nothing here is used for a record that returns to its own format.
 
-use crate::model::{Event, Outline, Pairing};
+mod call_ids;
+
+use crate::model::{Event, Outline};
 use crate::time::{Time, TimeUnit};
+pub use call_ids::CallIds;
 
 /// Makes the values that a target demands and the source does not state, for one written file.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +13,8 @@ pub struct Synthesizer {
     outline: Outline,
     made: u64,
     time: Option<Time<'static>>,
-    /// Calls and results of the file being written.
-    pub pairing: Pairing,
+    /// The ids of calls and results in the file that is written.
+    pub pairing: CallIds,
 }
 
 impl Synthesizer {

@@ -1,6 +1,6 @@
 //! Anthropic's Messages: requests read, answers spelled, whole and as a stream. Which answer is given is not decided here.
 
-use super::said::Said;
+use super::chat_item::ChatItem;
 use super::tape::{Answer, Stop, Tape};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
 use crate::formats::anthropic::blocks;
@@ -23,7 +23,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
         told.extend(content(message.peek("content").ok_or_else(bad)?, role).ok_or_else(bad)?);
     }
     let prompts = object.peek("system").and_then(|raw| content(raw, Role::System)).unwrap_or_default();
-    let prompts = prompts.iter().map(Said::text).collect();
+    let prompts = prompts.iter().map(ChatItem::text).collect();
     let tools = object.peek("tools").and_then(items).unwrap_or_default();
     let name = |raw: &str| Object::parse(raw)?.peek_str("name").map(String::from);
     let tools = tools.into_iter().filter_map(name).collect();
@@ -36,23 +36,23 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
 }
 
 /// What a content says: a text, or a list of blocks.
-fn content(raw: &str, role: Role) -> Option<Vec<Said>> {
+fn content(raw: &str, role: Role) -> Option<Vec<ChatItem>> {
     if let Some(text) = Text::from_json(raw) {
-        return Some(Said::of(&Body::Message { role, content: Content::Text(text) }, ""));
+        return Some(ChatItem::of(&Body::Message { role, content: Content::Text(text) }, ""));
     }
     let said = blocks(items(raw)?, role, &mut Vec::new());
     let said = said.iter().flat_map(|said| match &said.body {
         body @ (Body::ToolCall { call, .. } | Body::ToolResult { call, .. }) => {
-            Said::of(body, call.as_deref().unwrap_or_default())
+            ChatItem::of(body, call.as_deref().unwrap_or_default())
         }
-        body => Said::of(body, ""),
+        body => ChatItem::of(body, ""),
     });
     Some(said.collect())
 }
 
 /// An answer as one object.
 pub(super) fn whole(answer: &Answer, request: &Request) -> String {
-    let blocks: Vec<String> = answer.blocks.iter().filter_map(|block| whole_block(&block.said)).collect();
+    let blocks: Vec<String> = answer.blocks.iter().filter_map(|block| whole_block(&block.item)).collect();
     let mut draft = head(answer, request);
     draft.set("content", format!("[{}]", blocks.join(",")));
     draft.set_str("stop_reason", reason(answer.stop));
@@ -61,19 +61,19 @@ pub(super) fn whole(answer: &Answer, request: &Request) -> String {
     draft.render(None)
 }
 
-fn whole_block(said: &Said) -> Option<String> {
+fn whole_block(said: &ChatItem) -> Option<String> {
     let mut draft = Draft::new();
     match said {
-        Said::Message { text, .. } => {
+        ChatItem::Message { text, .. } => {
             draft.set_str("type", "text");
             draft.set_str("text", text);
             draft.set("citations", "null");
         }
-        Said::Thinking { redacted: Some(data), .. } => {
+        ChatItem::Thinking { redacted: Some(data), .. } => {
             draft.set_str("type", "redacted_thinking");
             draft.set_str("data", data);
         }
-        Said::Thinking { text, signature, .. } => {
+        ChatItem::Thinking { text, signature, .. } => {
             // Thoughts that nobody can read, of another vendor, have no place here.
             if text.is_empty() && signature.is_none() {
                 return None;
@@ -82,13 +82,13 @@ fn whole_block(said: &Said) -> Option<String> {
             draft.set_str("thinking", text);
             draft.set_str("signature", signature.as_deref().unwrap_or_default());
         }
-        Said::Call { id, name, input } => {
+        ChatItem::Call { id, name, input } => {
             draft.set_str("type", "tool_use");
             draft.set_str("id", id);
             draft.set_str("name", name);
             draft.set("input", input.to_object().into_owned());
         }
-        Said::Result { .. } => return None,
+        ChatItem::Result { .. } => return None,
     }
     Some(draft.render(None))
 }
@@ -106,7 +106,7 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
     frames.push(PING.to_owned());
     let mut index = 0;
     for block in &answer.blocks {
-        if let Some((start, deltas)) = pieces(&block.said) {
+        if let Some((start, deltas)) = pieces(&block.item) {
             let mut texts = vec![frame("content_block_start", &format!("\"index\":{index},\"content_block\":{start}"))];
             let delta = |delta: &String| frame("content_block_delta", &format!("\"index\":{index},\"delta\":{delta}"));
             texts.extend(deltas.iter().map(delta));
@@ -123,17 +123,17 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
 }
 
 /// How a block begins, and the pieces in which it comes.
-fn pieces(said: &Said) -> Option<(String, Vec<String>)> {
+fn pieces(said: &ChatItem) -> Option<(String, Vec<String>)> {
     let typed = |kind: &str, key: &str, texts: Vec<&str>| -> Vec<String> {
         texts.into_iter().map(|text| format!("{{\"type\":\"{kind}\",\"{key}\":{}}}", quote(text))).collect()
     };
     Some(match said {
-        Said::Message { text, .. } => {
+        ChatItem::Message { text, .. } => {
             let start = "{\"type\":\"text\",\"text\":\"\"}".to_owned();
             (start, typed("text_delta", "text", deltas(text)))
         }
-        Said::Thinking { redacted: Some(_), .. } => (whole_block(said)?, Vec::new()),
-        Said::Thinking { text, signature, .. } => {
+        ChatItem::Thinking { redacted: Some(_), .. } => (whole_block(said)?, Vec::new()),
+        ChatItem::Thinking { text, signature, .. } => {
             // What cannot be said as a whole cannot be said in pieces.
             whole_block(said)?;
             let start = "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}".to_owned();
@@ -141,7 +141,7 @@ fn pieces(said: &Said) -> Option<(String, Vec<String>)> {
             pieces.extend(typed("signature_delta", "signature", signature.as_deref().into_iter().collect()));
             (start, pieces)
         }
-        Said::Call { id, name, input } => {
+        ChatItem::Call { id, name, input } => {
             let (id, name) = (quote(id), quote(name));
             let start = format!("{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{{}}}}");
             let input = input.to_object();
@@ -149,7 +149,7 @@ fn pieces(said: &Said) -> Option<(String, Vec<String>)> {
             let texts = std::iter::once("").chain(deltas(&input)).collect();
             (start, typed("input_json_delta", "partial_json", texts))
         }
-        Said::Result { .. } => return None,
+        ChatItem::Result { .. } => return None,
     })
 }
 

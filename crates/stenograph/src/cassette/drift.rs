@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use imara_diff::{Algorithm, Diff, Token};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::said::Said;
+use super::chat_item::ChatItem;
 use super::tape::{Answer, Tape};
 use super::vendor::Request;
 use crate::model::Role;
@@ -172,7 +172,7 @@ pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Re
     }
     found.extend(answer.failed.as_ref().map(|failed| Remark::Failed(failed.status)));
     for block in &answer.blocks {
-        if let Said::Call { name, .. } = &block.said
+        if let ChatItem::Call { name, .. } = &block.item
             && !request.tools.contains(name)
             && !found.contains(&Remark::Tool(name.clone()))
         {
@@ -182,10 +182,10 @@ pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Re
     found
 }
 
-fn compare(recorded: &[Said], asked: &[Said], found: &mut Vec<Drift>) {
+fn compare(recorded: &[ChatItem], asked: &[ChatItem], found: &mut Vec<Drift>) {
     let mut ids: HashMap<u64, u32> = HashMap::new();
-    let mut tokens = |side: &[Said]| -> Vec<Token> {
-        let mut token = |said: &Said| {
+    let mut tokens = |side: &[ChatItem]| -> Vec<Token> {
+        let mut token = |said: &ChatItem| {
             let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
             let print = xxh3_64_with_seed(said.text().as_bytes(), sort(said) as u64);
             Token(*ids.entry(print).or_insert(next))
@@ -204,7 +204,7 @@ fn compare(recorded: &[Said], asked: &[Said], found: &mut Vec<Drift>) {
 }
 
 /// Pairs what is gone with what came in its place: the next of its sort, in order. The rest is missing, or was added.
-fn pair(gone: &[Said], from: usize, come: &[Said], to: usize, found: &mut Vec<Drift>) {
+fn pair(gone: &[ChatItem], from: usize, come: &[ChatItem], to: usize, found: &mut Vec<Drift>) {
     let mut next = Next::default();
     let mut at = 0;
     let added = |until: usize, at: &mut usize, found: &mut Vec<Drift>| {
@@ -232,7 +232,7 @@ fn pair(gone: &[Said], from: usize, come: &[Said], to: usize, found: &mut Vec<Dr
 struct Next([usize; 5]);
 
 impl Next {
-    fn of<'s>(&mut self, wanted: Sort, said: &'s [Said], from: usize) -> Option<(usize, &'s Said)> {
+    fn of<'s>(&mut self, wanted: Sort, said: &'s [ChatItem], from: usize) -> Option<(usize, &'s ChatItem)> {
         let at = self.0.get_mut(wanted as usize)?;
         *at = (*at).max(from);
         let found = said.get(*at..)?.iter().position(|said| sort(said) == wanted);
@@ -251,13 +251,13 @@ enum Sort {
     Result,
 }
 
-fn sort(said: &Said) -> Sort {
+fn sort(said: &ChatItem) -> Sort {
     match said {
-        Said::Message { role: Role::Assistant, .. } => Sort::Assistant,
-        Said::Message { .. } => Sort::User,
-        Said::Thinking { .. } => Sort::Thinking,
-        Said::Call { .. } => Sort::Call,
-        Said::Result { .. } => Sort::Result,
+        ChatItem::Message { role: Role::Assistant, .. } => Sort::Assistant,
+        ChatItem::Message { .. } => Sort::User,
+        ChatItem::Thinking { .. } => Sort::Thinking,
+        ChatItem::Call { .. } => Sort::Call,
+        ChatItem::Result { .. } => Sort::Result,
     }
 }
 
@@ -283,23 +283,23 @@ mod tests {
     use super::*;
     use crate::model::Input;
 
-    fn user(text: &str) -> Said {
-        Said::Message { role: Role::User, text: text.into() }
+    fn user(text: &str) -> ChatItem {
+        ChatItem::Message { role: Role::User, text: text.into() }
     }
 
-    fn spoke(text: &str) -> Said {
-        Said::Message { role: Role::Assistant, text: text.into() }
+    fn spoke(text: &str) -> ChatItem {
+        ChatItem::Message { role: Role::Assistant, text: text.into() }
     }
 
-    fn called(input: &'static str) -> Said {
-        Said::Call { id: "c".into(), name: "look".into(), input: Input::Json(input.into()) }
+    fn called(input: &'static str) -> ChatItem {
+        ChatItem::Call { id: "c".into(), name: "look".into(), input: Input::Json(input.into()) }
     }
 
-    fn answered(text: &str) -> Said {
-        Said::Result { id: "c".into(), text: text.into() }
+    fn answered(text: &str) -> ChatItem {
+        ChatItem::Result { id: "c".into(), text: text.into() }
     }
 
-    fn found(recorded: &[Said], asked: &[Said]) -> Vec<(What, &'static str, usize)> {
+    fn found(recorded: &[ChatItem], asked: &[ChatItem]) -> Vec<(What, &'static str, usize)> {
         let mut found = Vec::new();
         compare(recorded, asked, &mut found);
         found.iter().map(|drift| (drift.what, drift.kind, drift.place)).collect()
@@ -354,8 +354,8 @@ mod tests {
 
     #[test]
     fn two_long_conversations_without_a_common_word_are_compared_in_time() {
-        let told: Vec<Said> = (0..20_000).map(|number| user(&format!("told {number}"))).collect();
-        let asked: Vec<Said> = (0..20_000).map(|number| spoke(&format!("asked {number}"))).collect();
+        let told: Vec<ChatItem> = (0..20_000).map(|number| user(&format!("told {number}"))).collect();
+        let asked: Vec<ChatItem> = (0..20_000).map(|number| spoke(&format!("asked {number}"))).collect();
         assert_eq!(found(&told, &asked).len(), 40_000);
     }
 }

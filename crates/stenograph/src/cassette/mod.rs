@@ -2,19 +2,19 @@
 //! vendors' APIs spell both. Pure: what is asked comes as text and what is answered goes as text; nothing here knows HTTP.
 
 mod anthropic;
+mod chat_item;
 mod drift;
 mod injected;
 mod openai;
 mod player;
 mod responses;
-mod said;
 mod side_requests;
 mod tape;
 mod vendor;
 
+pub use chat_item::ChatItem;
 pub use drift::{Drift, Remark, What};
 pub use player::{Manner, Played, Player, Verdict};
-pub use said::Said;
 pub use tape::{Answer, Block, Errors, Failed, Stop, Tape, TapeBuilder};
 pub use vendor::{Delivery, Frame, Request, Trouble, Vendor};
 

@@ -1,7 +1,7 @@
 //! OpenAI's Chat Completions: requests read, answers spelled, whole and as a stream. Thoughts have no place in this API and are
 //! left out. Which answer is given is not decided here.
 
-use super::said::{GAP, Said};
+use super::chat_item::{ChatItem, GAP};
 use super::tape::{Answer, Stop, Tape};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
 use crate::formats::chat;
@@ -21,7 +21,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
             if let Body::Other { .. } = event.body {
                 return Err(format!("messages[{at}]: must be a message with a role and a content"));
             }
-            told.extend(Said::of(&event.body, event.call().unwrap_or_default()));
+            told.extend(ChatItem::of(&event.body, event.call().unwrap_or_default()));
         }
     }
     let options = object.peek("stream_options").and_then(Object::parse);
@@ -48,10 +48,10 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
 pub(super) fn whole(answer: &Answer, request: &Request) -> String {
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     for block in &answer.blocks {
-        match &block.said {
-            Said::Message { text, .. } => texts.push(text.as_str()),
-            Said::Call { id, name, input } => calls.push(call(id, name, input)),
-            Said::Thinking { .. } | Said::Result { .. } => {}
+        match &block.item {
+            ChatItem::Message { text, .. } => texts.push(text.as_str()),
+            ChatItem::Call { id, name, input } => calls.push(call(id, name, input)),
+            ChatItem::Thinking { .. } | ChatItem::Result { .. } => {}
         }
     }
     let mut message = Draft::new();
@@ -88,14 +88,14 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
     let (mut texts, mut calls) = (0, 0);
     for block in &answer.blocks {
         let mut pieces = Vec::new();
-        match &block.said {
-            Said::Message { text, .. } => {
+        match &block.item {
+            ChatItem::Message { text, .. } => {
                 let gap = if texts > 0 { GAP } else { "" };
                 texts += 1;
                 let said = format!("{gap}{text}");
                 pieces.extend(deltas(&said).into_iter().map(|piece| format!("{{\"content\":{}}}", quote(piece))));
             }
-            Said::Call { id, name, input } => {
+            ChatItem::Call { id, name, input } => {
                 let (id, name, index) = (quote(id), quote(name), calls);
                 calls += 1;
                 pieces.push(format!(
@@ -108,7 +108,7 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
                 };
                 pieces.extend(deltas(&input.to_object()).into_iter().map(argument));
             }
-            Said::Thinking { .. } | Said::Result { .. } => {}
+            ChatItem::Thinking { .. } | ChatItem::Result { .. } => {}
         }
         frames.block(pieces.iter().map(|delta| chunk(delta, "null")).collect(), block.after_ms);
     }

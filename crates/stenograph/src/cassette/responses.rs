@@ -1,8 +1,8 @@
 //! OpenAI's Responses: requests read, answers spelled, whole and as a stream. Nothing is remembered between requests, so a client must
 //! send the whole conversation, as agents do. Which answer is given is not decided here.
 
+use super::chat_item::ChatItem;
 use super::openai::Counts;
-use super::said::Said;
 use super::tape::{Answer, Stop};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, deltas, id, model, number};
 use crate::formats::chat::address;
@@ -15,7 +15,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let input = object.peek("input").ok_or("input: must be a text or a list")?;
     let mut told = Vec::new();
     if let Some(text) = Text::from_json(input) {
-        told.extend(Said::of(&Body::Message { role: Role::User, content: Content::Text(text) }, ""));
+        told.extend(ChatItem::of(&Body::Message { role: Role::User, content: Content::Text(text) }, ""));
     } else {
         for (at, raw) in items(input).ok_or("input: must be a text or a list")?.into_iter().enumerate() {
             told.extend(item(raw).ok_or_else(|| format!("input[{at}]: must be an item with a type or a role"))?);
@@ -38,7 +38,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
 }
 
 /// What an item says; nothing for one that no model is told in words, such as thoughts that are sealed.
-fn item(raw: &str) -> Option<Vec<Said>> {
+fn item(raw: &str) -> Option<Vec<ChatItem>> {
     let object = Object::parse(raw)?;
     let kind = object.peek_str("type");
     let kind = kind.as_deref().or_else(|| object.has("role").then_some("message"))?;
@@ -65,7 +65,7 @@ fn item(raw: &str) -> Option<Vec<Said>> {
         }
         _ => return Some(Vec::new()),
     };
-    Some(Said::of(&body, &call))
+    Some(ChatItem::of(&body, &call))
 }
 
 /// A text, or a list of pieces of which the texts and pictures are known.
@@ -187,7 +187,7 @@ fn usage(answer: &Answer) -> String {
 /// One item of an answer.
 struct Item<'a> {
     id: String,
-    said: &'a Said,
+    said: &'a ChatItem,
     after_ms: u64,
 }
 
@@ -195,17 +195,17 @@ struct Item<'a> {
 fn output(answer: &Answer) -> Vec<Item<'_>> {
     let mut items = Vec::with_capacity(answer.blocks.len());
     for (place, block) in answer.blocks.iter().enumerate() {
-        let prefix = match &block.said {
-            Said::Message { .. } => "msg",
+        let prefix = match &block.item {
+            ChatItem::Message { .. } => "msg",
             // Thoughts that nobody can read, of another vendor, have no place here.
-            Said::Thinking { text, encrypted, .. } if text.is_empty() && encrypted.is_none() => continue,
-            Said::Thinking { .. } => "rs",
-            Said::Call { input: Input::Json(_), .. } => "fc",
-            Said::Call { input: Input::Text(_), .. } => "ctc",
-            Said::Result { .. } => continue,
+            ChatItem::Thinking { text, encrypted, .. } if text.is_empty() && encrypted.is_none() => continue,
+            ChatItem::Thinking { .. } => "rs",
+            ChatItem::Call { input: Input::Json(_), .. } => "fc",
+            ChatItem::Call { input: Input::Text(_), .. } => "ctc",
+            ChatItem::Result { .. } => continue,
         };
         let id = format!("{prefix}_steno{:06}_{place}", answer.number);
-        items.push(Item { id, said: &block.said, after_ms: block.after_ms });
+        items.push(Item { id, said: &block.item, after_ms: block.after_ms });
     }
     items
 }
@@ -222,14 +222,16 @@ impl Item<'_> {
     /// The item when it is done.
     fn whole(&self) -> String {
         match self.said {
-            Said::Message { text, .. } => self.spelled("completed", &format!("[{}]", text_part(text))),
-            Said::Thinking { text, .. } => {
+            ChatItem::Message { text, .. } => self.spelled("completed", &format!("[{}]", text_part(text))),
+            ChatItem::Thinking { text, .. } => {
                 let summary = if text.is_empty() { "[]".to_owned() } else { format!("[{}]", summary_part(text)) };
                 self.spelled("completed", &summary)
             }
-            Said::Call { input: input @ Input::Json(_), .. } => self.spelled("completed", &quote(&input.to_object())),
-            Said::Call { input, .. } => self.spelled("completed", &input.to_text().to_json()),
-            Said::Result { .. } => String::new(),
+            ChatItem::Call { input: input @ Input::Json(_), .. } => {
+                self.spelled("completed", &quote(&input.to_object()))
+            }
+            ChatItem::Call { input, .. } => self.spelled("completed", &input.to_text().to_json()),
+            ChatItem::Result { .. } => String::new(),
         }
     }
 
@@ -237,32 +239,32 @@ impl Item<'_> {
     fn spelled(&self, status: &str, filling: &str) -> String {
         let mut draft = Draft::new();
         let kind = match self.said {
-            Said::Message { .. } => "message",
-            Said::Thinking { .. } => "reasoning",
-            Said::Call { input: Input::Json(_), .. } => "function_call",
-            Said::Call { .. } => "custom_tool_call",
-            Said::Result { .. } => "",
+            ChatItem::Message { .. } => "message",
+            ChatItem::Thinking { .. } => "reasoning",
+            ChatItem::Call { input: Input::Json(_), .. } => "function_call",
+            ChatItem::Call { .. } => "custom_tool_call",
+            ChatItem::Result { .. } => "",
         };
         draft.set_str("id", &self.id);
         draft.set_str("type", kind);
         match self.said {
-            Said::Message { .. } => {
+            ChatItem::Message { .. } => {
                 draft.set_str("status", status);
                 draft.set_str("role", "assistant");
                 draft.set("content", filling.to_owned());
             }
-            Said::Thinking { encrypted, .. } => {
+            ChatItem::Thinking { encrypted, .. } => {
                 draft.set("summary", filling.to_owned());
                 draft.set("encrypted_content", encrypted.as_deref().map_or_else(|| "null".to_owned(), quote));
             }
-            Said::Call { id, name, input } => {
+            ChatItem::Call { id, name, input } => {
                 draft.set_str("status", status);
                 draft.set_str("call_id", id);
                 draft.set_str("name", name);
                 let key = if matches!(input, Input::Json(_)) { "arguments" } else { "input" };
                 draft.set(key, filling.to_owned());
             }
-            Said::Result { .. } => {}
+            ChatItem::Result { .. } => {}
         }
         draft.render(None)
     }
@@ -270,33 +272,33 @@ impl Item<'_> {
     /// Sends the events in which it comes.
     fn send(&self, index: usize, sending: &mut Sending) {
         let empty = match self.said {
-            Said::Message { .. } | Said::Thinking { .. } => "[]",
-            Said::Call { .. } | Said::Result { .. } => "\"\"",
+            ChatItem::Message { .. } | ChatItem::Thinking { .. } => "[]",
+            ChatItem::Call { .. } | ChatItem::Result { .. } => "\"\"",
         };
         let item = |item: &str| format!("\"output_index\":{index},\"item\":{item}");
         sending.put("response.output_item.added", &item(&self.spelled("in_progress", empty)));
         let place = format!("\"item_id\":{},\"output_index\":{index}", quote(&self.id));
         let part = |place: &str, part: &str| format!("{place},\"part\":{part}");
         match self.said {
-            Said::Message { text, .. } => {
+            ChatItem::Message { text, .. } => {
                 let place = format!("{place},\"content_index\":0");
                 sending.put("response.content_part.added", &part(&place, &text_part("")));
                 sending.put_text("response.output_text", &place, "text", text);
                 sending.put("response.content_part.done", &part(&place, &text_part(text)));
             }
-            Said::Thinking { text, .. } if !text.is_empty() => {
+            ChatItem::Thinking { text, .. } if !text.is_empty() => {
                 let place = format!("{place},\"summary_index\":0");
                 sending.put("response.reasoning_summary_part.added", &part(&place, &summary_part("")));
                 sending.put_text("response.reasoning_summary_text", &place, "text", text);
                 sending.put("response.reasoning_summary_part.done", &part(&place, &summary_part(text)));
             }
-            Said::Call { input: input @ Input::Json(_), .. } => {
+            ChatItem::Call { input: input @ Input::Json(_), .. } => {
                 sending.put_text("response.function_call_arguments", &place, "arguments", &input.to_object());
             }
-            Said::Call { input, .. } => {
+            ChatItem::Call { input, .. } => {
                 sending.put_text("response.custom_tool_call_input", &place, "input", &input.to_text().decode());
             }
-            Said::Thinking { .. } | Said::Result { .. } => {}
+            ChatItem::Thinking { .. } | ChatItem::Result { .. } => {}
         }
         sending.put("response.output_item.done", &item(&self.whole()));
     }

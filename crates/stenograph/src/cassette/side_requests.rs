@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::said::Said;
+use super::chat_item::ChatItem;
 use super::tape::{Answer, Tape};
 use super::vendor::{Form, Request};
 use crate::json::Object;
@@ -31,16 +31,16 @@ pub(super) fn is_beside(tape: &Tape, next: &Answer, request: &Request, habit: Of
 }
 
 /// Whether anything that was recorded is told, or nothing can be said about it.
-fn shares(recorded: &[Said], asked: &[Said]) -> bool {
+fn shares(recorded: &[ChatItem], asked: &[ChatItem]) -> bool {
     let asked: HashSet<(&str, String)> = asked.iter().map(|said| (said.name(), said.text())).collect();
     recorded.is_empty() || recorded.iter().any(|said| asked.contains(&(said.name(), said.text())))
 }
 
 /// Whether an answer is a JSON object.
 fn is_json(answer: &Answer) -> bool {
-    let texts = answer.blocks.iter().filter_map(|block| match &block.said {
-        Said::Message { role: Role::Assistant, text } => Some(text.as_str()),
-        Said::Message { .. } | Said::Thinking { .. } | Said::Call { .. } | Said::Result { .. } => None,
+    let texts = answer.blocks.iter().filter_map(|block| match &block.item {
+        ChatItem::Message { role: Role::Assistant, text } => Some(text.as_str()),
+        ChatItem::Message { .. } | ChatItem::Thinking { .. } | ChatItem::Call { .. } | ChatItem::Result { .. } => None,
     });
     Object::parse(texts.collect::<String>().trim()).is_some()
 }

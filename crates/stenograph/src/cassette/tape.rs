@@ -1,11 +1,11 @@
-//! A session as a tape: what a model was told, and each answer it gave. Made of the spine alone; whether a request fits is not
-//! decided here, nor how an answer is spelled.
+//! A session as a tape: what the model received, and each answer that it gave. The tape holds the spine alone. Other modules decide
+//! whether a request matches it and how a vendor spells an answer.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::said::{Said, left, normal};
+use super::chat_item::{ChatItem, extra_text, normal};
 use crate::calls::Calls;
 use crate::model::{Event, ExtraFields, Kind, Role, Spine, Usage};
 use crate::time::Time;
@@ -13,16 +13,16 @@ use crate::time::Time;
 /// A recording in the order in which it is played.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tape {
-    /// Everything that was said, as it is compared, without prompts.
-    told: Vec<Said>,
+    /// Everything the model received and answered, as requests are compared with it, without prompts.
+    told: Vec<ChatItem>,
     /// The prompts, in order.
     prompts: Vec<String>,
-    /// What the agent added by itself, in order.
+    /// The texts that the agent injected, in order.
     asides: Vec<String>,
     answers: Vec<Answer>,
 }
 
-/// What a model said to one request.
+/// The answer of a model to one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// Its place on the tape, from 1.
@@ -33,7 +33,7 @@ pub struct Answer {
     pub model: Option<String>,
     /// The id the vendor gave it.
     pub id: Option<String>,
-    /// What it took, as far as that was recorded.
+    /// Its usage, as far as it was recorded.
     pub usage: Usage,
     /// Why it ended.
     pub stop: Stop,
@@ -43,9 +43,9 @@ pub struct Answer {
     pub failed: Option<Failed>,
     /// The part of the tape that a request for it holds.
     told: Range<usize>,
-    /// How many prompts stand before it.
+    /// How many prompts come before it.
     prompts: usize,
-    /// The part of what the agent added by itself that a request for it holds.
+    /// The injected texts that a request for it holds.
     asides: Range<usize>,
     /// When it was asked for, in milliseconds since 1970.
     asked_ms: Option<i64>,
@@ -60,13 +60,13 @@ pub struct Failed {
     pub message: String,
 }
 
-/// What is done with errors of the service that were recorded.
+/// Whether a tape plays the errors of the service that were recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Errors {
-    /// They are left out: whoever asks gets the answer that came at last.
+    /// It leaves them out: the client gets the answer that came in the end.
     #[default]
     Left,
-    /// They are on the tape, each where it came.
+    /// It plays each where it came.
     Played,
 }
 
@@ -74,48 +74,48 @@ pub enum Errors {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// What it says.
-    pub said: Said,
-    /// How long after the question it was there.
+    pub item: ChatItem,
+    /// How long after the request it came.
     pub after_ms: u64,
 }
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stop {
-    /// There was nothing more to say.
+    /// The model was done.
     #[default]
     End,
-    /// Tools are to answer.
+    /// It waits for the results of tools.
     Tools,
-    /// It was as long as it may be.
+    /// It reached the limit of its length.
     Length,
-    /// The model would not.
+    /// The model refused.
     Refusal,
 }
 
 /// How many side conversations are remembered by name.
 const THREADS_MAX: usize = 1000;
 
-/// How many bytes of text a tape holds: it is kept in memory while it is played.
+/// How many bytes of text a tape holds. It stays in memory while it is played.
 const SIZE_MAX: usize = 1 << 30;
 
-/// No answer takes longer than this, whatever a clock said: agents give up before.
+/// The longest recorded wait that is believed. Agents give up before.
 const WAIT_MS_MAX: i64 = 10 * 60 * 1000;
 
-/// Where a record of an error may state its status, in what is left of it.
+/// The paths in `extra` where a record of an error may state its status.
 const STATUS: [&str; 2] = ["error.status", "status"];
 
-/// How long an id may be that vendors take.
+/// The longest id that every vendor accepts.
 const ID_LENGTH_MAX: usize = 64;
 
 impl Tape {
     /// The tape of these events: of the main conversation, or of the side conversation of that name.
     pub fn of(events: &[Event<'_>], thread: Option<&str>) -> Tape {
-        let mut taping = TapeBuilder::new(thread);
-        events.iter().for_each(|event| taping.notice(event));
-        taping.decide();
-        events.iter().for_each(|event| taping.add(event));
-        taping.finish()
+        let mut builder = TapeBuilder::new(thread);
+        events.iter().for_each(|event| builder.notice(event));
+        builder.decide();
+        events.iter().for_each(|event| builder.add(event));
+        builder.finish()
     }
 
     /// The answers, in order.
@@ -124,7 +124,7 @@ impl Tape {
     }
 
     /// What a request for this answer holds.
-    pub(super) fn told(&self, answer: &Answer) -> &[Said] {
+    pub(super) fn told(&self, answer: &Answer) -> &[ChatItem] {
         self.told.get(answer.told.clone()).unwrap_or_default()
     }
 
@@ -133,7 +133,7 @@ impl Tape {
         self.prompts.get(..answer.prompts).unwrap_or_default()
     }
 
-    /// What the agent had added by itself before this answer.
+    /// The texts that the agent injected before this answer.
     pub(super) fn asides(&self, answer: &Answer) -> &[String] {
         self.asides.get(answer.asides.clone()).unwrap_or_default()
     }
@@ -150,12 +150,13 @@ impl Tape {
     }
 }
 
-/// What stands on the tape, while it is made.
+/// One entry of a tape that is being built.
 enum Item {
-    Said(Said),
+    /// Somebody other than the model says something.
+    Told(ChatItem),
     /// The answer of that index.
     Answer(usize),
-    /// What came before is told no more.
+    /// The model receives nothing from before this entry any more.
     Cut,
 }
 
@@ -175,12 +176,12 @@ pub struct TapeBuilder {
     /// The ids of calls, by the number that `calls` gives them.
     ids: HashMap<u64, String>,
     model: Option<String>,
-    /// When the last thing was said that is no answer.
+    /// The time of the last event that is not an answer.
     told_ms: Option<i64>,
     state: State,
 }
 
-/// What was said last.
+/// The last entry of the tape.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     /// Something that asks for an answer.
@@ -204,24 +205,24 @@ impl TapeBuilder {
         TapeBuilder { thread: thread.map(str::to_owned), ..TapeBuilder::default() }
     }
 
-    /// The same, with this done about errors of the service.
+    /// The same builder, with this choice about errors of the service.
     pub fn with_errors(self, errors: Errors) -> TapeBuilder {
         TapeBuilder { errors, ..self }
     }
 
-    /// The event as one of the conversation that is taped, if it belongs to it.
+    /// The event, if it belongs to the conversation of this tape.
     fn own<'e, 'a>(&self, event: &'e Event<'a>) -> Option<Cow<'e, Event<'a>>> {
         match &self.thread {
             None => Some(Cow::Borrowed(event)),
             Some(thread) if event.thread.as_deref() == Some(thread) => {
-                // A side conversation that is taped is the main one of its tape.
+                // A side conversation is the main one of its own tape.
                 Some(Cow::Owned(Event { thread: None, ..event.clone() }))
             }
             Some(_) => None,
         }
     }
 
-    /// The first pass: takes notice of an event.
+    /// The first pass: gives an event to the spine.
     pub fn notice(&mut self, event: &Event<'_>) {
         if let Some(thread) = event.thread.as_deref()
             && self.threads.len() < THREADS_MAX
@@ -234,17 +235,17 @@ impl TapeBuilder {
         }
     }
 
-    /// Decides between the passes which events go on the tape.
+    /// Between the passes: decides which events go on the tape.
     pub fn decide(&mut self) {
         self.spine.decide();
     }
 
-    /// The names of the side conversations that were noticed.
+    /// The names of the side conversations that the first pass found.
     pub fn threads(&self) -> &[String] {
         &self.threads
     }
 
-    /// Whether the session is larger than a tape: the rest of it is not on it.
+    /// Whether the session is larger than a tape, so that the rest of it is missing.
     pub fn is_full(&self) -> bool {
         self.size > SIZE_MAX
     }
@@ -275,27 +276,27 @@ impl TapeBuilder {
                     answer.stop = stop(reason).unwrap_or(answer.stop);
                 }
             }
-            // What went wrong in the middle of an answer was no answer to a request.
+            // An error in the middle of an answer does not answer a request.
             Kind::Failure if self.errors == Errors::Played && self.state != State::Answering => {
                 self.failure(event, time_ms);
             }
             Kind::Stop | Kind::Fact | Kind::Failure | Kind::Other => {}
         }
-        // Some agents state what an answer took only after it.
+        // Some agents state the usage of an answer only after it.
         if let (Some(usage), Some(answer)) = (event.usage, self.answers.last_mut()) {
             answer.usage = larger(answer.usage, usage);
         }
     }
 
     fn answer(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
-        // Words that an agent puts into a model's mouth have a name in brackets where the model's would be.
-        if event.model.is_none() && left(event, "model").is_some_and(|model| model.starts_with('<')) {
+        // A message that the agent wrote in the name of the model has a word in angle brackets as its model.
+        if event.model.is_none() && extra_text(event, "model").is_some_and(|model| model.starts_with('<')) {
             return;
         }
         let group = event.group.as_deref();
         let goes_on = match self.state {
             State::Answering => true,
-            // A result may be written down while the rest of the answer is still coming.
+            // An agent may record a result while the rest of the answer is still coming.
             State::Answered => group.is_some() && self.answers.last().is_some_and(|last| last.id.as_deref() == group),
             State::Asked => false,
         };
@@ -311,17 +312,17 @@ impl TapeBuilder {
             });
         }
         let id = self.call_id(event);
-        let mut said = Said::of(&event.body, &id);
-        if let Some(Said::Thinking { signature, redacted, encrypted, .. }) = said.first_mut() {
-            *signature = left(event, "signature").filter(|signature| !signature.is_empty());
-            *redacted = left(event, "data");
-            *encrypted = left(event, "encrypted_content");
+        let mut said = ChatItem::of(&event.body, &id);
+        if let Some(ChatItem::Thinking { signature, redacted, encrypted, .. }) = said.first_mut() {
+            *signature = extra_text(event, "signature").filter(|signature| !signature.is_empty());
+            *redacted = extra_text(event, "data");
+            *encrypted = extra_text(event, "encrypted_content");
         }
         let Some(answer) = self.answers.last_mut() else { return };
         let after_ms = time_ms.zip(answer.asked_ms).map_or(0, |(time, asked)| (time - asked).clamp(0, WAIT_MS_MAX));
         let after_ms = u64::try_from(after_ms).unwrap_or_default();
-        self.size += said.iter().map(Said::size).sum::<usize>();
-        answer.blocks.extend(said.into_iter().map(|said| Block { said, after_ms }));
+        self.size += said.iter().map(ChatItem::size).sum::<usize>();
+        answer.blocks.extend(said.into_iter().map(|item| Block { item, after_ms }));
         answer.model = event.model.as_deref().or(self.model.as_deref()).map(str::to_owned).or(answer.model.take());
         answer.time_seconds = answer.time_seconds.or(time_ms.map(|time| time / 1000));
         answer.stop = match event.stop_reason.as_deref().map(stop) {
@@ -332,7 +333,7 @@ impl TapeBuilder {
         self.state = State::Answering;
     }
 
-    /// An error of the service stands on the tape like an answer, if the status is known by which it was told.
+    /// Puts an error of the service on the tape like an answer, if its status is recorded.
     fn failure(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
         let stated =
             |(_, residue): (_, &ExtraFields<'_>)| STATUS.iter().find_map(|path| residue.word_at(path)?.parse().ok());
@@ -354,11 +355,11 @@ impl TapeBuilder {
 
     fn told(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
         let id = self.call_id(event);
-        for said in Said::of(&event.body, &id) {
+        for said in ChatItem::of(&event.body, &id) {
             self.size += said.size();
             match said {
-                Said::Message { text, .. } if event.role().is_some_and(is_prompt) => self.prompts.push(text),
-                said => self.items.push(Item::Said(said)),
+                ChatItem::Message { text, .. } if event.role().is_some_and(is_prompt) => self.prompts.push(text),
+                said => self.items.push(Item::Told(said)),
             }
         }
         if event.role().is_some_and(is_prompt) {
@@ -385,12 +386,12 @@ impl TapeBuilder {
         id
     }
 
-    /// A summary takes the place of everything before it, and is told like a user's words.
+    /// Replaces everything before a compaction by its summary, which the model receives as a message of the user.
     fn compaction(&mut self, event: &Event<'_>) {
         self.items.push(Item::Cut);
         if let Some(summary) = event.content() {
             let text = summary.joined().decode().into_owned();
-            self.items.push(Item::Said(Said::Message { role: Role::User, text }));
+            self.items.push(Item::Told(ChatItem::Message { role: Role::User, text }));
         }
         self.state = State::Asked;
     }
@@ -401,20 +402,20 @@ impl TapeBuilder {
         let (mut from, mut asides_from, mut held) = (0, 0, Vec::new());
         for item in self.items {
             match item {
-                Item::Said(said) => held.push(said),
+                Item::Told(said) => held.push(said),
                 Item::Cut => {
                     tape.told.extend(normal(std::mem::take(&mut held), &mut tape.asides));
                     (from, asides_from) = (tape.told.len(), tape.asides.len());
                 }
                 Item::Answer(index) => {
                     // Results are put in the order of the calls before them, so both stay together until they are.
-                    let settled = normal(std::mem::take(&mut held), &mut tape.asides);
+                    let compared = normal(std::mem::take(&mut held), &mut tape.asides);
                     let Some(answer) = tape.answers.get_mut(index) else { continue };
-                    let until = tape.told.len() + settled.len();
+                    let until = tape.told.len() + compared.len();
                     answer.told = from..until;
                     answer.asides = asides_from..tape.asides.len();
-                    tape.told.extend(settled);
-                    held = answer.blocks.iter().map(|block| block.said.clone()).collect();
+                    tape.told.extend(compared);
+                    held = answer.blocks.iter().map(|block| block.item.clone()).collect();
                 }
             }
         }
@@ -435,7 +436,7 @@ fn fitting(id: &str) -> String {
     format!("call_{:016x}", xxhash_rust::xxh3::xxh3_64(id.as_bytes()))
 }
 
-/// Of each number the larger: the parts of an answer may state what it took again and again, while it grows.
+/// The larger of each counter: the records of one answer repeat its usage while it grows.
 fn larger(one: Usage, other: Usage) -> Usage {
     Usage {
         input: one.input.max(other.input),

@@ -1,7 +1,7 @@
 //! The fixtures of every format, asked for in every vendor's words: a client that says what was said does not drift, and what an
 //! answer says can be read from it again.
 
-use super::said::normal;
+use super::chat_item::normal;
 use super::*;
 use crate::formats::FORMATS;
 use crate::json::{Object, items};
@@ -32,46 +32,46 @@ fn tapes() -> Vec<(String, Tape)> {
 }
 
 /// A conversation as a client of this vendor would send it, a message for each thing that was said.
-fn body(vendor: Vendor, told: &[Said], model: Option<&str>) -> String {
-    let one = |said: &Said| match (vendor, said) {
-        (Vendor::OpenAi | Vendor::Responses, Said::Message { role, text }) => {
+fn body(vendor: Vendor, told: &[ChatItem], model: Option<&str>) -> String {
+    let one = |said: &ChatItem| match (vendor, said) {
+        (Vendor::OpenAi | Vendor::Responses, ChatItem::Message { role, text }) => {
             format!("{{\"role\":{},\"content\":{}}}", quote(role.name()), quote(text))
         }
-        (Vendor::Anthropic, Said::Message { role, text }) => {
+        (Vendor::Anthropic, ChatItem::Message { role, text }) => {
             let block = format!("{{\"type\":\"text\",\"text\":{}}}", quote(text));
             format!("{{\"role\":{},\"content\":[{block}]}}", quote(role.name()))
         }
-        (Vendor::OpenAi, Said::Call { id, name, input }) => format!(
+        (Vendor::OpenAi, ChatItem::Call { id, name, input }) => format!(
             "{{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{{\"id\":{},\"type\":\"function\",\"function\":{{\
              \"name\":{},\"arguments\":{}}}}}]}}",
             quote(id),
             quote(name),
             quote(&input.to_object())
         ),
-        (Vendor::Responses, Said::Call { id, name, input }) => format!(
+        (Vendor::Responses, ChatItem::Call { id, name, input }) => format!(
             "{{\"type\":\"function_call\",\"call_id\":{},\"name\":{},\"arguments\":{}}}",
             quote(id),
             quote(name),
             quote(&input.to_object())
         ),
-        (Vendor::Anthropic, Said::Call { id, name, input }) => format!(
+        (Vendor::Anthropic, ChatItem::Call { id, name, input }) => format!(
             "{{\"role\":\"assistant\",\"content\":[{{\"type\":\"tool_use\",\"id\":{},\"name\":{},\"input\":{}}}]}}",
             quote(id),
             quote(name),
             input.to_object()
         ),
-        (Vendor::OpenAi, Said::Result { id, text }) => {
+        (Vendor::OpenAi, ChatItem::Result { id, text }) => {
             format!("{{\"role\":\"tool\",\"tool_call_id\":{},\"content\":{}}}", quote(id), quote(text))
         }
-        (Vendor::Responses, Said::Result { id, text }) => {
+        (Vendor::Responses, ChatItem::Result { id, text }) => {
             format!("{{\"type\":\"function_call_output\",\"call_id\":{},\"output\":{}}}", quote(id), quote(text))
         }
-        (Vendor::Anthropic, Said::Result { id, text }) => format!(
+        (Vendor::Anthropic, ChatItem::Result { id, text }) => format!(
             "{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":{},\"content\":{}}}]}}",
             quote(id),
             quote(text)
         ),
-        (_, Said::Thinking { .. }) => panic!("thoughts are not compared"),
+        (_, ChatItem::Thinking { .. }) => panic!("thoughts are not compared"),
     };
     let list: Vec<String> = told.iter().map(one).collect();
     let key = if vendor == Vendor::Responses { "input" } else { "messages" };
@@ -98,7 +98,7 @@ fn who_says_what_was_said_does_not_drift() {
 fn what_an_answer_says_is_what_a_client_sends_back() {
     for (name, tape) in tapes() {
         for answer in tape.answers() {
-            let expected = normal(answer.blocks.iter().map(|block| block.said.clone()).collect(), &mut Vec::new());
+            let expected = normal(answer.blocks.iter().map(|block| block.item.clone()).collect(), &mut Vec::new());
             for vendor in VENDORS {
                 let whole = vendor.whole(answer, &Request::default());
                 let object = Object::parse(&whole).unwrap();
@@ -111,7 +111,7 @@ fn what_an_answer_says_is_what_a_client_sends_back() {
                     Vendor::Anthropic => format!("{{\"messages\":[{whole}]}}"),
                 };
                 let back = vendor.request(messages.as_bytes()).unwrap();
-                let texts = |said: &[Said]| said.iter().map(|said| (said.name(), said.text())).collect::<Vec<_>>();
+                let texts = |said: &[ChatItem]| said.iter().map(|said| (said.name(), said.text())).collect::<Vec<_>>();
                 assert_eq!(texts(&back.told), texts(&expected), "{name}, {vendor:?}, answer {}", answer.number);
             }
         }
@@ -135,12 +135,12 @@ fn a_stream_says_what_the_whole_says() {
                 let said: Vec<&str> = answer
                     .blocks
                     .iter()
-                    .filter_map(|block| match &block.said {
-                        Said::Message { text, .. } => Some(text.as_str()),
-                        Said::Thinking { .. } | Said::Call { .. } | Said::Result { .. } => None,
+                    .filter_map(|block| match &block.item {
+                        ChatItem::Message { text, .. } => Some(text.as_str()),
+                        ChatItem::Thinking { .. } | ChatItem::Call { .. } | ChatItem::Result { .. } => None,
                     })
                     .collect();
-                let gap = if vendor == Vendor::OpenAi { super::said::GAP } else { "" };
+                let gap = if vendor == Vendor::OpenAi { super::chat_item::GAP } else { "" };
                 assert_eq!(deltas, said.join(gap), "{name}, {vendor:?}, answer {}", answer.number);
             }
         }

@@ -1,7 +1,7 @@
 //! The APIs that a tape can answer in, and what they have in common: a request, an answer as a whole or in frames, an error. How
 //! each spells them is in the file of its vendor.
 
-use super::said::{Said, normal};
+use super::chat_item::{ChatItem, normal};
 use super::tape::{Answer, Failed, Tape};
 use super::{anthropic, openai, responses};
 use crate::json::Object;
@@ -25,7 +25,7 @@ pub struct Request {
     /// Whether the answer is to come in pieces.
     pub delivery: Delivery,
     /// The conversation, as it is compared.
-    pub(super) told: Vec<Said>,
+    pub(super) told: Vec<ChatItem>,
     /// The prompts.
     pub(super) prompts: Vec<String>,
     /// What the agent added by itself.
@@ -134,8 +134,8 @@ impl Vendor {
             Vendor::Anthropic => anthropic::request(&object)?,
         };
         let told = std::mem::take(&mut request.told);
-        let (prompts, told): (Vec<Said>, Vec<Said>) = told.into_iter().partition(Said::is_prompt);
-        request.prompts.extend(prompts.iter().map(Said::text));
+        let (prompts, told): (Vec<ChatItem>, Vec<ChatItem>) = told.into_iter().partition(ChatItem::is_prompt);
+        request.prompts.extend(prompts.iter().map(ChatItem::text));
         request.told = normal(told, &mut request.asides);
         Ok(request)
     }

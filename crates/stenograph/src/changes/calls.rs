@@ -22,6 +22,9 @@ const OPEN_SIZE_MAX: usize = 64 << 20;
 const EARLY_MAX: usize = 32;
 const EARLY_SIZE_MAX: usize = 4 << 20;
 
+/// Among how many of the newest open calls a record that reports on a call looks for it: the fold remembers no more open calls.
+const REPORT_REACH: usize = 128;
+
 /// How many calls are remembered, so that a call that several sources have counts once.
 const CALLS_MAX: usize = 1 << 20;
 
@@ -166,7 +169,8 @@ impl Changes {
     pub(super) fn fact(&mut self, mut told: Told) {
         let Some(call) = told.call.take() else { return };
         let id = Calls::id(Some(&call));
-        if let Some(open) = self.source_calls().open.values_mut().find(|open| open.id == id) {
+        let newest = self.source_calls().open.values_mut().rev().take(REPORT_REACH);
+        if let Some(open) = newest.into_iter().find(|open| open.id == id && id != 0) {
             open.told = Some(told);
             return;
         }

@@ -84,12 +84,12 @@ const MODES: [&str; 8] = [",'w", ", 'w", ",\"w", ", \"w", ",'a", ", 'a", ",\"a",
 
 /// What a command does to files: a patch that it hands over, else that it may do something.
 pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
-    let folder = folder(command).map(|folder| joined(folder, cwd).into_owned());
+    let CommandLine { commands, documents, is_opaque } = CommandLine::of(command);
+    let folder = folder(&commands).map(|folder| joined(folder, cwd).into_owned());
     let cwd = folder.as_deref().or(cwd);
     if let Some(envelope) = patch::envelope(command).filter(|_| is_handed_over(command)) {
         return patched(patch::read_envelope(envelope), cwd, steps);
     }
-    let CommandLine { commands, documents, is_opaque } = CommandLine::of(command);
     if let Some(step) = written(&commands, &documents, cwd) {
         steps.push(step);
         return;
@@ -132,11 +132,11 @@ fn is_handed_over(command: &str) -> bool {
     ["apply_patch", "applypatch"].iter().any(|name| before.contains(name))
 }
 
-/// The folder that a command goes to first.
-fn folder(command: &str) -> Option<&str> {
-    let rest = command.trim_start().strip_prefix("cd ")?;
-    let (folder, _) = rest.split_once("&&")?;
-    Some(folder.trim().trim_matches(['"', '\''])).filter(|folder| is_path(folder))
+/// The folder that a command line changes to before it runs other commands.
+fn folder(commands: &[Vec<Word>]) -> Option<&str> {
+    let [first, _, ..] = commands else { return None };
+    let [program, folder] = first.as_slice() else { return None };
+    Some(folder.text.as_str()).filter(|folder| program.text == "cd" && is_path(folder))
 }
 
 fn says(command: &str, sign: &str) -> bool {
@@ -249,6 +249,7 @@ mod tests {
             ("cargo fmt --all", "? "),
             ("cd x && git pull", "? "),
             ("cd x && rm a.rs", "? /w/x/a.rs"),
+            ("cd 'x y'; rm a.rs", "? /w/x y/a.rs"),
             ("npx prettier --write a.js", "? /w/a.js"),
             ("python3 -c \"open('a','w').write('x')\"", "? "),
             ("cat a >> b; ls", "? /w/b"),

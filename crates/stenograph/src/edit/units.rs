@@ -94,6 +94,9 @@ fn untorn(bonds: &[(usize, usize)], mut place: usize) -> usize {
 }
 
 /// Calls with their results, and the first with the last record of each model response: pairs that no cut may tear.
+///
+/// The fold [`Calls`](crate::calls::Calls) cannot serve here: it forgets the oldest of very many open calls, and then a cut would tear them
+/// apart. A result is tied to the call with its id, and without an id to the oldest call without one, as in the fold.
 pub fn bonds<S: Sketched + ?Sized>(events: &S) -> Vec<(usize, usize)> {
     let events = &*events.sketches();
     let mut found = Vec::new();

@@ -17,7 +17,7 @@ pub struct MessageIndex {
     /// Fingerprints of all texts, except those of records that claim to repeat another one.
     prints: Vec<u64>,
     /// Messages in the role of the user, one entry for each fingerprint.
-    users: Vec<UserMessage>,
+    users: Vec<IndexedMessage>,
     /// Records that take turns back, and how many turns.
     rewinds: Vec<(u32, u64)>,
     /// The first message since a model or a tool did something.
@@ -25,7 +25,7 @@ pub struct MessageIndex {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct UserMessage {
+struct IndexedMessage {
     record: u32,
     print: u64,
     author: Author,
@@ -62,7 +62,7 @@ impl MessageIndex {
                     (false, false) => Author::Person,
                 };
                 let prints = event.prints();
-                self.users.extend(prints.iter().map(|print| UserMessage { record, print: *print, author, prelude }));
+                self.users.extend(prints.iter().map(|print| IndexedMessage { record, print: *print, author, prelude }));
             }
             (Kind::Message, Some(Role::System | Role::Developer)) if !event.restates() => {
                 self.prelude.get_or_insert(record);

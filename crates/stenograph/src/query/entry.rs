@@ -1,5 +1,5 @@
-//! An entry: what of an event can be found, and by what. Both engines see events only like this. Which entry an event becomes is
-//! in `trail.rs`.
+//! An entry: what of an event can be found, and by what. Both engines see events only like this. `entry_builder.rs` makes
+//! them of events.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ pub struct EntryBuilder {
 const ID_LENGTH_MIN: usize = 8;
 
 impl EntryBuilder {
-    /// The same trail through a source of this format.
+    /// The same builder, for a source of this format.
     pub fn through(self, format: &dyn Format) -> EntryBuilder {
         EntryBuilder { is_for_people: format.info().traits.lossy, ..self }
     }
@@ -134,7 +134,7 @@ impl EntryBuilder {
         )
     }
 
-    /// A trail that goes on from what was saved. What cannot be read is a trail that begins.
+    /// A builder that goes on from what was saved. What cannot be read gives a new builder.
     pub fn restore(saved: &str) -> EntryBuilder {
         let Some(object) = Object::parse(saved) else { return EntryBuilder::default() };
         let text = |key: &str| object.peek_str(key).map(|text| Arc::from(text.as_ref()));

@@ -4,12 +4,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use stenograph::model::{Body, Event, Note, NoteKind, Pairing};
+use stenograph::model::{Body, Event, Note, NoteKind};
+use stenograph::synthesizer::CallIds;
 
 /// Finds them.
 #[derive(Default)]
 pub struct Orphans {
-    pairing: Pairing,
+    pairing: CallIds,
     /// Results seen, so that one said twice is no orphan.
     answered: HashSet<u64>,
     /// Results whose call may still come, oldest first.

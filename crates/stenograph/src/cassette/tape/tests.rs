@@ -32,9 +32,9 @@ fn at(event: Event<'static>, time: &'static str) -> Event<'static> {
 
 /// What a request for each answer holds, and what the answer says, in a word each.
 fn words(tape: &Tape) -> Vec<(String, String)> {
-    let all = |said: Vec<&Said>| said.iter().map(|said| said.text()).collect::<Vec<_>>().join(" | ");
+    let all = |said: Vec<&ChatItem>| said.iter().map(|said| said.text()).collect::<Vec<_>>().join(" | ");
     let answer = |answer: &Answer| {
-        let blocks = answer.blocks.iter().map(|block| &block.said).collect();
+        let blocks = answer.blocks.iter().map(|block| &block.item).collect();
         (all(tape.told(answer).iter().collect()), all(blocks))
     };
     tape.answers().iter().map(answer).collect()
@@ -108,9 +108,9 @@ fn a_side_conversation_is_played_only_when_it_is_asked_for() {
     assert_eq!(words(&Tape::of(&events, None)), [("go".to_owned(), "So.".to_owned())]);
     assert_eq!(words(&Tape::of(&events, Some("agent-7"))), [("dig".to_owned(), "dug".to_owned())]);
     assert!(Tape::of(&events, Some("agent-8")).answers().is_empty());
-    let mut taping = TapeBuilder::new(None);
-    events.iter().for_each(|event| taping.notice(event));
-    assert_eq!(taping.threads(), ["agent-7"]);
+    let mut builder = TapeBuilder::new(None);
+    events.iter().for_each(|event| builder.notice(event));
+    assert_eq!(builder.threads(), ["agent-7"]);
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn ids_that_no_vendor_takes_are_made_and_still_tie_call_and_result() {
         .told
         .iter()
         .filter_map(|said| match said {
-            Said::Call { id, .. } | Said::Result { id, .. } => Some(id.as_str()),
-            Said::Message { .. } | Said::Thinking { .. } => None,
+            ChatItem::Call { id, .. } | ChatItem::Result { id, .. } => Some(id.as_str()),
+            ChatItem::Message { .. } | ChatItem::Thinking { .. } => None,
         })
         .collect();
     assert_eq!(ids.len(), 4);
@@ -184,11 +184,11 @@ fn errors_of_the_service_are_answers_where_that_is_asked_for() {
 "#;
     let events = all(&Steno, session.as_bytes()).events;
     let taped = |errors: Errors| {
-        let mut taping = TapeBuilder::new(None).with_errors(errors);
-        events.iter().for_each(|event| taping.notice(event));
-        taping.decide();
-        events.iter().for_each(|event| taping.add(event));
-        taping.finish()
+        let mut builder = TapeBuilder::new(None).with_errors(errors);
+        events.iter().for_each(|event| builder.notice(event));
+        builder.decide();
+        events.iter().for_each(|event| builder.add(event));
+        builder.finish()
     };
     assert_eq!(taped(Errors::Left).answers().len(), 1);
     let tape = taped(Errors::Played);

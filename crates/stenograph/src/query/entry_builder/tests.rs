@@ -27,11 +27,11 @@ fn texts(event: &Event<'_>) -> Vec<String> {
 
 #[test]
 fn a_result_is_told_by_its_call() {
-    let mut trail = EntryBuilder::default();
+    let mut builder = EntryBuilder::default();
     for event in [call(Some("1"), "read", "{}"), call(Some("2"), "edit", "{}"), call(None, "list", "{}")] {
-        trail.entry(&event).unwrap();
+        builder.entry(&event).unwrap();
     }
-    let mut tool = |id| trail.entry(&result(id, "x")).unwrap().tool.map(Cow::into_owned);
+    let mut tool = |id| builder.entry(&result(id, "x")).unwrap().tool.map(Cow::into_owned);
     assert_eq!(tool(Some("2")).as_deref(), Some("edit"));
     assert_eq!(tool(None).as_deref(), Some("list"));
     assert_eq!(tool(Some("2")).as_deref(), Some("edit"), "a result may be said again");
@@ -42,19 +42,19 @@ fn a_result_is_told_by_its_call() {
 
 #[test]
 fn a_result_may_come_before_its_call() {
-    let mut trail = EntryBuilder::default();
-    assert_eq!(trail.entry(&result(Some("1"), "x")).unwrap().tool, None);
-    trail.entry(&call(Some("1"), "read", "{}")).unwrap();
-    assert_eq!(trail.entry(&result(Some("1"), "x")).unwrap().tool.as_deref(), Some("read"));
+    let mut builder = EntryBuilder::default();
+    assert_eq!(builder.entry(&result(Some("1"), "x")).unwrap().tool, None);
+    builder.entry(&call(Some("1"), "read", "{}")).unwrap();
+    assert_eq!(builder.entry(&result(Some("1"), "x")).unwrap().tool.as_deref(), Some("read"));
 }
 
 #[test]
 fn what_is_not_said_again_goes_on() {
-    let mut trail = EntryBuilder::default();
+    let mut builder = EntryBuilder::default();
     let start = Event { model: Some("m-1".into()), cwd: Some("/w".into()), ..said(Role::User, "a") };
-    trail.entry(&start).unwrap();
+    builder.entry(&start).unwrap();
     let event = call(None, "read", r#"{"path":"b.rs","limit":20,"flag":true}"#);
-    let entry = trail.entry(&event).unwrap();
+    let entry = builder.entry(&event).unwrap();
     assert_eq!((entry.model.as_deref(), entry.branch.as_deref()), (Some("m-1"), None));
     assert_eq!(entry.files, [crate::query::Touch { path: "/w/b.rs".into(), how: crate::query::TouchHow::Read }]);
     assert_eq!(entry.pieces(), ["read", "b.rs", "20"]);
@@ -84,16 +84,16 @@ fn a_trail_goes_on_from_what_was_saved() {
 
 #[test]
 fn what_is_remembered_is_bounded() {
-    let mut trail = EntryBuilder::default();
+    let mut builder = EntryBuilder::default();
     for number in 0..10_000 {
         let body = Body::ToolCall {
             call: Some(format!("call {number}").into()),
             name: "t".into(),
             input: Input::Json("{}".into()),
         };
-        trail.entry(&Event::new(body)).unwrap();
+        builder.entry(&Event::new(body)).unwrap();
     }
-    assert!(trail.save().len() < 8 << 10);
+    assert!(builder.save().len() < 8 << 10);
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn copies_have_the_same_key_and_repetitions_have_not() {
     assert_ne!(key(&with_id("1", one.clone())), key(&with_id("1", at("2026-01-02T00:00:00Z", "yes"))));
     // Without id and time it is what was said before that tells two apart.
     let keys = |texts: [&'static str; 3]| {
-        let mut trail = EntryBuilder::default();
-        texts.map(|text| trail.entry(&said(Role::User, text)).unwrap().key)
+        let mut builder = EntryBuilder::default();
+        texts.map(|text| builder.entry(&said(Role::User, text)).unwrap().key)
     };
     let (whole, fork) = (keys(["a", "yes", "yes"]), keys(["a", "yes", "b"]));
     assert_eq!(whole[..2], fork[..2]);

@@ -1,10 +1,12 @@
-//! Which result belongs to which call: by id, and where ids are missing by position.
+//! The ids of calls and results in a file that is written. A target demands an id where the source states none: a call gets one that is
+//! made up, and a result the id of its call, by position. Writers are below the folds, so the fold [`Calls`](crate::calls::Calls), which
+//! decides outcomes and remembers fewer calls, is not at hand here.
 
 use std::collections::VecDeque;
 
-/// Follows calls and results of a session in order.
+/// Gives ids to calls and results, in the order of a session.
 #[derive(Clone, Debug, Default)]
-pub struct Pairing {
+pub struct CallIds {
     open: VecDeque<Open>,
     made: u64,
 }
@@ -19,8 +21,8 @@ struct Open {
 /// How many unanswered calls are remembered.
 const OPEN_MAX: usize = 4096;
 
-impl Pairing {
-    /// A call. Gives its id, made up when it has none.
+impl CallIds {
+    /// The id of a call: the stated one, else one that is made up.
     pub fn call(&mut self, id: Option<&str>, name: &str) -> String {
         let stated = id.is_some();
         let id = id.map_or_else(|| self.make(), str::to_owned);
@@ -31,8 +33,8 @@ impl Pairing {
         id
     }
 
-    /// A result. Gives the id and the tool of the call it answers: the one with its id; for a result
-    /// without one the oldest call without one, else the oldest of all.
+    /// The id and the tool of the call that a result answers: the call with its id; for a result without an id the oldest call without
+    /// one, else the oldest of all.
     pub fn result(&mut self, id: Option<&str>) -> Option<(String, String)> {
         let at = match id {
             Some(id) => self.open.iter().position(|open| open.id == id)?,
@@ -44,12 +46,12 @@ impl Pairing {
         Some((open.id, open.name))
     }
 
-    /// An id for a result whose call was never seen.
+    /// An id for a result without a call.
     pub(crate) fn orphan(&mut self) -> String {
         self.make()
     }
 
-    /// An id that no open call has: a file that was converted before may state such ids already.
+    /// An id that no open call has. A file that was converted before may state such ids already.
     fn make(&mut self) -> String {
         loop {
             self.made += 1;
@@ -59,11 +61,6 @@ impl Pairing {
             }
         }
     }
-
-    /// Calls that have no result yet: ids and tools, oldest first.
-    pub fn unanswered(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.open.iter().map(|open| (open.id.as_str(), open.name.as_str()))
-    }
 }
 
 #[cfg(test)]
@@ -72,12 +69,12 @@ mod tests {
 
     #[test]
     fn results_pair_by_id_else_by_position() {
-        let mut pairing = Pairing::default();
-        pairing.call(Some("a"), "read");
-        let made = pairing.call(None, "edit");
-        assert_eq!(pairing.result(None), Some((made, "edit".into())));
-        assert_eq!(pairing.result(Some("b")), None);
-        assert_eq!(pairing.result(Some("a")), Some(("a".into(), "read".into())));
-        assert_eq!(pairing.result(None), None);
+        let mut ids = CallIds::default();
+        ids.call(Some("a"), "read");
+        let made = ids.call(None, "edit");
+        assert_eq!(ids.result(None), Some((made, "edit".into())));
+        assert_eq!(ids.result(Some("b")), None);
+        assert_eq!(ids.result(Some("a")), Some(("a".into(), "read".into())));
+        assert_eq!(ids.result(None), None);
     }
 }

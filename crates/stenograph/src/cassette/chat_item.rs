@@ -1,29 +1,29 @@
-//! One thing that was said in a conversation, as requests and recordings have it in common, and the order in which both are
-//! compared. Events and the messages of every vendor become the same here; what differs is not decided here.
+//! One item of a chat, in the form that requests and recordings share, and the order in which both are compared. Events and the messages
+//! of every vendor become the same items. `drift.rs` decides what differs.
 
 use super::injected::{split_injected, without_changing_lines};
 use crate::json::canonical;
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 
-/// One thing that was said or done.
+/// One item of a chat.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum ChatItem {
     /// Somebody said something.
     Message {
-        /// Who.
+        /// The speaker.
         role: Role,
-        /// What.
+        /// The text.
         text: String,
     },
     /// The model thought.
     Thinking {
         /// What is readable of it.
         text: String,
-        /// The vendor's signature below it, where one was recorded.
+        /// The vendor's signature, where one was recorded.
         signature: Option<String>,
-        /// The thought where Anthropic's service alone can read it.
+        /// The thought in a form that only Anthropic's service can read.
         redacted: Option<String>,
-        /// The thought where OpenAI's service alone can read it. Seals of one vendor mean nothing to another.
+        /// The thought in a form that only OpenAI's service can read. No vendor reads the form of another.
         encrypted: Option<String>,
     },
     /// The model called a tool.
@@ -32,44 +32,44 @@ pub enum Said {
         id: String,
         /// The tool.
         name: String,
-        /// What it was given.
+        /// Its input.
         input: Input<'static>,
     },
     /// A tool answered.
     Result {
         /// What ties call and result.
         id: String,
-        /// What it answered.
+        /// The text of the result.
         text: String,
     },
 }
 
-/// What stands between texts that are one answer.
+/// The separator between the texts of one answer.
 pub(super) const GAP: &str = "\n\n";
 
-impl Said {
-    /// What a body says; nothing for what no model is told. A list of texts by a user is as many things, for that is how clients
-    /// send what they gathered. `id` is what ties call and result.
-    pub(super) fn of(body: &Body<'_>, id: &str) -> Vec<Said> {
+impl ChatItem {
+    /// The items of a body; none for a body that no model receives. Each text of a user message is an item of its own, because clients
+    /// send them so. `id` is what ties call and result.
+    pub(super) fn of(body: &Body<'_>, id: &str) -> Vec<ChatItem> {
         match body {
             Body::Message { role: role @ (Role::Assistant | Role::System | Role::Developer), content } => {
                 let text = texts(content).join(GAP);
-                if text.is_empty() { Vec::new() } else { vec![Said::Message { role: *role, text }] }
+                if text.is_empty() { Vec::new() } else { vec![ChatItem::Message { role: *role, text }] }
             }
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
                 let said = texts(content).into_iter().filter(|text| !text.is_empty());
-                said.map(|text| Said::Message { role: Role::User, text }).collect()
+                said.map(|text| ChatItem::Message { role: Role::User, text }).collect()
             }
             Body::Thinking { content } => {
                 let text = content.joined().decode().into_owned();
-                vec![Said::Thinking { text, signature: None, redacted: None, encrypted: None }]
+                vec![ChatItem::Thinking { text, signature: None, redacted: None, encrypted: None }]
             }
             Body::ToolCall { name, input, .. } => {
                 let input = input.clone().into_owned();
-                vec![Said::Call { id: id.to_owned(), name: name.to_string(), input }]
+                vec![ChatItem::Call { id: id.to_owned(), name: name.to_string(), input }]
             }
             Body::ToolResult { content, .. } => {
-                vec![Said::Result { id: id.to_owned(), text: texts(content).join(GAP) }]
+                vec![ChatItem::Result { id: id.to_owned(), text: texts(content).join(GAP) }]
             }
             Body::Fact { .. }
             | Body::Compaction { .. }
@@ -79,48 +79,52 @@ impl Said {
         }
     }
 
-    /// Whether the model said it.
+    /// Whether it comes from the model.
     pub fn is_answer(&self) -> bool {
         match self {
-            Said::Message { role, .. } => *role == Role::Assistant,
-            Said::Thinking { .. } | Said::Call { .. } => true,
-            Said::Result { .. } => false,
+            ChatItem::Message { role, .. } => *role == Role::Assistant,
+            ChatItem::Thinking { .. } | ChatItem::Call { .. } => true,
+            ChatItem::Result { .. } => false,
         }
     }
 
-    /// Whether it only sets the stage: prompts that stand outside of the conversation.
+    /// Whether it is a prompt, which is not part of the conversation.
     pub(super) fn is_prompt(&self) -> bool {
-        matches!(self, Said::Message { role: Role::System | Role::Developer, .. })
+        matches!(self, ChatItem::Message { role: Role::System | Role::Developer, .. })
     }
 
-    /// What it is, in a word.
+    /// The word for its kind.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Said::Message { role, .. } => role.name(),
-            Said::Thinking { .. } => "thinking",
-            Said::Call { .. } => "tool_call",
-            Said::Result { .. } => "tool_result",
+            ChatItem::Message { role, .. } => role.name(),
+            ChatItem::Thinking { .. } => "thinking",
+            ChatItem::Call { .. } => "tool_call",
+            ChatItem::Result { .. } => "tool_result",
         }
     }
 
-    /// How many bytes it holds, about.
+    /// How many bytes it holds, roughly.
     pub(super) fn size(&self) -> usize {
         match self {
-            Said::Message { text, .. } | Said::Thinking { text, .. } | Said::Result { text, .. } => text.len(),
-            Said::Call { name, input, .. } => name.len() + input.to_text().decode().len(),
+            ChatItem::Message { text, .. } | ChatItem::Thinking { text, .. } | ChatItem::Result { text, .. } => {
+                text.len()
+            }
+            ChatItem::Call { name, input, .. } => name.len() + input.to_text().decode().len(),
         }
     }
 
-    /// The text by which two are compared. Ids of calls are no part of it: who asks may have its own.
+    /// The text by which two items are compared. It leaves out the ids of calls, because a client may have other ones.
     pub(super) fn text(&self) -> String {
         match self {
-            Said::Message { text, .. } | Said::Thinking { text, .. } | Said::Result { text, .. } => text.clone(),
-            Said::Call { name, input, .. } => format!("{name}({})", canonical(&input.to_object())),
+            ChatItem::Message { text, .. } | ChatItem::Thinking { text, .. } | ChatItem::Result { text, .. } => {
+                text.clone()
+            }
+            ChatItem::Call { name, input, .. } => format!("{name}({})", canonical(&input.to_object())),
         }
     }
 }
 
-/// The texts of a content. What is no text stands in its place as a word with a fingerprint, so that a changed picture shows.
+/// The texts of a content. A piece that is not text becomes a word with a fingerprint, so that a changed picture shows.
 fn texts(content: &Content<'_>) -> Vec<String> {
     let pieces = match content {
         Content::Text(text) => return vec![text.decode().into_owned()],
@@ -138,8 +142,8 @@ fn texts(content: &Content<'_>) -> Vec<String> {
     pieces.iter().map(|piece| one(&piece.kind)).collect()
 }
 
-/// The first text that stands below a key of that name in what is left of an event, in whatever words.
-pub(super) fn left(event: &Event<'_>, key: &str) -> Option<String> {
+/// The first text in `extra` of an event whose path ends with this key, in whatever format.
+pub(super) fn extra_text(event: &Event<'_>, key: &str) -> Option<String> {
     let mut found = None;
     for (_, residue) in event.extra.iter() {
         residue.each("", &mut |path, raw| {
@@ -151,35 +155,35 @@ pub(super) fn left(event: &Event<'_>, key: &str) -> Option<String> {
     found
 }
 
-/// A conversation as it is compared: of each answer its text as one, then its calls; results in the order of their calls. Thoughts are
-/// left out, for some clients send them back and others must not. What an agent added by itself goes to `asides`.
-pub(super) fn normal(said: Vec<Said>, asides: &mut Vec<String>) -> Vec<Said> {
-    let mut out: Vec<Said> = Vec::with_capacity(said.len());
+/// A chat in the order in which it is compared: of each answer its joined text, then its calls; results in the order of their calls. It
+/// leaves out thoughts, because some clients send them back and others must not. Injected texts go to `asides`.
+pub(super) fn normal(said: Vec<ChatItem>, asides: &mut Vec<String>) -> Vec<ChatItem> {
+    let mut out: Vec<ChatItem> = Vec::with_capacity(said.len());
     let mut run = Run::default();
     for one in said {
         match one {
-            Said::Thinking { .. } => {}
-            Said::Message { role: Role::Assistant, text } => {
+            ChatItem::Thinking { .. } => {}
+            ChatItem::Message { role: Role::Assistant, text } => {
                 run.end_results(&mut out);
                 run.texts.push(text);
             }
-            Said::Call { .. } => {
+            ChatItem::Call { .. } => {
                 run.end_results(&mut out);
                 run.calls.push(one);
             }
-            Said::Result { id, text } => {
+            ChatItem::Result { id, text } => {
                 run.end_answer(&mut out);
-                run.results.push(Said::Result { id, text: without_changing_lines(split_injected(text, asides)) });
+                run.results.push(ChatItem::Result { id, text: without_changing_lines(split_injected(text, asides)) });
             }
-            Said::Message { role, text } => {
+            ChatItem::Message { role, text } => {
                 let (before, text) = (asides.len(), split_injected(text, asides));
-                // Nobody said what an agent only added.
+                // A message that is injected as a whole is no item.
                 if text.is_empty() && asides.len() > before {
                     continue;
                 }
                 run.end_answer(&mut out);
                 run.end_results(&mut out);
-                out.push(Said::Message { role, text });
+                out.push(ChatItem::Message { role, text });
             }
         }
     }
@@ -188,37 +192,37 @@ pub(super) fn normal(said: Vec<Said>, asides: &mut Vec<String>) -> Vec<Said> {
     out
 }
 
-/// What is gathered before it is put in order.
+/// The items of one answer and its results, before they are put in order.
 #[derive(Default)]
 struct Run {
     texts: Vec<String>,
-    calls: Vec<Said>,
-    results: Vec<Said>,
+    calls: Vec<ChatItem>,
+    results: Vec<ChatItem>,
     /// The ids of the calls of the last answer.
     asked: Vec<String>,
 }
 
 impl Run {
-    fn end_answer(&mut self, out: &mut Vec<Said>) {
+    fn end_answer(&mut self, out: &mut Vec<ChatItem>) {
         if self.texts.is_empty() && self.calls.is_empty() {
             return;
         }
         if !self.texts.is_empty() {
             let text = std::mem::take(&mut self.texts).join(GAP);
-            out.push(Said::Message { role: Role::Assistant, text });
+            out.push(ChatItem::Message { role: Role::Assistant, text });
         }
-        let id = |call: &Said| if let Said::Call { id, .. } = call { id.clone() } else { String::new() };
+        let id = |call: &ChatItem| if let ChatItem::Call { id, .. } = call { id.clone() } else { String::new() };
         self.asked = self.calls.iter().map(id).collect();
         out.append(&mut self.calls);
     }
 
-    fn end_results(&mut self, out: &mut Vec<Said>) {
+    fn end_results(&mut self, out: &mut Vec<ChatItem>) {
         if self.results.len() > 1 {
             let place: std::collections::HashMap<&str, usize> =
                 self.asked.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
             self.results.sort_by_key(|result| match result {
-                Said::Result { id, .. } => place.get(id.as_str()).copied().unwrap_or(usize::MAX),
-                Said::Message { .. } | Said::Thinking { .. } | Said::Call { .. } => usize::MAX,
+                ChatItem::Result { id, .. } => place.get(id.as_str()).copied().unwrap_or(usize::MAX),
+                ChatItem::Message { .. } | ChatItem::Thinking { .. } | ChatItem::Call { .. } => usize::MAX,
             });
         }
         out.append(&mut self.results);
@@ -229,25 +233,25 @@ impl Run {
 mod tests {
     use super::*;
 
-    fn user(text: &str) -> Said {
-        Said::Message { role: Role::User, text: text.into() }
+    fn user(text: &str) -> ChatItem {
+        ChatItem::Message { role: Role::User, text: text.into() }
     }
 
-    fn spoke(text: &str) -> Said {
-        Said::Message { role: Role::Assistant, text: text.into() }
+    fn spoke(text: &str) -> ChatItem {
+        ChatItem::Message { role: Role::Assistant, text: text.into() }
     }
 
-    fn called(id: &str) -> Said {
-        Said::Call { id: id.into(), name: "look".into(), input: Input::Json("{}".into()) }
+    fn called(id: &str) -> ChatItem {
+        ChatItem::Call { id: id.into(), name: "look".into(), input: Input::Json("{}".into()) }
     }
 
-    fn answered(id: &str) -> Said {
-        Said::Result { id: id.into(), text: format!("{id} done") }
+    fn answered(id: &str) -> ChatItem {
+        ChatItem::Result { id: id.into(), text: format!("{id} done") }
     }
 
     #[test]
     fn an_answer_is_compared_as_its_text_and_then_its_calls() {
-        let thought = Said::Thinking { text: "hm".into(), signature: None, redacted: None, encrypted: None };
+        let thought = ChatItem::Thinking { text: "hm".into(), signature: None, redacted: None, encrypted: None };
         let mixed = vec![user("go"), thought, called("a"), spoke("one"), called("b"), spoke("two"), answered("a")];
         let plain = vec![user("go"), spoke("one\n\ntwo"), called("a"), called("b"), answered("a")];
         assert_eq!(normal(mixed, &mut Vec::new()), plain);
@@ -268,7 +272,7 @@ mod tests {
             user(note),
             user("go"),
             called("a"),
-            Said::Result { id: "a".into(), text: format!("a done\n\n{note}") },
+            ChatItem::Result { id: "a".into(), text: format!("a done\n\n{note}") },
             user(note),
         ];
         let mut asides = Vec::new();
@@ -282,7 +286,7 @@ mod tests {
             let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline(data.into()) };
             let piece = crate::model::Piece { kind, extra: crate::model::ExtraFields::default() };
             let content = Content::Pieces(vec![crate::model::Piece::text("see"), piece]);
-            Said::of(&Body::Message { role: Role::User, content }, "")
+            ChatItem::of(&Body::Message { role: Role::User, content }, "")
         };
         assert_eq!(picture("AAAA").len(), 2);
         assert_eq!(picture("AAAA"), picture("AAAA"));
