@@ -76,12 +76,12 @@ pub fn peer_usage(rule: PeerRule, places: Option<&Places>, files: &[PathBuf], wa
             break;
         }
     }
-    let mut book = LedgerBuilder::default();
-    for Counter { agent, tally, sources, .. } in counters.list {
-        let mut counted = tally.close();
-        tallied.notes.append(&mut counted.warnings);
-        tallied.agents.push(agent);
-        book.add_tallied(&sources, counted);
+    let mut ledger = LedgerBuilder::default();
+    for FormatCounter { agent, counter, sources, .. } in counters.list {
+        let mut counted = counter.finish();
+        usage.notes.append(&mut counted.warnings);
+        usage.agents.push(agent);
+        ledger.add_peer_rows(&sources, counted);
     }
     usage.ledger = ledger.finish();
     usage

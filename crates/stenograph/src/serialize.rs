@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::calls::{CallOutcome, Decision, OutcomeRule};
-use crate::loss::How;
+use crate::loss::LossKind;
 use crate::model::{Event, Kind, Note, NoteKind, Outline, Role, Span, Usage};
 use crate::session::SessionCall;
 use crate::time::Time;
@@ -22,7 +22,7 @@ macro_rules! spelled_by_name {
     )*};
 }
 
-spelled_by_name!(CallOutcome, How, Kind, NoteKind, OutcomeRule, Role);
+spelled_by_name!(CallOutcome, LossKind, Kind, NoteKind, OutcomeRule, Role);
 
 macro_rules! spelled_by_wire {
     ($($type:ty: $write:expr),* $(,)?) => {$(

@@ -4,9 +4,9 @@ use clap::Subcommand;
 use stenograph::text::quote;
 use stenograph::time::{Time, TimeUnit};
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::chibi::{Context, ContextLockStatus, ContextSummary, Window, WindowChange, contexts};
+use stenograph_store::layouts::chibi::{Context, ContextLockStatus};
 use stenograph_store::log::Durability;
-use stenograph_store::systems::chibi::{Changed, Look, Window, contexts};
+use stenograph_store::systems::chibi::{ContextSummary, Window, WindowChange, contexts};
 
 use super::record::{say, site};
 use crate::context::{Which, home, missing};

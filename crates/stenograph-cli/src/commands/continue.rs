@@ -8,9 +8,9 @@ use stenograph::edit::trim::{Account, Limits, Moment};
 use stenograph::text::quote;
 use stenograph_store::discover::PathHints;
 use stenograph_store::files::{Disk, Files};
-use stenograph_store::layouts::cycod::{self, PreparedConversation};
+use stenograph_store::layouts::cycod::{chat_format, is_chat};
 use stenograph_store::source_file::Confidence;
-use stenograph_store::systems::cycod::{self, Ready};
+use stenograph_store::systems::cycod::{self, PreparedConversation};
 use stenograph_store::{Passes, Source, journal, recover};
 
 use crate::config::Config;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use stenograph::{read, wire};
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::chibi::inbox::{self, INBOX_FORMAT, InboxBatch, InboxMessage};
 use stenograph_store::layouts::chibi::{Context, EntryStamp};
+use stenograph_store::systems::chibi::inbox::{self, INBOX_FORMAT, InboxBatch, InboxMessage};
 
 use super::record::say;
 use crate::context::{Named, Which};

@@ -160,7 +160,7 @@ fn is_at_home(source: &SourceRow, session: &Session, place: &Where) -> bool {
     places.projects.extend(session.cwd.iter().map(std::path::PathBuf::from));
     let mut is_home = false;
     discover(&places, &mut |found| {
-        let agent = found.named.format.or(found.named.like).map(|format| format.info().agent);
+        let agent = found.hints.format.or(found.hints.like).map(|format| format.info().agent);
         is_home |= found.path == source.path && agent == Some(session.agent.as_str());
     });
     is_home

@@ -240,10 +240,10 @@ impl Options {
                 continue;
             }
             // Where a recording lies is its session, whatever the conversation in it calls itself.
-            let (stated, placed) = (run.status.session.take(), found.named.session.clone());
+            let (stated, placed) = (run.status.session.take(), found.hints.session.clone());
             run.status.session = if run.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
-            run.status.thread = run.status.thread.or(found.named.thread);
-            let key = AgentKey::of(&run, found.named.session, found.named.within);
+            run.status.thread = run.status.thread.or(found.hints.thread);
+            let key = AgentKey::of(&run, found.hints.session, found.hints.within);
             match agents.get(&key) {
                 Some(known) if !run.tells_more_than(known) => {}
                 Some(_) | None => drop(agents.insert(key, run)),

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use stenograph_store::files::{Disk, FileMode, folder_of, make_folder};
+use stenograph_store::files::{Disk, FileMode, folder_of, create_folder_durably};
 use stenograph_store::lock::{self, Lock};
 use stenograph_store::{Error, Existing, NewFile, Passes, Problem, Source};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value as Toml};
@@ -31,7 +31,7 @@ impl File {
 
     /// Changes a file: reads it, and writes it anew while nobody else does.
     pub fn change(path: &Path, change: impl FnOnce(&mut File) -> Result<(), CommandError>) -> Result<(), CommandError> {
-        make_folder(&Disk, folder_of(path)).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+        create_folder_durably(&Disk, folder_of(path)).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
         let _lock = Lock::wait(&lock::beside(path))?;
         let mut file = File::open(path)?;
         change(&mut file)?;

@@ -6,7 +6,7 @@ mod claude_events;
 pub mod cycod;
 pub mod devflow;
 mod leslie;
-mod rewrite;
+pub(crate) mod rewrite;
 mod steno;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -159,10 +159,7 @@ impl CarryWriter {
         match &mut self.last {
             Some((_, run, _)) => run.append(&mut self.pending),
             None if self.pending.is_empty() => {}
-            None => {
-                let message = "nothing of this source has a place in the target, so nothing can carry it along";
-                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
-            }
+            None => return Err(Error::NothingCarries),
         }
         self.flush(Position::Last, &mut out)?;
         Ok(out)
@@ -174,9 +171,4 @@ impl CarryWriter {
 enum Position {
     Within,
     Last,
-}
-
-fn too_large() -> io::Error {
-    let message = "too much of the source would have to ride in one record for it to be carried along";
-    io::Error::new(io::ErrorKind::Unsupported, message)
 }

@@ -7,11 +7,12 @@
 //! never edited. `edit/` knows how to edit a source.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 
 use super::alignment::Alignment;
 use super::restore::{CarriedRun, each_run};
 use super::{Carry, ConversionMethod, Outcome, Reopen, Survey, convert};
+use crate::Error;
 use crate::carry::{Carried, seal};
 use crate::edit::{Original, SIZE_MAX, apply};
 use crate::format::Format;
@@ -26,7 +27,7 @@ pub fn merge_edits(
     out: &mut dyn Write,
     survey: Survey,
     method: ConversionMethod,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Error> {
     let mut carried_source = Vec::new();
     each_run(from, source, &mut |found| {
         if let CarriedRun::Sealed(carried) | CarriedRun::Edited(carried) = found
@@ -38,8 +39,7 @@ pub fn merge_edits(
     let mut file = Vec::new();
     source.open()?.take(SIZE_MAX as u64 + 1).read_to_end(&mut file)?;
     if carried_source.len().max(file.len()) > SIZE_MAX {
-        let message = "the file was edited since it was converted, and is too large to be put together again";
-        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        return Err(Error::TooLargeToMerge);
     }
     let mut written = Vec::new();
     convert(to, &mut carried_source.as_slice(), from, &mut written, Carry::Not)?;

@@ -102,8 +102,7 @@ pub fn convert(
     carry: Carry,
 ) -> Result<Outcome, Error> {
     if carry == Carry::Along && !to.info().traits.carries {
-        let message = format!("{} has no room to carry a source along", to.info().name);
-        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        return Err(Error::NoRoomToCarry(to.info().name));
     }
     if from.info().name == to.info().name {
         return copy(from, source, out);

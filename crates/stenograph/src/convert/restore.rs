@@ -62,7 +62,7 @@ struct CarryState {
     missing: u64,
 }
 
-fn examine(from: &dyn Format, source: &mut dyn Reopen, of: &str) -> io::Result<CarryState> {
+fn examine(from: &dyn Format, source: &mut dyn Reopen, of: &str) -> Result<CarryState, Error> {
     let mut state = CarryState::default();
     let (mut next, mut ended) = (0_u64, false);
     each_run(from, source, &mut |run| {

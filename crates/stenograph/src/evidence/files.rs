@@ -246,23 +246,6 @@ pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     whole.or_else(|| VERBS.into_iter().find(|(verb, _)| compound(verb))).map(|(_, how)| how)
 }
 
-/// The words of a name, whatever separates them: `read_file`, `ReadFile`.
-pub(crate) fn parts(name: &str) -> Vec<String> {
-    let mut parts: Vec<String> = vec![String::new()];
-    let mut before = ' ';
-    for char in name.chars().take(128) {
-        let begins = !char.is_alphanumeric() || char.is_uppercase() && before.is_lowercase();
-        if begins && parts.last().is_some_and(|part| !part.is_empty()) {
-            parts.push(String::new());
-        }
-        if let Some(part) = parts.last_mut().filter(|_| char.is_alphanumeric()) {
-            part.extend(char.to_lowercase());
-        }
-        before = char;
-    }
-    parts
-}
-
 /// The path relative to the working folder, without empty, `.` and `..` segments. A path that needs no change keeps its
 /// spelling.
 pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {

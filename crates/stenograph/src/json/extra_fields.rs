@@ -59,7 +59,7 @@ impl<'a> ExtraFields<'a> {
                 Held::Object(inner) => object = inner,
                 Held::Raw(raw) => {
                     let below = keys.fold(Some(raw.as_ref()), |raw, key| crate::json::fields(raw?, [key])[0]);
-                    return Some(Cow::Owned(crate::json::Object::parse(below?)?.rest()));
+                    return Some(Cow::Owned(crate::json::Object::parse(below?)?.into_extra()));
                 }
                 Held::Hole => return None,
             }
@@ -101,7 +101,7 @@ impl<'a> ExtraFields<'a> {
     pub fn opened(&self, key: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
         match self.object(key) {
             Some(inner) => Some(Cow::Borrowed(inner)),
-            None => Some(Cow::Owned(super::Object::parse(self.raw(key)?)?.rest())),
+            None => Some(Cow::Owned(super::Object::parse(self.raw(key)?)?.into_extra())),
         }
     }
 

@@ -157,11 +157,6 @@ impl<'a> Object<'a> {
         self.take_as(key, super::number)
     }
 
-    /// Takes an amount of money in any spelling.
-    pub fn take_dollars(&mut self, key: &str) -> Option<Dollars> {
-        self.take_as(key, Dollars::spelled)
-    }
-
     /// Takes a time in RFC 3339.
     pub fn take_iso(&mut self, key: &str) -> Option<Time<'a>> {
         self.take_as(key, |raw| Time::iso(Text::from_json(raw)?.exact()?))
@@ -208,13 +203,6 @@ impl<'a> Object<'a> {
         if let Some(held) = self.held(key) {
             *held = Held::Object(fields);
         }
-    }
-
-    /// Takes token counts. `names` lists the keys of input, output, cache read, cache write and reasoning, in this order; an
-    /// empty name means that the format has no such count.
-    pub fn take_usage(&mut self, names: [&str; 5]) -> Usage {
-        let [input, output, cache_read, cache_write, reasoning] = names.map(|name| self.take_number(name));
-        Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() }
     }
 
     /// The fields that were not taken, with holes for those that were.

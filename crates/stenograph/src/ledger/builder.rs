@@ -137,7 +137,7 @@ impl LedgerBuilder {
     }
 
     /// Adds the calls that a rule counted in these sources. Every row is a separate call: the rule has already merged rows.
-    pub fn add_tallied(&mut self, sources: &[String], tallied: Tallied) {
+    pub fn add_peer_rows(&mut self, sources: &[String], counted: PeerRows) {
         let base = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
         self.sources.extend_from_slice(sources);
         self.written.resize(self.sources.len(), None);

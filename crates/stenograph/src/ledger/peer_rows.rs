@@ -1,6 +1,6 @@
 //! Calls that another program counts, which the ledger takes as they are. The rules are in `formats/peers/`.
 
-use super::row::{How, Row, Tools};
+use super::row::{Row, RowKind, Tools};
 use super::source_usage::{Name, Names};
 use super::{ServiceTier, Tokens};
 
@@ -21,7 +21,7 @@ impl PeerRows {
 
     /// The words of a name.
     pub(crate) fn word(&self, name: Name) -> Option<&str> {
-        self.names.list.get(name.place()).map(String::as_str)
+        self.names.list.get(name.index()).map(String::as_str)
     }
 
     /// A call with the tokens of one line; the caller fills in the other fields.
@@ -36,11 +36,11 @@ impl PeerRows {
             branch: None,
             tools: Tools::default(),
             time,
-            told_at: time.unwrap_or(i64::MAX),
+            stated_at: time.unwrap_or(i64::MAX),
             tokens,
-            pace: ServiceTier::Standard,
+            service_tier: ServiceTier::Standard,
             stated: None,
-            how: How::Own,
+            kind: RowKind::Own,
             calls: 1,
             records: 1,
             line,

@@ -48,7 +48,7 @@ impl LossKind {
     }
 }
 
-/// How often something happened.
+/// LossKind often something happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// The number of times.
@@ -195,24 +195,16 @@ impl LossReport {
     }
 }
 
-fn loss_json((kind, field, how): &(Kind, String, LossKind), count: &Count) -> String {
-    let mut json = format!(
-        "{{\"kind\":{},\"field\":{},\"how\":{},\"times\":{}",
-        quote(kind.name()),
-        quote(field),
-        quote(how.name()),
-        count.times
-    );
-    match how {
-        LossKind::Dropped { why } if !why.is_empty() => json.push_str(&format!(",\"why\":{}", quote(why))),
-        LossKind::Cut => json.push_str(&format!(",\"kept_bytes\":{},\"of_bytes\":{}", count.kept, count.of)),
-        LossKind::Dropped { .. } | LossKind::Changed | LossKind::Moved | LossKind::Invented => {}
+impl fmt::Display for LossReport {
+    /// The lines of [`LossReport::summary`].
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.summary().join("\n"))
     }
 }
 
-impl Serialize for Report {
+impl Serialize for LossReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Report", 3)?;
+        let mut object = serializer.serialize_struct("LossReport", 3)?;
         object.serialize_field("read", &self.read)?;
         object.serialize_field("kept", &self.kept)?;
         let losses: Vec<Loss<'_>> = self.losses.iter().map(Loss::of).collect();
@@ -226,7 +218,7 @@ impl Serialize for Report {
 struct Loss<'r> {
     kind: Kind,
     field: &'r str,
-    how: How,
+    how: LossKind,
     times: u64,
     #[serde(skip_serializing_if = "str::is_empty")]
     why: &'static str,
@@ -241,16 +233,16 @@ struct Loss<'r> {
 }
 
 impl<'r> Loss<'r> {
-    fn of(((kind, field, how), count): (&'r (Kind, String, How), &'r Count)) -> Loss<'r> {
-        let is_cut = *how == How::Cut;
+    fn of(((kind, field, how), count): (&'r (Kind, String, LossKind), &'r Count)) -> Loss<'r> {
+        let is_cut = *how == LossKind::Cut;
         Loss {
             kind: *kind,
             field,
             how: *how,
             times: count.times,
             why: match how {
-                How::Dropped { why } => why,
-                How::Cut | How::Changed | How::Moved | How::Invented => "",
+                LossKind::Dropped { why } => why,
+                LossKind::Cut | LossKind::Changed | LossKind::Moved | LossKind::Invented => "",
             },
             kept_bytes: is_cut.then_some(count.kept),
             of_bytes: is_cut.then_some(count.of),

@@ -12,6 +12,8 @@ mod message_index;
 mod note;
 mod origin;
 mod outline;
+mod reader;
+mod session_words;
 mod spine;
 mod taken;
 mod tokens;
@@ -32,6 +34,8 @@ pub(crate) use message_index::{REWIND, is_alone, is_framed, is_markup, print, pr
 pub use note::{Note, NoteKind};
 pub use origin::Origin;
 pub use outline::Outline;
+pub use reader::{Reader, Sink, Want};
+pub use session_words::{LimitPaths, SessionWords};
 pub use spine::{LeftOut, Spine};
 pub(crate) use spine::{SpineEvent, key};
 pub use tokens::Tokens;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::calls::{CallOutcome, Calls, Decision, OutcomeRule};
+use crate::evidence::{CallArguments, CallKind};
 use crate::model::{Body, Event, Input, Kind};
 
 /// A tool call, and what came of it.
@@ -32,6 +33,11 @@ impl<'s> SessionCall<'s> {
             Body::ToolCall { input, .. } => Some(input),
             _ => None,
         }
+    }
+
+    /// What the call does, and its arguments under the same names for all agents.
+    pub fn arguments(&self) -> Option<(CallKind, CallArguments)> {
+        CallArguments::of(self.event?)
     }
 
     /// The event of the first result.

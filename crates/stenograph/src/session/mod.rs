@@ -13,9 +13,9 @@ pub use stream::{EventStream, RecordStream};
 pub use usage::SessionUsage;
 
 use crate::convert::{Carry, convert};
-use crate::evidence::nested_events;
+use crate::evidence::{self, RateLimit, ToolSchema, nested_events};
 use crate::format::{Format, Head};
-use crate::loss::Report;
+use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Part, Spine};
 use crate::read::{self, Collected};
 use crate::{Detected, Error, Registry};
@@ -120,13 +120,28 @@ impl<'b> Session<'b> {
         calls::calls(self.events()).into_iter()
     }
 
+    /// The texts that instruct its model: system prompts, and instructions in headers.
+    pub fn instructions(&self) -> impl Iterator<Item = String> {
+        self.events().iter().flat_map(evidence::instructions)
+    }
+
+    /// The tools that its records say the model may call.
+    pub fn tool_schemas(&self) -> impl Iterator<Item = ToolSchema> {
+        self.events().iter().flat_map(evidence::tool_schemas)
+    }
+
+    /// The windows of rate limits, each time a record states them.
+    pub fn rate_limits(&self) -> impl Iterator<Item = RateLimit> {
+        self.events().iter().flat_map(evidence::rate_limits)
+    }
+
     /// The tokens that its model calls took.
     pub fn usage(&self) -> SessionUsage {
         SessionUsage::of(self)
     }
 
     /// Converts the session to the format of that name. The report says what the new source does not hold.
-    pub fn convert_to(&self, name: &str) -> Result<(Vec<u8>, Report), Error> {
+    pub fn convert_to(&self, name: &str) -> Result<(Vec<u8>, LossReport), Error> {
         let to = self.registry.named(name).ok_or_else(|| Error::NoSuchFormat(name.to_owned()))?;
         let mut written = Vec::new();
         let outcome = convert(self.format, &mut &*self.bytes, to, &mut written, Carry::Not)?;

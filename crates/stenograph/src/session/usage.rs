@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Session;
-use crate::ledger::{Calls, Counting, Ledger, LedgerBuilder};
+use crate::ledger::{CallDetail, Counting, Ledger, LedgerBuilder};
 use crate::model::Usage;
 
 /// The model calls of a session. Each is counted once, however many records state its usage.
@@ -15,12 +15,12 @@ pub struct SessionUsage {
 
 impl SessionUsage {
     pub(super) fn of(session: &Session<'_>) -> SessionUsage {
-        let mut counting = Counting::new(session.format().info().agent, Calls::Tools);
+        let mut counting = Counting::new(session.format().info().agent, CallDetail::Tools);
         session.events().iter().for_each(|event| counting.add(event));
         let mut builder = LedgerBuilder::default();
         // Calls that name no session all belong to this one.
-        builder.add("", Some(""), 0, counting.page());
-        let ledger = builder.close();
+        builder.add("", Some(""), 0, counting.finish());
+        let ledger = builder.finish();
         let total = ledger.total(&session.outline().total);
         SessionUsage { ledger, total }
     }

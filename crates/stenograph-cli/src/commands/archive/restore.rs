@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use stenograph::json::Draft;
 use stenograph_store::archive::{Archive, CopyInfo, IfExists, SourceCheck, WhichVersion};
-use stenograph_store::files::{Disk, make_folder};
+use stenograph_store::files::{Disk, create_folder_durably};
 
 use super::{archive, meant};
 use crate::error::{CommandError, Status};
@@ -155,7 +155,7 @@ fn is_there(way: &Way, which: WhichVersion, archive: &Archive, options: &Options
 
 fn write(way: &Way, which: WhichVersion, archive: &Archive, options: &Options) -> Result<u64, CommandError> {
     if let Some(folder) = way.to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_folder(&Disk, folder).map_err(|error| {
+        create_folder_durably(&Disk, folder).map_err(|error| {
             CommandError::new(format!("{}: cannot be made: {error}", folder.display()))
                 .hint("-o FILE puts it elsewhere")
         })?;

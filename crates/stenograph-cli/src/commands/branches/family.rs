@@ -39,7 +39,7 @@ fn in_folder(folder: &Path, found: &mut Vec<Result<Conversation, CommandError>>,
     let root = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let mut files = Vec::new();
     discover(&Places::below(root.clone()), &mut |file| {
-        if file.named.thread.is_none() {
+        if file.hints.thread.is_none() {
             files.push(file.path);
         }
     });

@@ -6,7 +6,8 @@ use stenograph::edit::compact::{Aside, Compacting, Gone, Split};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::{Edited, Sketches};
 use stenograph::text::quote;
-use stenograph_store::layouts::chibi::{Context, WindowChange};
+use stenograph_store::layouts::chibi::Context;
+use stenograph_store::systems::chibi::WindowChange;
 
 use super::Options;
 use crate::edited::{self, Target, Written};

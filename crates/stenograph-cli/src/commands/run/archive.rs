@@ -1,7 +1,7 @@
 //! `steno run archive`: puts runs away.
 
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::Maintenance;
+use stenograph_store::systems::devflow::archive::Maintenance;
 use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
 
 use super::choice::Choice;

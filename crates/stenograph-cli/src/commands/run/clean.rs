@@ -2,8 +2,8 @@
 
 use stenograph_store::Error;
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::{self, ArchivedRun, Maintenance};
-use stenograph_store::layouts::devflow::retention::{
+use stenograph_store::systems::devflow::archive::{self, ArchivedRun, Maintenance};
+use stenograph_store::systems::devflow::retention::{
     FailedRuns, KeepReason, OutdatedRuns, RetentionPolicy, RunFate, fates, is_outdated,
 };
 use stenograph_store::layouts::devflow::{Base, DevflowRun, index};

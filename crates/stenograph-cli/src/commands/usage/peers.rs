@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
-use stenograph::ledger::{By, Group, Ledger, Rule, Tokens, UsageReport};
+use stenograph::formats::peers::PeerRule;
+use stenograph::ledger::{By, Group, Ledger, Tokens, UsageReport};
 use stenograph::text::quote;
 use stenograph_store::peer_usage::{PeerUsage, peer_usage};
 

@@ -168,26 +168,6 @@ impl Context {
         })?;
         Ok(more)
     }
-
-    /// Summarises the context.
-    pub fn look(&self, files: &dyn Files, now: u64) -> Result<ContextSummary, Error> {
-        let mut look =
-            ContextSummary { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
-        let mut add = |entry: &ContextEntry| {
-            look.entries += 1;
-            look.active_seconds = look.active_seconds.max(entry.seconds);
-        };
-        match self.window_state(files)? {
-            WindowState::OutOfDate => self.window_entries(files, now)?.iter().for_each(add),
-            WindowState::Current => entry::each(files, &self.window(), &mut |entry| {
-                add(&entry);
-                Ok(())
-            })?,
-        }
-        look.messages = inbox::count(files, &self.folder)?;
-        look.status = context_lock::status(&self.folder, now, HEARTBEAT_SECONDS);
-        Ok(look)
-    }
 }
 
 /// A summary of a context.

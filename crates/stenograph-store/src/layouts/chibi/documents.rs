@@ -155,7 +155,7 @@ impl ContextDocuments {
                 *count += u64::from(is_fact && side_of(event) == *side && !is_written);
             }
         })?;
-        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &str, ExchangeSide)))| {
+        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &Log))| {
             let needed = match side {
                 ExchangeSide::Request => "what was sent, as extra.chibi-requests.request",
                 ExchangeSide::Response => "its usage",

@@ -10,12 +10,10 @@ mod partitions;
 pub(crate) mod rebuild;
 pub mod transcript;
 
-pub use compaction::CompactionChoice;
-pub use context::{Context, ContextSummary, HOME, contexts};
+pub use context::{Context, HOME};
 pub use context_lock::{ContextLock, ContextLockStatus};
 pub use entry::{Anchor, ContextEntry, EntryStamp};
 pub use transcript::ContextTranscript;
-pub use window::{EntryPlace, Window, WindowChange};
 
 use std::path::{Path, PathBuf};
 

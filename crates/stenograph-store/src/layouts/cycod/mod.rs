@@ -10,8 +10,6 @@ mod plan;
 mod tests;
 mod title;
 
-pub use newest::{ChatHistory, newest};
-pub use ready::{PreparedConversation, ready};
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! A look at the contexts of a home, from outside. It changes none of them.
+//! Lists the contexts of a home and summarises each. It changes none of them.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use super::inbox;
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::layouts::chibi::Context;
-use crate::layouts::chibi::context_lock::{self, HEARTBEAT_SECONDS, Status};
-use crate::layouts::chibi::entry::{self, Entry};
+use crate::layouts::chibi::context_lock::{self, HEARTBEAT_SECONDS, ContextLockStatus};
+use crate::layouts::chibi::entry::{self, ContextEntry};
 use crate::layouts::chibi::transcript::WindowState;
 
 impl Context {
-    /// A look at it.
-    pub fn look(&self, files: &dyn Files, now: u64) -> Result<Look, Error> {
-        let mut look = Look { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
-        let mut add = |entry: &Entry| {
+    /// Summarises the context.
+    pub fn look(&self, files: &dyn Files, now: u64) -> Result<ContextSummary, Error> {
+        let mut look = ContextSummary { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
+        let mut add = |entry: &ContextEntry| {
             look.entries += 1;
             look.active_seconds = look.active_seconds.max(entry.seconds);
         };
@@ -31,13 +31,13 @@ impl Context {
     }
 }
 
-/// What there is to see of a context from outside.
+/// The summary of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// Which.
+pub struct ContextSummary {
+    /// The context.
     pub context: Context,
-    /// Whether somebody holds it.
-    pub status: Option<Status>,
+    /// The state of its lock.
+    pub status: Option<ContextLockStatus>,
     /// How many entries its window has.
     pub entries: u64,
     /// When the newest of them was written.
@@ -46,10 +46,10 @@ pub struct Look {
     pub messages: u64,
 }
 
-/// How many contexts are listed. No home has as many.
+/// The maximum number of contexts listed. No home has as many.
 const CONTEXTS_MAX: usize = 100_000;
 
-/// All contexts below a home of Chibi's, by name.
+/// All contexts in a Chibi home, by name.
 pub fn contexts(home: &Path, files: &dyn Files) -> Result<Vec<Context>, Error> {
     let folder = home.join("contexts");
     let found = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;

@@ -9,6 +9,6 @@ mod pending;
 mod undo;
 pub mod window;
 
-pub use compaction::Choice;
-pub use look::{Look, contexts};
-pub use window::{Changed, Place, Window};
+pub use compaction::CompactionChoice;
+pub use look::{ContextSummary, contexts};
+pub use window::{EntryPlace, Window, WindowChange};

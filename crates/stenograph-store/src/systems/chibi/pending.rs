@@ -6,12 +6,10 @@ use std::path::PathBuf;
 use stenograph::json::{Draft, Object};
 use stenograph::text::quote;
 
-use super::context::Context;
-use super::entry::ContextEntry;
+use crate::layouts::chibi::context::Context;
+use crate::layouts::chibi::entry::ContextEntry;
 use crate::error::{Error, Problem};
 use crate::files::{Files, replace};
-use crate::layouts::chibi::context::Context;
-use crate::layouts::chibi::entry::Entry;
 
 /// A change that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]

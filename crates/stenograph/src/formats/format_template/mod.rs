@@ -24,7 +24,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "say where it is specified",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["format"],
-    record_schema: &[],
+    ..FormatInfo::BLANK
 };
 
 impl Format for FormatTemplate {
