@@ -2,6 +2,7 @@
 //! Laws that need a golden are in the conformance test; these need nothing but a source.
 
 mod coverage;
+mod folds;
 pub mod pairs;
 mod round;
 mod stream;
@@ -29,7 +30,7 @@ pub struct Effort {
 }
 
 /// The laws, by name, in the order of the design.
-pub const LAWS: [(&str, &str); 10] = [
+pub const LAWS: [(&str, &str); 13] = [
     ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
     (
         "echo",
@@ -42,6 +43,9 @@ pub const LAWS: [(&str, &str); 10] = [
     ("growth", "what is settled does not change when the source grows"),
     ("pieces", "reading from any record gives the same events, for the formats that say so"),
     ("projection", "reading less is a projection of reading all"),
+    ("resume", "a fold that is saved and restored on the way decides the same as one pass"),
+    ("join", "the order of a call, its result and the results beside it does not change which calls failed"),
+    ("agree", "failed calls are the same for find, list, status and audit"),
     ("carry", "converted with the source carried along, and back: byte for byte the same"),
 ];
 
@@ -65,6 +69,9 @@ pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<
     stream::growth(&mut case);
     stream::pieces(&mut case);
     stream::projection(&mut case);
+    folds::resume(&mut case);
+    folds::join(&mut case);
+    folds::agree(&mut case);
     round::carry(&mut case);
     case.broken
 }
