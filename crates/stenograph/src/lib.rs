@@ -48,5 +48,6 @@ pub mod status;
 pub mod synthesizer;
 pub mod text;
 pub mod time;
+pub mod turns;
 pub mod wire;
 pub mod write;

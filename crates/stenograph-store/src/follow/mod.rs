@@ -28,6 +28,7 @@ use crate::error::{Error, Problem};
 use crate::source::{Passes, Source};
 use crate::source_file::{Access, Confidence, Recognized, is_same};
 use lines::Lines;
+pub use lines::line_at;
 use whole::Whole;
 
 /// Takes what is found while a file is followed.
