@@ -54,6 +54,7 @@ pub mod status;
 pub mod synthesizer;
 pub mod text;
 pub mod time;
+pub mod turns;
 pub mod wire;
 pub mod write;
 

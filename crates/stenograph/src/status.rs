@@ -7,7 +7,7 @@ mod tests;
 use crate::calls::Calls;
 use crate::ledger::context_tokens;
 use crate::model::{Body, Event, Kind};
-use crate::run_state::{Place, Recovery, RunState, StateDecision};
+use crate::run_state::{ErrorRecovery, Place, RunState, StateDecision};
 
 pub use crate::run_state::{Patience, State, Why};
 
@@ -25,7 +25,7 @@ pub struct Status {
     /// How many errors were recovered.
     pub recovered: u64,
     /// The last error that was recovered.
-    pub recovery: Option<Recovery>,
+    pub recovery: Option<ErrorRecovery>,
     /// The tool that was called last.
     pub tool: Option<String>,
     /// The tools of the calls without a result, oldest first.

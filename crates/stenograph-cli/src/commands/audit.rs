@@ -3,6 +3,7 @@
 
 mod course;
 mod diff;
+mod explain;
 mod merge;
 mod read;
 mod total;
@@ -39,6 +40,7 @@ Examples:
   steno audit 'tool:bash after:7d \"rm -rf\"'        every session in which something is found
   steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
   steno audit latest --only last > answer.md
+  steno audit latest --only failure --explain      which record and which rule decided that
   steno audit latest --diff                        what it changed, as a diff
   steno audit 0198f2c4 --diff | git apply --reverse --check
 
@@ -55,6 +57,9 @@ pub struct Options {
     /// Tell what became of files: the net change of each as a diff, and what cannot be seen from the recorded calls
     #[arg(long, conflicts_with = "only")]
     diff: bool,
+    /// Name the rule and the record behind each outcome: failed, denied and interrupted calls, errors, stuck stretches, the state
+    #[arg(long, conflicts_with = "diff")]
+    explain: bool,
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -236,9 +241,15 @@ impl Options {
             let mut draft = Draft::new();
             audited.put(&mut draft);
             audited.audit.put(parts, &mut draft);
+            if self.explain {
+                audited.audit.put_explanations(&mut draft);
+            }
             output.line(&harmless_json(&draft.render(None)))?;
         } else {
-            let text = view::text(audited, parts, output.colour());
+            let mut text = view::text(audited, parts, output.colour());
+            if self.explain {
+                explain::text(&audited.audit, output.colour(), &mut text);
+            }
             output.line(text.trim_end())?;
         }
         if let (Parts::Only(part), false) = (parts, is_there) {

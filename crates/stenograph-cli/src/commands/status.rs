@@ -1,6 +1,7 @@
 //! `steno status`: how runs stand, told from the ends of their files. The rules are the library's; here is what is asked, how it is shown and
 //! what the exit code says.
 
+mod explain;
 mod look;
 mod table;
 
@@ -37,6 +38,7 @@ Examples:
   steno status 0198f2c4                            a session, by the beginning of its id
   steno status --watch
   steno status session.jsonl --wait && notify-send done
+  steno status latest --explain                    which record and which rule decided the state
   steno status --json | jq -r 'select(.state == \"stuck\").path'
 
 Exit codes: 0 running or completed, 1 stale or unknown, or nothing was found, 2 error, 3 failed, error or stuck;
@@ -62,6 +64,9 @@ pub struct Options {
     /// How long a tool may be silent before its run is stale
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = span_ms)]
     call_silence: u64,
+    /// Name the rule and the record behind each state
+    #[arg(long)]
+    explain: bool,
     /// Read as this format instead of looking at the content
     #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -256,9 +261,15 @@ impl Options {
 
     fn show(&self, runs: &[Run], output: &mut Output<'_>) -> Result<(), CommandError> {
         if self.json {
-            return runs.iter().try_for_each(|run| output.line(&harmless_json(&run.json())));
+            let json = |run: &Run| if self.explain { run.explained_json() } else { run.json() };
+            return runs.iter().try_for_each(|run| output.line(&harmless_json(&json(run))));
         }
-        table::lines(runs, crate::clock::millis(), output.colour()).iter().try_for_each(|line| output.line(line))
+        let lines = table::lines(runs, crate::clock::millis(), output.colour());
+        lines.iter().try_for_each(|line| output.line(line))?;
+        if self.explain {
+            return runs.iter().flat_map(explain::lines).try_for_each(|line| output.line(&line));
+        }
+        Ok(())
     }
 
     fn nothing(&self) -> CommandError {

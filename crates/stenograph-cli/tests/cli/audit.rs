@@ -242,3 +242,40 @@ fn bad_input_is_told_of_as_far_as_it_goes() {
     assert!(!text.contains('\x1b') && text.contains("␛[31mpump"), "{text}");
     audit("e.jsonl", "", "").ends(2);
 }
+
+const EXPLAINED: &str = r#"{"v":1,"kind":"message","role":"user","content":"Build it"}
+{"v":1,"kind":"tool_call","name":"Bash","call":"call-0001","input":{"command":"make"}}
+{"v":1,"kind":"tool_result","call":"call-0001","content":"no rule","error":true}
+{"v":1,"kind":"tool_call","name":"Bash","call":"call-0002","input":{"command":"make"}}
+{"v":1,"kind":"tool_result","call":"call-0002","content":"no rule","error":true}
+{"v":1,"kind":"tool_call","name":"Bash","call":"call-0003","input":{"command":"make"}}
+{"v":1,"kind":"tool_result","call":"call-0003","content":"no rule","error":true}
+{"v":1,"kind":"failure","name":"overloaded"}
+{"v":1,"kind":"message","role":"assistant","content":"There is no rule."}
+{"v":1,"kind":"stop","reason":"max_tokens"}
+"#;
+
+#[test]
+fn each_outcome_names_its_record_and_its_rule() {
+    let told = audit("a.jsonl", EXPLAINED, "--json --explain").ends(0).json().remove(0);
+    assert_eq!(
+        lines(&told, "explain", &["what", "outcome", "rule", "event", "line"]),
+        [
+            "run failed stop_record 10 10",
+            "call failed stated_error 3 3",
+            "call failed stated_error 5 5",
+            "call failed stated_error 7 7",
+            "stuck failing failing_steps 7 7",
+            "error failure error_record 8 8",
+            "recovery recovered recovery 9 9",
+        ]
+    );
+    assert_eq!((&told["explain"][1]["of"]["event"], &told["explain"][4]["of"]["event"]), (&2.into(), &2.into()));
+    let text = audit("a.jsonl", EXPLAINED, "--explain");
+    text.ends(0)
+        .says("explain  7 outcomes")
+        .says("run cut_off: failed by event 10 (line 10): the record states that the turn or the run is over")
+        .says("call Bash: failed by event 3 (line 3): the record states an error, called in event 2 (line 2)")
+        .says("recovery overloaded: recovered by event 9 (line 9)");
+    assert!(json("a.jsonl", EXPLAINED).get("explain").is_none());
+}

@@ -317,3 +317,19 @@ fn names_from_a_transcript_do_nothing_to_a_terminal() {
     assert_eq!(done.ends(0).text().chars().find(|char| char.is_control() && *char != '\n'), None);
     done.says("Ba␛[31msh");
 }
+
+#[test]
+fn a_state_names_its_record_and_its_rule() {
+    let folder = Folder::with("a", CALL);
+    let found = folder.run("status a --json --explain").json().remove(0);
+    assert_eq!((&found["explain"]["rule"], &found["explain"]["line"]), (&"open_call".into(), &2.into()));
+    folder.run("status a --explain").ends(0).says("s1: running by line 2: the call has no result [open_call]");
+    let answer = "{\"v\":1,\"kind\":\"message\",\"session\":\"s1\",\"role\":\"assistant\",\"content\":\"Done\"}\n";
+    folder.write("b", &format!("{CALL}{FAILURE}{answer}{STOP}"));
+    folder.run("status b --explain").ends(0).says("by line 5").says("the error in line 3 is recovered by line 4");
+    // The line of what is read from the end of a large file is counted.
+    let many = format!("{}{STOP}", answer.repeat(5000));
+    folder.write("c", &many);
+    folder.run("status c --explain").ends(0).says("completed by line 5001: ").says("[stop_record]");
+    assert!(folder.run("status a --json").json()[0].get("explain").is_none());
+}

@@ -1,7 +1,7 @@
 //! A plain file of lines, read from its end. The bytes before the wanted lines are not read, so the lines have no numbers.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead as _, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -61,6 +61,22 @@ impl std::fmt::Debug for Lines {
 }
 
 const START: Span = Span { offset: 0, length: 0, line: 1 };
+
+/// The line, from 1, on which this byte of a plain file is.
+pub fn line_at(path: &Path, offset: u64) -> Result<u64, Error> {
+    let unreadable = |error: io::Error| Error::at(path, Problem::Unreadable, error);
+    let mut reader = io::BufReader::new(File::open(path).map_err(unreadable)?.take(offset));
+    let mut line = 1;
+    loop {
+        let bytes = reader.fill_buf().map_err(unreadable)?;
+        if bytes.is_empty() {
+            return Ok(line);
+        }
+        line += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let length = bytes.len();
+        reader.consume(length);
+    }
+}
 
 impl Lines {
     pub fn of(path: &Path, file: File, format: &'static dyn Format) -> Result<Lines, Error> {

@@ -29,6 +29,7 @@ use crate::error::{Error, Problem};
 use crate::source::{Passes, Source};
 use crate::source_file::{Access, Confidence, Recognized, is_same};
 use lines::Lines;
+pub use lines::line_at;
 use whole::Whole;
 
 /// Receives the events of a followed file.

@@ -108,6 +108,7 @@ impl Calls {
             took_ms: None,
             is_retry,
             answer: None,
+            decided: None,
             said: None,
             asks_after: None,
         };
@@ -158,7 +159,7 @@ impl Calls {
     }
 
     /// A later record decides what came of a call.
-    pub fn decide_later(&mut self, decision: &Decision) {
+    pub fn decide_later(&mut self, decision: &Decision, place: Place) {
         let Some((at, tool)) = self.places.get(&decision.call).copied() else { return };
         let had_failed = match at.and_then(|at| self.kept.items.get_mut(at)) {
             Some(call) => {
@@ -166,6 +167,7 @@ impl Calls {
                 call.exit = decision.exit.or(call.exit);
                 if !had_failed {
                     (call.outcome, call.rule) = (decision.outcome, decision.rule);
+                    call.decided = Some(place);
                 }
                 had_failed
             }
@@ -202,7 +204,7 @@ impl Calls {
             (call.outcome, call.rule) = (outcome, decision.rule);
             call.exit = decision.exit;
             call.took_ms = took_ms;
-            call.answer = Some(place);
+            (call.answer, call.decided) = (Some(place), Some(place));
             call.said = is_bad.then(|| answer.beginning.clone()).filter(|said| !said.is_empty());
         }
     }

@@ -1,16 +1,20 @@
 //! What a whole session came to, when all of its events were given.
 
-use super::Auditor;
 use super::calls::Open;
 use super::report::{Audit, CallOutcome, End, Step, Thread};
 use super::thread::Course;
 use super::trouble::Ending;
+use super::{Auditor, LIST_MAX};
 
 impl Auditor {
     /// What all of it came to.
     pub fn finish(mut self) -> Audit {
         if self.courses.is_empty() {
             self.courses.push(Course::default());
+        }
+        self.audit.asked = self.turns.count();
+        if let Some(turn) = self.turns.finish() {
+            self.audit.turns.push(turn, LIST_MAX);
         }
         let open = self.calls.rest();
         for open in &open {

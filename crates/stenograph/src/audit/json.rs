@@ -7,7 +7,9 @@ use super::report::{
 };
 use super::thread_name;
 use crate::json::Draft;
+use crate::ledger::Tokens;
 use crate::text::quote;
+use crate::turns::SessionTurn;
 
 /// A part of an audit that can be asked for alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,6 +155,8 @@ impl Audit {
     }
 
     fn put_course(&self, draft: &mut Draft<'static>) {
+        draft.set("turns", list(&self.turns.items, turn));
+        draft.set_number("turns_more", more(&self.turns));
         draft.set("errors", list(&self.errors.items, |error| self.fault(error).render(None)));
         draft.set_number("errors_more", more(&self.errors));
         draft.set("approvals", list(&self.approvals.items, |approval| self.approval(approval)));
@@ -231,7 +235,7 @@ impl Audit {
         told.set_str("kind", fault.kind.name());
         told.set_opt("name", fault.name.as_deref());
         told.set_str("text", &fault.text);
-        told.set("recovered", fault.is_recovered.to_string());
+        told.set("recovered", fault.recovered_by.is_some().to_string());
         told
     }
 
@@ -319,7 +323,7 @@ fn moment(millis: Option<i64>) -> Option<String> {
 }
 
 /// An object that begins with where something stands.
-fn at(place: Place) -> Draft<'static> {
+pub(super) fn at(place: Place) -> Draft<'static> {
     let mut draft = Draft::new();
     draft.set_number("source", Some(place.source as u64).filter(|source| *source > 0));
     draft.set_number("event", Some(place.event));
@@ -365,6 +369,25 @@ fn file(file: &File) -> String {
         ("failed", file.failed),
         ("first", file.first.event),
         ("last", file.last.event),
+    ] {
+        told.set_number(key, Some(number));
+    }
+    told.render(None)
+}
+
+fn turn(turn: &SessionTurn) -> String {
+    let mut told = at(turn.from);
+    told.set_number("to", Some(turn.to.event));
+    told.set_str("asked", &turn.asked);
+    let Tokens { input, output, cache_read, cache_write, .. } = turn.tokens;
+    for (key, number) in [
+        ("answers", turn.answers),
+        ("calls", turn.calls),
+        ("failed", turn.failed),
+        ("input", input),
+        ("output", output),
+        ("cache_read", cache_read),
+        ("cache_write", cache_write),
     ] {
         told.set_number(key, Some(number));
     }

@@ -10,6 +10,7 @@ mod agents;
 mod answer;
 mod calls;
 mod close;
+mod explain;
 mod files;
 mod json;
 mod keys;
@@ -35,9 +36,11 @@ use crate::model::{Body, Content, Event, Input, Role, ScriptWords};
 use crate::query::touches;
 use crate::run_state::RunStep;
 use crate::text::beginning;
+use crate::turns::SessionTurns;
 use agents::Agents;
 use answer::Answer;
 use calls::{Calls, Open};
+pub use explain::{Explained, Explanation};
 use files::Files;
 pub use json::{Part, Parts};
 use keys::Keys;
@@ -58,6 +61,8 @@ pub struct Auditor {
     calls: Calls,
     files: Files,
     agents: Agents,
+    /// The turns of the main conversation.
+    turns: SessionTurns,
     place: Place,
     /// How many events of each source were given.
     given: Vec<u64>,
@@ -115,8 +120,15 @@ impl Auditor {
             self.audit.ended_ms = self.audit.ended_ms.max(Some(time_ms));
         }
         let thread = self.thread(thread);
-        let is_told = event.restates || self.is_copy(event);
+        let is_copy = !event.restates && self.is_copy(event);
+        let is_told = event.restates || is_copy;
         let step = self.step(event, is_told, thread);
+        if thread == 0
+            && !is_copy
+            && let Some(turn) = self.turns.add(event, &step, self.place)
+        {
+            self.audit.turns.push(turn, LIST_MAX);
+        }
         self.report(event, &step, thread);
         if is_told {
             // Whoever asks ends what was said, also where only the record for people tells of it.
@@ -196,7 +208,7 @@ impl Auditor {
             self.unanswered(&open);
         }
         if let Some(decision) = &step.later {
-            self.calls.decide_later(decision);
+            self.calls.decide_later(decision, self.place);
         }
         step
     }

@@ -6,6 +6,7 @@ mod course;
 pub use crate::calls::{CallOutcome, OutcomeRule};
 use crate::run_state::{Patience, RunRule, RunState, State, Why};
 pub use crate::run_state::{Place, StuckKind};
+use crate::turns::SessionTurn;
 pub use course::{
     Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, Step, Todos,
 };
@@ -61,8 +62,10 @@ pub struct Audit {
     pub ended_ms: Option<i64>,
     /// How many events there are, restatements and all.
     pub events: u64,
-    /// How often somebody asked.
+    /// How often a person asked.
     pub asked: u64,
+    /// The turns of the main conversation.
+    pub turns: Capped<SessionTurn>,
     /// How many messages the model gave.
     pub answered: u64,
     /// How the main conversation ended.
@@ -194,6 +197,8 @@ pub struct Call {
     pub is_retry: bool,
     /// Where the answer stands.
     pub answer: Option<Place>,
+    /// The event that decided what came of it.
+    pub decided: Option<Place>,
     /// The beginning of the answer, if it failed or was not allowed.
     pub said: Option<String>,
     /// The event of the call whose work this one asks after.

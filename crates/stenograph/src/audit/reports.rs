@@ -81,6 +81,7 @@ impl Auditor {
                 took_ms: None,
                 is_retry: false,
                 answer: Some(self.place),
+                decided: Some(self.place),
                 said: None,
                 asks_after: None,
             });

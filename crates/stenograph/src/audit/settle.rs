@@ -81,7 +81,7 @@ impl Auditor {
                 kind: if outcome == CallOutcome::Denied { FaultKind::Denied } else { FaultKind::Tool },
                 name: Some(tool.to_owned()),
                 text: answer.beginning.clone(),
-                is_recovered: false,
+                recovered_by: None,
             };
             let before = course.steps.iter().cloned().collect();
             let input = open.keys.fields.clone();

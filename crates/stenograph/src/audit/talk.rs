@@ -33,7 +33,6 @@ impl Auditor {
             return;
         }
         course.troubles.asked();
-        self.audit.asked += u64::from(thread == 0);
         let text = text.to_owned();
         course.step(Step { place: self.place, tool: None, text: format!("user: {text}"), outcome: None, exit: None });
     }
@@ -66,8 +65,8 @@ impl Auditor {
             course.troubles.recovered();
         }
         let mine = self.audit.errors.items.iter_mut().rev().filter(|fault| fault.thread == thread);
-        for fault in mine.take_while(|fault| !fault.is_recovered) {
-            fault.is_recovered = true;
+        for fault in mine.take_while(|fault| fault.recovered_by.is_none()) {
+            fault.recovered_by = Some(self.place);
         }
     }
 
@@ -78,7 +77,7 @@ impl Auditor {
             kind,
             name: name.map(|name| beginning(name, TEXT_SIZE_MAX).to_owned()),
             text: beginning(text, TEXT_SIZE_MAX).to_owned(),
-            is_recovered: false,
+            recovered_by: None,
         };
         self.audit.errors.push(fault.clone(), LIST_MAX);
         let Some(course) = self.courses.get_mut(thread) else { return };

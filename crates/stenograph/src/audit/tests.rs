@@ -165,18 +165,18 @@ fn an_error_fails_a_run_unless_something_good_follows() {
     tape.said(USER, "go").put(failure());
     let audit = tape.done();
     assert_eq!(audit.failure.unwrap().fault.kind, FaultKind::Failure);
-    assert!(!audit.errors.items[0].is_recovered);
+    assert!(audit.errors.items[0].recovered_by.is_none());
     let mut tape = Tape::default();
     tape.said(USER, "go").put(failure()).said(MODEL, "done");
     let audit = tape.done();
     assert_eq!(audit.failure, None);
-    assert!(audit.errors.items[0].is_recovered);
+    assert!(audit.errors.items[0].recovered_by.is_some());
     let mut tape = Tape::default();
     let success = Body::Stop { reason: None, success: Some(true), content: Some(Content::text("done")) };
     tape.said(USER, "go").put(failure()).put(Event::new(success));
     let audit = tape.done();
     assert_eq!(audit.failure, None);
-    assert!(audit.errors.items[0].is_recovered);
+    assert!(audit.errors.items[0].recovered_by.is_some());
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_went_wrong_in_one_conversation_is_recovered_whatever_others_do() {
     tape.said(USER, "go").put(failure(None)).put(failure(Some("side")));
     let answer = Body::Message { role: MODEL, content: Content::text("well") };
     tape.put(Event { thread: Some("side".into()), ..Event::new(answer) }).said(MODEL, "done");
-    assert!(tape.done().errors.items.iter().all(|fault| fault.is_recovered));
+    assert!(tape.done().errors.items.iter().all(|fault| fault.recovered_by.is_some()));
 }
 
 #[test]

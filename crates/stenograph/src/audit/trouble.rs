@@ -130,7 +130,7 @@ impl Ending<'_> {
         let (call, input) = open.map_or_else(Default::default, |(call, input)| (Some(call), input));
         let name = Some(self.end.word.clone().unwrap_or_else(|| self.end.why.name().to_owned()));
         let place = call.as_ref().map_or(self.place, |call| call.place);
-        let fault = Fault { place, thread: self.thread, kind, name, text: String::new(), is_recovered: false };
+        let fault = Fault { place, thread: self.thread, kind, name, text: String::new(), recovered_by: None };
         Failure { fault, call, input, times: 1, before: self.steps, after: Capped::default(), others }
     }
 }

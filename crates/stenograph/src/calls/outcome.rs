@@ -106,6 +106,24 @@ impl OutcomeRule {
     }
 }
 
+impl OutcomeRule {
+    /// The rule for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            OutcomeRule::Refusal => "a person or a rule refused the call",
+            OutcomeRule::Interruption => "the record states that somebody interrupted the call",
+            OutcomeRule::StatedError => "the record states an error",
+            OutcomeRule::ErrorWords => "the result begins with words that only an error begins with",
+            OutcomeRule::ExitCode => "the exit code is not 0",
+            OutcomeRule::JobExitCode => "a later record states an exit code of the job that is not 0",
+            OutcomeRule::AnswerCode => "exit code 1 is an answer of this program",
+            OutcomeRule::GoesOn => "the command goes on after its call returned",
+            OutcomeRule::Result => "the call has a result, and nothing speaks against it",
+            OutcomeRule::NoEvidence => "no record decides",
+        }
+    }
+}
+
 /// What an exit code means.
 pub(super) fn of_exit(exit: i64, answers_with_one: bool) -> (CallOutcome, OutcomeRule) {
     match exit {

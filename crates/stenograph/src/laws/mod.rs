@@ -2,6 +2,7 @@
 //! decoded bytes. Laws that need a golden file are in the conformance test; these need only a source.
 
 mod coverage;
+mod folds;
 pub mod pairs;
 mod round;
 pub mod shell;
@@ -30,7 +31,7 @@ pub struct Effort {
 }
 
 /// The laws by name, in the order of the design.
-pub(crate) const LAWS: [(&str, &str); 10] = [
+pub(crate) const LAWS: [(&str, &str); 13] = [
     ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
     (
         "echo",
@@ -43,6 +44,9 @@ pub(crate) const LAWS: [(&str, &str); 10] = [
     ("growth", "what is settled does not change when the source grows"),
     ("pieces", "reading from any record gives the same events, for the formats that say so"),
     ("projection", "reading less is a projection of reading all"),
+    ("resume", "a fold that is saved and restored on the way decides the same as one pass"),
+    ("join", "the order of a call, its result and the results beside it does not change which calls failed"),
+    ("agree", "failed calls are the same for find, list, status and audit"),
     ("carry", "converted with the source carried along, and back: byte for byte the same"),
 ];
 
@@ -66,6 +70,9 @@ pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<
     stream::growth(&mut case);
     stream::pieces(&mut case);
     stream::projection(&mut case);
+    folds::resume(&mut case);
+    folds::join(&mut case);
+    folds::agree(&mut case);
     round::carry(&mut case);
     case.broken
 }

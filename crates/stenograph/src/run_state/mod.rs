@@ -51,7 +51,7 @@ pub struct Place {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunState {
-    phase: Phase,
+    phase: RunPhase,
     /// The rule that decided the phase.
     rule: RunRule,
     /// The event that decided the phase.
@@ -59,7 +59,7 @@ pub struct RunState {
     tool: Option<String>,
     error: Option<RunError>,
     recovered: u64,
-    recovery: Option<Recovery>,
+    recovery: Option<ErrorRecovery>,
     asked: Option<String>,
     open: VecDeque<OpenCall>,
     stuck: StuckRules,
@@ -72,7 +72,7 @@ pub struct RunState {
 
 /// The phase of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum RunPhase {
     /// Nobody said anything.
     #[default]
     Nothing,
@@ -107,7 +107,7 @@ struct RunError {
 
 /// An error of the run, and the event that shows that it is recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recovery {
+pub struct ErrorRecovery {
     /// The error.
     pub error: Place,
     /// The event after it.
@@ -152,8 +152,8 @@ impl RunState {
             Body::Message { role: Role::User, content } => {
                 self.user(UserMessage::of(event).unwrap_or(UserMessage::Typed), content, place);
             }
-            Body::Message { role: Role::Assistant, .. } => self.answer(event, Phase::Answered, place),
-            Body::Thinking { .. } => self.answer(event, Phase::Thinking, place),
+            Body::Message { role: Role::Assistant, .. } => self.answer(event, RunPhase::Answered, place),
+            Body::Thinking { .. } => self.answer(event, RunPhase::Thinking, place),
             Body::ToolCall { .. } if step.is_again => {}
             Body::ToolCall { name, .. } => self.call(event, name, step, place),
             Body::ToolResult { .. } if step.is_again => {}
@@ -162,7 +162,7 @@ impl RunState {
                 let said = content.as_ref().map(prompt_of).filter(|said| !said.is_empty());
                 let name = name.as_deref().map(kept).or(said).unwrap_or_default();
                 self.error = Some(RunError { name, place });
-                self.enter(Phase::Broken, RunRule::LastError, place);
+                self.enter(RunPhase::Broken, RunRule::LastError, place);
             }
             Body::Stop { reason, success, .. } => self.stop(reason.as_deref(), *success, place),
             // Rules, facts and unknown records are not steps of the conversation.
@@ -178,7 +178,7 @@ impl RunState {
             && let Some(error) = self.error.take()
         {
             self.recovered += 1;
-            self.recovery = Some(Recovery { error: error.place, by: place });
+            self.recovery = Some(ErrorRecovery { error: error.place, by: place });
         }
         done
     }
@@ -195,11 +195,11 @@ impl RunState {
 
     /// Whether no event was a step of a conversation.
     pub fn is_empty(&self) -> bool {
-        self.phase == Phase::Nothing
+        self.phase == RunPhase::Nothing
     }
 
     /// The phase.
-    pub fn phase(&self) -> &Phase {
+    pub fn phase(&self) -> &RunPhase {
         &self.phase
     }
 
@@ -224,16 +224,16 @@ impl RunState {
     }
 
     /// The last error that was recovered.
-    pub fn recovery(&self) -> Option<Recovery> {
+    pub fn recovery(&self) -> Option<ErrorRecovery> {
         self.recovery
     }
 
     /// The reason or the error in the words of the source.
     pub fn word(&self) -> Option<&str> {
         match &self.phase {
-            Phase::Over(_, word) => word.as_deref(),
-            Phase::Broken => self.error.as_ref().map(|error| error.name.as_str()),
-            Phase::Nothing | Phase::Asked | Phase::Thinking | Phase::Answered => None,
+            RunPhase::Over(_, word) => word.as_deref(),
+            RunPhase::Broken => self.error.as_ref().map(|error| error.name.as_str()),
+            RunPhase::Nothing | RunPhase::Asked | RunPhase::Thinking | RunPhase::Answered => None,
         }
     }
 
@@ -242,7 +242,7 @@ impl RunState {
         self.stuck.now()
     }
 
-    fn enter(&mut self, phase: Phase, rule: RunRule, place: Place) {
+    fn enter(&mut self, phase: RunPhase, rule: RunRule, place: Place) {
         (self.phase, self.rule, self.place) = (phase, rule, place);
     }
 
@@ -250,33 +250,33 @@ impl RunState {
         match message {
             UserMessage::Interruption => {
                 self.open.clear();
-                self.enter(Phase::Over(StopReason::Interrupted, None), RunRule::InterruptionMessage, place);
+                self.enter(RunPhase::Over(StopReason::Interrupted, None), RunRule::InterruptionMessage, place);
             }
             // Mostly nothing that a model answers.
-            UserMessage::Injected if self.phase != Phase::Nothing => {}
-            UserMessage::Injected => self.enter(Phase::Asked, RunRule::Prompt, place),
+            UserMessage::Injected if self.phase != RunPhase::Nothing => {}
+            UserMessage::Injected => self.enter(RunPhase::Asked, RunRule::Prompt, place),
             UserMessage::JobNotice => {
                 self.has_moved = true;
-                self.enter(Phase::Asked, RunRule::Prompt, place);
+                self.enter(RunPhase::Asked, RunRule::Prompt, place);
             }
             UserMessage::Typed => {
                 self.asked = Some(prompt_of(content)).filter(|said| !said.is_empty());
                 self.has_moved = true;
-                self.enter(Phase::Asked, RunRule::Prompt, place);
+                self.enter(RunPhase::Asked, RunRule::Prompt, place);
             }
         }
     }
 
     /// The model says or thinks something. `otherwise` is the phase if no record states how the answer ended.
-    fn answer(&mut self, event: &Event<'_>, otherwise: Phase, place: Place) {
+    fn answer(&mut self, event: &Event<'_>, otherwise: RunPhase, place: Place) {
         // A new response means that the calls of the one before are done with.
         let group = Calls::id(event.group.as_deref());
         self.open.retain(|open| group != 0 && open.group == group);
         self.has_moved = true;
         let stop = self.record.reason.as_deref().map(|word| (StopReason::of(word), word.to_owned()));
         match stop {
-            Some((StopReason::GoesOn, _)) => self.enter(Phase::Thinking, RunRule::StopReason, place),
-            Some((reason, word)) => self.enter(Phase::Over(reason, Some(word)), RunRule::StopReason, place),
+            Some((StopReason::GoesOn, _)) => self.enter(RunPhase::Thinking, RunRule::StopReason, place),
+            Some((reason, word)) => self.enter(RunPhase::Over(reason, Some(word)), RunRule::StopReason, place),
             None => self.enter(otherwise, RunRule::Answer, place),
         }
     }
@@ -286,7 +286,7 @@ impl RunState {
             self.step += 1;
         }
         self.tool = Some(kept(name));
-        self.enter(Phase::Thinking, RunRule::Answer, place);
+        self.enter(RunPhase::Thinking, RunRule::Answer, place);
         let Some(number) = step.call else { return };
         self.stuck.call(number, step.print, self.step, place);
         if step.decision.is_some() || step.early.is_some() {
@@ -304,7 +304,7 @@ impl RunState {
             self.open.retain(|open| open.number != number);
         }
         self.has_moved = true;
-        self.enter(Phase::Asked, RunRule::Result, place);
+        self.enter(RunPhase::Asked, RunRule::Result, place);
         self.stuck.result(step, print(content), place)
     }
 
@@ -322,7 +322,7 @@ impl RunState {
         let error = self.error.as_ref().filter(|_| stop == StopReason::Error).map(|error| error.name.clone());
         let word = error.filter(|word| !word.is_empty()).or_else(|| reason.map(kept));
         self.open.clear();
-        self.enter(Phase::Over(stop, word), RunRule::StopRecord, place);
+        self.enter(RunPhase::Over(stop, word), RunRule::StopRecord, place);
     }
 }
 

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, Place, RunState, StopReason, StuckKind};
+use super::{Place, RunPhase, RunState, StopReason, StuckKind};
 
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -213,16 +213,16 @@ impl RunState {
         let here = |state: State, why: Why| self.decision(state, why, self.rule, self.place);
         let open = self.open.front();
         let going = match &self.phase {
-            Phase::Nothing => return here(State::Unknown, Why::Nothing),
-            Phase::Over(reason, _) => {
+            RunPhase::Nothing => return here(State::Unknown, Why::Nothing),
+            RunPhase::Over(reason, _) => {
                 let (state, why) = over(*reason);
                 return here(state, why);
             }
-            Phase::Broken => return here(State::Error, Why::LastError),
-            Phase::Asked | Phase::Thinking | Phase::Answered if open.is_some() => Why::InCall,
-            Phase::Answered if silent_for(patience.settle_ms) => return here(State::Completed, Why::Waiting),
-            Phase::Answered | Phase::Thinking => Why::Answering,
-            Phase::Asked => Why::Asked,
+            RunPhase::Broken => return here(State::Error, Why::LastError),
+            RunPhase::Asked | RunPhase::Thinking | RunPhase::Answered if open.is_some() => Why::InCall,
+            RunPhase::Answered if silent_for(patience.settle_ms) => return here(State::Completed, Why::Waiting),
+            RunPhase::Answered | RunPhase::Thinking => Why::Answering,
+            RunPhase::Asked => Why::Asked,
         };
         let decide = |state: State| match open {
             Some(open) => self.decision(state, going, RunRule::OpenCall, open.place),

@@ -50,7 +50,7 @@ fn a_result_that_is_told_again_changes_nothing() {
         said(Role::Assistant, "Done."),
         result("call-0001", false),
     ];
-    assert_eq!(run(&answered).phase(), &Phase::Answered);
+    assert_eq!(run(&answered).phase(), &RunPhase::Answered);
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn errors(audit: &Audit, colour: Colour, out: &mut String) {
     if audit.errors.items.is_empty() {
         return;
     }
-    let recovered = audit.errors.items.iter().filter(|error| error.is_recovered).count() as u64;
+    let recovered = audit.errors.items.iter().filter(|error| error.recovered_by.is_some()).count() as u64;
     heading(
         "errors",
         &format!("{}, {} made good", counted(audit.errors.count(), "error"), grouped(recovered)),
@@ -191,7 +191,7 @@ fn errors(audit: &Audit, colour: Colour, out: &mut String) {
     for error in audit.errors.items.iter().take(LINES_MAX) {
         let name = error.name.as_deref().unwrap_or(error.kind.name());
         let text = brief(&format!("{name}: {}", error.text), LINE_LENGTH_MAX);
-        let good = if error.is_recovered { "" } else { "  (not made good)" };
+        let good = if error.recovered_by.is_some() { "" } else { "  (not made good)" };
         let _ = writeln!(out, "  {:>6}  {text}{good}", number(error.place));
     }
     more(audit.errors.count().saturating_sub(LINES_MAX as u64), "", colour, out);

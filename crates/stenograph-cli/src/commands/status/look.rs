@@ -192,6 +192,17 @@ impl Run {
 
     /// As one line of JSON.
     pub fn json(&self) -> String {
+        self.draft().render(None)
+    }
+
+    /// As one line of JSON, with the rules and the records behind it.
+    pub fn explained_json(&self) -> String {
+        let mut draft = self.draft();
+        draft.set("explain", super::explain::json(self));
+        draft.render(None)
+    }
+
+    fn draft(&self) -> Draft<'static> {
         let status = &self.status;
         let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), TimeUnit::Millis)?.to_iso_millis();
         let mut draft = Draft::new();
@@ -215,6 +226,6 @@ impl Run {
         draft.set_opt("asked", status.asked.as_deref());
         draft.set_opt("cwd", status.cwd.as_deref());
         draft.set_opt("branch", status.branch.as_deref());
-        draft.render(None)
+        draft
     }
 }

@@ -29,8 +29,8 @@ pub struct Fault {
     pub name: Option<String>,
     /// What it says.
     pub text: String,
-    /// Whether something good followed.
-    pub is_recovered: bool,
+    /// The event that shows that it is recovered.
+    pub recovered_by: Option<Place>,
 }
 
 /// What went wrong.

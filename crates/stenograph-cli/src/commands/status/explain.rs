@@ -1,0 +1,63 @@
+//! Why a run has its state: the rule and the record that decided it, and the last error that was recovered.
+
+use stenograph::json::Draft;
+use stenograph::run_state::Place;
+use stenograph_store::follow;
+
+use super::look::Run;
+use crate::output::harmless_line;
+
+/// For people: a line for the state, and one for the last recovered error.
+pub fn lines(run: &Run) -> Vec<String> {
+    let decision = &run.status.decision;
+    let name = harmless_line(&run.id().unwrap_or_else(|| run.path.display().to_string()));
+    let (state, rule) = (run.status.state.name(), decision.rule);
+    let mut lines =
+        vec![format!("{name}: {state} by {}: {} [{}]", record(run, decision.to), rule.sentence(), rule.name())];
+    if let Some(recovery) = run.status.recovery {
+        let (error, by) = (record(run, recovery.error), record(run, recovery.by));
+        lines.push(format!("{name}: the error in {error} is recovered by {by} [recovery]"));
+    }
+    lines
+}
+
+/// For programs.
+pub fn json(run: &Run) -> String {
+    let decision = &run.status.decision;
+    let mut draft = at(run, decision.to);
+    draft.set_str("rule", decision.rule.name());
+    draft.set_str("text", decision.rule.sentence());
+    if decision.from != decision.to {
+        draft.set("from", at(run, decision.from).render(None));
+    }
+    if let Some(recovery) = run.status.recovery {
+        draft.set("recovered_error", at(run, recovery.error).render(None));
+        draft.set("recovered_by", at(run, recovery.by).render(None));
+    }
+    draft.render(None)
+}
+
+fn at(run: &Run, place: Place) -> Draft<'static> {
+    let mut draft = Draft::new();
+    if place.event > 0 {
+        draft.set_number("line", line(run, place));
+        draft.set_number("offset", Some(place.offset));
+    }
+    draft
+}
+
+fn record(run: &Run, place: Place) -> String {
+    match line(run, place) {
+        _ if place.event == 0 => "no record".to_owned(),
+        Some(line) => format!("line {line}"),
+        None => format!("byte {}", place.offset),
+    }
+}
+
+/// The line of a record. What was read from the end of a large file has no line until somebody counts.
+fn line(run: &Run, place: Place) -> Option<u64> {
+    match place.line {
+        0 => follow::line_at(&run.path, place.offset).ok(),
+        line => Some(line),
+    }
+}

@@ -1,0 +1,160 @@
+//! Why an audit says what it says: for each outcome the rule, and the record that decided it.
+
+use super::json::at;
+use super::report::{Audit, Call, Fault, FaultKind, Phase, Place, StuckKind};
+use super::thread_name;
+use crate::calls::{CallOutcome, OutcomeRule};
+use crate::json::Draft;
+use crate::run_state::RunRule;
+
+/// What is explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Explained {
+    /// The state of the run.
+    Run,
+    /// The outcome of a call.
+    Call,
+    /// An error of the run.
+    Error,
+    /// That an error of the run is recovered.
+    Recovery,
+    /// A stretch without progress.
+    Stuck,
+}
+
+impl Explained {
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Explained::Run => "run",
+            Explained::Call => "call",
+            Explained::Error => "error",
+            Explained::Recovery => "recovery",
+            Explained::Stuck => "stuck",
+        }
+    }
+}
+
+/// Why something has its outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// What is explained.
+    pub what: Explained,
+    /// Its conversation.
+    pub thread: usize,
+    /// The tool of a call, the name of an error.
+    pub name: Option<String>,
+    /// The outcome.
+    pub outcome: &'static str,
+    /// The rule that decided it, for programs.
+    pub rule: &'static str,
+    /// The rule that decided it, for people.
+    pub sentence: &'static str,
+    /// The record that decided it.
+    pub place: Place,
+    /// The call, the error or the first call of the stretch.
+    pub of: Option<Place>,
+}
+
+impl Audit {
+    /// Why the run has its state, and why calls did not succeed, errors are recovered and stretches are stuck. The state comes first, the
+    /// others in the order of the records that decided them.
+    pub fn explanations(&self) -> Vec<Explanation> {
+        let calls = self.calls.items.iter().filter_map(|call| self.explained_call(call));
+        let errors = self.errors.items.iter().flat_map(explained_error);
+        let mut found: Vec<Explanation> =
+            calls.chain(errors).chain(self.phases.items.iter().map(explained_stuck)).collect();
+        found.sort_by_key(|one| (one.place.source, one.place.event));
+        let (rule, sentence) = (self.end.rule.name(), self.end.rule.sentence());
+        let (name, outcome, place) = (Some(self.end.why.name().to_owned()), self.end.state.name(), self.end.place);
+        let state = Explanation { what: Explained::Run, thread: 0, name, outcome, rule, sentence, place, of: None };
+        found.insert(0, state);
+        found
+    }
+
+    /// Puts the explanations into an object.
+    pub fn put_explanations(&self, draft: &mut Draft<'static>) {
+        let explained = self.explanations();
+        let one = |one: &Explanation| {
+            let mut told = at(one.place);
+            told.set_str("what", one.what.name());
+            told.set_opt("thread", thread_name(self, one.thread));
+            told.set_opt("name", one.name.as_deref());
+            told.set_str("outcome", one.outcome);
+            told.set_str("rule", one.rule);
+            told.set_str("text", one.sentence);
+            if let Some(of) = one.of {
+                told.set("of", at(of).render(None));
+            }
+            told.render(None)
+        };
+        draft.set("explain", format!("[{}]", explained.iter().map(one).collect::<Vec<_>>().join(",")));
+    }
+
+    fn explained_call(&self, call: &Call) -> Option<Explanation> {
+        let is_telling = match call.outcome {
+            CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted | CallOutcome::Running => true,
+            CallOutcome::Ok => call.rule == OutcomeRule::AnswerCode,
+            CallOutcome::Unknown => false,
+        };
+        let tool = call.tool.and_then(|tool| self.tools.get(tool)).map(|tool| tool.name.clone());
+        is_telling.then(|| Explanation {
+            what: Explained::Call,
+            thread: call.thread,
+            name: tool,
+            outcome: call.outcome.name(),
+            rule: call.rule.name(),
+            sentence: call.rule.sentence(),
+            place: call.decided.or(call.answer).unwrap_or(call.place),
+            of: Some(call.place),
+        })
+    }
+}
+
+/// An error, and that it is recovered if it is.
+fn explained_error(error: &Fault) -> impl Iterator<Item = Explanation> + use<> {
+    let (rule, sentence) = match error.kind {
+        FaultKind::Interrupted => (RunRule::InterruptionMessage.name(), RunRule::InterruptionMessage.sentence()),
+        FaultKind::Stop => ("failed_stop", "the record states that the run ended without success"),
+        FaultKind::Tool | FaultKind::Denied | FaultKind::Failure | FaultKind::Unfinished => {
+            ("error_record", "the record states an error of the run")
+        }
+    };
+    let stated = Explanation {
+        what: Explained::Error,
+        thread: error.thread,
+        name: error.name.clone(),
+        outcome: error.kind.name(),
+        rule,
+        sentence,
+        place: error.place,
+        of: None,
+    };
+    let recovery = error.recovered_by.map(|place| Explanation {
+        what: Explained::Recovery,
+        outcome: "recovered",
+        rule: "recovery",
+        sentence: "the model answers, a call succeeds or the run states its success",
+        place,
+        of: Some(error.place),
+        ..stated.clone()
+    });
+    [Some(stated), recovery].into_iter().flatten()
+}
+
+fn explained_stuck(phase: &Phase) -> Explanation {
+    let rule = match phase.kind {
+        StuckKind::Failing => RunRule::FailingSteps,
+        StuckKind::Repeating => RunRule::RepeatedCalls,
+    };
+    Explanation {
+        what: Explained::Stuck,
+        thread: phase.thread,
+        name: Some(phase.tool.clone()).filter(|tool| !tool.is_empty()),
+        outcome: phase.kind.name(),
+        rule: rule.name(),
+        sentence: rule.sentence(),
+        place: phase.to,
+        of: Some(phase.from),
+    }
+}

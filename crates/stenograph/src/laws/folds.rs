@@ -1,0 +1,154 @@
+//! Folds over one source: resume, join, agree.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::Case;
+use crate::audit::Auditor;
+use crate::calls::{CallStep, Calls, Decision};
+use crate::model::{Body, Event, Kind};
+use crate::query::EntryBuilder;
+use crate::run_state::{Place, RunState};
+
+/// The folds that can be saved.
+#[derive(Clone, Default, PartialEq)]
+struct Folds {
+    calls: Calls,
+    run: RunState,
+}
+
+impl Folds {
+    fn add(&mut self, event: &Event<'_>) -> CallStep {
+        let step = self.calls.add(event);
+        let at = event.at.unwrap_or_default();
+        self.run.add(event, &step, Place { line: at.line, offset: at.offset, ..Place::default() });
+        step
+    }
+
+    fn saved_and_restored(&self) -> Folds {
+        Folds { calls: Calls::restore(&self.calls.save()), run: RunState::restore(&self.run.save()) }
+    }
+}
+
+/// After how many events the folds are saved and restored: an odd number, so that it falls on calls, results and messages.
+const SAVED_EACH: usize = 7;
+
+/// A fold that is saved and restored on the way decides the same as one pass.
+pub(super) fn resume(case: &mut Case<'_>) {
+    let (mut whole, mut resumed) = (Folds::default(), Folds::default());
+    let mut broken = None;
+    for (at, event) in case.found.events.iter().enumerate() {
+        if at % SAVED_EACH == 0 {
+            resumed = resumed.saved_and_restored();
+        }
+        if whole.add(event) != resumed.add(event) || whole.run != resumed.run {
+            broken = Some((at, event.at));
+            break;
+        }
+    }
+    if let Some((event, at)) = broken {
+        case.broken("resume", format!("event {event}: a fold that was restored decides something else"), at);
+    }
+}
+
+/// Whether a call comes before its result, or two results come one before the other, does not change which calls failed.
+pub(super) fn join(case: &mut Case<'_>) {
+    let told: Vec<&Event<'static>> = case.found.events.iter().collect();
+    // An id that is given again says nothing about the order.
+    let mut given: HashMap<(bool, Option<&str>), usize> = HashMap::new();
+    let key = |event: &Event<'static>| event.kind() == Kind::ToolCall;
+    told.iter().for_each(|event| *given.entry((key(event), event.call())).or_default() += 1);
+    let is_sole = |event: &Event<'static>| given.get(&(key(event), event.call())) == Some(&1);
+    let mut swapped = told.clone();
+    let mut at = 1;
+    while let (Some(first), Some(second)) = (told.get(at - 1), told.get(at)) {
+        if may_swap(first, second) && is_sole(first) && is_sole(second) {
+            swapped.swap(at - 1, at);
+            at += 1;
+        }
+        at += 1;
+    }
+    let (before, after) = (failed_ids(&told), failed_ids(&swapped));
+    if let Some(id) = before.symmetric_difference(&after).next() {
+        let what = format!("call {id}: it failed: {}, in another order: {}", before.contains(id), after.contains(id));
+        case.broken("join", what, None);
+    }
+}
+
+/// The ids of the calls that failed.
+fn failed_ids<'e>(events: &[&'e Event<'static>]) -> BTreeSet<&'e str> {
+    let mut calls = Calls::default();
+    let mut failed = BTreeSet::new();
+    let mut ids: BTreeMap<u64, &str> = BTreeMap::new();
+    for event in events {
+        let step = calls.add(event);
+        if let (Some(number), Some(id)) = (step.call, event.call()) {
+            ids.insert(number, id);
+        }
+        let decisions = step.decision.iter().chain(&step.early).chain(&step.later);
+        failed.extend(decisions.filter(|decision| decision.outcome.is_failure()).map(|decision| decision.call));
+    }
+    failed.into_iter().filter_map(|number| ids.get(&number).copied()).collect()
+}
+
+/// Whether two events that follow each other may as well come the other way round: a call and its own result, or two results.
+fn may_swap(first: &Event<'_>, second: &Event<'_>) -> bool {
+    let is_told_alone = |event: &Event<'_>| event.call().is_some_and(|id| !id.is_empty()) && !event.restates;
+    match (first.kind(), second.kind()) {
+        (Kind::ToolCall, Kind::ToolResult) => is_told_alone(first) && first.call() == second.call() && !second.restates,
+        (Kind::ToolResult, Kind::ToolResult) => {
+            is_told_alone(first) && is_told_alone(second) && first.call() != second.call()
+        }
+        _ => false,
+    }
+}
+
+/// Failed calls are the same for everybody: what search marks as an error, what the audit counts and what the fold decides are one.
+pub(super) fn agree(case: &mut Case<'_>) {
+    let mut fold = Calls::default();
+    let mut entries = EntryBuilder::default().through(case.format);
+    let mut auditor = Auditor::default();
+    let mut outcomes: BTreeMap<u64, Decision> = BTreeMap::new();
+    let mut made = BTreeSet::new();
+    let mut marked = Vec::new();
+    let events = &case.found.events;
+    for (at, event) in events.iter().enumerate() {
+        let step = fold.add(event);
+        let is_marked = entries.entry(event).is_some_and(|entry| entry.error);
+        if is_marked != (step.has_failed() || is_failure_of_the_run(event)) {
+            marked.push((at, is_marked, event.at));
+        }
+        if event.kind() != Kind::ToolResult {
+            made.extend(step.call);
+        }
+        for decision in step.decision.iter().chain(&step.early).chain(&step.later) {
+            let had_failed = outcomes.get(&decision.call).is_some_and(|known| known.outcome.is_failure());
+            if !had_failed {
+                outcomes.insert(decision.call, *decision);
+            }
+        }
+        auditor.add(event);
+    }
+    let failed = outcomes.values().filter(|one| one.outcome.is_failure() && made.contains(&one.call)).count();
+    let audit = auditor.finish();
+    // Records inside others are read by the audit alone; they are in side conversations.
+    let is_nested = |thread: &Option<String>| {
+        thread.is_some() && events.iter().all(|event| event.thread.as_deref() != thread.as_deref())
+    };
+    let nested: Vec<bool> = audit.threads.iter().map(|thread| is_nested(&thread.id)).collect();
+    let own = audit.calls.items.iter().filter(|call| !nested.get(call.thread).copied().unwrap_or_default());
+    let counted = own.filter(|call| call.outcome.is_failure()).count();
+    if audit.calls.more == 0 && counted != failed {
+        case.broken("agree", format!("{failed} calls failed, and the audit counts {counted}"), None);
+    }
+    for (event, is_marked, at) in marked {
+        case.broken("agree", format!("event {event}: search marks an error: {is_marked}, the fold does not agree"), at);
+    }
+}
+
+fn is_failure_of_the_run(event: &Event<'_>) -> bool {
+    match &event.body {
+        Body::Failure { .. } => true,
+        Body::Stop { success, .. } => *success == Some(false),
+        _ => false,
+    }
+}

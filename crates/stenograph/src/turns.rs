@@ -1,0 +1,149 @@
+//! The fold `SessionTurns`: what a person asks, and everything up to the next time a person asks. It follows one conversation. Which messages a
+//! person typed [`UserMessage`] decides, what came of calls [`Calls`](crate::calls::Calls), and tokens the ledger, so that each
+//! response counts once.
+
+use std::collections::HashSet;
+
+use crate::calls::CallStep;
+use crate::evidence::UserMessage;
+use crate::ledger::{Calls as Counted, Counting, Tokens};
+use crate::model::{Body, Event, Role};
+use crate::run_state::Place;
+use crate::text::beginning;
+
+/// A turn of a conversation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionTurn {
+    /// What the person asks.
+    pub from: Place,
+    /// The last event of the turn.
+    pub to: Place,
+    /// The beginning of what the person typed.
+    pub asked: String,
+    /// How many messages the model gave.
+    pub answers: u64,
+    /// How many calls it made.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// The tokens of its model calls, each counted once.
+    pub tokens: Tokens,
+}
+
+/// Follows the turns of one conversation.
+#[derive(Debug)]
+pub struct SessionTurns {
+    turn: Option<SessionTurn>,
+    counting: Counting,
+    /// The calls of the turn that failed: a later record may state the same again.
+    failed: HashSet<u64>,
+    count: u64,
+}
+
+/// How much of a prompt is kept.
+const ASKED_SIZE_MAX: usize = 400;
+
+impl Default for SessionTurns {
+    fn default() -> SessionTurns {
+        SessionTurns { turn: None, counting: Counting::new("", Counted::Numbers), failed: HashSet::new(), count: 0 }
+    }
+}
+
+impl SessionTurns {
+    /// Takes the next event of the conversation, and what it means for the calls. Returns the turn that ended before it.
+    pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: Place) -> Option<SessionTurn> {
+        let ended = match UserMessage::of(event) {
+            Some(UserMessage::Typed) if !event.restates => self.begin(event, place),
+            _ => None,
+        };
+        self.counting.add(event);
+        let turn = self.turn.as_mut()?;
+        turn.to = place;
+        if event.restates {
+            return ended;
+        }
+        match &event.body {
+            Body::Message { role: Role::Assistant, .. } => turn.answers += 1,
+            Body::ToolCall { .. } if !step.is_again => turn.calls += 1,
+            _ => {}
+        }
+        for decision in step.decision.iter().chain(&step.later).filter(|decision| decision.outcome.is_failure()) {
+            turn.failed += u64::from(self.failed.insert(decision.call));
+        }
+        ended
+    }
+
+    /// How many turns began.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The turn that lasts until now ends.
+    pub fn finish(&mut self) -> Option<SessionTurn> {
+        let tokens = self.counting.turn().rows.iter().fold(Tokens::default(), |sum, row| sum.plus(&row.tokens));
+        self.failed.clear();
+        self.turn.take().map(|turn| SessionTurn { tokens, ..turn })
+    }
+
+    fn begin(&mut self, event: &Event<'_>, place: Place) -> Option<SessionTurn> {
+        let ended = self.finish();
+        self.count += 1;
+        let text = event.content().map(|content| content.joined().decode().trim().to_owned()).unwrap_or_default();
+        let asked = beginning(&text, ASKED_SIZE_MAX).to_owned();
+        self.turn = Some(SessionTurn { from: place, to: place, asked, ..SessionTurn::default() });
+        ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::Calls;
+    use crate::model::{Content, Input, Usage};
+
+    fn said(role: Role, text: &'static str) -> Event<'static> {
+        Event::new(Body::Message { role, content: Content::text(text) })
+    }
+
+    fn turns(events: &[Event<'static>]) -> Vec<SessionTurn> {
+        let (mut calls, mut turns, mut found) = (Calls::default(), SessionTurns::default(), Vec::new());
+        for (number, event) in (1..).zip(events) {
+            let step = calls.add(event);
+            found.extend(turns.add(event, &step, Place { event: number, ..Place::default() }));
+        }
+        found.extend(turns.finish());
+        found
+    }
+
+    #[test]
+    fn a_turn_lasts_until_a_person_asks_again() {
+        let answer = |group: &'static str| {
+            let usage = Usage { input: Some(10), output: Some(2), ..Usage::default() };
+            Event { usage: Some(usage), group: Some(group.into()), ..said(Role::Assistant, "So.") }
+        };
+        let input = Input::Json("{}".into());
+        let call = Event::new(Body::ToolCall { call: Some("call-0001".into()), name: "Bash".into(), input });
+        let content = Content::text("no");
+        let result = Body::ToolResult { call: Some("call-0001".into()), name: None, content, error: Some(true) };
+        let found = turns(&[
+            said(Role::User, "<context>/w</context>"),
+            said(Role::User, "Fix it"),
+            // Two records of one response count once.
+            answer("r1"),
+            answer("r1"),
+            call,
+            Event::new(result),
+            said(Role::User, "<note>an aside</note>"),
+            said(Role::User, "And test it"),
+            answer("r2"),
+        ]);
+        let told = |turn: &SessionTurn| (turn.from.event, turn.to.event, turn.calls, turn.failed, turn.tokens.input);
+        assert_eq!(found.iter().map(told).collect::<Vec<_>>(), [(2, 7, 1, 1, 10), (8, 9, 0, 0, 10)]);
+        assert_eq!((found[0].asked.as_str(), found[1].asked.as_str()), ("Fix it", "And test it"));
+    }
+
+    #[test]
+    fn without_a_question_there_is_no_turn() {
+        assert_eq!(turns(&[said(Role::Assistant, "Hello")]), []);
+    }
+}
