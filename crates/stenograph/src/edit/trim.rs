@@ -161,7 +161,7 @@ pub struct Went {
 pub enum Manner {
     /// It ends early.
     Cut,
-    /// Only [`SNIP`] is left.
+    /// Only `...snip...` is left.
     Snipped,
     /// It is gone with its turn.
     Removed,
