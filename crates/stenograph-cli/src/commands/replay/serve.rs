@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use stenograph::cassette::{Errors, Manner, Played, Tape, TapeBuilder, Verdict};
 use stenograph::json::Draft;
-use stenograph_web::{Account, Pace, ServerEvent, Until};
+use stenograph_web::{Pace, PlaybackSummary, ServerEvent, Until};
 
 use crate::conversation::Conversation;
 use crate::error::{CommandError, Status};
@@ -101,15 +101,15 @@ fn serve(options: &Serving, tape: Tape, talk: Talk, output: &mut Output<'_>) -> 
         stop,
     };
     let mut telling = Telling { manner: talk, answers, output, failed: None };
-    let account = stenograph_web::serve(tape, &served, &mut |happening| telling.tell(&happening));
-    let account = account.map_err(|error| {
+    let summary = stenograph_web::serve(tape, &served, &mut |event| telling.tell(&event));
+    let summary = summary.map_err(|error| {
         let port = served.port;
         CommandError::new(format!("127.0.0.1:{port}: cannot listen there: {error}"))
             .hint("--serve 0 takes a port that is free")
     })?;
-    telling.end(&account)?;
+    telling.end(&summary)?;
     // A run that went another way is a no, so that a script sees it.
-    Ok(if account.drifted == 0 { Status::Done } else { Status::No })
+    Ok(if summary.drifted == 0 { Status::Done } else { Status::No })
 }
 
 /// In what manner it is told.
@@ -128,8 +128,8 @@ struct Telling<'a, 'o> {
 }
 
 impl Telling<'_, '_> {
-    fn tell(&mut self, happening: &ServerEvent) {
-        let told = match happening {
+    fn tell(&mut self, event: &ServerEvent) {
+        let told = match event {
             ServerEvent::Listening(address) => self.listening(&format!("http://{address}")),
             ServerEvent::Played(played) => self.played(played),
             ServerEvent::Rejected { status, message } => {
@@ -181,11 +181,11 @@ impl Telling<'_, '_> {
         Ok(())
     }
 
-    fn end(&mut self, account: &Account) -> Result<(), CommandError> {
+    fn end(&mut self, summary: &PlaybackSummary) -> Result<(), CommandError> {
         if self.manner == Talk::Json {
-            self.output.line(&harmless_json(&account.json))?;
+            self.output.line(&harmless_json(&summary.json))?;
         }
-        let Account { answers, given, requests, drifted, beside, differences, .. } = account;
+        let PlaybackSummary { answers, given, requests, drifted, beside, differences, .. } = summary;
         let drift = match drifted {
             0 => "none drifted".to_owned(),
             1 => format!("1 drifted, with {}", counted(*differences, "difference")),
