@@ -80,17 +80,26 @@ fn id(id: &str) -> Result<&str, Refused> {
     if good { Ok(id) } else { Err(Refused::BadSession) }
 }
 
+/// A path as one word of a Bourne shell, which is never an option.
+pub fn sh_word(path: &str) -> String {
+    let path = not_an_option(path);
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '.' | '_' | '-' | '+' | ':' | ',');
+    if !path.is_empty() && path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+/// A path that begins with a hyphen must not be an option.
+fn not_an_option(path: &str) -> String {
+    if path.starts_with('-') { format!("./{path}") } else { path.to_owned() }
+}
+
 /// A path as one word.
 fn path(path: &str, shell: Shell) -> Result<String, Refused> {
     if path.is_empty() || path.chars().any(hides) {
         return Err(Refused::BadPath);
     }
-    // A path that begins with a hyphen must not be an option.
-    let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
-    let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '.' | '_' | '-' | '+' | ':' | ',');
+    let path = not_an_option(path);
     match shell {
-        Shell::Sh if path.chars().all(plain) => Ok(path),
-        Shell::Sh => Ok(format!("'{}'", path.replace('\'', r"'\''"))),
+        Shell::Sh => Ok(sh_word(&path)),
         // PowerShell takes the typographic quotes for plain ones.
         Shell::PowerShell if path.contains(['\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}']) => Err(Refused::BadPath),
         Shell::PowerShell => Ok(format!("'{}'", path.replace('\'', "''"))),
@@ -126,6 +135,14 @@ mod tests {
         let powershell = "Set-Location -LiteralPath '/w/it''s mine'; if ($?) { agent --resume 0198-aa }";
         assert_eq!(line(Shell::PowerShell), powershell);
         assert_eq!(line(Shell::Cmd), "cd /d \"/w/it's mine\" && agent --resume 0198-aa");
+    }
+
+    #[test]
+    fn a_word_is_quoted_where_needed_and_never_an_option() {
+        assert_eq!(
+            ["a/b.c", "a b", "it's", "-rf", "", "é"].map(sh_word),
+            ["a/b.c", "'a b'", r"'it'\''s'", "./-rf", "''", "'é'"]
+        );
     }
 
     #[test]
