@@ -1,4 +1,4 @@
-//! `steno archive add`: copies sources into the archive, and indexes nothing.
+//! `steno archive add`: copies sources into the archive without indexing them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use stenograph_store::archive_sources::{Gathered, gather};
 use stenograph_store::discover::{Found, Places, Stat, discover, place_of};
 use stenograph_store::index::Store;
 
-use super::{archive, remarks_json, strings_json, tell_continued, tell_remarks};
+use super::{archive, print_continued, print_warnings, strings_json, warnings_json};
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json};
-use crate::progress::Progress;
-use crate::store::{self, Where};
+use crate::progress::SourceProgress;
+use crate::store::{self, StoreArgs};
 
 /// Copy transcripts into the archive, without indexing them
 ///
@@ -33,14 +33,13 @@ pub struct Options {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
@@ -52,27 +51,27 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     for path in &options.paths {
         warnings.extend(find(path, &store, &mut found)?);
     }
-    let bar = Progress::rate("keeping", found.iter().map(|file| file.stat.size).sum());
-    let gathered = gather(&store, &found, clock::millis(), &mut |done| {
+    let bar = SourceProgress::rate("keeping", found.iter().map(|file| file.stat.size).sum());
+    let archived = gather(&store, &found, clock::millis(), &mut |done| {
         bar.at(done);
         !stop.load(Ordering::Relaxed)
     })?;
     drop(bar);
-    warnings.extend(gathered.warnings.iter().cloned());
+    warnings.extend(archived.warnings.iter().cloned());
     if !options.paths.is_empty() {
-        // Files that were named, however they were spelled; a folder may hold anything.
+        // Only files named on the command line, in any spelling; a folder may contain anything.
         let is_stranger =
-            |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| gathered.strangers.contains(&path));
+            |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| archived.strangers.contains(&path));
         let strangers = options.paths.iter().filter(is_stranger);
         warnings.extend(strangers.map(|path| Warning::new(path, "not kept: it is of no known format")));
     }
-    tell(options, &gathered, &warnings, &store, output)?;
-    let known = gathered.unchanged + gathered.renewed + gathered.forgotten + gathered.continued.len() as u64;
-    let nothing = gathered.new + gathered.grown + gathered.rewritten + known == 0;
-    Ok(if nothing && !gathered.stopped { Status::No } else { Status::Done })
+    report(options, &archived, &warnings, &store, output)?;
+    let known = archived.unchanged + archived.renewed + archived.forgotten + archived.continued.len() as u64;
+    let nothing = archived.new + archived.grown + archived.rewritten + known == 0;
+    Ok(if nothing && !archived.stopped { ExitStatus::No } else { ExitStatus::Done })
 }
 
-/// What there is at a path: a file as it is, a folder with all that is below it.
+/// Finds the sources at a path: the file itself, or everything below a folder.
 fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Warning>, CommandError> {
     let whole = std::fs::canonicalize(path).map_err(|error| {
         CommandError::new(format!("{}: cannot be read: {error}", path.display()))
@@ -93,9 +92,9 @@ fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Warnin
     Ok(Vec::new())
 }
 
-fn tell(
+fn report(
     options: &Options,
-    gathered: &Gathered,
+    archived: &Gathered,
     warnings: &[Warning],
     store: &Store,
     output: &mut Output<'_>,
@@ -104,32 +103,32 @@ fn tell(
     if options.json {
         let mut draft = Draft::new();
         let numbers = [
-            ("new", gathered.new),
-            ("grown", gathered.grown),
-            ("rewritten", gathered.rewritten),
-            ("unchanged", gathered.unchanged),
-            ("renewed", gathered.renewed),
-            ("forgotten", gathered.forgotten),
-            ("strangers", gathered.strangers.len() as u64),
-            ("bytes", gathered.bytes),
-            ("added", gathered.added),
+            ("new", archived.new),
+            ("grown", archived.grown),
+            ("rewritten", archived.rewritten),
+            ("unchanged", archived.unchanged),
+            ("renewed", archived.renewed),
+            ("forgotten", archived.forgotten),
+            ("strangers", archived.strangers.len() as u64),
+            ("bytes", archived.bytes),
+            ("added", archived.added),
             ("archive", size.stored),
         ];
         numbers.into_iter().for_each(|(name, number)| draft.set_number(name, Some(number)));
-        draft.set("continued", strings_json(&gathered.continued));
-        draft.set("stopped", gathered.stopped.to_string());
-        draft.set("remarks", remarks_json(warnings));
+        draft.set("continued", strings_json(&archived.continued));
+        draft.set("stopped", archived.stopped.to_string());
+        draft.set("remarks", warnings_json(warnings));
         return output.line(&harmless_json(&draft.render(None)));
     }
-    tell_remarks(warnings, output);
-    tell_continued(&gathered.continued, output);
+    print_warnings(warnings, output);
+    print_continued(&archived.continued, output);
     let counts = [
-        (gathered.new, "new"),
-        (gathered.grown, "grown"),
-        (gathered.rewritten, "rewritten"),
-        (gathered.unchanged, "unchanged"),
-        (gathered.renewed, "archived again because their copies were lost"),
-        (gathered.forgotten, "forgotten"),
+        (archived.new, "new"),
+        (archived.grown, "grown"),
+        (archived.rewritten, "rewritten"),
+        (archived.unchanged, "unchanged"),
+        (archived.renewed, "archived again because their copies were lost"),
+        (archived.forgotten, "forgotten"),
     ];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
@@ -139,9 +138,9 @@ fn tell(
         return Ok(());
     }
     let (added, sources, stored) =
-        (store::bytes(gathered.added), store::bytes(size.sources), store::bytes(size.stored));
+        (store::bytes(archived.added), store::bytes(size.sources), store::bytes(size.stored));
     output.say(&format!("{}; {added} kept; the archive has {sources} in {stored}", counts.join(", ")));
-    if gathered.stopped {
+    if archived.stopped {
         output.say("stopped: what is done is kept, and the next run goes on from there");
     }
     Ok(())
