@@ -1,4 +1,4 @@
-//! What may be typed after `steno`. The options of a command stand in its own file; this is the list.
+//! The arguments of `steno`: the list of its commands. Each command declares its options in its own file.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
@@ -21,7 +21,7 @@ pub struct Args {
     pub utc: bool,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Verb,
 }
 
 const EXAMPLES: &str = "\
@@ -34,9 +34,8 @@ Examples:
 
 Exit codes: 0 done, 1 no (there are notes, or nothing was found), 2 error";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum Verb {
     Formats(formats::Options),
     Check(check::Options),
     Convert(convert::Options),
@@ -69,7 +68,7 @@ pub enum Command {
     Man(man::Options),
 }
 
-/// Takes the name of a format, and shows all of them in help and completions.
+/// Parses the name of a format; help and completions list all of them.
 pub fn format_name() -> PossibleValuesParser {
     PossibleValuesParser::new(stenograph::formats::FORMATS.iter().map(|format| format.info().name))
 }

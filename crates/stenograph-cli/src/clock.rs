@@ -1,5 +1,5 @@
-//! The clock, and the one rule for times: people see the local time zone, or UTC with `--utc`, always labelled; programs get UTC. The
-//! only file that reads the clock or asks for the time zone.
+//! The clock, and the one rule for times: people see the local time zone, or UTC with `--utc`, always labelled; programs get
+//! UTC. Only this file reads the clock or the time zone.
 
 use std::sync::OnceLock;
 
@@ -7,20 +7,19 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Unit, Zoned, ZonedRound};
 use stenograph::time::{Precision, Time, shown};
 
-/// The time zone in which times are shown and dates are read.
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
-/// Shows all times in UTC. It is said once, before any time is shown.
+/// Shows all times in UTC. Call it once, before showing any time.
 pub fn use_utc() {
     let _ = ZONE.set(TimeZone::UTC);
 }
 
-/// The time zone in which times are shown and dates are read.
+/// The time zone for showing times and reading dates.
 pub fn zone() -> TimeZone {
     ZONE.get_or_init(TimeZone::system).clone()
 }
 
-/// This moment, to the millisecond.
+/// The current time, to the millisecond.
 pub fn now() -> Time<'static> {
     let now = Zoned::now();
     let now = now.round(ZonedRound::new().smallest(Unit::Millisecond)).unwrap_or(now);
@@ -34,22 +33,22 @@ pub fn seconds() -> u64 {
     u64::try_from(Timestamp::now().as_second()).unwrap_or(0)
 }
 
-/// A moment in milliseconds since 1970 for people, to the minute.
-pub fn minute(millis: i64) -> String {
+/// Formats milliseconds since 1970 for people, to the minute.
+pub fn format_minute(millis: i64) -> String {
     Timestamp::from_millisecond(millis).map_or_else(|_| String::new(), |time| shown(time, &zone(), Precision::Minutes))
 }
 
-/// A moment of a transcript for people, to the second.
-pub fn second(time: &Time<'_>) -> Option<String> {
+/// Formats a transcript's time for people, to the second.
+pub fn format_second(time: &Time<'_>) -> Option<String> {
     time.shown(&zone(), Precision::Seconds)
 }
 
-/// The time of day of a moment, for people who were told the date and the time zone already.
+/// Formats the time of day, for output that has stated the date and the time zone.
 pub fn time_of_day(time: &Time<'_>) -> Option<String> {
     Some(time.instant()?.to_zoned(zone()).strftime("%H:%M:%S").to_string())
 }
 
-/// A moment in milliseconds since 1970, as programs read it.
+/// Formats milliseconds since 1970 for programs.
 pub fn iso(millis: Option<i64>) -> Option<String> {
     Timestamp::from_millisecond(millis?).ok().map(|time| time.to_string())
 }
@@ -64,15 +63,15 @@ pub fn millis() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// The first moment of a day here, from its date: `2025-01-15`.
+/// The first moment of a local day, from its date: `2025-01-15`.
 pub fn start_of_day(date: &str) -> Option<Time<'static>> {
     let date: jiff::civil::Date = date.parse().ok()?;
     let start = date.to_zoned(zone()).ok()?;
     Time::iso(start.timestamp().to_string().into())
 }
 
-/// How many seconds a stretch of time has: `90s`, `30m`, `24h`, `7d`, `2w`.
-pub fn span_seconds(text: &str) -> Option<i64> {
+/// The seconds of a duration: `90s`, `30m`, `24h`, `7d`, `2w`.
+pub fn duration_seconds(text: &str) -> Option<i64> {
     let unit = text.chars().next_back()?;
     let scale = match unit {
         's' => 1,
@@ -92,11 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stretch_of_time_is_a_number_and_a_unit() {
-        assert_eq!(span_seconds("90m"), Some(5400));
-        assert_eq!(span_seconds("2w"), Some(14 * 24 * 60 * 60));
+    fn a_duration_is_a_number_and_a_unit() {
+        assert_eq!(duration_seconds("90m"), Some(5400));
+        assert_eq!(duration_seconds("2w"), Some(14 * 24 * 60 * 60));
         for bad in ["", "d", "7", "-7d", "7y", "7 d", "99999999999999999999d", "+7d", "7é"] {
-            assert_eq!(span_seconds(bad), None, "{bad}");
+            assert_eq!(duration_seconds(bad), None, "{bad}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What people set once and for all: the settings there are, where they are kept, and which of several places counts. This is the
-//! only part that reads settings; what is set is handed on as values. One file of them is in `config/file.rs`.
+//! Settings: which exist, which files hold them, and which file takes precedence. Only this module reads settings; it passes
+//! them on as values. `config/file.rs` reads and writes one file.
 
 mod file;
 mod value;
@@ -10,27 +10,25 @@ use std::path::{Path, PathBuf};
 use stenograph::edit::trim::Limits;
 
 use crate::error::CommandError;
-use file::File;
+use file::SettingsFile;
 pub use file::toml;
-pub use value::{Kind, Value};
+pub use value::{SettingKind, Value};
 
-/// One setting.
 #[derive(Debug)]
 pub struct Setting {
-    /// Its name, as CycoD has it.
+    /// Its name, as in CycoD.
     pub key: &'static str,
-    /// The environment variable that counts more than any file.
+    /// The environment variable that overrides every file.
     pub variable: &'static str,
-    /// What it can be.
-    pub kind: Kind,
-    /// What it is where nobody said.
+    pub kind: SettingKind,
+    /// The value if no file and no variable sets it.
     pub default: Option<Value>,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
 }
 
 impl Setting {
-    /// How a layout that goes by it calls it: `App.AutoSaveTrajectory` is `auto_save_trajectory` there.
+    /// The name that layouts use for it: `App.AutoSaveTrajectory` becomes `auto_save_trajectory`.
     pub fn layout_key(&self) -> String {
         let mut key = String::new();
         for char in self.key.rsplit('.').next().unwrap_or_default().chars() {
@@ -47,52 +45,52 @@ impl Setting {
 pub static SETTINGS: [&Setting; 5] =
     [&AUTO_SAVE_CHAT_HISTORY, &AUTO_SAVE_TRAJECTORY, &MAX_CHAT_TOKENS, &MAX_PROMPT_TOKENS, &MAX_TOOL_TOKENS];
 
-/// Whether chat histories are saved without being asked for.
+/// Whether recordings save chat histories automatically.
 pub static AUTO_SAVE_CHAT_HISTORY: Setting = Setting {
     key: "App.AutoSaveChatHistory",
     variable: "CYCOD_AUTO_SAVE_CHAT_HISTORY",
-    kind: Kind::Switch,
+    kind: SettingKind::Switch,
     default: Some(Value::Switch(true)),
     about: "record --to cycod also saves the chat history in ~/.cycod/history",
 };
 
-/// Whether trajectories are.
+/// Whether recordings save trajectories automatically.
 pub static AUTO_SAVE_TRAJECTORY: Setting = Setting {
     key: "App.AutoSaveTrajectory",
     variable: "CYCOD_AUTO_SAVE_TRAJECTORY",
-    kind: Kind::Switch,
+    kind: SettingKind::Switch,
     default: Some(Value::Switch(true)),
     about: "record --to cycod also saves the trajectory there",
 };
 
-/// How much of a conversation is sent.
+/// The token limit of a conversation that is sent.
 pub static MAX_CHAT_TOKENS: Setting = Setting {
     key: "App.MaxChatTokens",
     variable: "CYCOD_MAX_CHAT_TOKENS",
-    kind: Kind::Tokens,
+    kind: SettingKind::Tokens,
     default: None,
     about: "what a conversation is trimmed to where --max-tokens does not say; 0 is no limit",
 };
 
-/// How much of one message of a user is.
+/// The token limit of one user message.
 pub static MAX_PROMPT_TOKENS: Setting = Setting {
     key: "App.MaxPromptTokens",
     variable: "CYCOD_MAX_PROMPT_TOKENS",
-    kind: Kind::Tokens,
+    kind: SettingKind::Tokens,
     default: None,
     about: "what a message of the user is cut to where --max-prompt-tokens does not say; 0 is no limit",
 };
 
-/// How much of one tool's result is.
+/// The token limit of one tool result.
 pub static MAX_TOOL_TOKENS: Setting = Setting {
     key: "App.MaxToolTokens",
     variable: "CYCOD_MAX_TOOL_TOKENS",
-    kind: Kind::Tokens,
+    kind: SettingKind::Tokens,
     default: None,
     about: "what a tool's result is cut to where --max-tool-tokens does not say; 0 is no limit",
 };
 
-/// The setting of that name, in any case, also by the name of its environment variable.
+/// Finds a setting by its name or its environment variable, ignoring case.
 pub fn setting(name: &str) -> Result<&'static Setting, CommandError> {
     let is_named =
         |setting: &&&Setting| setting.key.eq_ignore_ascii_case(name) || setting.variable.eq_ignore_ascii_case(name);
@@ -105,45 +103,44 @@ pub fn setting(name: &str) -> Result<&'static Setting, CommandError> {
     })
 }
 
-/// The setting whose name is most like this one, if any is like it at all.
+/// The setting with the most similar name, if any is similar enough.
 fn nearest(name: &str) -> Option<&'static Setting> {
-    const LIKENESS_MIN: f64 = 0.5;
-    let wanted = last_step(name);
-    let likeness = |setting: &Setting| strsim::normalized_damerau_levenshtein(&wanted, &last_step(setting.key));
-    let found = SETTINGS.into_iter().map(|setting| (likeness(setting), setting));
+    const SIMILARITY_MIN: f64 = 0.5;
+    let wanted = last_segment(name);
+    let similarity = |setting: &Setting| strsim::normalized_damerau_levenshtein(&wanted, &last_segment(setting.key));
+    let found = SETTINGS.into_iter().map(|setting| (similarity(setting), setting));
     let found = found.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    found.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, setting)| setting)
+    found.filter(|(similarity, _)| *similarity >= SIMILARITY_MIN).map(|(_, setting)| setting)
 }
 
-fn last_step(name: &str) -> String {
-    // What is typed may be megabytes long; what is like a setting is not.
+fn last_segment(name: &str) -> String {
+    // The argument may be megabytes long; the name of a setting is short.
     const CHARS_MAX: usize = 100;
     name.rsplit('.').next().unwrap_or(name).chars().take(CHARS_MAX).collect::<String>().to_ascii_lowercase()
 }
 
-/// Whose settings.
+/// Where settings apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Those of the folder the command runs in.
+pub enum ConfigScope {
+    /// In the working folder.
     Local,
-    /// Those of the user, everywhere.
+    /// Everywhere, for this user.
     User,
 }
 
-impl Scope {
-    /// Its name.
+impl ConfigScope {
     pub fn name(self) -> &'static str {
         match self {
-            Scope::Local => "local",
-            Scope::User => "user",
+            ConfigScope::Local => "local",
+            ConfigScope::User => "user",
         }
     }
 
-    /// The file of it.
+    /// The settings file of this scope.
     pub fn path(self) -> Result<PathBuf, CommandError> {
         match self {
-            Scope::Local => Ok(Path::new(".steno").join(FILE_NAME)),
-            Scope::User => user_path().ok_or_else(|| {
+            ConfigScope::Local => Ok(Path::new(".steno").join(FILE_NAME)),
+            ConfigScope::User => user_path().ok_or_else(|| {
                 CommandError::new("there is no folder for the user's settings: neither HOME nor STENO_CONFIG is set")
                     .hint("let the variable STENO_CONFIG name a file, or use --local")
             }),
@@ -157,13 +154,13 @@ fn user_path() -> Option<PathBuf> {
     variable("STENO_CONFIG").map(PathBuf::from).or_else(|| user_file(FILE_NAME))
 }
 
-/// A file of the user's own, in the folder where they keep what they set; `None` where there is no such folder.
+/// A file in the user's configuration folder; `None` without such a folder.
 pub fn user_file(name: &str) -> Option<PathBuf> {
-    let given = |name: &str| variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let folder_in = |name: &str| variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let folder = if cfg!(windows) {
-        given("APPDATA")
+        folder_in("APPDATA")
     } else {
-        given("XDG_CONFIG_HOME").or_else(|| {
+        folder_in("XDG_CONFIG_HOME").or_else(|| {
             let usual = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".config" };
             env::home_dir().map(|home| home.join(usual))
         })
@@ -171,44 +168,42 @@ pub fn user_file(name: &str) -> Option<PathBuf> {
     Some(folder?.join("steno").join(name))
 }
 
-/// An environment variable that says something.
+/// The value of an environment variable that is set and not empty.
 pub fn variable(name: &str) -> Option<std::ffi::OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigSource {
-    /// An environment variable.
     Environment,
-    /// The file of a scope.
-    File(Scope, PathBuf),
-    /// Nowhere: it is what it is where nobody said.
+    SettingsFile(ConfigScope, PathBuf),
+    /// No source sets it.
     Default,
 }
 
-/// The settings as they are now.
+/// All settings files, loaded.
 #[derive(Debug)]
 pub struct Config {
-    /// The files, the one that counts most first.
-    files: Vec<(Scope, File)>,
+    /// The file with the highest precedence first.
+    files: Vec<(ConfigScope, SettingsFile)>,
 }
 
 impl Config {
-    /// Reads the files. Those that are not there say nothing.
+    /// Reads the files. A missing file counts as empty.
     pub fn load() -> Result<Config, CommandError> {
         let mut files = Vec::new();
-        for scope in [Scope::Local, Scope::User] {
+        for scope in [ConfigScope::Local, ConfigScope::User] {
             match scope.path() {
-                Ok(path) => files.push((scope, File::open(&path)?)),
-                // Without a home there is nothing of the user's to read.
+                Ok(path) => files.push((scope, SettingsFile::open(&path)?)),
+                // Without a home folder there are no user settings.
                 Err(_) => continue,
             }
         }
         Ok(Config { files })
     }
 
-    /// What a setting is, and who says so: the environment before the folder before the user.
+    /// The value of a setting and its source. The environment precedes the folder, the folder precedes the user.
     pub fn value(&self, setting: &Setting) -> Result<Option<(Value, ConfigSource)>, CommandError> {
         if let Some(text) = variable(setting.variable) {
             let text = text.to_string_lossy();
@@ -220,17 +215,21 @@ impl Config {
         }
         for (scope, file) in &self.files {
             if let Some(value) = file.value(setting)? {
-                return Ok(Some((value, ConfigSource::File(*scope, file.path().to_owned()))));
+                return Ok(Some((value, ConfigSource::SettingsFile(*scope, file.path().to_owned()))));
             }
         }
         Ok(setting.default.map(|value| (value, ConfigSource::Default)))
     }
 
-    /// What a setting is in one scope alone.
-    pub fn value_in(&self, scope: Scope, setting: &Setting) -> Result<Option<(Value, ConfigSource)>, CommandError> {
+    /// The value of a setting in one scope only.
+    pub fn value_in(
+        &self,
+        scope: ConfigScope,
+        setting: &Setting,
+    ) -> Result<Option<(Value, ConfigSource)>, CommandError> {
         let file = self.files.iter().find(|(found, _)| *found == scope);
         let Some((_, file)) = file else { return Ok(None) };
-        Ok(file.value(setting)?.map(|value| (value, ConfigSource::File(scope, file.path().to_owned()))))
+        Ok(file.value(setting)?.map(|value| (value, ConfigSource::SettingsFile(scope, file.path().to_owned()))))
     }
 
     /// Whether a switch is on.
@@ -238,7 +237,7 @@ impl Config {
         Ok(matches!(self.value(setting)?, Some((Value::Switch(true), _))))
     }
 
-    /// A limit in tokens, where there is one.
+    /// A token limit; `None` means no limit.
     pub fn tokens(&self, setting: &Setting) -> Result<Option<u64>, CommandError> {
         Ok(match self.value(setting)? {
             Some((Value::Tokens(tokens), _)) => Some(tokens).filter(|tokens| *tokens > 0),
@@ -246,34 +245,34 @@ impl Config {
         })
     }
 
-    /// The limits of a conversation; 0 is no limit.
+    /// The limits of a conversation; 0 means no limit.
     pub fn limits(&self) -> Result<Limits, CommandError> {
         let set = |setting| Ok::<u64, CommandError>(self.tokens(setting)?.unwrap_or(0));
         Ok(Limits { chat: set(&MAX_CHAT_TOKENS)?, prompt: set(&MAX_PROMPT_TOKENS)?, tool: set(&MAX_TOOL_TOKENS)? })
     }
 
-    /// What stands in the files and is no setting.
-    pub fn strangers(&self) -> Vec<(PathBuf, String)> {
+    /// The keys in the files that are not settings.
+    pub fn unknown_keys(&self) -> Vec<(PathBuf, String)> {
         let files = self.files.iter().map(|(_, file)| file);
-        files.flat_map(|file| file.strangers().into_iter().map(|key| (file.path().to_owned(), key))).collect()
+        files.flat_map(|file| file.unknown_keys().into_iter().map(|key| (file.path().to_owned(), key))).collect()
     }
 }
 
-/// Sets a setting in a scope and says in which file.
-pub fn set(scope: Scope, setting: &Setting, value: Value) -> Result<PathBuf, CommandError> {
+/// Sets a setting in a scope and returns the path of the file.
+pub fn set(scope: ConfigScope, setting: &Setting, value: Value) -> Result<PathBuf, CommandError> {
     let path = scope.path()?;
-    File::change(&path, |file| file.set(setting, value))?;
+    SettingsFile::change(&path, |file| file.set(setting, value))?;
     Ok(path)
 }
 
-/// Takes a setting out of a scope; says in which file, and whether it was there.
-pub fn unset(scope: Scope, setting: &Setting) -> Result<(PathBuf, bool), CommandError> {
+/// Removes a setting from a scope; returns the path of the file and whether it contained the setting.
+pub fn unset(scope: ConfigScope, setting: &Setting) -> Result<(PathBuf, bool), CommandError> {
     let path = scope.path()?;
-    let file = File::open(&path)?;
+    let file = SettingsFile::open(&path)?;
     if !file.has(setting) {
         return Ok((path, false));
     }
-    File::change(&path, |file| file.unset(setting))?;
+    SettingsFile::change(&path, |file| file.unset(setting))?;
     Ok((path, true))
 }
 
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelled_is_answered_with_the_nearest_name() {
+    fn a_misspelled_name_suggests_the_nearest_one() {
         for (wrong, right) in
             [("App.AutoSaveHistory", "App.AutoSaveChatHistory"), ("MaxToolToken", "App.MaxToolTokens")]
         {

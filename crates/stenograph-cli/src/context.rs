@@ -1,4 +1,4 @@
-//! Which context is meant: a folder, or a name below a home. What is done with it is in `commands/`.
+//! Resolves a context from arguments: a folder, or a name below a home. `commands/` uses it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use crate::home::Root;
 
 /// A context, by its folder or by its name.
 #[derive(Debug, clap::Args)]
-pub struct Which {
+pub struct ContextArgs {
     /// The folder of the context
     #[arg(value_name = "FOLDER", conflicts_with_all = ["context", "root"])]
     folder: Option<PathBuf>,
     #[command(flatten)]
-    named: Named,
+    named: ContextName,
 }
 
 /// A context by its name.
 #[derive(Debug, clap::Args)]
-pub struct Named {
+pub struct ContextName {
     /// The name of the context, below ~/.chibi/contexts (CHIBI_HOME may name another folder than ~/.chibi)
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -27,8 +27,7 @@ pub struct Named {
     root: Root,
 }
 
-impl Which {
-    /// The context that is meant.
+impl ContextArgs {
     pub fn context(&self) -> Result<Context, CommandError> {
         match (&self.folder, self.named.context()?) {
             (Some(folder), _) => Ok(Context::at(folder)),
@@ -40,13 +39,13 @@ impl Which {
     }
 }
 
-impl Named {
-    /// What is looked at instead of the home folder.
+impl ContextName {
+    /// The home folder to use.
     pub fn root(&self) -> &Root {
         &self.root
     }
 
-    /// The context of that name, where one is named.
+    /// The named context; `None` if no name is given.
     pub fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(name) = &self.context else { return Ok(None) };
         let named = Context::named(&home(&self.root)?, name);
@@ -54,7 +53,7 @@ impl Named {
     }
 }
 
-/// The home of all contexts. A root may also be one itself.
+/// The folder that contains all contexts. A root may be this folder itself.
 pub fn home(root: &Root) -> Result<PathBuf, CommandError> {
     let home = root.resolve(HOME)?;
     Ok(match root.given() {
@@ -63,12 +62,12 @@ pub fn home(root: &Root) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// The same error; that there is no such context is a no, with a way to the right name.
+/// Turns the error "no such context" into a not-found answer with a hint.
 pub fn missing(error: stenograph_store::Error, folder: &Path) -> CommandError {
     use stenograph_store::Problem;
     match error.problem {
         Problem::Missing | Problem::NoLayout => {
-            CommandError::nothing(format!("{}: there is no context", folder.display()))
+            CommandError::not_found(format!("{}: there is no context", folder.display()))
                 .hint("steno context list shows the contexts there are")
         }
         _ => error.into(),

@@ -1,5 +1,5 @@
-//! One conversation, whatever was named: a file, a folder that was recorded into, or a session of the index, also one whose file is
-//! gone. It is read as often as needed; what is done with its events is in `commands/`.
+//! One conversation from any kind of source: a file, a recording folder, or a session of the index, even if its file is gone.
+//! Callers can read it several times; `commands/` processes its events.
 
 use std::path::Path;
 
@@ -12,92 +12,89 @@ use stenograph_store::event_cache::EventCache;
 use stenograph_store::{Passes, Source, folder, subagent_files};
 
 use crate::error::CommandError;
-use crate::input::{self, Go, Input};
+use crate::input::{self, Flow, TranscriptInput};
 use crate::output::Output;
-use crate::progress::Progress;
-use crate::store::{Asked, Where};
+use crate::progress::SourceProgress;
+use crate::store::{ResolvedName, StoreArgs};
 
-/// A conversation that can be read.
+/// A readable conversation.
 pub struct Conversation {
-    /// What to call it.
+    /// The name in messages.
     pub name: String,
-    from: From,
+    from: ConversationSource,
 }
 
-enum From {
-    /// One source.
-    Input(Box<Input>),
-    /// Several files that are one conversation.
+enum ConversationSource {
+    Input(Box<TranscriptInput>),
+    /// Several files that form one conversation.
     Parts(folder::RecordingParts),
 }
 
-/// Whether a long way through a source is shown. What is written meanwhile would run through a bar.
+/// Whether a read shows a progress bar. Output that is printed during the read would break up the bar.
 #[derive(Clone, Copy)]
-enum Bar {
+enum ProgressBar {
     Shown,
     None,
 }
 
-/// What is known of a conversation after one way through it.
-pub struct Overview {
-    /// Which of its events are the conversation that goes on.
+/// The results of one pass over a conversation.
+pub struct ConversationOverview {
+    /// Which events belong to the conversation's current branch.
     pub spine: Spine,
-    /// What it is, in a few lines.
     pub outline: Outline,
-    /// How many events the source has.
     pub events: u64,
-    /// That it could not be read to its end.
+    /// The error that ended the read early.
     pub damage: Option<CommandError>,
 }
 
 impl Conversation {
-    /// Opens what is named.
+    /// Opens the named conversation.
     pub fn open(
-        place: &Where,
+        place: &StoreArgs,
         name: &Path,
         from: Option<&str>,
         output: &mut Output<'_>,
     ) -> Result<Conversation, CommandError> {
-        Conversation::open_asked(place, &place.asked(name)?, from, output)
+        Conversation::open_resolved(place, &place.resolve(name)?, from, output)
     }
 
-    fn open_asked(
-        place: &Where,
-        asked: &Asked,
+    fn open_resolved(
+        place: &StoreArgs,
+        resolved: &ResolvedName,
         from: Option<&str>,
         output: &mut Output<'_>,
     ) -> Result<Conversation, CommandError> {
-        let (parts, name) = match asked {
-            Asked::File(path) => (input::parts(path, output), path),
-            Asked::Session(chosen) => (chosen.parts(), &chosen.source.path),
+        let (parts, name) = match resolved {
+            ResolvedName::File(path) => (input::parts(path, output), path),
+            ResolvedName::Session(session) => (session.parts(), &session.source.path),
         };
         if let Some(parts) = parts.filter(|_| from.is_none()) {
-            return Ok(Conversation { name: name.display().to_string(), from: From::Parts(parts) });
+            return Ok(Conversation { name: name.display().to_string(), from: ConversationSource::Parts(parts) });
         }
-        Ok(Conversation::of(match asked {
-            Asked::File(path) => input::open(path, from, Passes::Many)?,
-            Asked::Session(chosen) => input::open_known(&place.store()?, &chosen.source, from, output)?,
+        Ok(Conversation::from_input(match resolved {
+            ResolvedName::File(path) => input::open(path, from, Passes::Many)?,
+            ResolvedName::Session(session) => input::open_known(&place.store()?, &session.source, from, output)?,
         }))
     }
 
-    /// Opens what is named, and the side conversations that stand in sources of their own, each with its name. One that
-    /// cannot be opened does not stop the rest.
+    /// Opens the named conversation and its side conversations in other sources, each with its name. A side conversation that
+    /// cannot be opened is reported and skipped.
     pub fn open_with_threads(
-        place: &Where,
+        place: &StoreArgs,
         name: &Path,
         from: Option<&str>,
         output: &mut Output<'_>,
     ) -> Result<(Conversation, Vec<(String, Conversation)>), CommandError> {
-        let asked = place.asked(name)?;
-        let main = Conversation::open_asked(place, &asked, from, output)?;
+        let resolved = place.resolve(name)?;
+        let main = Conversation::open_resolved(place, &resolved, from, output)?;
         let mut threads = Vec::new();
-        let chosen = match asked {
-            Asked::Session(chosen) => chosen,
-            Asked::File(path) => {
+        let session = match resolved {
+            ResolvedName::Session(session) => session,
+            ResolvedName::File(path) => {
                 let format = main.format().filter(|_| main.source().is_some());
                 for side in format.map(|format| subagent_files::beside(&path, format)).unwrap_or_default() {
                     match input::open(&side.path, from, Passes::Many) {
-                        Ok(input) => threads.push((side.thread, Conversation::of(input))),
+                        Ok(input) => threads.push((side.thread, Conversation::from_input(input))),
                         Err(error) => output.error(&error),
                     }
                 }
@@ -105,85 +102,87 @@ impl Conversation {
             }
         };
         let store = place.store()?;
-        for row in chosen.threads() {
+        for row in session.threads() {
             let Some(thread) = row.thread.clone() else { continue };
-            if let Some(parts) = chosen.parts_of_thread(row).filter(|_| from.is_none()) {
-                threads.push((thread, Conversation { name: row.path.display().to_string(), from: From::Parts(parts) }));
+            if let Some(parts) = session.parts_of_thread(row).filter(|_| from.is_none()) {
+                threads.push((
+                    thread,
+                    Conversation { name: row.path.display().to_string(), from: ConversationSource::Parts(parts) },
+                ));
                 continue;
             }
             match input::open_known(&store, row, from, output) {
-                Ok(input) => threads.push((thread, Conversation::of(input))),
+                Ok(input) => threads.push((thread, Conversation::from_input(input))),
                 Err(error) => output.error(&error),
             }
         }
         Ok((main, threads))
     }
 
-    /// The source it is read from, where it is one.
+    /// The source, if there is exactly one.
     pub fn source(&self) -> Option<&Source> {
         match &self.from {
-            From::Input(input) => Some(&input.source),
-            From::Parts(_) => None,
+            ConversationSource::Input(input) => Some(&input.source),
+            ConversationSource::Parts(_) => None,
         }
     }
 
-    /// The sources it is read from, where they are open.
+    /// The open sources.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.source().into_iter()
     }
 
-    /// Whether a file of that path is a part of it.
+    /// Whether the file at `path` is part of the conversation.
     pub fn has(&self, path: &Path) -> bool {
         match &self.from {
-            From::Input(input) => input.source.is_at(path),
-            From::Parts(parts) => parts.has(path),
+            ConversationSource::Input(input) => input.source.is_at(path),
+            ConversationSource::Parts(parts) => parts.has(path),
         }
     }
 
-    /// The conversation that a source is.
-    pub fn of(input: Input) -> Conversation {
-        Conversation { name: input.name(), from: From::Input(Box::new(input)) }
+    pub fn from_input(input: TranscriptInput) -> Conversation {
+        Conversation { name: input.name(), from: ConversationSource::Input(Box::new(input)) }
     }
 
-    /// Its format, where it has one.
+    /// The format, if all parts share one.
     pub fn format(&self) -> Option<&'static dyn Format> {
         match &self.from {
-            From::Input(input) => Some(input.format),
-            From::Parts(parts) => parts.format(),
+            ConversationSource::Input(input) => Some(input.format),
+            ConversationSource::Parts(parts) => parts.format(),
         }
     }
 
-    /// Reads it from beginning to end, or for as long as `each` wants to.
-    fn read(&mut self, bar: Bar, each: &mut dyn FnMut(&Event<'_>) -> Go) -> Result<(), CommandError> {
-        let mut every = Every { each, go: Go::On };
+    /// Reads all events, or until `each` stops the read.
+    fn read(&mut self, bar: ProgressBar, each: &mut dyn FnMut(&Event<'_>) -> Flow) -> Result<(), CommandError> {
+        let mut for_each_event = ForEach { each, flow: Flow::Continue };
         match &mut self.from {
-            From::Input(input) => {
+            ConversationSource::Input(input) => {
                 let progress = match bar {
-                    Bar::Shown => Progress::over(&input.source, 1),
-                    Bar::None => Progress::none(),
+                    ProgressBar::Shown => SourceProgress::over(&input.source, 1),
+                    ProgressBar::None => SourceProgress::none(),
                 };
-                input.read(&mut every, &progress, |every| every.go)
+                input.read(&mut for_each_event, &progress, |for_each_event| for_each_event.flow)
             }
-            From::Parts(parts) => Ok(folder::read(parts, &mut every)?),
+            ConversationSource::Parts(parts) => Ok(folder::read(parts, &mut for_each_event)?),
         }
     }
 
-    /// Goes through it once. What could be read of a damaged source is worth having.
-    pub fn overview(&mut self) -> Overview {
-        let mut overview = Overview {
+    /// Reads the conversation once. Keeps what it read of a damaged source.
+    pub fn overview(&mut self) -> ConversationOverview {
+        let mut overview = ConversationOverview {
             spine: Spine::default(),
             outline: Outline::new(self.format().map_or("", |format| format.info().name)),
             events: 0,
             damage: None,
         };
         let mut counting = Counting::new(self.format().map_or("", |format| format.info().agent), CallDetail::Numbers);
-        let read = self.read(Bar::Shown, &mut |event| {
+        let read = self.read(ProgressBar::Shown, &mut |event| {
             overview.events += 1;
             overview.spine.add(event);
             nested_events(event).iter().for_each(|inner| overview.spine.add_nested(inner));
             overview.outline.add(event);
             counting.add(event);
-            Go::On
+            Flow::Continue
         });
         overview.spine.decide();
         overview.damage = read.err();
@@ -191,47 +190,47 @@ impl Conversation {
         overview
     }
 
-    /// Goes through it, and shows how far it is.
-    pub fn through(&mut self, each: &mut dyn FnMut(&Event<'_>) -> Go) -> Result<(), CommandError> {
-        self.read(Bar::Shown, each)
+    /// Reads the events and shows a progress bar.
+    pub fn read_with_progress(&mut self, each: &mut dyn FnMut(&Event<'_>) -> Flow) -> Result<(), CommandError> {
+        self.read(ProgressBar::Shown, each)
     }
 
-    /// Goes through it once more, without a word about how long it takes.
-    pub fn again(&mut self, each: &mut dyn FnMut(&Event<'_>) -> Go) -> Result<(), CommandError> {
-        self.read(Bar::None, each)
+    /// Reads the events without a progress bar.
+    pub fn read_quietly(&mut self, each: &mut dyn FnMut(&Event<'_>) -> Flow) -> Result<(), CommandError> {
+        self.read(ProgressBar::None, each)
     }
 
-    /// Finds its events again.
+    /// A cache that reads single events again.
     pub fn event_cache(&self) -> EventCache {
         match &self.from {
-            From::Input(input) => EventCache::new(&input.source, input.format),
-            From::Parts(_) => EventCache::default(),
+            ConversationSource::Input(input) => EventCache::new(&input.source, input.format),
+            ConversationSource::Parts(_) => EventCache::default(),
         }
     }
 }
 
-/// What the calls of one source took together. The ledger knows what only the format tells, such as what a whole run took and cost;
-/// `stated` is what its events state.
+/// The total usage of one source. The ledger includes figures that only the format states, such as the tokens and cost of a
+/// whole run; `stated` is the usage that the events state.
 pub fn total_of(counting: Counting, stated: &Usage) -> Usage {
-    let mut book = LedgerBuilder::default();
-    // Calls that name no session are all of one.
-    book.add("", Some(""), 0, counting.finish());
-    book.finish().total(stated)
+    let mut ledger = LedgerBuilder::default();
+    // Calls that name no session belong to one session.
+    ledger.add("", Some(""), 0, counting.finish());
+    ledger.finish().total(stated)
 }
 
-/// Gives every event to somebody.
-struct Every<'e> {
-    each: &'e mut dyn FnMut(&Event<'_>) -> Go,
-    go: Go,
+/// Passes every event to a closure.
+struct ForEach<'e> {
+    each: &'e mut dyn FnMut(&Event<'_>) -> Flow,
+    flow: Flow,
 }
 
-impl Sink for Every<'_> {
+impl Sink for ForEach<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        if self.go == Go::On {
-            self.go = (self.each)(event);
+        if self.flow == Flow::Continue {
+            self.flow = (self.each)(event);
         }
     }
 
-    /// What is odd about a source is told by steno check.
+    /// `steno check` reports notes.
     fn note(&mut self, _note: Note) {}
 }

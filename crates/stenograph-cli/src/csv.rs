@@ -1,13 +1,13 @@
-//! Lines of comma-separated values: for spreadsheets, which run what looks like a formula, and for programs.
+//! Lines of comma-separated values, for programs and for spreadsheets, which execute formulas.
 
 use crate::output::harmless;
 
-/// A line of these cells.
+/// Formats one line.
 pub fn line<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
     cells.into_iter().map(|cell| quoted(cell.as_ref())).collect::<Vec<_>>().join(",")
 }
 
-/// A cell: quoted where it must be, on one line, and nothing that a spreadsheet would run.
+/// Formats a cell: on one line, quoted if necessary, and never a formula.
 fn quoted(text: &str) -> String {
     let text = harmless(text).replace(['\n', '\t'], " ");
     let is_number = text.parse::<f64>().is_ok();
@@ -20,12 +20,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_cell_is_run_or_ends_it() {
+    fn a_cell_is_never_a_formula_and_never_ends_early() {
         assert_eq!(
             line(["a,b", "say \"x\"", "=1+1", "-3", "-x", "two\nlines"]),
             "\"a,b\",\"say \"\"x\"\"\",'=1+1,-3,'-x,two lines"
         );
-        // Nor does it do anything to a terminal, or to a reader's eyes.
+        // Control characters reach neither a terminal nor a reader.
         assert_eq!(line(["\u{1b}[2J\u{202e}x"]), "␛[2J\\u{202e}x");
     }
 }

@@ -1,50 +1,44 @@
-//! How a command ends: a status when it ran, an error when it could not. The kind decides the exit code, hints tell the way out.
-//! That what was asked for is not there is no error, but a plain no.
+//! How a command ends: with a status if it ran, with an error if it could not. The variant decides the exit code; hints suggest
+//! a remedy. A missing result is not an error but a plain no.
 
 use std::io;
 use std::process::ExitCode;
 
-/// How a command that ran ended. The worst of several files counts.
+/// The result of a command that ran. Of several files, the worst result counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// Done, and all is well.
+pub enum ExitStatus {
     Done,
-    /// No: notes were found, or nothing was.
+    /// No: it found notes, or it found nothing.
     No,
-    /// Something failed; it was said already.
+    /// Something failed, and the message is printed already.
     Error,
-    /// Whatever a command that was run ended with.
+    /// The exit code of a program that the command ran.
     Code(u8),
 }
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> ExitCode {
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> ExitCode {
         ExitCode::from(match status {
-            Status::Done => 0,
-            Status::No => 1,
-            Status::Error => 2,
-            Status::Code(code) => code,
+            ExitStatus::Done => 0,
+            ExitStatus::No => 1,
+            ExitStatus::Error => 2,
+            ExitStatus::Code(code) => code,
         })
     }
 }
 
-/// Why a command could not go on.
+/// Why a command stopped.
 #[derive(Debug)]
 pub enum CommandError {
-    /// Nobody reads the output any more: a quiet end.
+    /// Nobody reads the output any more; ends silently.
     BrokenPipe,
-    /// What was asked for is not there: a no.
-    Nothing {
-        /// What is not there.
+    /// The requested thing does not exist: the answer is no.
+    NotFound {
         message: String,
-        /// The ways out.
         hints: Vec<String>,
     },
-    /// Something to be told.
-    Told {
-        /// What is wrong.
+    Failure {
         message: String,
-        /// The ways out.
         hints: Vec<String>,
     },
 }
@@ -52,55 +46,54 @@ pub enum CommandError {
 impl CommandError {
     /// An error without a hint.
     pub fn new(message: impl Into<String>) -> CommandError {
-        CommandError::Told { message: message.into(), hints: Vec::new() }
+        CommandError::Failure { message: message.into(), hints: Vec::new() }
     }
 
-    /// A no without a hint.
-    pub fn nothing(message: impl Into<String>) -> CommandError {
-        CommandError::Nothing { message: message.into(), hints: Vec::new() }
+    /// A not-found answer without a hint.
+    pub fn not_found(message: impl Into<String>) -> CommandError {
+        CommandError::NotFound { message: message.into(), hints: Vec::new() }
     }
 
-    /// The same error with one more hint.
+    /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> CommandError {
         match &mut self {
             CommandError::BrokenPipe => {}
-            CommandError::Nothing { hints, .. } | CommandError::Told { hints, .. } => hints.push(hint.into()),
+            CommandError::NotFound { hints, .. } | CommandError::Failure { hints, .. } => hints.push(hint.into()),
         }
         self
     }
 
-    /// How a command ends that ends with it.
-    pub fn status(&self) -> Status {
+    /// The exit status of a command that ends with this error.
+    pub fn status(&self) -> ExitStatus {
         match self {
-            CommandError::BrokenPipe => Status::Done,
-            CommandError::Nothing { .. } => Status::No,
-            CommandError::Told { .. } => Status::Error,
+            CommandError::BrokenPipe => ExitStatus::Done,
+            CommandError::NotFound { .. } => ExitStatus::No,
+            CommandError::Failure { .. } => ExitStatus::Error,
         }
     }
 
-    /// What is wrong; empty for a quiet end.
+    /// The message; empty for a broken pipe.
     pub fn message(&self) -> &str {
         match self {
             CommandError::BrokenPipe => "",
-            CommandError::Nothing { message, .. } | CommandError::Told { message, .. } => message,
+            CommandError::NotFound { message, .. } | CommandError::Failure { message, .. } => message,
         }
     }
 
-    /// The ways out.
     pub fn hints(&self) -> &[String] {
         match self {
             CommandError::BrokenPipe => &[],
-            CommandError::Nothing { hints, .. } | CommandError::Told { hints, .. } => hints,
+            CommandError::NotFound { hints, .. } | CommandError::Failure { hints, .. } => hints,
         }
     }
 }
 
 impl From<&stenograph_store::Error> for CommandError {
     fn from(error: &stenograph_store::Error) -> CommandError {
-        let told = CommandError::new(error.to_string());
+        let failure = CommandError::new(error.to_string());
         match error.hint() {
-            Some(hint) => told.hint(hint),
-            None => told,
+            Some(hint) => failure.hint(hint),
+            None => failure,
         }
     }
 }
@@ -112,7 +105,7 @@ impl From<stenograph_store::Error> for CommandError {
 }
 
 impl From<io::Error> for CommandError {
-    /// What the store could not do says so itself; everything else happened on standard output.
+    /// An error of the store describes itself; every other I/O error concerns standard output.
     fn from(error: io::Error) -> CommandError {
         match stenograph_store::Error::inside(&error) {
             Some(inside) => CommandError::from(inside),

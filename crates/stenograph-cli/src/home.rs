@@ -1,5 +1,5 @@
-//! The machine this runs on: its home folder, its environment, and `--root DIR` instead of both. This is the only file that asks the
-//! environment where agents keep their things; what a place means is up to the store.
+//! This machine: its home folder and environment, or `--root DIR` instead of both. Only this file reads the environment to
+//! locate the files of agents; the store interprets the paths.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ pub struct Root {
 }
 
 impl Root {
-    /// The folder that was given instead of the home folder.
+    /// The folder given instead of the home folder.
     pub fn given(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// The machine whose folders are meant.
+    /// The machine to look at.
     pub fn machine(&self) -> Machine {
         match &self.root {
             Some(root) => Machine::rooted(root.clone()),
@@ -30,13 +30,13 @@ impl Root {
         }
     }
 
-    /// The folder that `place` means here, spelled as the homes of formats are.
+    /// Resolves a path written as in the homes of formats.
     pub fn resolve(&self, place: &str) -> Result<PathBuf, CommandError> {
         let unknown = || CommandError::new("the home folder is not known").hint("name one with --root DIR");
         self.machine().resolve(place).ok_or_else(unknown)
     }
 
-    /// Where sources are looked for: below the root, or in the homes of this machine and in the folder where the command runs.
+    /// Where to look for sources: below the root, or in this machine's homes and in the working folder.
     pub fn places(&self) -> Places {
         match &self.root {
             Some(root) => Places::below(std::fs::canonicalize(root).unwrap_or_else(|_| root.clone())),
@@ -45,15 +45,14 @@ impl Root {
     }
 }
 
-/// This machine.
 fn machine() -> Machine {
     let variables = Arc::new(|name: &str| std::env::var_os(name));
     Machine { home: std::env::home_dir(), variables, platform: Platform::HERE }
 }
 
-/// The home folder that the environment names. Where it names none there may still be one in the system's list of users, and
-/// nothing is put there unasked: whoever takes the variable away does not want it.
-pub fn named() -> Option<PathBuf> {
+/// The home folder that the environment names. The system's user list may name one too, but a user who unsets the variable
+/// wants no files there.
+pub fn from_environment() -> Option<PathBuf> {
     let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
     std::env::var_os(variable).filter(|home| !home.is_empty()).map(PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! From a name on the command line to an open source and its format. Detection goes by content; `--from` overrides it.
+//! Opens a name from the command line as a source and detects its format by content; `--from` overrides detection.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -18,35 +18,35 @@ use stenograph_store::{Error, Passes, Place, Problem, Source};
 
 use crate::error::CommandError;
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::progress::SourceProgress;
 
-/// How much of a source is read at a time.
+/// How many bytes to read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
-/// A source and what it is.
-pub struct Input {
-    /// The source.
+/// An open source and its format.
+pub struct TranscriptInput {
     pub source: Source,
-    /// Its format.
     pub format: &'static dyn Format,
 }
 
-/// Whether to go on reading.
+/// Whether to continue reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Go {
-    /// There is more to see.
-    On,
-    /// What was wanted is found.
-    NoFurther,
+pub enum Flow {
+    Continue,
+    /// The reader has found what it wants.
+    Stop,
 }
 
-/// Opens a path, `-` being standard input, and finds its format.
-pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, CommandError> {
-    of_source(if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? }, from)
+/// Opens a path (`-` is standard input) and detects its format.
+pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<TranscriptInput, CommandError> {
+    from_source(
+        if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? },
+        from,
+    )
 }
 
-/// The files that make up what is recorded at this path, if there are several or it is a folder. A damaged file in whose place another is
-/// read is mentioned.
+/// The files of a recording, if the path is a folder or the recording has several files. Mentions each damaged file that
+/// another file replaces.
 pub fn parts(path: &Path, output: &mut Output<'_>) -> Option<RecordingParts> {
     let parts = folder::parts(path)?;
     for warning in replaced_files(path) {
@@ -55,25 +55,25 @@ pub fn parts(path: &Path, output: &mut Output<'_>) -> Option<RecordingParts> {
     Some(parts)
 }
 
-/// Finds the format of an open source.
-pub fn of_source(source: Source, from: Option<&str>) -> Result<Input, CommandError> {
+/// Detects the format of an open source.
+pub fn from_source(source: Source, from: Option<&str>) -> Result<TranscriptInput, CommandError> {
     let format = match from {
         Some(name) => format_named(name)?,
         None => recognized(&source)?.format,
     };
-    Ok(Input { source, format })
+    Ok(TranscriptInput { source, format })
 }
 
-/// Opens a source that the index knows, also when only the archive still has it, which is said then.
+/// Opens a source that the index knows. If only the archive still has it, says so.
 pub fn open_known(
     store: &Store,
     row: &SourceRow,
     from: Option<&str>,
     output: &mut Output<'_>,
-) -> Result<Input, CommandError> {
+) -> Result<TranscriptInput, CommandError> {
     let name = row.path.display().to_string();
     let (source, held) = store.open_source(row).map_err(|error| match error.problem {
-        Problem::Missing => CommandError::nothing(format!("{name}: is gone, and was never kept"))
+        Problem::Missing => CommandError::not_found(format!("{name}: is gone, and was never kept"))
             .hint("steno index keeps what it reads from now on"),
         _ => error.into(),
     })?;
@@ -86,14 +86,19 @@ pub fn open_known(
             .named(&row.format)
             .ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
     };
-    Ok(Input { source, format })
+    Ok(TranscriptInput { source, format })
 }
 
 /// Opens an earlier version of a source that the index knows.
-pub fn open_version(store: &Store, row: &SourceRow, version: u32, from: Option<&str>) -> Result<Input, CommandError> {
+pub fn open_version(
+    store: &Store,
+    row: &SourceRow,
+    version: u32,
+    from: Option<&str>,
+) -> Result<TranscriptInput, CommandError> {
     let name = row.path.display().to_string();
     let source = store.open_version(row, version).map_err(|error| match error.problem {
-        Problem::NotKept => CommandError::nothing(format!("{name}: version {version} is not in the archive"))
+        Problem::NotKept => CommandError::not_found(format!("{name}: version {version} is not in the archive"))
             .hint("steno archive list --json names the versions"),
         _ => error.into(),
     })?;
@@ -103,15 +108,15 @@ pub fn open_version(store: &Store, row: &SourceRow, version: u32, from: Option<&
             .named(&row.format)
             .ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
     };
-    Ok(Input { source, format })
+    Ok(TranscriptInput { source, format })
 }
 
-/// The format of a source that may still be empty: then it has none.
+/// The format of a source that may still be empty; an empty source has none.
 pub fn format_so_far(source: &Source, from: Option<&str>) -> Result<Option<&'static dyn Format>, CommandError> {
     Ok(recognized_so_far(source, from)?.map(|recognized| recognized.format))
 }
 
-/// What a source that may still be empty is recognised as so far.
+/// Recognises a source that may still be empty.
 pub fn recognized_so_far(source: &Source, from: Option<&str>) -> Result<Option<Recognized>, CommandError> {
     match from {
         Some(name) => Ok(Some(Recognized::certain(format_named(name)?))),
@@ -120,7 +125,7 @@ pub fn recognized_so_far(source: &Source, from: Option<&str>) -> Result<Option<R
     }
 }
 
-/// The format of that name.
+/// Finds a format by its name.
 pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
     Registry::built_in()
         .named(name)
@@ -153,13 +158,13 @@ fn recognized(source: &Source) -> Result<Recognized, CommandError> {
     }
 }
 
-impl Input {
-    /// Reads the source once, piece by piece, for as long as `go` says.
+impl TranscriptInput {
+    /// Reads the source once, in chunks, until `flow` stops the read.
     pub fn read<S: Sink>(
         &mut self,
         sink: &mut S,
-        progress: &Progress,
-        go: impl Fn(&S) -> Go,
+        progress: &SourceProgress,
+        flow: impl Fn(&S) -> Flow,
     ) -> Result<(), CommandError> {
         let consumed = self.source.consumed();
         let mut pass = self.source.pass()?;
@@ -170,14 +175,14 @@ impl Input {
                 Ok(0) => break,
                 Ok(length) => length,
                 Err(error) => {
-                    // What stands before the damage is worth having.
+                    // The events before the damage are still useful.
                     reading.end(sink);
                     return Err(error.into());
                 }
             };
             reading.feed(buffer.get(..length).unwrap_or_default(), sink);
             progress.at(consumed());
-            if go(sink) == Go::NoFurther {
+            if flow(sink) == Flow::Stop {
                 return Ok(());
             }
         }
@@ -185,8 +190,8 @@ impl Input {
         Ok(())
     }
 
-    /// Reads a plain file from a record on, for as long as `go` says.
-    pub fn read_from<S: Sink>(&self, at: Span, sink: &mut S, go: impl Fn(&S) -> Go) -> Result<(), CommandError> {
+    /// Reads a plain file from a record on, until `flow` stops the read.
+    pub fn read_from<S: Sink>(&self, at: Span, sink: &mut S, flow: impl Fn(&S) -> Flow) -> Result<(), CommandError> {
         let Place::Path(path) = self.source.place() else { return Ok(()) };
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
         let mut file = File::open(path).map_err(unreadable)?;
@@ -201,7 +206,7 @@ impl Input {
                 Err(error) => return Err(unreadable(error).into()),
             };
             reading.feed(buffer.get(..length).unwrap_or_default(), sink);
-            if go(sink) == Go::NoFurther {
+            if flow(sink) == Flow::Stop {
                 return Ok(());
             }
         }
@@ -209,7 +214,7 @@ impl Input {
         Ok(())
     }
 
-    /// What to call it.
+    /// The name in messages.
     pub fn name(&self) -> String {
         match self.source.place() {
             Place::Path(path) => path.display().to_string(),

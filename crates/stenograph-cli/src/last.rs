@@ -1,4 +1,4 @@
-//! The last events of a file as they are shown, without those that only repeat others.
+//! The last visible events of a file, without events that repeat others.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use stenograph_store::follow::{Follow, Last, LastLine};
 
 use crate::error::CommandError;
 
-/// How many events before the first one that is shown are looked at, to know what is only said again: agents write the records of one
-/// message next to each other.
-const BEHIND: usize = 16;
+/// How many events before the first visible one are checked for repeats: agents write the records of one message next to each
+/// other.
+const CHECKED_BEFORE: usize = 16;
 
-/// An event as it is shown if it is the only one that says what it says, and its words.
+/// The words and the text of an event, as it appears if no other event repeats it.
 pub fn unless_repeated(
     event: &Event<'_>,
     shown: impl Fn(&Event<'_>) -> Option<String>,
@@ -24,21 +24,21 @@ pub fn unless_repeated(
     }
 }
 
-/// The last `most` events of which `shown` makes something, but for those that only repeat others. Where the file is followed, those that may
-/// still turn out to be repeated are in the queue.
+/// The last `most` visible events, without repeats. If the file is followed, the queue holds the events that may still turn out
+/// to be repeats.
 pub fn last_shown(
     follow: &mut Follow,
     most: usize,
     last_line: LastLine,
     shown: &mut dyn FnMut(&Event<'_>) -> Option<(SpokenWords, String)>,
 ) -> Result<(Last<String>, RepeatQueue<String>), CommandError> {
-    let mut asked = most.saturating_add(BEHIND);
+    let mut wanted = most.saturating_add(CHECKED_BEFORE);
     loop {
-        let Last { events, notes, torn, gave_up } = follow.last(asked, last_line, shown)?;
-        let is_all = events.len() < asked || gave_up.is_some();
+        let Last { events, notes, torn, gave_up } = follow.last(wanted, last_line, shown)?;
+        let is_all = events.len() < wanted || gave_up.is_some();
         let (mut queue, mut texts, mut first) = (RepeatQueue::default(), VecDeque::new(), 0);
         for (number, (words, text)) in events.into_iter().enumerate() {
-            if number == BEHIND {
+            if number == CHECKED_BEFORE {
                 first = texts.len();
             }
             queue.add(words, text);
@@ -56,6 +56,6 @@ pub fn last_shown(
             let gave_up = gave_up.filter(|_| texts.len() < most);
             return Ok((Last { events: texts, notes, torn, gave_up }, queue));
         }
-        asked = asked.saturating_mul(2);
+        wanted = wanted.saturating_mul(2);
     }
 }

@@ -1,5 +1,4 @@
-//! Which file is meant by a command that looks at what happens now: one that is named, or the one that was written last. How it is
-//! followed is the store's part.
+//! Finds the file for commands that show what happens now: a named file, or the one written last. The store follows the file.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,62 +8,59 @@ use stenograph_store::folder::{self, RecordingParts};
 
 use crate::error::CommandError;
 use crate::home::Root;
-use crate::store::{Asked, Chosen, Where};
+use crate::store::{ResolvedName, ResolvedSession, StoreArgs};
 
-/// The file to look at. What was recorded may be spread over a folder, or have a journal beside it: the one that was written last tells
-/// what happens now.
-pub fn file(path: &Path) -> PathBuf {
+/// The file to read. A recording may spread over a folder or have a journal beside it; the file written last has the newest
+/// events.
+pub fn live_file(path: &Path) -> PathBuf {
     folder::parts(path).and_then(|parts| newest(&parts)).unwrap_or_else(|| path.to_owned())
 }
 
-/// The part that was written last.
 fn newest(parts: &RecordingParts) -> Option<PathBuf> {
     let modified = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
     parts.files().iter().max_by_key(|path| modified(path)).cloned()
 }
 
-/// The file that a word means: its own, or that of a session.
-pub fn named(place: &Where, name: &Path) -> Result<PathBuf, CommandError> {
-    match place.asked(name)? {
-        Asked::File(path) => Ok(file(&path)),
-        Asked::Session(chosen) => file_of(&chosen, name),
+/// The file that a name refers to: a file, or the newest file of a session.
+pub fn file_named(place: &StoreArgs, name: &Path) -> Result<PathBuf, CommandError> {
+    match place.resolve(name)? {
+        ResolvedName::File(path) => Ok(live_file(&path)),
+        ResolvedName::Session(session) => newest_file_of(&session, name),
     }
 }
 
-/// The file of a session that was written last.
-fn file_of(chosen: &Chosen, name: &Path) -> Result<PathBuf, CommandError> {
-    let path = chosen.parts().and_then(|parts| newest(&parts)).unwrap_or_else(|| chosen.source.path.clone());
+/// The newest file of a session.
+fn newest_file_of(session: &ResolvedSession, name: &Path) -> Result<PathBuf, CommandError> {
+    let path = session.parts().and_then(|parts| newest(&parts)).unwrap_or_else(|| session.source.path.clone());
     if path.symlink_metadata().is_err() {
-        return Err(CommandError::nothing(format!("{}: its file is gone: {}", name.display(), path.display()))
+        return Err(CommandError::not_found(format!("{}: its file is gone: {}", name.display(), path.display()))
             .hint(format!("steno show {} shows what was kept of it", name.display())));
     }
     Ok(path)
 }
 
-/// The file of one agent.
 #[derive(Debug)]
 pub struct AgentFile {
-    /// The file.
     pub path: PathBuf,
-    /// Its session, where the catalogue knows it.
+    /// Its session, if the catalogue knows it.
     pub session: Option<String>,
-    /// Which agent of the session it is; the main one has no name.
+    /// The name of the agent; the main agent has none.
     pub thread: Option<String>,
 }
 
-/// The files of all agents that a word means: a file is one, a session may have several.
-pub fn agents(place: &Where, name: &Path) -> Result<Vec<AgentFile>, CommandError> {
-    let chosen = match place.asked(name)? {
-        Asked::File(path) => return Ok(vec![AgentFile { path: file(&path), session: None, thread: None }]),
-        Asked::Session(chosen) => chosen,
+/// The files of all agents that a name refers to: one for a file, possibly several for a session.
+pub fn agents(place: &StoreArgs, name: &Path) -> Result<Vec<AgentFile>, CommandError> {
+    let session = match place.resolve(name)? {
+        ResolvedName::File(path) => return Ok(vec![AgentFile { path: live_file(&path), session: None, thread: None }]),
+        ResolvedName::Session(session) => session,
     };
     let agent = |path: PathBuf, thread: &Option<String>| AgentFile {
         path,
-        session: Some(chosen.session.name.clone()),
+        session: Some(session.session.name.clone()),
         thread: thread.clone(),
     };
-    let mut found = vec![agent(file_of(&chosen, name)?, &chosen.source.thread)];
-    for row in chosen.threads().filter(|row| row.path.symlink_metadata().is_ok()) {
+    let mut found = vec![agent(newest_file_of(&session, name)?, &session.source.thread)];
+    for row in session.threads().filter(|row| row.path.symlink_metadata().is_ok()) {
         if found.iter().all(|known| known.thread != row.thread) {
             found.push(agent(row.path.clone(), &row.thread));
         }
@@ -72,17 +68,17 @@ pub fn agents(place: &Where, name: &Path) -> Result<Vec<AgentFile>, CommandError
     Ok(found)
 }
 
-/// The processes of this machine, as far as they can be seen.
+/// The visible processes of this machine.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// The files that a process has open.
+    /// The files that any process has open.
     open: HashSet<FileId>,
-    /// The name of each program and its working folder.
+    /// Each program's name and working folder.
     programs: HashSet<(String, PathBuf)>,
 }
 
 impl Processes {
-    /// Those that run now. Where they cannot be seen there are none.
+    /// The running processes; empty on systems that do not show them.
     pub fn now() -> Processes {
         let mut processes = Processes::default();
         let own = std::process::id().to_string();
@@ -100,7 +96,7 @@ impl Processes {
 
     fn add(&mut self, process: &Path) {
         for open in std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
-            // Sockets, pipes and devices are no transcripts.
+            // Sockets, pipes and devices are not transcripts.
             if let Ok(metadata) = std::fs::metadata(open.path())
                 && metadata.is_file()
             {
@@ -109,7 +105,7 @@ impl Processes {
         }
         let Ok(folder) = std::fs::read_link(process.join("cwd")) else { return };
         let words = std::fs::read(process.join("cmdline")).unwrap_or_default();
-        // A program that an interpreter runs is its first argument.
+        // The first argument of an interpreter is the program that it runs.
         for word in words.split(|byte| *byte == 0).take(2) {
             let word = String::from_utf8_lossy(word);
             let program = word.rsplit('/').next().unwrap_or_default();
@@ -119,19 +115,19 @@ impl Processes {
         }
     }
 
-    /// Whether one of them has this file open.
+    /// Whether any process has the file open.
     pub fn have_open(&self, file: FileId) -> bool {
         self.open.contains(&file)
     }
 
-    /// Whether one of them is this program, in this folder.
+    /// Whether the program runs in the folder.
     pub fn run_in(&self, program: &str, folder: &str) -> bool {
         !program.is_empty() && self.programs.contains(&(program.to_owned(), PathBuf::from(folder)))
     }
 }
 
-/// The files that agents have written, the newest first.
-pub fn files(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
+/// The transcripts that agents have written, the newest first.
+pub fn transcripts(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
     if let Some(root) = root.given()
         && !root.is_dir()
     {
@@ -144,10 +140,10 @@ pub fn files(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
     Ok(found)
 }
 
-/// That there is nothing to look at.
-pub fn nothing(root: &Root) -> CommandError {
+/// The error for a search that found no transcript.
+pub fn no_transcripts(root: &Root) -> CommandError {
     let place =
         root.given().map_or("in the homes of the agents".to_owned(), |root| format!("below {}", root.display()));
-    CommandError::nothing(format!("no transcripts {place}"))
+    CommandError::not_found(format!("no transcripts {place}"))
         .hint("name a file, or with --root DIR a folder in which to look; steno formats lists the homes")
 }

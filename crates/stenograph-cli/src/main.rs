@@ -1,5 +1,5 @@
-//! The command `steno`: takes the arguments, runs one command, and turns what came of it into an exit code.
-//! What a command does is in `commands/`, one file each.
+//! The command `steno`: parses arguments, runs one command, and turns its result into an exit code. Each file in `commands/`
+//! implements one command.
 
 mod args;
 mod clock;
@@ -8,7 +8,7 @@ mod config;
 mod context;
 mod conversation;
 mod csv;
-mod edited;
+mod edit_output;
 mod error;
 mod home;
 mod input;
@@ -28,14 +28,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::Args;
-use error::{CommandError, Status};
+use error::{CommandError, ExitStatus};
 use output::Output;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            // Help that nobody reads to its end is no failure.
+            // A reader who closes the help early causes no failure.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -45,8 +45,8 @@ fn main() -> ExitCode {
     }
     let mut output = Output::standard();
     let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.flush()) {
-        // How a command that was run ended is told, whoever has stopped reading what it said.
-        (Status::Code(_), _) => Ok(status),
+        // The exit code of a program that was run counts, even if nobody reads its output any more.
+        (ExitStatus::Code(_), _) => Ok(status),
         (_, flushed) => flushed.map(|()| status),
     });
     match ended {

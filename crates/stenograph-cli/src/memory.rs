@@ -1,10 +1,10 @@
-//! A ceiling of memory that holds. The allocator of GNU systems keeps a heap for every thread that ever was, and the engine of the index
-//! starts new threads with every batch; and what it once gave out in large pieces it keeps in its heaps, where small ones settle in
-//! between. Indexing 20 GB that way it came to hold 290 MB and more where 256 were allowed. Both can only be told to it before the
-//! process begins, so it begins once more.
+//! Keeps memory use bounded. The GNU allocator keeps a heap for every thread, and the index engine starts new threads for every
+//! batch; the allocator also keeps large freed blocks in its heaps, which small allocations then fragment. Indexing 20 GB took
+//! 290 MB and more where 256 MB are allowed. Environment variables control both, but only before a process starts, so the
+//! process starts itself again.
 
-/// Begins the process anew with few heaps, from which large pieces stay out, unless the environment says how many there are to be.
-/// Returns when nothing has to be done, or nothing can.
+/// Restarts the process with few heaps and without large blocks in them, unless the environment already sets their number.
+/// Returns if a restart is unnecessary or fails.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn bound_heaps() {
     use std::os::unix::process::CommandExt as _;
@@ -15,12 +15,12 @@ pub fn bound_heaps() {
     }
     let mut arguments = std::env::args_os();
     if let (Ok(program), Some(name)) = (std::env::current_exe(), arguments.next()) {
-        // It does not come back, unless it failed; then all goes on as it was.
+        // Returns only on failure; then the process continues unchanged.
         let _ =
             std::process::Command::new(program).arg0(name).args(arguments).env(HEAPS, "2").env(LARGE, "131072").exec();
     }
 }
 
-/// Elsewhere nothing is known to be needed.
+/// Other allocators need no limit.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn bound_heaps() {}

@@ -1,4 +1,4 @@
-//! Where a command writes its result: the options that all of them share, and the one way in which such a file is made.
+//! The options that name an output file, and the one way to create it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,17 +17,16 @@ pub struct OutputFile {
     pub force: bool,
 }
 
-/// The names of standard output.
 const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 impl OutputFile {
-    /// The file that is named; `None` for standard output.
+    /// The named file; `None` for standard output.
     pub fn path(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| !STANDARD_OUTPUT.iter().any(|name| *path == Path::new(name)))
     }
 
-    /// Begins the file that is named, if one is. It takes the place of another file only where --force says so, never that of an
-    /// input, and nobody may read it who may not read the first of the inputs.
+    /// Creates the named file, if any. It replaces another file only with --force, never an input, and is readable only by
+    /// those who may read the first input.
     pub fn create(&self, inputs: &[&Source]) -> Result<Option<NewFile>, CommandError> {
         let create = |path| self.options(inputs.first().copied()).create(path, inputs.iter().copied());
         match self.path() {
@@ -39,7 +38,7 @@ impl OutputFile {
         }
     }
 
-    /// How files are made of this source.
+    /// The options for a file derived from `source`.
     pub fn options(&self, source: Option<&Source>) -> NewFileOptions {
         let existing = if self.force { Existing::Replaced } else { Existing::Refused };
         NewFile::options().existing(existing).like(source).guarded()

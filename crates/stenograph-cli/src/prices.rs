@@ -1,5 +1,5 @@
-//! What models cost: the table that is shipped, and the file in which people say otherwise. Only the file's spelling is known
-//! here; what prices mean is the library's business.
+//! Model prices: the shipped table and the user's file that overrides it. This file only parses the override file; the library
+//! computes costs.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use toml_edit::{Item, TableLike, Value};
 use crate::config;
 use crate::error::CommandError;
 
-/// The variable that names the file.
+/// The environment variable that names the file.
 const VARIABLE: &str = "STENO_PRICES";
 
 const FILE_NAME: &str = "prices.toml";
 
 const HINT: &str = "it should read like: \"model-name\" = { input = 3, output = 15, cache_read = 0.3 }, in dollars for a million tokens";
 
-/// The most models that can be spoken of. People write this by hand, and every call is held against every one of them.
+/// The limit of models in the file. People write it by hand, and every call is matched against every entry.
 const OVERRIDES_MAX: usize = 1_000;
 
-/// The prices that count.
+/// Loads the shipped prices with the user's overrides.
 pub fn load() -> Result<Prices, CommandError> {
     let shipped = Prices::shipped();
     let named = config::variable(VARIABLE).map(PathBuf::from);
@@ -38,20 +38,20 @@ pub fn load() -> Result<Prices, CommandError> {
     }
 }
 
-/// What is wrong in the file, and how it should be.
+/// An error in the file, and how to correct it.
 #[derive(Debug, PartialEq, Eq)]
-struct Wrong {
+struct PriceFileError {
     what: String,
     hint: String,
 }
 
-impl Wrong {
-    fn new(what: impl Into<String>) -> Wrong {
-        Wrong { what: what.into(), hint: HINT.to_owned() }
+impl PriceFileError {
+    fn new(what: impl Into<String>) -> PriceFileError {
+        PriceFileError { what: what.into(), hint: HINT.to_owned() }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Wrong {
-        Wrong { hint: hint.into(), ..self }
+    fn hint(self, hint: impl Into<String>) -> PriceFileError {
+        PriceFileError { hint: hint.into(), ..self }
     }
 
     fn at(self, path: &Path) -> CommandError {
@@ -59,83 +59,86 @@ impl Wrong {
     }
 }
 
-/// What the file says, in its order.
-fn overrides(file: &dyn TableLike, shipped: &Prices) -> Result<Vec<Override>, Wrong> {
+/// Parses the file, in its order.
+fn overrides(file: &dyn TableLike, shipped: &Prices) -> Result<Vec<Override>, PriceFileError> {
     if file.len() > OVERRIDES_MAX {
-        return Err(Wrong::new(format!("it speaks of more than {OVERRIDES_MAX} models")));
+        return Err(PriceFileError::new(format!("it speaks of more than {OVERRIDES_MAX} models")));
     }
-    file.iter().map(|(model, item)| one(model, item, shipped)).collect()
+    file.iter().map(|(model, item)| model_prices(model, item, shipped)).collect()
 }
 
-/// What it says of one model.
-fn one(model: &str, item: &Item, shipped: &Prices) -> Result<Override, Wrong> {
+/// Parses the entry of one model.
+fn model_prices(model: &str, item: &Item, shipped: &Prices) -> Result<Override, PriceFileError> {
     let Some(table) = item.as_table_like() else {
-        return Err(Wrong::new(format!("{model} is not a table of prices")));
+        return Err(PriceFileError::new(format!("{model} is not a table of prices")));
     };
-    let mut said = Override { model: model.to_owned(), same_as: None, prices: Vec::new() };
-    let usual = block(model, table, ServiceTier::Standard, &mut said.prices)?;
+    let mut override_entry = Override { model: model.to_owned(), same_as: None, prices: Vec::new() };
+    let standard = block(model, table, ServiceTier::Standard, &mut override_entry.prices)?;
     for (key, item) in table.iter() {
         if key == "same_as" {
-            said.same_as = Some(same_as(model, item, shipped)?);
-        } else if let Some(pace) = ServiceTier::named(key) {
+            override_entry.same_as = Some(same_as(model, item, shipped)?);
+        } else if let Some(service_tier) = ServiceTier::named(key) {
             let Some(table) = item.as_table_like() else {
-                return Err(Wrong::new(format!("{model}: {key} is not a table of prices")));
+                return Err(PriceFileError::new(format!("{model}: {key} is not a table of prices")));
             };
-            block(model, table, pace, &mut said.prices)?;
+            block(model, table, service_tier, &mut override_entry.prices)?;
         }
     }
-    let is_whole = usual.of(PriceCounter::Input).is_some() && usual.of(PriceCounter::Output).is_some();
-    if said.same_as.is_none() && !is_whole {
-        return Err(Wrong::new(format!("{model} needs a price for input and one for output, or same_as")));
+    let is_whole = standard.of(PriceCounter::Input).is_some() && standard.of(PriceCounter::Output).is_some();
+    if override_entry.same_as.is_none() && !is_whole {
+        return Err(PriceFileError::new(format!("{model} needs a price for input and one for output, or same_as")));
     }
-    Ok(said)
+    Ok(override_entry)
 }
 
-fn same_as(model: &str, item: &Item, shipped: &Prices) -> Result<String, Wrong> {
-    let name = item.as_str().ok_or_else(|| Wrong::new(format!("{model}: same_as is not the name of a model")))?;
+fn same_as(model: &str, item: &Item, shipped: &Prices) -> Result<String, PriceFileError> {
+    let name =
+        item.as_str().ok_or_else(|| PriceFileError::new(format!("{model}: same_as is not the name of a model")))?;
     if shipped.knows(name) {
         return Ok(name.to_owned());
     }
-    Err(Wrong::new(format!("{model}: same_as names {name}, which is not in the table of prices"))
+    Err(PriceFileError::new(format!("{model}: same_as names {name}, which is not in the table of prices"))
         .hint(format!("give its prices: \"{model}\" = {{ input = 3, output = 15 }}")))
 }
 
-/// The prices that a table states for one pace, with those for larger contexts in `over`.
+/// Parses the prices of one service tier, including `over`, the prices for larger contexts.
 fn block(
     model: &str,
     table: &dyn TableLike,
-    pace: ServiceTier,
+    service_tier: ServiceTier,
     prices: &mut Vec<(ServiceTier, Tier)>,
-) -> Result<Rates, Wrong> {
+) -> Result<Rates, PriceFileError> {
     let mut rates = Rates::default();
     for (key, item) in table.iter() {
         if let Some(counter) = PriceCounter::named(key) {
             rates.set(counter, Some(rate(model, counter, item)?));
         } else if key == "over" {
             let Some(sizes) = item.as_table_like() else {
-                return Err(Wrong::new(format!("{model}: over is not a table of sizes"))
+                return Err(PriceFileError::new(format!("{model}: over is not a table of sizes"))
                     .hint("over = { 200000 = { input = 6, output = 22.5 } }"));
             };
             for (size, item) in sizes.iter() {
                 let over = size.replace('_', "").parse::<u64>().ok().filter(|over| *over > 0);
                 let (Some(over), Some(table)) = (over, item.as_table_like()) else {
-                    return Err(Wrong::new(format!("{model}: over {size} is not a size with a table of prices"))
-                        .hint("over = { 200000 = { input = 6, output = 22.5 } }"));
+                    return Err(PriceFileError::new(format!(
+                        "{model}: over {size} is not a size with a table of prices"
+                    ))
+                    .hint("over = { 200000 = { input = 6, output = 22.5 } }"));
                 };
-                prices.push((pace, Tier { over, rates: tier(model, table)? }));
+                prices.push((service_tier, Tier { over, rates: tier(model, table)? }));
             }
-        } else if pace != ServiceTier::Standard || key != "same_as" && ServiceTier::named(key).is_none() {
+        } else if service_tier != ServiceTier::Standard || key != "same_as" && ServiceTier::named(key).is_none() {
             return Err(unknown(model, key));
         }
     }
     if !rates.is_empty() {
-        prices.push((pace, Tier { over: 0, rates }));
+        prices.push((service_tier, Tier { over: 0, rates }));
     }
     Ok(rates)
 }
 
-/// The prices from one size on.
-fn tier(model: &str, table: &dyn TableLike) -> Result<Rates, Wrong> {
+/// Parses the prices from one context size on.
+fn tier(model: &str, table: &dyn TableLike) -> Result<Rates, PriceFileError> {
     let mut rates = Rates::default();
     for (key, item) in table.iter() {
         let counter = PriceCounter::named(key).ok_or_else(|| unknown(model, key))?;
@@ -144,23 +147,24 @@ fn tier(model: &str, table: &dyn TableLike) -> Result<Rates, Wrong> {
     Ok(rates)
 }
 
-/// A price, by the spelling of its number.
-fn rate(model: &str, counter: PriceCounter, item: &Item) -> Result<Money, Wrong> {
-    let spelled = match item.as_value() {
+/// Parses a price from the text of its number.
+fn rate(model: &str, counter: PriceCounter, item: &Item) -> Result<Money, PriceFileError> {
+    let text_of_number = match item.as_value() {
         Some(Value::Integer(number)) => Some(number.display_repr().replace('_', "")),
         Some(Value::Float(number)) => Some(number.display_repr().replace('_', "")),
-        // What is quoted is meant all the same.
+        // A quoted price means the same as an unquoted one.
         Some(Value::String(text)) => Some(text.value().clone()),
         _ => None,
     };
-    let price = spelled.and_then(|spelled| Money::parse(&spelled)).filter(|price| !price.is_negative());
+    let price =
+        text_of_number.and_then(|text_of_number| Money::parse(&text_of_number)).filter(|price| !price.is_negative());
     let rate = price.and_then(|price| price.shared_by(counter.price_unit()));
-    rate.ok_or_else(|| Wrong::new(format!("{model}: {} is not a price in dollars", counter.name())))
+    rate.ok_or_else(|| PriceFileError::new(format!("{model}: {} is not a price in dollars", counter.name())))
 }
 
-fn unknown(model: &str, key: &str) -> Wrong {
+fn unknown(model: &str, key: &str) -> PriceFileError {
     let counters = PriceCounter::ALL.map(PriceCounter::name).join(", ");
-    let wrong = Wrong::new(format!("{model}: {key} is nothing that has a price"));
+    let wrong = PriceFileError::new(format!("{model}: {key} is nothing that has a price"));
     wrong.hint(format!("there are {counters}; over; fast, priority, flex, batch; same_as"))
 }
 
@@ -170,18 +174,18 @@ mod tests {
     use stenograph::ledger::Tokens;
     use toml_edit::DocumentMut;
 
-    fn read(text: &str) -> Result<Prices, Wrong> {
+    fn read(text: &str) -> Result<Prices, PriceFileError> {
         let shipped = Prices::shipped();
         let document: DocumentMut = text.parse().unwrap();
         Ok(shipped.clone().with(overrides(document.as_table(), &shipped)?))
     }
 
-    fn cost(prices: &Prices, model: &str, pace: ServiceTier, call: &Tokens) -> Option<String> {
-        prices.price(model, pace)?.cost(call).map(|cost| cost.to_string())
+    fn cost(prices: &Prices, model: &str, service_tier: ServiceTier, call: &Tokens) -> Option<String> {
+        prices.price(model, service_tier)?.cost(call).map(|cost| cost.to_string())
     }
 
     #[test]
-    fn prices_are_read_by_their_spelling() {
+    fn a_price_is_exactly_the_number_in_the_file() {
         let prices = read(
             "# ours\n\"house-model\" = { input = 0.1, output = 1_000, cache_read = \"1e-2\", search = 0.005, \
              over = { 200_000 = { input = 0.3, output = 2000 } }, fast = { input = 1, output = 2 } }\n\
@@ -199,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_wrong_says_what_and_how_it_should_be() {
+    fn an_invalid_file_is_explained_with_a_hint() {
         for (text, what) in [
             ("a = 3", "a is not a table of prices"),
             ("a = { input = 3 }", "a needs a price for input and one for output, or same_as"),

@@ -1,4 +1,5 @@
-//! A bar on standard error for work that takes longer than a second, where somebody watches. It never touches standard output.
+//! A progress bar on standard error for work that takes longer than a second, if standard error is a terminal. It never touches
+//! standard output.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Read, Write as _};
@@ -11,26 +12,24 @@ use stenograph::convert;
 use stenograph_store::Source;
 use stenograph_store::index::RunObserver;
 
-/// Work shorter than this shows no bar.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SHOW_AFTER: Duration = Duration::from_secs(1);
 
-/// The progress of one source.
-pub struct Progress {
+/// The progress over one source.
+pub struct SourceProgress {
     bar: Option<ProgressBar>,
     started: Instant,
     shown: Cell<bool>,
 }
 
-impl Progress {
-    /// No bar, whatever happens.
-    pub fn none() -> Progress {
-        Progress { bar: None, started: Instant::now(), shown: Cell::new(false) }
+impl SourceProgress {
+    pub fn none() -> SourceProgress {
+        SourceProgress { bar: None, started: Instant::now(), shown: Cell::new(false) }
     }
 
-    /// A bar for so many passes over a source, if somebody watches and data does not fill the screen.
-    pub fn over(source: &Source, passes: u64) -> Progress {
+    /// A bar for `passes` passes over a source, if standard error is a terminal.
+    pub fn over(source: &Source, passes: u64) -> SourceProgress {
         if !io::stderr().is_terminal() {
-            return Progress::none();
+            return SourceProgress::none();
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         bar.set_message(crate::output::harmless_line(&source.place().to_string()));
@@ -44,13 +43,13 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        Progress { bar: Some(bar), started: Instant::now(), shown: Cell::new(false) }
+        SourceProgress { bar: Some(bar), started: Instant::now(), shown: Cell::new(false) }
     }
 
-    /// A bar for so many bytes of work, with how fast it goes.
-    pub fn rate(what: &'static str, bytes: u64) -> Progress {
+    /// A bar for `bytes` bytes of work, with the speed.
+    pub fn rate(what: &'static str, bytes: u64) -> SourceProgress {
         if !io::stderr().is_terminal() {
-            return Progress::none();
+            return SourceProgress::none();
         }
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
         bar.set_message(what);
@@ -58,13 +57,13 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        Progress { bar: Some(bar), started: Instant::now(), shown: Cell::new(false) }
+        SourceProgress { bar: Some(bar), started: Instant::now(), shown: Cell::new(false) }
     }
 
-    /// So many bytes are done.
+    /// Sets the number of bytes done.
     pub fn at(&self, bytes: u64) {
         let Some(bar) = &self.bar else { return };
-        if !self.shown.get() && self.started.elapsed() > PATIENCE {
+        if !self.shown.get() && self.started.elapsed() > SHOW_AFTER {
             self.shown.set(true);
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
@@ -72,7 +71,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for SourceProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -81,51 +80,49 @@ impl Drop for Progress {
 }
 
 /// A source that moves a bar as it is read.
-pub struct Watched<'a> {
-    /// The source.
+pub struct ProgressSource<'a> {
     pub source: &'a mut Source,
-    /// The bar.
-    pub progress: &'a Progress,
+    pub progress: &'a SourceProgress,
 }
 
-impl convert::Reopen for Watched<'_> {
+impl convert::Reopen for ProgressSource<'_> {
     fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
         let consumed = self.source.consumed();
         let (inner, progress) = (self.source.pass()?, self.progress);
-        Ok(Box::new(Moving { inner, moved: move || progress.at(consumed()) }))
+        Ok(Box::new(ProgressReader { inner, on_read: move || progress.at(consumed()) }))
     }
 }
 
-struct Moving<R, F> {
+struct ProgressReader<R, F> {
     inner: R,
-    moved: F,
+    on_read: F,
 }
 
-impl<R: Read, F: Fn()> Read for Moving<R, F> {
+impl<R: Read, F: Fn()> Read for ProgressReader<R, F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.inner.read(buffer)?;
-        (self.moved)();
+        (self.on_read)();
         Ok(length)
     }
 }
 
-/// A bar for work on many files, and an ear for Ctrl-C.
-pub struct Bar {
+/// A bar for work on many files, which Ctrl-C can stop.
+pub struct IndexProgress {
     what: &'static str,
-    progress: Option<Progress>,
+    progress: Option<SourceProgress>,
     stop: Arc<AtomicBool>,
 }
 
-impl Bar {
-    /// A bar for what is done, which ends when somebody sets the flag.
-    pub fn new(what: &'static str, stop: &Arc<AtomicBool>) -> Bar {
-        Bar { what, progress: None, stop: Arc::clone(stop) }
+impl IndexProgress {
+    /// A bar that stops the work once the flag is set.
+    pub fn new(what: &'static str, stop: &Arc<AtomicBool>) -> IndexProgress {
+        IndexProgress { what, progress: None, stop: Arc::clone(stop) }
     }
 }
 
-impl RunObserver for Bar {
+impl RunObserver for IndexProgress {
     fn progress(&mut self, at: &stenograph_store::index::IndexProgress) {
-        let bar = self.progress.get_or_insert_with(|| Progress::rate(self.what, at.bytes));
+        let bar = self.progress.get_or_insert_with(|| SourceProgress::rate(self.what, at.bytes));
         bar.at(at.bytes_done);
     }
 

@@ -1,6 +1,6 @@
-//! Where the store is, and which places are looked into: what `--root`, `STENO_HOME` and the platform say.
+//! Where the store is and where to look for transcripts: `--root`, `STENO_HOME` and the platform decide.
 
-mod opening;
+mod event_address;
 mod session;
 
 use std::path::{Path, PathBuf};
@@ -14,36 +14,34 @@ use stenograph_store::index::catalogue::ProjectRow;
 
 use crate::error::CommandError;
 use crate::home::Root;
-pub use opening::{Opening, Openings};
-pub use session::{Asked, Chosen, NamedBy, Shorts};
+pub use event_address::{EventAddress, EventAddresses};
+pub use session::{NamedBy, ResolvedName, ResolvedSession, ShortNames};
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Where {
+pub struct StoreArgs {
     #[command(flatten)]
     root: Root,
 }
 
-/// The usual folder for data, as homes of formats are spelled.
+/// The usual data folder, written as in the homes of formats.
 const DATA: &str = "{data}/stenograph";
 
-impl Where {
-    /// Below this root, where one is given.
-    pub fn below(root: &Root) -> Where {
-        Where { root: root.clone() }
+impl StoreArgs {
+    pub fn below(root: &Root) -> StoreArgs {
+        StoreArgs { root: root.clone() }
     }
 
-    /// The machine that is looked at.
     pub fn home(&self) -> &Root {
         &self.root
     }
 
-    /// The folder that was given instead of the home folder, from the root of the file system.
+    /// The folder given instead of the home folder, as an absolute path.
     pub fn root(&self) -> Option<PathBuf> {
         self.root.given().map(|root| std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()))
     }
 
-    /// The store: where `STENO_HOME` says, else below the home folder, or what stands in for it.
+    /// The store: at `STENO_HOME`, else below the home folder or its replacement.
     pub fn store(&self) -> Result<Store, CommandError> {
         if let Some(folder) = std::env::var_os("STENO_HOME").filter(|folder| !folder.is_empty()) {
             let folder = PathBuf::from(folder);
@@ -53,7 +51,7 @@ impl Where {
         Ok(Store::new(std::path::absolute(&folder).unwrap_or(folder)))
     }
 
-    /// Where to look: the homes of agents, the projects and folders that the store knows, and the project at hand.
+    /// Where to look: the agents' homes, the projects and folders that the store knows, and the working folder's project.
     pub fn places(&self, store: &Store) -> Result<Places, CommandError> {
         if let Some(root) = self.root().filter(|root| !root.is_dir()) {
             let place = root.display();
@@ -71,8 +69,8 @@ impl Where {
     }
 }
 
-/// How long a command may take to end after Ctrl-C and the like. A read that never returns keeps it from noticing the flag; a commit of
-/// everything that was read takes a part of the time.
+/// How long a command may take to end after a signal. A blocked read keeps it from noticing the flag; committing what was read
+/// takes part of the time.
 #[cfg(unix)]
 const GRACE: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -100,7 +98,7 @@ pub fn on_interrupt(stop: &Arc<AtomicBool>) {
 #[cfg(not(unix))]
 pub fn on_interrupt(_stop: &Arc<AtomicBool>) {}
 
-/// A number of bytes for people.
+/// Formats a number of bytes for people.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
     let (mut value, mut unit) = (count as f64, 0);
@@ -112,14 +110,13 @@ pub fn bytes(count: u64) -> String {
     if unit == 0 || value >= 99.5 { format!("{value:.0} {name}") } else { format!("{value:.1} {name}") }
 }
 
-/// A project in JSON, in the one shape that all commands give it.
+/// A project in JSON; all commands use this form.
 pub fn project_json(project: Option<&ProjectRow>) -> String {
     let Some(project) = project else { return "null".to_owned() };
     let remote = project.remote.as_deref().map_or_else(|| "null".to_owned(), quote);
     format!("{{\"name\":{},\"root\":{},\"remote\":{remote}}}", quote(&project.name), quote(&project.root))
 }
 
-/// A path in JSON.
 pub fn path_json(path: &Path) -> String {
     quote(&path.display().to_string())
 }

@@ -1,31 +1,31 @@
-//! Rows of cells for people: columns as wide as what is in them, the last one cut where the terminal ends. What is in a cell must be
-//! harmless already.
+//! Tables for people: each column is as wide as its widest cell; the terminal's width limits the last one. The caller makes
+//! cell texts harmless.
 
 use std::io::IsTerminal;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// How wide a line becomes where nobody says how wide the screen is.
-const WIDTH_USUAL: usize = 120;
+/// The width of a line if the terminal's width is unknown.
+const WIDTH_DEFAULT: usize = 120;
 
-/// The column that takes what is left is never narrower.
+/// The minimum width of the last column.
 const LAST_WIDTH_MIN: usize = 20;
 
-/// Which side of a column its cells stand at.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Words.
+pub enum Align {
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// The lines of a table, its heading first. The last column takes what is left of the width.
-pub fn lines<const N: usize>(headings: [(&str, Side); N], rows: &[[String; N]], width: usize) -> Vec<String> {
-    let mut widths = headings.map(|(heading, _)| columns(heading));
+/// Formats a table, heading first. The last column takes the remaining width.
+pub fn lines<const N: usize>(headings: [(&str, Align); N], rows: &[[String; N]], width: usize) -> Vec<String> {
+    let mut widths = headings.map(|(heading, _)| display_width(heading));
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(columns(cell));
+            *width = (*width).max(display_width(cell));
         }
     }
     if let Some((last, before)) = widths.split_last_mut() {
@@ -33,12 +33,12 @@ pub fn lines<const N: usize>(headings: [(&str, Side); N], rows: &[[String; N]], 
         *last = (*last).min(width.saturating_sub(taken).max(LAST_WIDTH_MIN));
     }
     let line = |cells: &[String; N]| {
-        let cells = cells.iter().zip(widths).zip(headings).map(|((cell, width), (_, side))| {
-            let cell = cut(cell, width);
-            let gap = " ".repeat(width.saturating_sub(columns(&cell)));
-            match side {
-                Side::Left => format!("{cell}{gap}"),
-                Side::Right => format!("{gap}{cell}"),
+        let cells = cells.iter().zip(widths).zip(headings).map(|((cell, width), (_, align))| {
+            let cell = truncated(cell, width);
+            let gap = " ".repeat(width.saturating_sub(display_width(&cell)));
+            match align {
+                Align::Left => format!("{cell}{gap}"),
+                Align::Right => format!("{gap}{cell}"),
             }
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
@@ -47,7 +47,7 @@ pub fn lines<const N: usize>(headings: [(&str, Side); N], rows: &[[String; N]], 
     std::iter::once(&heading).chain(rows).map(line).collect()
 }
 
-/// How wide the screen is; without limit when what is written goes elsewhere.
+/// The width of the terminal; unlimited if standard output is not a terminal.
 pub fn screen_width() -> usize {
     if !std::io::stdout().is_terminal() {
         return usize::MAX;
@@ -58,18 +58,18 @@ pub fn screen_width() -> usize {
     {
         return usize::from(size.ws_col);
     }
-    let named = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    named.filter(|columns| *columns > 0).unwrap_or(WIDTH_USUAL)
+    let named = std::env::var("COLUMNS").ok().and_then(|display_width| display_width.parse().ok());
+    named.filter(|display_width| *display_width > 0).unwrap_or(WIDTH_DEFAULT)
 }
 
-/// The text in so many columns, with an ellipsis where it was cut.
-pub fn cut(text: &str, width: usize) -> String {
-    if columns(text) <= width {
+/// Cuts a text to `width` columns, with an ellipsis.
+pub fn truncated(text: &str, width: usize) -> String {
+    if display_width(text) <= width {
         return text.to_owned();
     }
     let mut left = width.saturating_sub(1);
     let fits = |char: &char| {
-        let wide = column(*char);
+        let wide = char_width(*char);
         let fits = wide <= left;
         left = left.saturating_sub(wide);
         fits
@@ -77,19 +77,19 @@ pub fn cut(text: &str, width: usize) -> String {
     text.chars().take_while(fits).chain(['\u{2026}']).collect()
 }
 
-/// The text in lines of so many columns, broken at spaces where there are some.
+/// Wraps a text to `width` columns, at spaces if possible.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let (mut lines, mut line, mut taken) = (Vec::new(), String::new(), 0);
-    // After the last space of the line.
+    // The position after the last space of the line.
     let mut space = 0;
     for char in text.chars() {
-        let wide = column(char);
+        let wide = char_width(char);
         if taken + wide > width && !line.is_empty() {
             let kept = if space > 0 { space } else { line.len() };
             let rest = line.split_off(kept);
             lines.push(std::mem::replace(&mut line, rest).trim_end().to_owned());
-            (taken, space) = (columns(&line), 0);
+            (taken, space) = (display_width(&line), 0);
         }
         line.push(char);
         taken += wide;
@@ -101,16 +101,16 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// How many columns a text takes.
-pub fn columns(text: &str) -> usize {
+/// The number of terminal columns that a text takes.
+pub fn display_width(text: &str) -> usize {
     text.width()
 }
 
-fn column(char: char) -> usize {
+fn char_width(char: char) -> usize {
     char.width().unwrap_or(0)
 }
 
-/// How long ago, in the largest unit that fits.
+/// A duration before now, in the largest unit that fits.
 pub fn ago(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     let (number, unit) = match seconds {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_short() {
+    fn a_duration_is_rounded_down_to_its_largest_unit() {
         assert_eq!(
             [0, 59_999, 60_000, 7_200_000, 200_000_000].map(ago),
             ["0s ago", "59s ago", "1m ago", "2h ago", "2d ago"]
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_broken_at_spaces_and_long_words_where_the_screen_ends() {
+    fn a_long_text_wraps_at_spaces_and_a_long_word_at_the_width() {
         assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
         assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(wrapped("数据库", 5), ["数据", "库"]);
@@ -143,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn the_last_column_ends_where_the_screen_does() {
+    fn the_width_of_the_screen_limits_the_last_column() {
         let rows =
             [["a".to_owned(), "1".to_owned(), "x".repeat(50)], ["bb".to_owned(), "22".to_owned(), "数据库".repeat(9)]];
-        let lines = lines([("ID", Side::Left), ("N", Side::Right), ("TITLE", Side::Left)], &rows, 30);
+        let lines = lines([("ID", Align::Left), ("N", Align::Right), ("TITLE", Align::Left)], &rows, 30);
         assert_eq!(lines[0], "ID   N  TITLE");
         assert_eq!(lines[1], format!("a    1  {}…", "x".repeat(21)));
         assert_eq!(lines[2], format!("bb  22  {}数…", "数据库".repeat(3)));

@@ -1,5 +1,5 @@
-//! Which tokenizer `--tokenizer` means. The vocabularies are OpenAI's and stand in a crate; for the models of others their count is
-//! an estimate, and is called one.
+//! Finds the tokenizer for `--tokenizer`. The vocabularies are OpenAI's and come from a crate; for other vendors' models the
+//! count is an estimate, and reports say so.
 
 use stenograph::edit::tokens::Tokenizer;
 use tiktoken_rs::CoreBPE;
@@ -7,33 +7,34 @@ use tiktoken_rs::tokenizer::{Tokenizer as Vocabulary, get_tokenizer};
 
 use crate::error::CommandError;
 
-/// Somebody who counts.
-pub struct Counter {
-    /// Counts.
+/// A tokenizer and the name that selected it.
+pub struct TokenCounter {
     pub tokenizer: Tokenizer<'static>,
     vocabulary: Option<Vocabulary>,
-    named: By,
+    named: SelectedBy,
 }
 
-/// What a counter was named by.
+/// What kind of name selected a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    /// The model whose tokens are to be counted.
+enum SelectedBy {
+    /// The model whose tokens to count.
     Model,
-    /// Its own name, which says nothing of a model.
-    Itself,
+    /// The tokenizer's own name, which does not identify a model.
+    Name,
 }
 
-/// The counter of that name: `bytes`, a vocabulary, or a model that has one of them.
-pub fn named(name: &str) -> Result<Counter, CommandError> {
+/// Finds a counter: `bytes`, a vocabulary, or a model that uses a vocabulary.
+pub fn named(name: &str) -> Result<TokenCounter, CommandError> {
     let (vocabulary, named) = match name {
-        "bytes" => return Ok(Counter { tokenizer: Tokenizer::default(), vocabulary: None, named: By::Itself }),
-        "o200k" | "o200k_base" => (Some(Vocabulary::O200kBase), By::Itself),
-        "cl100k" | "cl100k_base" => (Some(Vocabulary::Cl100kBase), By::Itself),
-        model => (get_tokenizer(model), By::Model),
+        "bytes" => {
+            return Ok(TokenCounter { tokenizer: Tokenizer::default(), vocabulary: None, named: SelectedBy::Name });
+        }
+        "o200k" | "o200k_base" => (Some(Vocabulary::O200kBase), SelectedBy::Name),
+        "cl100k" | "cl100k_base" => (Some(Vocabulary::Cl100kBase), SelectedBy::Name),
+        model => (get_tokenizer(model), SelectedBy::Model),
     };
     let (name, table): (_, &'static CoreBPE) = match vocabulary {
-        // The tables of both are the same; only marks differ that no text holds.
+        // Both use the same table; they differ only in special tokens, which texts do not contain.
         Some(Vocabulary::O200kBase | Vocabulary::O200kHarmony) => ("o200k", tiktoken_rs::o200k_base_singleton()),
         Some(Vocabulary::Cl100kBase) => ("cl100k", tiktoken_rs::cl100k_base_singleton()),
         _ => {
@@ -41,19 +42,20 @@ pub fn named(name: &str) -> Result<Counter, CommandError> {
                 .hint("there are bytes, o200k and cl100k; a model of OpenAI's, such as gpt-4o, stands for its own"));
         }
     };
-    Ok(Counter { tokenizer: Tokenizer::new(name, |text| table.count_ordinary(text) as u64), vocabulary, named })
+    Ok(TokenCounter { tokenizer: Tokenizer::new(name, |text| table.count_ordinary(text) as u64), vocabulary, named })
 }
 
-impl Counter {
-    /// Whether its count is exact for a transcript that states that model, or none: then it is the model that was named.
+impl TokenCounter {
+    /// Whether the count is exact for a transcript of that model. If the transcript states no model, it is exact for the model
+    /// that `--tokenizer` names.
     pub fn is_exact(&self, model: Option<&str>) -> bool {
-        let Some(model) = model else { return self.named == By::Model };
-        let same = |a: Vocabulary| match a {
+        let Some(model) = model else { return self.named == SelectedBy::Model };
+        let base_vocabulary = |a: Vocabulary| match a {
             Vocabulary::O200kHarmony => Vocabulary::O200kBase,
             other => other,
         };
-        let of_model = get_tokenizer(model).map(same);
-        of_model.is_some() && of_model == self.vocabulary.map(same)
+        let of_model = get_tokenizer(model).map(base_vocabulary);
+        of_model.is_some() && of_model == self.vocabulary.map(base_vocabulary)
     }
 }
 
@@ -71,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_a_model_says_which_one_it_was() {
+    fn a_model_name_makes_the_count_exact() {
         let exact = |name: &str| named(name).is_ok_and(|counter| counter.is_exact(None));
         assert!(exact("gpt-4o") && exact("gpt-4"));
         assert!(!exact("o200k") && !exact("cl100k_base") && !exact("bytes"));

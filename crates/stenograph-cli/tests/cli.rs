@@ -1,4 +1,4 @@
-//! The command as people use it: the real binary on real files. Each file in `cli/` is one subject.
+//! The command as people use it: the real binary on real files. Each file in `cli/` covers one subject.
 
 #![allow(
     clippy::unwrap_used,
@@ -109,7 +109,7 @@ mod watch;
 #[path = "cli/writing.rs"]
 mod writing;
 
-/// Every file in the folder is in the list above.
+/// The list above names every file in the folder.
 #[test]
 fn no_test_file_is_forgotten() {
     let listed = include_str!("cli.rs");

@@ -1,7 +1,8 @@
-//! `steno index` is killed, again and again, at random: while it starts, reads, keeps, commits and watches, over sessions that grow, are
-//! rewritten, cut off, moved, copied and deleted in between. The next run must go on without making the index anew, and then find what a
-//! plain look at the files finds: nothing missing, nothing twice, nothing that nobody says any more. Real processes and signals;
-//! `STENO_SEED` sets what is random, `STENO_ROUNDS` how much of it there is. And the same with power cuts, see `index_kills/power.rs`.
+//! Kills `steno index` repeatedly at random: while it starts, reads, archives, commits and watches, over sessions that grow and
+//! are rewritten, truncated, moved, copied and deleted in between. The next run must continue without rebuilding the index, and
+//! then find exactly what the files contain: nothing missing, nothing twice, nothing outdated. Uses real processes and signals;
+//! `STENO_SEED` sets the random numbers, `STENO_ROUNDS` the number of rounds. `index_kills/power.rs` does the same with power
+//! cuts.
 
 #![cfg(unix)]
 #![allow(
@@ -26,13 +27,13 @@ use std::time::{Duration, Instant};
 
 use ground::Ground;
 
-/// How many stores are begun.
+/// How many stores are created.
 const ROUNDS: u64 = 14;
 
-/// How often each of them is looked at as a whole.
+/// How often each of them is checked as a whole.
 const LOOKS: usize = 5;
 
-/// What CI promises.
+/// The number that CI requires.
 const KILLS_MIN: usize = 500;
 
 fn number(name: &str) -> Option<u64> {
@@ -40,7 +41,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn an_index_survives_every_kill_and_finds_what_there_is() {
+fn an_index_survives_every_kill_and_finds_all_events() {
     let seed = number("STENO_SEED").unwrap_or(20_260_404);
     let rounds = number("STENO_ROUNDS").unwrap_or(ROUNDS);
     let (next, kills) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -61,7 +62,7 @@ fn an_index_survives_every_kill_and_finds_what_there_is() {
     assert!(rounds < ROUNDS || kills >= KILLS_MIN, "only {kills} kills");
 }
 
-/// Starts and kills runs over one tree, and looks every now and then. Gives the number of kills.
+/// Starts and kills runs over one tree, with regular checks. Returns the number of kills.
 fn series(seed: u64) -> usize {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut ground = Ground::new();
@@ -75,7 +76,7 @@ fn series(seed: u64) -> usize {
         longest = start.elapsed();
     }
     for look in 0..LOOKS {
-        // Who is gone is then read from the archive, and that may be killed, too.
+        // Deleted files are then read from the archive, and that may be killed too.
         if look > 0 && random.u8(..3) == 0 {
             ground.lose_index();
         }
@@ -110,7 +111,7 @@ fn live(ground: &mut Ground, longest: Duration, random: &mut fastrand::Rng) {
     };
     std::thread::sleep(Duration::from_micros(wait));
     if watches {
-        // What changes while it watches is what watching is for.
+        // The watcher should notice changes while it runs.
         ground.tree.change(random);
         std::thread::sleep(Duration::from_micros(random.u64(..micros)));
     }
@@ -127,7 +128,7 @@ fn expect(seed: u64, checked: &Result<(), String>, ground: &Ground) {
 }
 
 #[test]
-fn who_asks_while_the_index_is_written_sees_one_state_of_it() {
+fn a_query_during_a_run_sees_one_consistent_state() {
     let seed = number("STENO_SEED").unwrap_or(20_260_406);
     let mut random = fastrand::Rng::with_seed(seed);
     let mut ground = Ground::new();
@@ -144,7 +145,7 @@ fn who_asks_while_the_index_is_written_sees_one_state_of_it() {
             }
         });
         for _ in 0..25 {
-            // Every file says something else, and as much as before.
+            // Rewrites every file with the same length.
             ground.tree.rewrite_all(3);
             let done = ground.index().output().unwrap();
             if !done.status.success() || asking.is_finished() {
@@ -180,7 +181,7 @@ fn of_many_runs_at_once_one_works_and_the_others_say_so() {
 }
 
 #[test]
-fn who_interrupts_a_run_keeps_what_is_done() {
+fn an_interrupted_run_keeps_its_progress() {
     let seed = number("STENO_SEED").unwrap_or(20_260_408);
     let mut random = fastrand::Rng::with_seed(seed);
     let mut ground = Ground::new();
@@ -190,7 +191,7 @@ fn who_interrupts_a_run_keeps_what_is_done() {
         std::thread::sleep(Duration::from_millis(wait));
         let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
         let done = child.wait_with_output().unwrap();
-        // Before anybody listens the signal ends the process as ever.
+        // Until the handler is installed, the signal ends the process as usual.
         let ended = killed.success() && done.status.code().is_none();
         assert!(ended || done.status.success(), "{}: {}", done.status, String::from_utf8_lossy(&done.stderr));
     }

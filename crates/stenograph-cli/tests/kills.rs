@@ -1,6 +1,6 @@
-//! The recorder is killed, again and again, at random: while it starts, records, ends, and while what it left is completed. Every
-//! message it acknowledged must be shown afterwards, in order and once. Real processes, pipes and signals; `STENO_SEED` sets what
-//! is random, `STENO_ROUNDS` how much of it there is.
+//! Kills the recorder repeatedly at random: while it starts, records and finishes, and while `recover` completes the recording.
+//! Every acknowledged message must be shown afterwards, in order and once. Uses real processes, pipes and signals; `STENO_SEED`
+//! sets the random numbers, `STENO_ROUNDS` the number of rounds.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
@@ -20,17 +20,17 @@ use stenograph_store::layouts::LAYOUTS;
 
 const POLICIES: [&str; 3] = ["always", "interval=5", "never"];
 
-/// How often each layout is recorded into with each policy, from an empty folder on.
+/// How many recordings each layout gets with each policy, starting from an empty folder.
 const ROUNDS: usize = 10;
 
 /// How often the recorder is started in each of them.
 const LIVES: usize = 12;
 
-/// What CI promises.
+/// The number that CI requires.
 const KILLS_MIN: usize = 2_000;
 
 #[test]
-fn what_was_acknowledged_survives_every_kill() {
+fn acknowledged_events_survive_every_kill() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
     let seed = number("STENO_SEED").unwrap_or(20_260_302);
     let rounds = number("STENO_ROUNDS").map_or(ROUNDS, |rounds| usize::try_from(rounds).unwrap());
@@ -54,7 +54,7 @@ fn what_was_acknowledged_survives_every_kill() {
     assert!(rounds < ROUNDS || kills >= KILLS_MIN, "only {kills} kills");
 }
 
-/// Starts and kills a recorder in one place, and looks every now and then. Gives the number of kills.
+/// Starts and kills a recorder in one folder, with regular checks. Returns the number of kills.
 fn series(layout: &str, policy: &str, seed: u64) -> usize {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut place = Place::new(layout, policy, seed);

@@ -1,8 +1,8 @@
-//! Random damage to every file of a store: flipped bits, overwritten blocks, truncation, garbage at the end, deletion. No command
-//! panics, no answer is wrong: it equals that of the whole store, or it is an error. The next `index` heals what can be healed; a damaged
-//! log of the archive is healed by a repair, which the error names.
+//! Random damage to every file of a store: flipped bits, overwritten blocks, truncation, garbage at the end, deletion. No
+//! command panics and no answer is wrong: it equals the answer of the undamaged store, or it is an error. The next `index`
+//! repairs what it can; `--repair`, which the error names, repairs a damaged log of the archive.
 //!
-//! `STENO_SEED` and `STENO_ROUNDS` set other damage and more of it.
+//! `STENO_SEED` and `STENO_ROUNDS` select other damage and more of it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
 
@@ -22,15 +22,15 @@ use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
 use stenograph_store::index::{Archiving, IndexPlan, IndexReport, IndexScope, NoObserver, Store, run};
 use tempfile::TempDir;
 
-/// How many cases there are at least.
+/// The minimum number of cases.
 const CASES: usize = 520;
 
-/// Every so many cases the commands themselves are run, too.
+/// The interval of cases that also run the commands themselves.
 const COMMANDS_EVERY: usize = 40;
 
 const QUERIES: [&str; 5] = ["walrus", "\"the grey seal\"", "is:call", "tool:Bash", "role:user after:2026-01-01"];
 
-/// Whose sources are all there but one.
+/// All sources of this session exist but one.
 const GONE: &str = "0198ffff-1111-4222-8333-444455556666";
 
 fn number(name: &str) -> Option<u64> {
@@ -80,7 +80,7 @@ fn index(store: &Path, home: &Path) -> Result<IndexReport, stenograph_store::Err
     run(&Store::new(store), &plan, &mut NoObserver)
 }
 
-/// What a store answers: each answer by its name.
+/// The answers of a store, by name.
 type Answers = BTreeMap<String, Result<String, String>>;
 
 fn ask(folder: &Path) -> Answers {
@@ -132,7 +132,7 @@ fn find(store: &Store, query: &str) -> Result<String, stenograph_store::Error> {
         Ok((_, entry)) => found[at] = format!("{:?} {}", answer.hits[at].time, entry.pieces().join(" ")),
         Err(reason) => absent = Some(reason),
     })?;
-    // A hit that cannot be read says so to whoever sees it.
+    // An unreadable hit says so.
     if absent.is_some() {
         return Err(stenograph_store::Error::new(
             &stenograph_store::Place::Temporary,
@@ -143,7 +143,7 @@ fn find(store: &Store, query: &str) -> Result<String, stenograph_store::Error> {
     Ok(format!("{}\n{}", answer.total, found.join("\n")))
 }
 
-/// The bytes of everything that is kept, with their names; an error where anything cannot be read, or is noticed to be missing.
+/// The bytes of everything archived, with names; an error if anything is unreadable or noticed to be missing.
 fn archive(folder: &Path) -> Result<String, String> {
     let archive = Archive::open(Arc::new(Disk), &folder.join("archive")).map_err(|error| error.to_string())?;
     if let Some(warning) = archive.warnings().first() {
@@ -160,7 +160,7 @@ fn archive(folder: &Path) -> Result<String, String> {
     Ok(kept.join("\n"))
 }
 
-/// What `show` reads of the session that only the archive has.
+/// The output of `show` for the session that only the archive has.
 fn gone(store: &Store) -> Result<String, stenograph_store::Error> {
     let catalogue = store.catalogue()?;
     let missing =
@@ -179,7 +179,7 @@ fn gone(store: &Store) -> Result<String, stenograph_store::Error> {
     Ok(text)
 }
 
-/// Every file of a store, sorted, with the path from its folder. Locks are no files of anything.
+/// Every file of a store, sorted, with its relative path. Locks do not count.
 fn files(folder: &Path) -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -210,7 +210,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Damages a file, and says how. `region` of `regions` says about where.
+/// Damages a file and describes how. `region` of `regions` selects the position.
 fn damage(path: &Path, kind: usize, region: (usize, usize), random: &mut fastrand::Rng) -> String {
     let mut bytes = fs::read(path).unwrap();
     let start = bytes.len() * region.0 / region.1;
@@ -253,7 +253,7 @@ fn damage(path: &Path, kind: usize, region: (usize, usize), random: &mut fastran
     told
 }
 
-/// The commands, which must neither panic nor end otherwise than with 0, 1 or 2.
+/// Runs the commands, which must not panic and must exit with 0, 1 or 2.
 fn run_commands(store: &Path, home: &Path, told: &str) {
     let lines = [
         vec!["list", "--json"],
@@ -284,7 +284,7 @@ struct Ground {
 }
 
 impl Ground {
-    /// A store, of which these files are damaged.
+    /// A store with these files damaged.
     fn new(is_damaged: fn(&Path) -> bool) -> Ground {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = fs::canonicalize(folder.path()).unwrap();
@@ -317,7 +317,7 @@ impl Ground {
             run_commands(&store, &self.home, &told);
         }
         match index(&store, &self.home) {
-            // Only a damaged log stops the index, and it says what to do. The packs have a second copy of it, so nothing is lost.
+            // Only a damaged log stops the index, with a hint. The packs have a second copy of it, so nothing is lost.
             Err(error) => {
                 assert!(is_archive && !file.starts_with("archive/packs"), "{told}: index: {error}");
                 assert!(

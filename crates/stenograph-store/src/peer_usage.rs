@@ -46,7 +46,12 @@ const CHUNK_SIZE: usize = 256 << 10;
 const PROGRESS_SIZE: u64 = 4 << 20;
 
 /// Counts by a rule the sources found in `places`, and `files`.
-pub fn peer_usage(rule: PeerRule, places: Option<&Places>, files: &[PathBuf], watch: &mut dyn RunObserver) -> PeerUsage {
+pub fn peer_usage(
+    rule: PeerRule,
+    places: Option<&Places>,
+    files: &[PathBuf],
+    watch: &mut dyn RunObserver,
+) -> PeerUsage {
     let mut usage = PeerUsage::default();
     let mut sources: Vec<Source> = files.iter().map(|path| Source::asked_for(path)).collect();
     if let Some(places) = places {

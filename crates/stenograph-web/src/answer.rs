@@ -1,10 +1,10 @@
-//! Answers one request: reads it within its limits, asks the tape, and spells what it gives. Every error is in the shape that the
+//! Answers one request: reads it within its limits, asks the player, and formats the answer. Every error has the shape that the
 //! client knows from its vendor.
 
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{ConnectInfo, Request as Asked, State};
+use axum::extract::{ConnectInfo, Request as HttpRequest, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, UPGRADE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -16,7 +16,7 @@ use crate::route::{Route, route, vendor};
 use crate::serve::{Pace, ServerEvent, Shared};
 use crate::stream::Frames;
 
-/// How large a request may be. The vendors take half of it.
+/// The size limit of a request. The vendors accept half of it.
 const BODY_SIZE_MAX: usize = 64 << 20;
 
 /// How long a request may take to arrive.
@@ -24,22 +24,21 @@ const BODY_WAIT: Duration = Duration::from_secs(30);
 
 const DRIFT: HeaderName = HeaderName::from_static("steno-drift");
 
-/// A trouble, and what is said about it.
+/// A kind of error and its message.
 type Refusal = (Trouble, String);
 
-/// Answers a request.
 pub async fn answer(
     State(shared): State<Shared>,
-    ConnectInfo(line): ConnectInfo<ConnectionLoad>,
-    asked: Asked,
+    ConnectInfo(load): ConnectInfo<ConnectionLoad>,
+    http_request: HttpRequest,
 ) -> Response {
-    let busy = shared.busy(&line);
-    let (parts, body) = asked.into_parts();
+    let busy = shared.busy(&load);
+    let (parts, body) = http_request.into_parts();
     let path = parts.uri.path();
     let vendor = vendor(&parts.headers, path);
     let answered = match guard::refusal(&parts.headers, &parts.uri) {
         Some(why) => Err((Trouble::Forbidden, why.to_owned())),
-        // Told in so many words, an agent that would rather have a socket asks again without.
+        // On this error, an agent that prefers a web socket repeats the request without it.
         None if parts.headers.contains_key(UPGRADE) => {
             Err((Trouble::Upgrade, format!("there is no other protocol at {path}: ask with POST")))
         }
@@ -61,13 +60,13 @@ pub async fn answer(
         Ok(json) => respond(StatusCode::OK, json.into(), "application/json"),
         Err((trouble, message)) => {
             let rejected = ServerEvent::Rejected { status: trouble.status(), message: message.clone() };
-            let _ = shared.tell.send(rejected);
+            let _ = shared.report.send(rejected);
             error(vendor, trouble, &message)
         }
     }
 }
 
-/// Reads a request, as far as it is neither too large nor too slow.
+/// Reads a request within the limits of size and time.
 async fn read(headers: &HeaderMap, body: Body, vendor: Vendor) -> Result<Request, Refusal> {
     let too_large = || (Trouble::TooLarge, format!("a request has {BODY_SIZE_MAX} bytes at most"));
     let stated = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -83,7 +82,7 @@ async fn read(headers: &HeaderMap, body: Body, vendor: Vendor) -> Result<Request
     vendor.request(&bytes).map_err(|message| (Trouble::Bad, message))
 }
 
-/// Whether the limit ended it, and not the client.
+/// Whether the size limit ended the read, and not the client.
 fn is_limit(error: &axum::Error) -> bool {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(one) = cause {
@@ -95,35 +94,39 @@ fn is_limit(error: &axum::Error) -> bool {
     false
 }
 
-/// Asks the tape, and gives what it says.
+/// Asks the player and sends its answer.
 async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::serve::Busy) -> Response {
-    let (played, spelled) = {
+    let (played, formatted) = {
         let mut player = shared.player();
         let played = player.ask(request);
-        let spelled = match played.verdict {
-            Verdict::Answer(index) => player.tape().answers().get(index).map(|answer| spell(vendor, answer, request)),
-            // What was not recorded is not made up: the answer says nothing, and the agent goes on.
-            Verdict::Beside if player.manner() == Manner::Lenient => Some(spell(vendor, &Answer::default(), request)),
+        let formatted = match played.verdict {
+            Verdict::Answer(index) => {
+                player.tape().answers().get(index).map(|answer| format_answer(vendor, answer, request))
+            }
+            // The server invents nothing that was not recorded: the answer is empty, and the agent continues.
+            Verdict::Beside if player.manner() == Manner::Lenient => {
+                Some(format_answer(vendor, &Answer::default(), request))
+            }
             Verdict::Beside | Verdict::Refused(_) | Verdict::Ended => None,
         };
-        (played, spelled)
+        (played, formatted)
     };
-    let _ = shared.tell.send(ServerEvent::Played(played.clone()));
-    let response = match spelled {
-        Some(Spelled::Whole(json, after_ms)) => {
+    let _ = shared.report.send(ServerEvent::Played(played.clone()));
+    let response = match formatted {
+        Some(Formatted::Whole(json, after_ms)) => {
             if shared.pace == Pace::AsRecorded {
                 tokio::time::sleep(Duration::from_millis(after_ms)).await;
             }
             drop(busy);
             respond(StatusCode::OK, json.into(), "application/json")
         }
-        Some(Spelled::Frames(frames)) => {
-            let frames = Frames::new(frames, vendor, shared.pace, played.request, shared.tell.clone(), busy);
+        Some(Formatted::Frames(frames)) => {
+            let frames = Frames::new(frames, vendor, shared.pace, played.request, shared.report.clone(), busy);
             let mut response = respond(StatusCode::OK, Body::from_stream(frames), "text/event-stream; charset=utf-8");
-            put(&mut response, CACHE_CONTROL, "no-cache");
+            insert_header(&mut response, CACHE_CONTROL, "no-cache");
             response
         }
-        Some(Spelled::Failed(status, json)) => {
+        Some(Formatted::Failed(status, json)) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             respond(status, json.into(), "application/json")
         }
@@ -132,32 +135,32 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::s
             error(vendor, trouble, &message)
         }
     };
-    marked(response, &played)
+    with_drift_headers(response, &played)
 }
 
-fn spell(vendor: Vendor, answer: &Answer, request: &Request) -> Spelled {
+fn format_answer(vendor: Vendor, answer: &Answer, request: &Request) -> Formatted {
     if let Some(failed) = &answer.failed {
-        return Spelled::Failed(failed.status, vendor.failure(failed));
+        return Formatted::Failed(failed.status, vendor.failure(failed));
     }
     match request.delivery {
         Delivery::Whole => {
             let after_ms = answer.blocks.iter().map(|block| block.after_ms).max().unwrap_or_default();
-            Spelled::Whole(vendor.whole(answer, request), after_ms)
+            Formatted::Whole(vendor.whole(answer, request), after_ms)
         }
-        Delivery::Streamed | Delivery::StreamedWithUsage => Spelled::Frames(vendor.frames(answer, request)),
+        Delivery::Streamed | Delivery::StreamedWithUsage => Formatted::Frames(vendor.frames(answer, request)),
     }
 }
 
-/// An answer in a vendor's words.
-enum Spelled {
-    /// As one object, and how long after the question it came.
+/// An answer in a vendor's format.
+enum Formatted {
+    /// One object, and the delay between question and answer.
     Whole(String, u64),
     Frames(Vec<stenograph::cassette::Frame>),
-    /// As the error that was recorded. Who asked may ask again, as it did then.
+    /// The recorded error. The client may retry, as it did in the recording.
     Failed(u16, String),
 }
 
-/// Why the tape gives nothing.
+/// Why the player has no answer.
 fn refused(played: &Played) -> Refusal {
     match played.verdict {
         Verdict::Beside => (Trouble::Drifted, "this is no part of the recorded conversation".to_owned()),
@@ -171,13 +174,13 @@ fn refused(played: &Played) -> Refusal {
     }
 }
 
-/// Says in the head of a response how far its request drifted.
-fn marked(mut response: Response, played: &Played) -> Response {
+/// Adds headers that state how many differences the request has.
+fn with_drift_headers(mut response: Response, played: &Played) -> Response {
     let drift = if played.count == 0 { "none".to_owned() } else { played.count.to_string() };
-    put(&mut response, DRIFT, &drift);
+    insert_header(&mut response, DRIFT, &drift);
     let id = format!("req_steno{:06}", played.request);
-    put(&mut response, HeaderName::from_static("request-id"), &id);
-    put(&mut response, HeaderName::from_static("x-request-id"), &id);
+    insert_header(&mut response, HeaderName::from_static("request-id"), &id);
+    insert_header(&mut response, HeaderName::from_static("x-request-id"), &id);
     response
 }
 
@@ -190,19 +193,19 @@ fn one_model(shared: &Shared, vendor: Vendor, path: &str) -> Result<String, Refu
 fn error(vendor: Vendor, trouble: Trouble, message: &str) -> Response {
     let status = StatusCode::from_u16(trouble.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = respond(status, vendor.error(trouble, message).into(), "application/json");
-    // Clients would try again by themselves, and ask a tape that has not changed.
-    put(&mut response, HeaderName::from_static("x-should-retry"), "false");
+    // Without this header, clients retry by themselves, and the player gives the same answer.
+    insert_header(&mut response, HeaderName::from_static("x-should-retry"), "false");
     response
 }
 
 fn respond(status: StatusCode, body: Body, media: &str) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    put(&mut response, CONTENT_TYPE, media);
+    insert_header(&mut response, CONTENT_TYPE, media);
     response
 }
 
-fn put(response: &mut Response, name: HeaderName, value: &str) {
+fn insert_header(response: &mut Response, name: HeaderName, value: &str) {
     if let Ok(value) = value.parse() {
         response.headers_mut().insert(name, value);
     }

@@ -1,8 +1,8 @@
-//! The server: the only crate that knows HTTP. It opens no file, knows no format and prints nothing: what there is to play is
-//! given to it, and what happens it tells to whoever called.
+//! The server: the only crate that knows HTTP. It opens no file, knows no format and prints nothing: the caller passes the tape
+//! and receives events.
 //!
-//! Today it is a cassette: [`serve`] answers an agent's requests to a model from a recording. It listens on this machine alone, answers
-//! no page of a browser, and holds every client to a size and a time.
+//! Today it is a cassette: [`serve`] answers an agent's model requests from a recording. It listens on this machine only,
+//! refuses web pages, and limits the size and time of every client.
 
 mod answer;
 mod guard;
@@ -11,4 +11,4 @@ mod route;
 mod serve;
 mod stream;
 
-pub use serve::{Account, Options, Pace, ServerEvent, Until, serve};
+pub use serve::{Options, Pace, PlaybackSummary, ServerEvent, Until, serve};

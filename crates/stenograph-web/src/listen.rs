@@ -1,5 +1,5 @@
-//! Accepts connections, so many at once and no more: whoever comes later waits until somebody goes. Who holds a place and asks nothing,
-//! or begins to ask and does not go on, loses it.
+//! Accepts a limited number of connections; later ones wait for a free place. A connection that sends no request, or stops in
+//! the middle of a request head, loses its place.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,34 +16,32 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How many connections are open at once. An agent has a few; a thousand of them are a mistake, or mischief.
+/// The limit of open connections. An agent has a few; a thousand are a mistake or an attack.
 const CONNECTIONS_MAX: usize = 256;
 
 /// How long a connection may be silent.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Until the head of its first request is there, or of one that has begun.
+    /// Until the first request head is complete, and until a head that has begun is complete.
     pub head: Duration,
-    /// Between two requests: tools may run long before their results are sent.
+    /// Between two requests: tools may run long before the agent sends their results.
     pub idle: Duration,
 }
 
 impl Patience {
-    /// What clients get.
     pub const USUAL: Patience = Patience { head: Duration::from_secs(30), idle: Duration::from_secs(15 * 60) };
 }
 
-/// A listener that holds the number of its connections.
+/// A listener that limits the number of open connections.
 pub struct Limited {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     patience: Patience,
 }
 
 impl Limited {
-    /// Holds the connections of this one.
     pub fn new(listener: TcpListener, patience: Patience) -> Limited {
-        Limited { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)), patience }
+        Limited { listener, permits: Arc::new(Semaphore::new(CONNECTIONS_MAX)), patience }
     }
 }
 
@@ -52,14 +50,14 @@ impl Listener for Limited {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        // Nobody closes the semaphore; without a place the connection would be open all the same.
-        let place = Arc::clone(&self.places).acquire_owned().await.ok();
+        // Nobody closes the semaphore; without a permit the connection would be accepted all the same.
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        // Small pieces of a stream are to be seen when they are sent.
+        // Small pieces of a stream should arrive as soon as they are sent.
         let _ = stream.set_nodelay(true);
         let deadline = Box::pin(sleep(self.patience.head));
-        let (patience, line) = (self.patience, ConnectionLoad::default());
-        (Connection { stream, patience, line, wait: Wait::Head, deadline, _place: place }, address)
+        let (patience, load) = (self.patience, ConnectionLoad::default());
+        (Connection { stream, patience, load, wait: Wait::Head, deadline, _permit: permit }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -67,21 +65,21 @@ impl Listener for Limited {
     }
 }
 
-/// How many requests of one connection are being answered.
+/// How many requests of one connection are in progress.
 #[derive(Clone, Default)]
 pub struct ConnectionLoad(Arc<AtomicUsize>);
 
-/// A request that is being answered.
+/// A request in progress; dropping it ends the request.
 pub struct InFlight(ConnectionLoad);
 
 impl ConnectionLoad {
-    /// A request has come whole, up to its body, which has limits of its own.
-    pub fn take(&self) -> InFlight {
+    /// Counts a request whose head is complete. Its body has limits of its own.
+    pub fn begin_request(&self) -> InFlight {
         self.0.fetch_add(1, Ordering::Relaxed);
         InFlight(self.clone())
     }
 
-    fn is_taken(&self) -> bool {
+    fn is_busy(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 }
@@ -94,34 +92,34 @@ impl Drop for InFlight {
 
 impl Connected<IncomingStream<'_, Limited>> for ConnectionLoad {
     fn connect_info(stream: IncomingStream<'_, Limited>) -> ConnectionLoad {
-        stream.io().line.clone()
+        stream.io().load.clone()
     }
 }
 
-/// What a connection is waited for.
+/// What the server waits for on a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
-    /// The rest of a head, or the first one.
+    /// The first request head, or the rest of one.
     Head,
     /// Another request.
     Next,
-    /// Nothing: it waits for its answer.
+    /// Nothing: the client waits for its answer.
     Nothing,
 }
 
-/// A connection, and its place among those that may be open.
+/// A connection and its permit.
 pub struct Connection {
     stream: TcpStream,
     patience: Patience,
-    line: ConnectionLoad,
+    load: ConnectionLoad,
     wait: Wait,
     deadline: Pin<Box<Sleep>>,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connection {
-    /// Waits for something else from now on.
-    fn turn(&mut self, wait: Wait) {
+    /// Starts to wait for something else, with a new deadline.
+    fn wait_for(&mut self, wait: Wait) {
         if self.wait == wait {
             return;
         }
@@ -141,17 +139,17 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.line.is_taken() {
-            self.turn(Wait::Nothing);
+        if self.load.is_busy() {
+            self.wait_for(Wait::Nothing);
         } else if self.wait == Wait::Nothing {
-            self.turn(Wait::Next);
+            self.wait_for(Wait::Next);
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if self.wait == Wait::Next && buffer.filled().len() > before {
-            self.turn(Wait::Head);
+            self.wait_for(Wait::Head);
         }
-        // Whoever sends a byte now and then is not read on and on either.
+        // The deadline also ends a client that sends a byte now and then.
         if self.wait != Wait::Nothing && self.deadline.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
@@ -181,11 +179,11 @@ mod tests {
 
     use super::*;
 
-    /// Long enough that a busy machine is not taken for a slow client.
+    /// Long enough that a busy machine does not make a client look slow.
     const SHORT: Duration = Duration::from_millis(500);
     const LONG: Duration = Duration::from_secs(600);
 
-    /// A client, and its connection as the server has it.
+    /// A client and the server's side of its connection.
     async fn pair(patience: Patience) -> (std::net::TcpStream, Connection) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -193,8 +191,8 @@ mod tests {
         (client, connection)
     }
 
-    /// What comes next.
-    async fn heard(connection: &mut Connection) -> Result<String, io::ErrorKind> {
+    /// Reads once from the connection.
+    async fn read_once(connection: &mut Connection) -> Result<String, io::ErrorKind> {
         let mut bytes = [0; 64];
         let mut buffer = ReadBuf::new(&mut bytes);
         let read = poll_fn(|context| Pin::new(&mut *connection).poll_read(context, &mut buffer)).await;
@@ -202,49 +200,49 @@ mod tests {
         Ok(String::from_utf8(buffer.filled().to_vec()).unwrap())
     }
 
-    fn wait(test: impl Future<Output = ()>) {
+    fn block_on(test: impl Future<Output = ()>) {
         tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().unwrap().block_on(test);
     }
 
     #[test]
-    fn who_says_nothing_or_half_of_a_head_loses_the_place() {
-        wait(async {
+    fn a_client_that_sends_nothing_or_half_a_head_loses_its_connection() {
+        block_on(async {
             let (_silent, mut connection) = pair(Patience { head: SHORT, idle: LONG }).await;
-            assert_eq!(heard(&mut connection).await, Err(io::ErrorKind::TimedOut));
+            assert_eq!(read_once(&mut connection).await, Err(io::ErrorKind::TimedOut));
             let (mut slow, mut connection) = pair(Patience { head: SHORT, idle: LONG }).await;
             slow.write_all(b"POST /v1/mess").unwrap();
-            assert_eq!(heard(&mut connection).await, Ok("POST /v1/mess".to_owned()));
-            assert_eq!(heard(&mut connection).await, Err(io::ErrorKind::TimedOut));
+            assert_eq!(read_once(&mut connection).await, Ok("POST /v1/mess".to_owned()));
+            assert_eq!(read_once(&mut connection).await, Err(io::ErrorKind::TimedOut));
         });
     }
 
     #[test]
-    fn who_waits_for_an_answer_is_waited_for() {
-        wait(async {
+    fn a_client_that_waits_for_its_answer_keeps_its_connection() {
+        block_on(async {
             let (mut client, mut connection) = pair(Patience { head: SHORT, idle: SHORT }).await;
-            let taken = connection.line.take();
+            let in_flight = connection.load.begin_request();
             let late = async {
                 sleep(SHORT * 4).await;
                 client.write_all(b"well?").unwrap();
             };
-            assert_eq!(tokio::join!(heard(&mut connection), late).0, Ok("well?".to_owned()));
-            // Once the answer is there, the next question is not waited for without an end.
-            drop(taken);
-            assert_eq!(heard(&mut connection).await, Err(io::ErrorKind::TimedOut));
+            assert_eq!(tokio::join!(read_once(&mut connection), late).0, Ok("well?".to_owned()));
+            // Once the answer is sent, the wait for the next request is limited.
+            drop(in_flight);
+            assert_eq!(read_once(&mut connection).await, Err(io::ErrorKind::TimedOut));
         });
     }
 
     #[test]
     fn the_head_of_a_later_request_has_its_own_time() {
-        wait(async {
+        block_on(async {
             let (mut client, mut connection) = pair(Patience { head: SHORT, idle: LONG }).await;
-            let taken = connection.line.take();
+            let in_flight = connection.load.begin_request();
             client.write_all(b"one").unwrap();
-            assert_eq!(heard(&mut connection).await, Ok("one".to_owned()));
-            drop(taken);
+            assert_eq!(read_once(&mut connection).await, Ok("one".to_owned()));
+            drop(in_flight);
             client.write_all(b"POST").unwrap();
-            assert_eq!(heard(&mut connection).await, Ok("POST".to_owned()));
-            assert_eq!(heard(&mut connection).await, Err(io::ErrorKind::TimedOut));
+            assert_eq!(read_once(&mut connection).await, Ok("POST".to_owned()));
+            assert_eq!(read_once(&mut connection).await, Err(io::ErrorKind::TimedOut));
         });
     }
 }

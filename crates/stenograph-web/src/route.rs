@@ -1,33 +1,28 @@
-//! What an address asks for. Base addresses are given to clients with `/v1` and without it, so both are answered.
+//! Maps a request's method and path to a route. Clients are configured with a base address with or without `/v1`, so both work.
 
 use axum::http::{HeaderMap, Method};
 use stenograph::cassette::Vendor;
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// The next answer, in the words of this vendor.
+    /// The next answer, in this vendor's format.
     Answer(Vendor),
-    /// How many tokens a request has.
+    /// The number of tokens of a request.
     Count,
-    /// The models.
     Models,
-    /// One model.
     Model,
-    /// What has drifted.
+    /// The differences found so far.
     Drift,
-    /// Whether anybody is here.
+    /// The start page, which shows that the server runs.
     Home,
-    /// Something of ours, in a way that it cannot be asked.
+    /// A known path with a method that it does not accept.
     WrongMethod,
-    /// Nothing of ours.
     Unknown,
 }
 
-/// What a request asks for.
 pub fn route(method: &Method, path: &str) -> Route {
-    let short = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path);
-    let (wanted, route) = match short {
+    let unversioned = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path);
+    let (wanted, route) = match unversioned {
         "/chat/completions" => (Method::POST, Route::Answer(Vendor::OpenAi)),
         "/responses" => (Method::POST, Route::Answer(Vendor::Responses)),
         "/messages" => (Method::POST, Route::Answer(Vendor::Anthropic)),
@@ -35,14 +30,14 @@ pub fn route(method: &Method, path: &str) -> Route {
         "/models" => (Method::GET, Route::Models),
         "/steno/drift" => (Method::GET, Route::Drift),
         "/" => (Method::GET, Route::Home),
-        _ if short.strip_prefix("/models/").is_some_and(|name| !name.is_empty()) => (Method::GET, Route::Model),
+        _ if unversioned.strip_prefix("/models/").is_some_and(|name| !name.is_empty()) => (Method::GET, Route::Model),
         _ => return Route::Unknown,
     };
-    let is_right = method == wanted || (wanted == Method::GET && method == Method::HEAD);
-    if is_right { route } else { Route::WrongMethod }
+    let is_allowed = method == wanted || (wanted == Method::GET && method == Method::HEAD);
+    if is_allowed { route } else { Route::WrongMethod }
 }
 
-/// In whose words a request is answered that no route says it of: Anthropic's clients always name a version.
+/// The vendor whose format errors use where the route names none. Anthropic's clients always send a version header.
 pub fn vendor(headers: &HeaderMap, path: &str) -> Vendor {
     let is_anthropic = headers.contains_key("anthropic-version") || path.contains("/messages");
     if is_anthropic { Vendor::Anthropic } else { Vendor::OpenAi }
@@ -53,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_known_with_and_without_their_version() {
+    fn paths_match_with_and_without_the_version_prefix() {
         for path in ["/v1/chat/completions", "/chat/completions"] {
             assert_eq!(route(&Method::POST, path), Route::Answer(Vendor::OpenAi));
         }
@@ -67,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_and_what_is_asked_wrongly_are_told_apart() {
+    fn an_unknown_path_and_a_wrong_method_differ() {
         assert_eq!(route(&Method::GET, "/v1/messages"), Route::WrongMethod);
         assert_eq!(route(&Method::POST, "/steno/drift"), Route::WrongMethod);
         for path in ["/v1", "/v2/messages", "/v1/models/", "/v1messages", "/v1/completions", ""] {

@@ -1,5 +1,5 @@
-//! Runs the server: binds, answers until it is told to stop or the tape is played, and gives the account. How a request is
-//! answered is in `answer.rs`.
+//! Runs the server: binds, answers until the caller stops it or the tape is played, and returns a summary. `answer.rs` answers
+//! a single request.
 
 use std::future::IntoFuture;
 use std::io;
@@ -16,139 +16,139 @@ use tokio::sync::{mpsc, watch};
 use crate::answer;
 use crate::listen::{ConnectionLoad, InFlight, Limited, Patience};
 
-/// How a tape is served.
+/// How to serve a tape.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The port to listen on; 0 for one that is free.
+    /// The port to listen on; 0 for any free port.
     pub port: u16,
-    /// What is done with requests that are not the recorded ones.
+    /// How the player treats requests that differ from the recorded ones.
     pub manner: Manner,
-    /// When answers come.
+    /// When answers are sent.
     pub pace: Pace,
-    /// How long it goes on.
+    /// When the server stops.
     pub until: Until,
-    /// Set by whoever wants it to end.
+    /// The caller sets this flag to stop the server.
     pub stop: Arc<AtomicBool>,
 }
 
-/// When answers come.
+/// When answers are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// At once.
+    /// Without any delay.
     #[default]
     AtOnce,
-    /// As long after the question as they were recorded.
+    /// After the recorded delay.
     AsRecorded,
 }
 
-/// How long a tape is served.
+/// When the server stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Until {
-    /// Until somebody stops it.
+    /// When the caller sets the stop flag.
     #[default]
     Stopped,
-    /// Until the last answer is given.
+    /// After the last recorded answer.
     Played,
 }
 
-/// What the server reports.
+/// An event that the server reports.
 #[derive(Clone, Debug)]
 pub enum ServerEvent {
-    /// It listens at this address.
+    /// The server listens at this address.
     Listening(SocketAddr),
-    /// A request was understood.
+    /// The player handled a request.
     Played(Played),
-    /// A request was not: the status, and why.
+    /// The server refused a request.
     Rejected {
-        /// The status it got.
+        /// The HTTP status of the refusal.
         status: u16,
-        /// What was wrong.
+        /// The reason.
         message: String,
     },
-    /// The client went away in the middle of the answer to this request.
+    /// The client disconnected in the middle of an answer.
     Cut {
-        /// Which request.
+        /// The number of the request.
         request: u64,
     },
 }
 
-/// What came of it all.
+/// The counts of one playback.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
+pub struct PlaybackSummary {
     /// How many answers the tape has.
     pub answers: usize,
-    /// How many of them were given.
+    /// How many of them were sent.
     pub given: usize,
-    /// How many requests came.
+    /// How many requests arrived.
     pub requests: u64,
-    /// How many of them were not the recorded ones.
+    /// How many requests differed from the recorded ones.
     pub drifted: u64,
-    /// How many of them were no part of the recorded conversation.
+    /// How many requests were not part of the recorded conversation.
     pub beside: u64,
-    /// How many differences were found, each counted once.
+    /// How many distinct differences were found.
     pub differences: u64,
-    /// All of it as a JSON object.
+    /// The full report as a JSON object.
     pub json: String,
 }
 
-/// What the requests share.
+/// State that all requests share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     player: Arc<Mutex<Player>>,
     pub pace: Pace,
-    pub tell: mpsc::UnboundedSender<ServerEvent>,
+    pub report: mpsc::UnboundedSender<ServerEvent>,
     busy: Arc<AtomicUsize>,
 }
 
-/// That something is being answered, for as long as it is held.
+/// Marks an answer in progress for as long as it lives.
 pub(crate) struct Busy {
     count: Arc<AtomicUsize>,
-    _taken: InFlight,
+    _in_flight: InFlight,
 }
 
-/// How often it is looked whether to stop.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The interval between checks of the stop condition.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long connections that say nothing may stay when it ends.
+/// How long idle connections may stay open at the end.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Serves a tape on this machine, and tells what happens. Returns when it ends.
-pub fn serve(tape: Tape, options: &Options, tell: &mut dyn FnMut(ServerEvent)) -> io::Result<Account> {
-    // One thread is enough for one agent, and keeps the order of requests the order in which they came.
+/// Serves a tape on this machine and reports every event. Returns when the server stops.
+pub fn serve(tape: Tape, options: &Options, report: &mut dyn FnMut(ServerEvent)) -> io::Result<PlaybackSummary> {
+    // One thread is enough for one agent, and keeps requests in the order of their arrival.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let player = Arc::new(Mutex::new(Player::new(tape, options.manner)));
-    let served = runtime.block_on(run(Arc::clone(&player), options, tell));
+    let served = runtime.block_on(run(Arc::clone(&player), options, report));
     runtime.shutdown_background();
     served?;
-    Ok(account(&hold(&player)))
+    Ok(summary(&lock(&player)))
 }
 
-async fn run(player: Arc<Mutex<Player>>, options: &Options, tell: &mut dyn FnMut(ServerEvent)) -> io::Result<()> {
+async fn run(player: Arc<Mutex<Player>>, options: &Options, report: &mut dyn FnMut(ServerEvent)) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
-    tell(ServerEvent::Listening(listener.local_addr()?));
-    let (sender, mut happenings) = mpsc::unbounded_channel();
+    report(ServerEvent::Listening(listener.local_addr()?));
+    let (sender, mut events) = mpsc::unbounded_channel();
     let (end, mut ends) = watch::channel(());
-    let shared = Shared { player, pace: options.pace, tell: sender, busy: Arc::default() };
+    let shared = Shared { player, pace: options.pace, report: sender, busy: Arc::default() };
     let router = Router::new().fallback(answer::answer).with_state(shared.clone());
     let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
     let served = axum::serve(Limited::new(listener, Patience::USUAL), router).with_graceful_shutdown(async move {
         let _ = ends.changed().await;
     });
     let mut served = std::pin::pin!(served.into_future());
-    let mut looks = tokio::time::interval(LOOK_EVERY);
+    let mut checks = tokio::time::interval(CHECK_INTERVAL);
     let mut ending: Option<Instant> = None;
     loop {
         tokio::select! {
-            Some(happening) = happenings.recv() => tell(happening),
+            Some(event) = events.recv() => report(event),
             ended = &mut served => { ended?; break }
-            _ = looks.tick() => {
+            _ = checks.tick() => {
                 let is_stopped = options.stop.load(Ordering::Relaxed);
-                let is_played = options.until == Until::Played && hold(&shared.player).is_at_end();
+                let is_played = options.until == Until::Played && lock(&shared.player).is_at_end();
                 if ending.is_none() && (is_stopped || is_played) {
                     ending = Some(Instant::now());
                     let _ = end.send(());
                 }
-                // An answer that is still on its way is waited for, unless somebody wants to stop.
+                // Waits for an answer in progress, unless the caller wants to stop.
                 let is_idle = is_stopped || shared.busy.load(Ordering::Relaxed) == 0;
                 if is_idle && ending.is_some_and(|since| since.elapsed() > GRACE) {
                     break;
@@ -156,22 +156,21 @@ async fn run(player: Arc<Mutex<Player>>, options: &Options, tell: &mut dyn FnMut
             }
         }
     }
-    while let Ok(happening) = happenings.try_recv() {
-        tell(happening);
+    while let Ok(event) = events.try_recv() {
+        report(event);
     }
     Ok(())
 }
 
 impl Shared {
-    /// The player, for one request at a time.
+    /// The player, locked for one request at a time.
     pub fn player(&self) -> MutexGuard<'_, Player> {
-        hold(&self.player)
+        lock(&self.player)
     }
 
-    /// That something is being answered.
-    pub fn busy(&self, line: &ConnectionLoad) -> Busy {
+    pub fn busy(&self, load: &ConnectionLoad) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);
-        Busy { count: Arc::clone(&self.busy), _taken: line.take() }
+        Busy { count: Arc::clone(&self.busy), _in_flight: load.begin_request() }
     }
 }
 
@@ -181,13 +180,13 @@ impl Drop for Busy {
     }
 }
 
-/// The player. One that a panic left is still in order: it changes between two answers only.
-fn hold(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
+/// Locks the player. A panic leaves it valid: it changes only between two answers.
+fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
     player.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn account(player: &Player) -> Account {
-    Account {
+fn summary(player: &Player) -> PlaybackSummary {
+    PlaybackSummary {
         answers: player.tape().answers().len(),
         given: player.given(),
         requests: player.requests(),

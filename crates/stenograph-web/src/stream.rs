@@ -1,4 +1,5 @@
-//! An answer on its way: frames that go out at once or at their moments, and what keeps the connection alive in between.
+//! Streams an answer: sends its frames at once or at their recorded times, with pings in between that keep the connection
+//! alive.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::serve::{Busy, Pace, ServerEvent};
 
-/// How long a stream is silent before it says that it is still there.
+/// How long a stream may be silent before it sends a ping.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
 /// The frames of one answer.
@@ -21,27 +22,26 @@ pub struct Frames {
     frames: VecDeque<Frame>,
     vendor: Vendor,
     pace: Pace,
-    asked: Instant,
+    started: Instant,
     sleep: Pin<Box<Sleep>>,
-    /// Which request it answers, and who is told when its client goes away.
+    /// The number of the request, and the channel that reports when its client disconnects.
     request: u64,
-    tell: UnboundedSender<ServerEvent>,
+    report: UnboundedSender<ServerEvent>,
     _busy: Busy,
 }
 
 impl Frames {
-    /// Starts to send them.
     pub fn new(
         frames: Vec<Frame>,
         vendor: Vendor,
         pace: Pace,
         request: u64,
-        tell: UnboundedSender<ServerEvent>,
+        report: UnboundedSender<ServerEvent>,
         busy: Busy,
     ) -> Frames {
-        let asked = Instant::now();
-        let sleep = Box::pin(sleep_until(asked));
-        Frames { frames: frames.into(), vendor, pace, asked, sleep, request, tell, _busy: busy }
+        let started = Instant::now();
+        let sleep = Box::pin(sleep_until(started));
+        Frames { frames: frames.into(), vendor, pace, started, sleep, request, report, _busy: busy }
     }
 }
 
@@ -51,13 +51,13 @@ impl Stream for Frames {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Some(frame) = self.frames.front() else { return Poll::Ready(None) };
         let due = match self.pace {
-            Pace::AtOnce => self.asked,
-            Pace::AsRecorded => self.asked + Duration::from_millis(frame.after_ms),
+            Pace::AtOnce => self.started,
+            Pace::AsRecorded => self.started + Duration::from_millis(frame.after_ms),
         };
         if due <= Instant::now() {
             return Poll::Ready(self.frames.pop_front().map(|frame| Ok(frame.text)));
         }
-        // Sleeps until the frame, or until it is time for a sign of life.
+        // Sleeps until the frame is due, or until the next ping.
         if self.sleep.is_elapsed() || self.sleep.deadline() > due {
             let until = due.min(Instant::now() + PING_EVERY);
             self.sleep.as_mut().reset(until);
@@ -75,7 +75,7 @@ impl Stream for Frames {
 impl Drop for Frames {
     fn drop(&mut self) {
         if !self.frames.is_empty() {
-            let _ = self.tell.send(ServerEvent::Cut { request: self.request });
+            let _ = self.report.send(ServerEvent::Cut { request: self.request });
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::calls::CallStep;
 use crate::evidence::UserMessage;
-use crate::ledger::{Calls as Counted, Counting, Tokens};
+use crate::ledger::{CallDetail, Counting, Tokens};
 use crate::model::{Body, Event, Role};
 use crate::run_state::Place;
 use crate::text::beginning;
@@ -45,7 +45,7 @@ const ASKED_SIZE_MAX: usize = 400;
 
 impl Default for SessionTurns {
     fn default() -> SessionTurns {
-        SessionTurns { turn: None, counting: Counting::new("", Counted::Numbers), failed: HashSet::new(), count: 0 }
+        SessionTurns { turn: None, counting: Counting::new("", CallDetail::Numbers), failed: HashSet::new(), count: 0 }
     }
 }
 
@@ -80,7 +80,7 @@ impl SessionTurns {
 
     /// The turn that lasts until now ends.
     pub fn finish(&mut self) -> Option<SessionTurn> {
-        let tokens = self.counting.turn().rows.iter().fold(Tokens::default(), |sum, row| sum.plus(&row.tokens));
+        let tokens = self.counting.take_part().rows.iter().fold(Tokens::default(), |sum, row| sum.plus(&row.tokens));
         self.failed.clear();
         self.turn.take().map(|turn| SessionTurn { tokens, ..turn })
     }

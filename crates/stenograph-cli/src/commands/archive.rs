@@ -1,10 +1,11 @@
-//! `steno archive`: copies sources into the archive, checks the copies, and gives them back. What each action does is in `archive/`.
+//! `steno archive`: copies sources into the archive, checks the copies, and restores them. `archive/` has a file for each
+//! action.
 
 mod add;
+mod copies_by_session;
 mod list;
 mod prune;
 mod restore;
-mod shelf;
 mod unforget;
 mod verify;
 
@@ -17,10 +18,10 @@ use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
 use stenograph_store::{Problem, Warning};
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{self, Output};
-use crate::store::Where;
-use shelf::{Held, Shelf};
+use crate::store::StoreArgs;
+use copies_by_session::{CopiesBySession, SessionCopies};
 
 /// Keep copies of what agents wrote
 ///
@@ -53,11 +54,10 @@ enum Action {
     Unforget(unforget::Options),
 }
 
-/// How many warnings are told.
-const REMARKS_MAX: usize = 20;
+/// The number of warnings to print.
+const WARNINGS_MAX: usize = 20;
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match &options.action {
         Action::Add(options) => add::run(options, output),
         Action::List(options) => list::run(options, output),
@@ -68,32 +68,32 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
 }
 
-/// The archive, to read.
+/// Opens the archive for reading.
 pub(super) fn archive(store: &Store) -> Result<Archive, CommandError> {
     Ok(Archive::open(Arc::new(Disk), &store.archive())?)
 }
 
-/// The archive, to write.
+/// Opens the archive for writing.
 pub(super) fn archive_writer(store: &Store) -> Result<ArchiveWriter, CommandError> {
     Ok(ArchiveWriter::open(Arc::new(Disk), &store.archive())?)
 }
 
-/// Tells what is odd, if not too much of it.
-pub(super) fn tell_remarks(warnings: &[Warning], output: &mut Output<'_>) {
-    for warning in warnings.iter().take(REMARKS_MAX) {
+/// Prints the first warnings, and how many follow.
+pub(super) fn print_warnings(warnings: &[Warning], output: &mut Output<'_>) {
+    for warning in warnings.iter().take(WARNINGS_MAX) {
         let (path, text) = (warning.path.display().to_string(), &warning.text);
         output.say(&format!("note: {}: {}", output::harmless_line(&path), output::harmless_line(text)));
     }
-    if warnings.len() > REMARKS_MAX {
-        output.say(&format!("note: and {} more", warnings.len() - REMARKS_MAX));
+    if warnings.len() > WARNINGS_MAX {
+        output.say(&format!("note: and {} more", warnings.len() - WARNINGS_MAX));
     }
 }
 
-/// How many forgotten sessions with new work are named.
+/// How many forgotten sessions with new events are named.
 const CONTINUED_MAX: usize = 8;
 
-/// Names forgotten sessions that have grown since: what is new in them is neither archived nor found.
-pub(super) fn tell_continued(continued: &[String], output: &mut Output<'_>) {
+/// Names forgotten sessions that have grown since; their new events are neither archived nor found.
+pub(super) fn print_continued(continued: &[String], output: &mut Output<'_>) {
     let Some(first) = continued.first() else { return };
     let names: Vec<String> = continued.iter().take(CONTINUED_MAX).map(|name| output::harmless_line(name)).collect();
     let more = continued.len().saturating_sub(CONTINUED_MAX);
@@ -104,12 +104,11 @@ pub(super) fn tell_continued(continued: &[String], output: &mut Output<'_>) {
     output.say(&format!("hint: steno archive unforget {} lets it come back", output::harmless_line(first)));
 }
 
-/// A JSON array of strings.
 pub(super) fn strings_json(strings: &[String]) -> String {
     format!("[{}]", strings.iter().map(|text| stenograph::text::quote(text)).collect::<Vec<_>>().join(","))
 }
 
-fn remarks_json(warnings: &[Warning]) -> String {
+fn warnings_json(warnings: &[Warning]) -> String {
     let warning = |warning: &Warning| {
         let mut draft = Draft::new();
         draft.set_str("path", &warning.path.display().to_string());
@@ -119,8 +118,13 @@ fn remarks_json(warnings: &[Warning]) -> String {
     format!("[{}]", warnings.iter().map(warning).collect::<Vec<_>>().join(","))
 }
 
-/// The copies that a word means: of the file of that name, or of the session that begins so. The archive answers where the index cannot.
-fn meant(place: &Where, store: &Store, archive: &Archive, name: &str) -> Result<Vec<CopyInfo>, CommandError> {
+/// The copies that a name refers to: a path, or a prefix of a session id. The archive answers where the index cannot.
+fn copies_named(
+    place: &StoreArgs,
+    store: &Store,
+    archive: &Archive,
+    name: &str,
+) -> Result<Vec<CopyInfo>, CommandError> {
     let paths = [std::fs::canonicalize(name), std::path::absolute(name)];
     if let Some(copy) = paths.iter().flatten().find_map(|path| archive.copy_at(path)) {
         return Ok(vec![copy]);
@@ -129,28 +133,29 @@ fn meant(place: &Where, store: &Store, archive: &Archive, name: &str) -> Result<
         Ok(catalogue) => match place.session(name) {
             Ok(chosen) => {
                 let rows = catalogue.sources_of(chosen.session.id)?;
-                let Held { own, others } = Shelf::new(archive, &catalogue)?.of(&chosen.session, &rows);
+                let SessionCopies { own, others } =
+                    CopiesBySession::new(archive, &catalogue)?.of(&chosen.session, &rows);
                 match (own.is_empty(), others.is_empty()) {
                     (false, _) => return Ok(own),
                     (true, false) => return Ok(others),
                     (true, true) => {}
                 }
             }
-            // What was kept and not indexed is known to the archive alone.
-            Err(CommandError::Nothing { .. }) => {}
+            // The archive alone knows sources that were archived but never indexed.
+            Err(CommandError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         },
         Err(error) if matches!(error.problem, Problem::IndexMissing | Problem::IndexDamaged) => {}
         Err(error) => return Err(error.into()),
     }
-    let begins = |copy: &CopyInfo| {
+    let has_prefix = |copy: &CopyInfo| {
         let session = copy.label.session.as_deref().and_then(|session| session.get(..name.len()));
         !name.is_empty() && session.is_some_and(|session| session.eq_ignore_ascii_case(name))
     };
-    let copies: Vec<CopyInfo> = archive.copies().filter(begins).collect();
+    let copies: Vec<CopyInfo> = archive.copies().filter(has_prefix).collect();
     let first = copies.first().map(|copy| copy.label.clone());
     match first {
-        None => Err(CommandError::nothing(format!("{name}: nothing of it is kept"))
+        None => Err(CommandError::not_found(format!("{name}: nothing of it is kept"))
             .hint("steno archive list shows what is kept")),
         Some(first) if copies.iter().any(|copy| copy.label != first) => {
             Err(CommandError::new(format!("{name}: copies of several sessions can be meant"))

@@ -1,5 +1,5 @@
-//! `steno audit`: what a session did. What is told is the library's business; here is what may be asked, what is read for it and what the
-//! exit code says. How it looks is in `audit/view.rs` and `audit/course.rs`.
+//! `steno audit`: reports what a session did. The library computes the audit; this file selects sessions and the exit code.
+//! `audit/view.rs` and `audit/course.rs` format it.
 
 mod course;
 mod diff;
@@ -17,11 +17,11 @@ use stenograph::json::Draft;
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use crate::commands::find;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{Asked, Where};
+use crate::store::{ResolvedName, StoreArgs};
 use read::Audited;
-use total::Total;
+use total::AuditTotal;
 
 /// Tell what a session did
 ///
@@ -50,7 +50,7 @@ pub struct Options {
     #[arg(value_name = "SESSION|FILE|QUERY", required = true)]
     what: Vec<String>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Tell only this, and all of it
     #[arg(long, value_name = "PART", value_parser = part_name())]
     only: Option<String>,
@@ -72,30 +72,31 @@ fn part_name() -> PossibleValuesParser {
     PossibleValuesParser::new(Part::ALL.map(Part::name))
 }
 
-/// How many hits of a query are looked at for their sessions, and how many sessions are told of. Who asks for more does not read it.
+/// The limits of hits that are searched for sessions, and of sessions that are reported.
 const HITS_MAX: usize = 100_000;
 const SESSIONS_MAX: usize = 1000;
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if let Some(all) = several(options)? {
         return tell_several(options, &all, output);
     }
     if let [one] = options.what.as_slice() {
-        match options.place.asked(Path::new(one)) {
-            Ok(Asked::File(path)) if !is_query(&path) => {
+        match options.place.resolve(Path::new(one)) {
+            Ok(ResolvedName::File(path)) if !is_query(&path) => {
                 return options.tell(&read::file(options, &path, output)?, output);
             }
-            Ok(Asked::Session(chosen)) => return options.tell(&read::session(options, &chosen, output)?, output),
-            // That no session is called so means that it is a query.
-            Ok(Asked::File(_)) | Err(CommandError::Nothing { .. }) => {}
+            Ok(ResolvedName::Session(chosen)) => {
+                return options.tell(&read::session(options, &chosen, output)?, output);
+            }
+            // If no session has that name, it is a query.
+            Ok(ResolvedName::File(_)) | Err(CommandError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
     }
     query(options, output)
 }
 
-/// Whether a name that looks like a path to a file is a query after all: there is no such file, and it has what queries have.
+/// Whether a name that looks like a path is a query: no such file exists, and it has the syntax of a query.
 fn is_query(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let is_there = text == "-" || path.symlink_metadata().is_ok();
@@ -103,21 +104,23 @@ fn is_query(path: &Path) -> bool {
     !is_there && (text.contains([' ', '"']) || text.find(':').is_some_and(|at| at > 1))
 }
 
-/// The files and sessions that are meant when every word names one; with two words, a query has words that name none.
-fn several(options: &Options) -> Result<Option<Vec<Asked>>, CommandError> {
-    /// A shorter word may well begin like an id by chance.
+/// The files and sessions, if every word names one; a query of several words has words that name none.
+fn several(options: &Options) -> Result<Option<Vec<ResolvedName>>, CommandError> {
+    /// A shorter word may be the prefix of an id by chance.
     const NAME_LENGTH_MIN: usize = 4;
     if options.what.len() < 2 {
         return Ok(None);
     }
     let mut all = Vec::new();
     for name in &options.what {
-        match options.place.asked(Path::new(name)) {
-            Ok(Asked::File(path)) if path.symlink_metadata().is_ok() => all.push(Asked::File(path)),
-            Ok(Asked::Session(chosen)) if name.len() >= NAME_LENGTH_MIN => all.push(Asked::Session(chosen)),
-            Ok(_) | Err(CommandError::Nothing { .. }) => return Ok(None),
+        match options.place.resolve(Path::new(name)) {
+            Ok(ResolvedName::File(path)) if path.symlink_metadata().is_ok() => all.push(ResolvedName::File(path)),
+            Ok(ResolvedName::Session(chosen)) if name.len() >= NAME_LENGTH_MIN => {
+                all.push(ResolvedName::Session(chosen))
+            }
+            Ok(_) | Err(CommandError::NotFound { .. }) => return Ok(None),
             Err(error) if all.is_empty() => {
-                // Without an index there is nothing to ask a query of either; with one, this is the word of a query.
+                // Without an index there is nothing to query either; with one, this is a word of a query.
                 return if options.place.store()?.catalogue().is_err() { Err(error) } else { Ok(None) };
             }
             Err(error) => return Err(error),
@@ -126,31 +129,31 @@ fn several(options: &Options) -> Result<Option<Vec<Asked>>, CommandError> {
     Ok(Some(all))
 }
 
-/// Tells of several files and sessions, each under its name, and of all together.
-fn tell_several(options: &Options, all: &[Asked], output: &mut Output<'_>) -> Result<Status, CommandError> {
+/// Reports several files and sessions, each under its name, and their total.
+fn tell_several(options: &Options, all: &[ResolvedName], output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let mut telling = Telling::new();
     for asked in all {
         let audited = match asked {
-            Asked::File(path) => read::file(options, path, output),
-            Asked::Session(chosen) => read::session(options, chosen, output),
+            ResolvedName::File(path) => read::file(options, path, output),
+            ResolvedName::Session(chosen) => read::session(options, chosen, output),
         };
         telling.add(options, audited, output)?;
     }
     telling.end(options, output)
 }
 
-/// Several sessions that are told of, one after the other.
+/// Reports several sessions, one after the other.
 struct Telling {
-    total: Total,
-    status: Status,
+    total: AuditTotal,
+    status: ExitStatus,
 }
 
 impl Telling {
     fn new() -> Telling {
-        Telling { total: Total::default(), status: Status::Done }
+        Telling { total: AuditTotal::default(), status: ExitStatus::Done }
     }
 
-    /// Tells of the next one. One that cannot be read does not stop the rest.
+    /// Reports the next session. One that cannot be read does not stop the rest.
     fn add(
         &mut self,
         options: &Options,
@@ -162,7 +165,7 @@ impl Telling {
                 if self.total.sessions > 0 && !options.json {
                     output.line("")?;
                 }
-                // A part alone does not say whose it is. A diff is for programs, and names its files.
+                // A part alone does not name its session. A diff is for programs, and names its files.
                 if options.only.is_some() && !options.json {
                     let name = view::name(&audited, output.colour());
                     output.line(&name)?;
@@ -178,8 +181,8 @@ impl Telling {
         Ok(())
     }
 
-    /// Tells of all together.
-    fn end(self, options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    /// Reports the total.
+    fn end(self, options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         match options.json {
             true => output.line(&harmless_json(&self.total.json()))?,
             false => output.line(&format!("\n{}", self.total.line()))?,
@@ -188,9 +191,9 @@ impl Telling {
     }
 }
 
-/// Tells of every session in which a query finds something, and of all together.
-fn query(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let query = find::parsed(&options.what.join(" "))?;
+/// Reports every session that a query matches, and their total.
+fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let query = find::parse_query(&options.what.join(" "))?;
     let store = options.place.store()?;
     let mut searcher = store.searcher()?;
     let root = options.place.root();
@@ -204,7 +207,7 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandEr
         }
     }
     if sessions.is_empty() {
-        return Err(CommandError::nothing(format!("nothing found for {query}"))
+        return Err(CommandError::not_found(format!("nothing found for {query}"))
             .hint("name a file, a session as steno list shows it, or fewer words; steno index finds new sessions"));
     }
     let more = sessions.len().saturating_sub(SESSIONS_MAX);
@@ -222,13 +225,12 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandEr
 }
 
 impl Options {
-    /// What is to be told.
     fn parts(&self) -> Parts {
         self.only.as_deref().and_then(Part::named).map_or(Parts::All, Parts::Only)
     }
 
-    /// Tells of one session.
-    fn tell(&self, audited: &Audited, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    /// Reports one session.
+    fn tell(&self, audited: &Audited, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         if let Some(changes) = &audited.changes {
             return diff::tell(self, audited, changes, output);
         }
@@ -254,8 +256,8 @@ impl Options {
         }
         if let (Parts::Only(part), false) = (parts, is_there) {
             output.say(view::nothing(part));
-            return Ok(Status::No);
+            return Ok(ExitStatus::No);
         }
-        Ok(Status::Done)
+        Ok(ExitStatus::Done)
     }
 }

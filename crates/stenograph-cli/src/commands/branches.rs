@@ -1,5 +1,5 @@
-//! `steno branches`: which conversation grew out of which, and where within a source somebody went back. Who is related to whom is the
-//! library's part; here it is found out what to look at, and told as a tree.
+//! `steno branches`: shows which conversation branched off from which, and where within a source somebody went back. The
+//! library relates conversations; this file selects them and prints the tree.
 
 mod family;
 mod view;
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use stenograph::compare::{ConversationBuilder, ConversationSteps, IsInSpine, Relation, relate};
 
 use crate::conversation::Conversation;
-use crate::error::{CommandError, Status};
-use crate::input::Go;
+use crate::error::{CommandError, ExitStatus};
+use crate::input::Flow;
 use crate::output::{Output, counted, harmless_json};
-use crate::store::Where;
+use crate::store::StoreArgs;
 
 /// Show which conversations branched off from which, where and why
 ///
@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     names: Vec<PathBuf>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Show conversations that are related to nothing, too
     #[arg(long)]
     all: bool,
@@ -43,30 +43,26 @@ pub struct Options {
     json: bool,
 }
 
-/// One conversation of a tree.
 pub struct Member {
-    /// What it is called here.
     pub name: String,
-    /// The conversation.
     pub strand: ConversationSteps,
-    /// What it grew out of.
+    /// The relation to its parent.
     pub relation: Option<Relation>,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let (mut members, mut status) = (Vec::new(), Status::Done);
-    for found in family::of(options, output)? {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let (mut members, mut status) = (Vec::new(), ExitStatus::Done);
+    for found in family::conversations(options, output)? {
         // One bad file does not stop the rest.
         match found.and_then(read) {
             Ok(member) => members.push(member),
             Err(error) => {
                 output.error(&error);
-                status = Status::Error;
+                status = ExitStatus::Error;
             }
         }
     }
-    // Without anything else to go by, the one that began first goes on; names of files often begin with a time.
+    // By default the earliest conversation is the parent; file names often begin with a time.
     members.sort_by(|one, other| {
         let began = |member: &Member| member.strand.started().unwrap_or(i64::MAX);
         began(one).cmp(&began(other)).then_with(|| one.name.cmp(&other.name))
@@ -96,10 +92,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         }
     }
     if shown == 0 {
-        let looked = counted(members.len() as u64, "conversation");
-        output.say(&format!("no branches in {looked}"));
+        let searched = counted(members.len() as u64, "conversation");
+        output.say(&format!("no branches in {searched}"));
         output.say("hint: --all shows them all; steno list shows the sessions there are");
-        return Ok(status.max(Status::No));
+        return Ok(status.max(ExitStatus::No));
     }
     if alone > 0 {
         output.say(&format!("{} without branches not shown: --all shows them", counted(alone, "conversation")));
@@ -107,17 +103,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     Ok(status)
 }
 
-/// Reads one conversation. What could be read of a damaged one counts.
+/// Reads one conversation. A damaged one counts as far as it is readable.
 fn read(mut conversation: Conversation) -> Result<Member, CommandError> {
     let mut overview = conversation.overview();
-    let mut weaving = ConversationBuilder::new(&overview.spine);
+    let mut builder = ConversationBuilder::new(&overview.spine);
     let spine = &mut overview.spine;
-    let read = conversation.again(&mut |event| {
+    let read = conversation.read_quietly(&mut |event| {
         let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };
-        weaving.add(event, spine, is_in_spine);
-        Go::On
+        builder.add(event, spine, is_in_spine);
+        Flow::Continue
     });
-    match (read, weaving.finish()) {
+    match (read, builder.finish()) {
         (Err(error), strand) if strand.events == 0 => Err(error),
         (_, strand) => Ok(Member { name: conversation.name, strand, relation: None }),
     }

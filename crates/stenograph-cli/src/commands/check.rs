@@ -1,5 +1,5 @@
-//! `steno check`: what a file is, what is in it, what is odd about it, and whether the laws hold for it.
-//! It reads in pieces and holds a few notes, whatever the size of the file.
+//! `steno check`: reports a file's format, contents and oddities, and whether the laws hold for it. It reads in chunks and
+//! holds only a few notes, whatever the file's size.
 
 mod orphans;
 
@@ -13,10 +13,10 @@ use stenograph::text::quote;
 use stenograph::{laws, wire};
 use stenograph_store::Passes;
 
-use crate::error::{CommandError, Status};
-use crate::input::{self, Go, Input};
-use crate::output::{Ink, Output, counted, harmless_json, harmless_line};
-use crate::progress::Progress;
+use crate::error::{CommandError, ExitStatus};
+use crate::input::{self, Flow, TranscriptInput};
+use crate::output::{Output, TextStyle, counted, harmless_json, harmless_line};
+use crate::progress::SourceProgress;
 use orphans::Orphans;
 
 /// Say what is in a file and what is odd about it
@@ -47,25 +47,24 @@ pub struct Options {
     json: bool,
 }
 
-/// How many notes people are shown of each file.
+/// How many notes of each file people see.
 const NOTES_SHOWN: usize = 20;
 
-/// The laws hold a file in memory, and hold it several times.
+/// The laws hold several copies of a file in memory.
 const LAWS_SIZE_MAX: u64 = 256 << 20;
 
-/// How many places the laws that try places try.
-const EFFORT: Effort = Effort { places: 64 };
+/// How many positions the laws that sample positions try.
+const LAWS_EFFORT: Effort = Effort { places: 64 };
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let mut worst = Status::Done;
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let mut worst = ExitStatus::Done;
     for path in &options.files {
         let status = match check(path, options, output) {
             Ok(status) => status,
             Err(CommandError::BrokenPipe) => return Err(CommandError::BrokenPipe),
             Err(error) => {
                 output.error(&error);
-                Status::Error
+                ExitStatus::Error
             }
         };
         worst = worst.max(status);
@@ -73,7 +72,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     Ok(worst)
 }
 
-fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let passes = if options.laws { Passes::Many } else { Passes::Once };
     let mut input = match input::open(path, options.from.as_deref(), passes) {
         Ok(input) => input,
@@ -85,49 +84,49 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Stat
             return Err(error);
         }
     };
-    let progress = Progress::over(&input.source, 1);
-    let mut tally = Tally::default();
+    let progress = SourceProgress::over(&input.source, 1);
+    let mut counts = FileCounts::default();
     if options.json {
         let (file, format) = (quote(&input.name()), quote(input.format.info().name));
-        let mut streamed = Streamed { tally: &mut tally, output, failed: None };
-        streamed.put(&format!("{{\"file\":{},\"format\":{format},\"notes\":[", harmless_json(&file)));
-        let read = input.read(&mut streamed, &progress, |streamed| match streamed.failed {
-            Some(_) => Go::NoFurther,
-            None => Go::On,
+        let mut writer = NoteWriter { counts: &mut counts, output, failed: None };
+        writer.put(&format!("{{\"file\":{},\"format\":{format},\"notes\":[", harmless_json(&file)));
+        let read = input.read(&mut writer, &progress, |writer| match writer.failed {
+            Some(_) => Flow::Stop,
+            None => Flow::Continue,
         });
         drop(progress);
-        streamed.tally.orphans.finish().into_iter().for_each(|note| streamed.note(note));
-        if let Some(error) = streamed.failed {
+        writer.counts.orphans.finish().into_iter().for_each(|note| writer.note(note));
+        if let Some(error) = writer.failed {
             return Err(error);
         }
-        let laws = if options.laws && read.is_ok() { Some(prove(&mut input)) } else { None };
-        return finish_json(&tally, read, laws, output);
+        let laws = if options.laws && read.is_ok() { Some(check_laws(&mut input)) } else { None };
+        return finish_json(&counts, read, laws, output);
     }
-    let read = input.read(&mut tally, &progress, |_| Go::On);
+    let read = input.read(&mut counts, &progress, |_| Flow::Continue);
     drop(progress);
-    tally.orphans.finish().into_iter().for_each(|note| tally.note(note));
-    tally.notes.sort_by_key(|note| note.at.offset);
-    tell(&input, &tally, output)?;
+    counts.orphans.finish().into_iter().for_each(|note| counts.note(note));
+    counts.notes.sort_by_key(|note| note.at.offset);
+    report(&input, &counts, output)?;
     read?;
-    let mut status = if tally.notes_count > 0 { Status::No } else { Status::Done };
+    let mut status = if counts.notes_count > 0 { ExitStatus::No } else { ExitStatus::Done };
     if options.laws {
-        let broken = prove(&mut input)?;
-        tell_laws(&input, &broken, output)?;
+        let broken = check_laws(&mut input)?;
+        report_laws(&input, &broken, output)?;
         if !broken.is_empty() {
-            status = Status::Error;
+            status = ExitStatus::Error;
         }
     }
     Ok(status)
 }
 
-fn prove(input: &mut Input) -> Result<Vec<Broken>, CommandError> {
+fn check_laws(input: &mut TranscriptInput) -> Result<Vec<Broken>, CommandError> {
     let bytes = input.source.read_whole(LAWS_SIZE_MAX)?;
-    Ok(laws::check(input.format, &bytes, EFFORT))
+    Ok(laws::check(input.format, &bytes, LAWS_EFFORT))
 }
 
-/// What one pass over a file counts.
+/// The counts of one pass over a file.
 #[derive(Default)]
-struct Tally {
+struct FileCounts {
     records: u64,
     events: BTreeMap<Kind, u64>,
     notes: Vec<Note>,
@@ -135,7 +134,7 @@ struct Tally {
     orphans: Orphans,
 }
 
-impl Tally {
+impl FileCounts {
     fn count(&mut self, event: &Event<'_>) -> Option<Note> {
         if event.part.index == 0 {
             self.records += 1;
@@ -145,7 +144,7 @@ impl Tally {
     }
 }
 
-impl Sink for Tally {
+impl Sink for FileCounts {
     fn event(&mut self, event: &Event<'_>) {
         if let Some(note) = self.count(event) {
             self.note(note);
@@ -160,14 +159,14 @@ impl Sink for Tally {
     }
 }
 
-/// Writes notes as they are found: there may be more of them than fit in memory.
-struct Streamed<'a, 'o> {
-    tally: &'a mut Tally,
+/// Writes notes as they are found: they may not fit in memory.
+struct NoteWriter<'a, 'o> {
+    counts: &'a mut FileCounts,
     output: &'a mut Output<'o>,
     failed: Option<CommandError>,
 }
 
-impl Streamed<'_, '_> {
+impl NoteWriter<'_, '_> {
     fn put(&mut self, json: &str) {
         if self.failed.is_none() {
             self.failed = self.output.data().write_all(json.as_bytes()).err().map(CommandError::from);
@@ -175,38 +174,38 @@ impl Streamed<'_, '_> {
     }
 }
 
-impl Sink for Streamed<'_, '_> {
+impl Sink for NoteWriter<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(note) = self.tally.count(event) {
+        if let Some(note) = self.counts.count(event) {
             self.note(note);
         }
     }
 
     fn note(&mut self, note: Note) {
-        let comma = if self.tally.notes_count > 0 { "," } else { "" };
-        self.tally.notes_count += 1;
+        let comma = if self.counts.notes_count > 0 { "," } else { "" };
+        self.counts.notes_count += 1;
         self.put(&format!("{comma}{}", harmless_json(&wire::note(&note))));
     }
 }
 
 fn finish_json(
-    tally: &Tally,
+    counts: &FileCounts,
     read: Result<(), CommandError>,
     laws: Option<Result<Vec<Broken>, CommandError>>,
     output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let events: Vec<String> =
-        tally.events.iter().map(|(kind, count)| format!("{}:{count}", quote(kind.name()))).collect();
-    let (count, records, events) = (tally.notes_count, tally.records, events.join(","));
+        counts.events.iter().map(|(kind, count)| format!("{}:{count}", quote(kind.name()))).collect();
+    let (count, records, events) = (counts.notes_count, counts.records, events.join(","));
     let mut json = format!("],\"notes_count\":{count},\"records\":{records},\"events\":{{{events}}}");
-    let mut status = if count > 0 { Status::No } else { Status::Done };
+    let mut status = if count > 0 { ExitStatus::No } else { ExitStatus::Done };
     let mut failed = read.err();
     match laws {
         Some(Ok(broken)) => {
             let list: Vec<String> = broken.iter().map(broken_json).collect();
             json.push_str(&format!(",\"laws_broken\":[{}]", list.join(",")));
             if !broken.is_empty() {
-                status = Status::Error;
+                status = ExitStatus::Error;
             }
         }
         Some(Err(error)) => failed = Some(error),
@@ -230,24 +229,24 @@ fn broken_json(broken: &Broken) -> String {
     harmless_json(&json).into_owned()
 }
 
-fn tell(input: &Input, tally: &Tally, output: &mut Output<'_>) -> Result<(), CommandError> {
-    let events: u64 = tally.events.values().sum();
-    let kinds = Kind::ALL.iter().filter_map(|kind| Some(format!("{} {}", tally.events.get(kind)?, kind.name())));
+fn report(input: &TranscriptInput, counts: &FileCounts, output: &mut Output<'_>) -> Result<(), CommandError> {
+    let events: u64 = counts.events.values().sum();
+    let kinds = Kind::ALL.iter().filter_map(|kind| Some(format!("{} {}", counts.events.get(kind)?, kind.name())));
     let kinds: Vec<String> = kinds.collect();
-    let name = output.colour().ink(Ink::Strong, &harmless_line(&input.name()));
+    let name = output.colour().paint(TextStyle::Strong, &harmless_line(&input.name()));
     let format = input.format.info().name;
-    let (records, events) = (counted(tally.records, "record"), counted(events, "event"));
+    let (records, events) = (counted(counts.records, "record"), counted(events, "event"));
     let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
-    let notes = match tally.notes_count {
-        0 => output.colour().ink(Ink::Good, "no notes"),
-        count => output.colour().ink(Ink::Warning, &counted(count, "note")),
+    let notes = match counts.notes_count {
+        0 => output.colour().paint(TextStyle::Good, "no notes"),
+        count => output.colour().paint(TextStyle::Warning, &counted(count, "note")),
     };
     output.line(&format!("{name}: {format}, {records}, {events}{kinds}, {notes}"))?;
-    for note in &tally.notes {
+    for note in &counts.notes {
         let (place, text) = (place(note.at), harmless_line(&note.text));
         output.line(&format!("  {place}: {}: {text}", note.kind.name()))?;
     }
-    let more = tally.notes_count.saturating_sub(tally.notes.len() as u64);
+    let more = counts.notes_count.saturating_sub(counts.notes.len() as u64);
     if more > 0 {
         output.line(&format!("  and {more} more; --json shows all"))?;
     }
@@ -258,16 +257,16 @@ fn place(at: Span) -> String {
     format!("line {}, byte {}", at.line, at.offset)
 }
 
-fn tell_laws(input: &Input, broken: &[Broken], output: &mut Output<'_>) -> Result<(), CommandError> {
+fn report_laws(input: &TranscriptInput, broken: &[Broken], output: &mut Output<'_>) -> Result<(), CommandError> {
     for broken in broken {
         let at = broken.at.map(|at| format!("{}: ", place(at))).unwrap_or_default();
         let what = crate::output::harmless(&broken.what).into_owned();
-        let word = output.colour().ink(Ink::Warning, "law broken");
+        let word = output.colour().paint(TextStyle::Warning, "law broken");
         output.line(&format!("  {word}: {}: {at}{what}", broken.law))?;
     }
     if broken.is_empty() {
         let names: Vec<&str> = applying(input.format).collect();
-        let word = output.colour().ink(Ink::Good, &format!("{} laws hold", names.len()));
+        let word = output.colour().paint(TextStyle::Good, &format!("{} laws hold", names.len()));
         output.line(&format!("  {word}: {}", names.join(", ")))?;
     }
     Ok(())

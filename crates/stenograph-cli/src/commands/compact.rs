@@ -1,6 +1,6 @@
-//! `steno compact`: a summary takes the place of the old part of a conversation. Files are edited by the library's plan, contexts
-//! by their layout; where the summary comes from is in `compact/summary.rs` and
-//! `compact/summariser.rs`, what is said about it in `compact/report.rs`.
+//! `steno compact`: replaces the old part of a conversation with a summary. The library plans the edit of a file, the layout
+//! that of a context. `compact/summary.rs` and `compact/summariser.rs` obtain the summary; `compact/report.rs` reports the
+//! result.
 
 mod report;
 mod summariser;
@@ -18,15 +18,15 @@ use stenograph_store::log::Durability;
 use stenograph_store::systems::chibi::Window;
 use stenograph_store::{Spool, random_id};
 
-use super::record::{say, site};
-use crate::context::{Named, missing};
-use crate::edited::{self, OwnInput, Subject, Target};
-use crate::error::{CommandError, Status};
+use super::record::{environment, print_warning};
+use crate::context::{ContextName, missing};
+use crate::edit_output::{self, EditTarget, EditedFile, OwnInput};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 use crate::output_file::OutputFile;
 use crate::tokenizer;
-use report::Report;
-use summary::{Summary, Wanted};
+use report::CompactionReport;
+use summary::{EventsToSummarise, SummaryArgs};
 
 /// Put a summary in the place of the old part of a conversation
 ///
@@ -51,7 +51,7 @@ pub struct Options {
     #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
     input: Option<PathBuf>,
     #[command(flatten)]
-    named: Named,
+    named: ContextName,
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -70,7 +70,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "bytes")]
     tokenizer: String,
     #[command(flatten)]
-    summary: Wanted,
+    summary: SummaryArgs,
     /// Bring back what the last compaction put aside
     #[arg(long, conflicts_with_all = ["summary", "summarise", "output", "dry_run", "keep", "keep_tokens", "drop_percent", "from",
         "tokenizer", "timeout"])]
@@ -83,12 +83,11 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match (options.context()?, options.input.as_deref()) {
         (Some(context), _) if options.undo => undo_context(options, &context, output),
         (Some(context), _) => compact_context(options, &context, output),
-        (None, Some(path)) if options.undo => edited::bring_back(path, options.json, output),
+        (None, Some(path)) if options.undo => edit_output::undo_last_edit(path, options.json, output),
         (None, Some(path)) => compact_file(options, path, output),
         (None, None) => {
             Err(CommandError::new("nothing is named").hint("name a file, or a context with --context NAME"))
@@ -97,14 +96,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 }
 
 impl Options {
-    /// Where the result goes: into the file itself, unless another one is named or there is none.
-    fn target(&self, path: &Path) -> Target {
+    /// Where the result goes: into the file itself, unless another file is named or the input is standard input.
+    fn target(&self, path: &Path) -> EditTarget {
         let (output, in_place) = (self.output.clone(), self.output.output.is_none() && path != Path::new("-"));
         let (dry_run, json) = (self.dry_run, self.json);
-        Target { output, in_place, reversible: false, dry_run, json, own_input: OwnInput::Usual }
+        EditTarget { output, in_place, reversible: false, dry_run, json, own_input: OwnInput::Usual }
     }
 
-    /// The context that is meant, if one is. The window of a context is compacted with the rest of it, unless it is only read.
+    /// The context to compact, if any. The window of a context is compacted with the context, unless the result goes elsewhere.
     fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(path) = &self.input else { return self.named.context() };
         if path.is_dir() {
@@ -123,17 +122,17 @@ impl Options {
     }
 }
 
-fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let target = options.target(path);
-    let mut subject = Subject::open(path, options.from.as_deref(), &target)?;
-    let (name, format) = (subject.name(), subject.format());
+    let mut file = EditedFile::open(path, options.from.as_deref(), &target)?;
+    let (name, format) = (file.name(), file.format());
     if !has_place(format) {
         return Err(no_place(&name, format));
     }
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
-    let mut report = Report::new(&name, &tokenizer);
+    let mut report = CompactionReport::new(&name, &tokenizer);
     let mut compacting = Compacting::new(&tokenizer);
-    let mut source = subject.read(&mut |event| compacting.add(event))?;
+    let mut source = file.read(&mut |event| compacting.add(event))?;
     let Some(old) = compacting.aside(&source.sketches, options.keep()) else {
         return report.nothing(&target, output);
     };
@@ -143,15 +142,15 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
         return report.done(&target, output);
     }
     let mut told = |each: &mut dyn FnMut(&Event<'_>)| source.each_of(&old.told, &mut |_, event| each(event));
-    let summary = Summary { each: &mut told, origin: format.info().name }.make(&options.summary)?;
+    let summary = EventsToSummarise { each: &mut told, origin: format.info().name }.make(&options.summary)?;
     let stamp = Stamp { id: random_id(), time: crate::clock::now() };
     let plan = compact::plan(&mut source, &old, &summary, &stamp)?.ok_or_else(|| no_place(&name, format))?;
     drop(old);
     let mut result = Spool::new()?;
-    let edited = edited::carry_out(&mut source, &plan, &name, &mut result)?;
+    let edited = edit_output::carry_out(&mut source, &plan, &name, &mut result)?;
     drop((source, plan));
     report.summary(&summary);
-    let written = target.write(&mut subject, &mut result, "compact", output)?;
+    let written = target.write(&mut file, &mut result, "compact", output)?;
     report.edited(edited, written);
     report.done(&target, output)
 }
@@ -164,7 +163,7 @@ fn no_place(name: &str, format: &dyn Format) -> CommandError {
         .hint(format!("these have: {}; steno convert makes one of them", places.join(", ")))
 }
 
-fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.output.output.is_some() || options.from.is_some() {
         return Err(CommandError::new("a context is compacted where it is")
             .hint("leave out -o and --from, or name its context.jsonl to write a compacted copy of that"));
@@ -172,7 +171,7 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
     let target = options.target(&context.folder);
     let window = hold(context)?;
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
-    let mut report = Report::new(&context.folder.display().to_string(), &tokenizer);
+    let mut report = CompactionReport::new(&context.folder.display().to_string(), &tokenizer);
     let Some(choice) = window.choose(options.keep(), &tokenizer) else {
         return report.nothing(&target, output);
     };
@@ -186,26 +185,26 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
         choice.aside.told.iter().filter_map(|number| choice.events.get(*number)).for_each(each);
         Ok(())
     };
-    let summary = Summary { each: &mut told, origin: choice.origin() }.make(&options.summary)?;
+    let summary = EventsToSummarise { each: &mut told, origin: choice.origin() }.make(&options.summary)?;
     let changed = window.compact(&choice, &summary)?;
-    changed.warnings.iter().for_each(|warning| say(warning, output));
+    changed.warnings.iter().for_each(|warning| print_warning(warning, output));
     report.summary(&summary);
     report.archived(context.window(), changed.transcript);
     report.done(&target, output)
 }
 
 fn hold(context: &Context) -> Result<Window, CommandError> {
-    Window::lock(context, &site(Durability::Always)).map_err(|error| missing(error, &context.folder))
+    Window::lock(context, &environment(Durability::Always)).map_err(|error| missing(error, &context.folder))
 }
 
-fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let Some(changed) = hold(context)?.undo_compaction()? else {
         if options.json {
-            output.line(&edited::nothing_undone(&context.folder))?;
+            output.line(&edit_output::nothing_undone(&context.folder))?;
         }
-        return Err(CommandError::nothing(format!("{}: there is no compaction to undo", context.folder.display()))
+        return Err(CommandError::not_found(format!("{}: there is no compaction to undo", context.folder.display()))
             .hint("compactions are undone one by one, the last one first, until the context is cleared"));
     };
-    changed.warnings.iter().for_each(|warning| say(warning, output));
-    report::brought_back(options, context, &changed, output)
+    changed.warnings.iter().for_each(|warning| print_warning(warning, output));
+    report::report_undo(options, context, &changed, output)
 }

@@ -1,10 +1,10 @@
-//! `steno completions`: what a shell needs to complete the command line.
+//! `steno completions`: prints completion scripts for shells.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::Args;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 
 /// Print the completions for a shell
@@ -20,11 +20,10 @@ pub struct Options {
     shell: Shell,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    // The generator takes a failing writer badly, so it writes into memory.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    // The generator panics if its writer fails, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Args::command(), "steno", &mut script);
     output.data().write_all(&script)?;
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,12 +1,12 @@
-//! `steno config`: shows and changes the settings. What settings there are and which place counts is in `config.rs`.
+//! `steno config`: shows and changes settings. `config.rs` lists the settings and their precedence.
 
 mod folder;
 
 use stenograph::text::quote;
 
-use crate::config::{self, Config, ConfigSource, SETTINGS, Scope, Setting, Value};
-use crate::error::{CommandError, Status};
-use crate::output::{Ink, Output, harmless_json, harmless_line};
+use crate::config::{self, Config, ConfigScope, ConfigSource, SETTINGS, Setting, Value};
+use crate::error::{CommandError, ExitStatus};
+use crate::output::{Output, OutputForm, TextStyle, harmless_json, harmless_line};
 
 /// Show and change the settings
 ///
@@ -107,61 +107,49 @@ struct ScopeOptions {
 }
 
 impl ScopeOptions {
-    fn named(self) -> Option<Scope> {
+    fn named(self) -> Option<ConfigScope> {
         match (self.local, self.user) {
-            (true, _) => Some(Scope::Local),
-            (_, true) => Some(Scope::User),
+            (true, _) => Some(ConfigScope::Local),
+            (_, true) => Some(ConfigScope::User),
             _ => None,
         }
     }
 
-    /// What is set without a word about it is set for the user: a folder is not to be littered unasked.
-    fn to_write(self) -> Scope {
-        self.named().unwrap_or(Scope::User)
+    /// Without a scope, a setting is written for the user, so that no file appears in the folder unasked.
+    fn to_write(self) -> ConfigScope {
+        self.named().unwrap_or(ConfigScope::User)
     }
 }
 
-/// How the answer is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    People,
-    Json,
-}
-
-impl Manner {
-    fn of(json: bool) -> Manner {
-        if json { Manner::Json } else { Manner::People }
-    }
-}
-
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match &options.action {
-        Action::List { scope, json } => list(*scope, Manner::of(*json), output),
+        Action::List { scope, json } => list(*scope, OutputForm::of(*json), output),
         Action::Folder(options) => folder::run(options, output),
-        Action::Get { key, scope, json } => show(config::setting(key)?, *scope, Manner::of(*json), output),
+        Action::Get { key, scope, json } => show(config::setting(key)?, *scope, OutputForm::of(*json), output),
         Action::Set { key, value, scope, json } => {
-            set(config::setting(key)?, value, scope.to_write(), Manner::of(*json), output)
+            set(config::setting(key)?, value, scope.to_write(), OutputForm::of(*json), output)
         }
-        Action::Unset { key, scope, json } => unset(config::setting(key)?, scope.to_write(), Manner::of(*json), output),
+        Action::Unset { key, scope, json } => {
+            unset(config::setting(key)?, scope.to_write(), OutputForm::of(*json), output)
+        }
     }
 }
 
-type Found = Option<(Value, ConfigSource)>;
+type FoundValue = Option<(Value, ConfigSource)>;
 
-fn found(config: &Config, setting: &Setting, scope: ScopeOptions) -> Result<Found, CommandError> {
+fn found(config: &Config, setting: &Setting, scope: ScopeOptions) -> Result<FoundValue, CommandError> {
     match scope.named() {
         None => config.value(setting),
         Some(scope) => config.value_in(scope, setting),
     }
 }
 
-fn list(scope: ScopeOptions, manner: Manner, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn list(scope: ScopeOptions, form: OutputForm, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let config = Config::load()?;
     let width = SETTINGS.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
     for setting in SETTINGS {
         let found = found(&config, setting, scope)?;
-        if manner == Manner::Json {
+        if form == OutputForm::Json {
             output.line(&harmless_json(&json(setting, &found)))?;
             continue;
         }
@@ -170,40 +158,40 @@ fn list(scope: ScopeOptions, manner: Manner, output: &mut Output<'_>) -> Result<
             None => "not set".to_owned(),
             Some((_, ConfigSource::Default)) => "default".to_owned(),
             Some((_, ConfigSource::Environment)) => format!("variable {}", setting.variable),
-            Some((_, ConfigSource::File(scope, path))) => format!("{}: {}", scope.name(), path.display()),
+            Some((_, ConfigSource::SettingsFile(scope, path))) => format!("{}: {}", scope.name(), path.display()),
         };
-        let key = output.colour().ink(Ink::Strong, &format!("{:<width$}", setting.key));
-        let origin = output.colour().ink(Ink::Faint, &harmless_line(&origin));
+        let key = output.colour().paint(TextStyle::Strong, &format!("{:<width$}", setting.key));
+        let origin = output.colour().paint(TextStyle::Faint, &harmless_line(&origin));
         output.line(&format!("{key}  {value:<8}  {origin}"))?;
     }
-    for (path, key) in config.strangers() {
+    for (path, key) in config.unknown_keys() {
         output.say(&format!("warning: {}: no setting is called {}", path.display(), harmless_line(&key)));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn show(
     setting: &Setting,
     scope: ScopeOptions,
-    manner: Manner,
+    form: OutputForm,
     output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let found = found(&Config::load()?, setting, scope)?;
-    match (manner, &found) {
-        (Manner::Json, _) => output.line(&harmless_json(&json(setting, &found)))?,
-        (Manner::People, Some((value, _))) => output.line(&value.to_string())?,
-        (Manner::People, None) => output.say(&format!("{} is not set", setting.key)),
+    match (form, &found) {
+        (OutputForm::Json, _) => output.line(&harmless_json(&json(setting, &found)))?,
+        (OutputForm::People, Some((value, _))) => output.line(&value.to_string())?,
+        (OutputForm::People, None) => output.say(&format!("{} is not set", setting.key)),
     }
-    Ok(if found.is_some() { Status::Done } else { Status::No })
+    Ok(if found.is_some() { ExitStatus::Done } else { ExitStatus::No })
 }
 
 fn set(
     setting: &Setting,
     text: &str,
-    scope: Scope,
-    manner: Manner,
+    scope: ConfigScope,
+    form: OutputForm,
     output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let value = setting.kind.parse(text).map_err(|wanted| {
         CommandError::new(format!("{} must be {wanted}, not {text}", setting.key)).hint(format!(
             "steno config set {} {}",
@@ -212,51 +200,56 @@ fn set(
         ))
     })?;
     let path = config::set(scope, setting, value)?;
-    let origin = ConfigSource::File(scope, path.clone());
-    match manner {
-        Manner::Json => output.line(&harmless_json(&json(setting, &Some((value, origin.clone())))))?,
-        Manner::People => output.say(&format!("{} is {value} in {}", setting.key, path.display())),
+    let origin = ConfigSource::SettingsFile(scope, path.clone());
+    match form {
+        OutputForm::Json => output.line(&harmless_json(&json(setting, &Some((value, origin.clone())))))?,
+        OutputForm::People => output.say(&format!("{} is {value} in {}", setting.key, path.display())),
     }
-    // What counts more than the file just written makes it say nothing: better now than after a search.
-    if let Some((effective, counts)) = Config::load()?.value(setting)?
-        && counts != origin
+    // A source with higher precedence hides the value just written; the user should learn that now.
+    if let Some((effective, source)) = Config::load()?.value(setting)?
+        && source != origin
     {
-        let by = match counts {
+        let by = match source {
             ConfigSource::Environment => format!("the variable {}", setting.variable),
-            ConfigSource::File(_, path) => path.display().to_string(),
-            ConfigSource::Default => return Ok(Status::Done),
+            ConfigSource::SettingsFile(_, path) => path.display().to_string(),
+            ConfigSource::Default => return Ok(ExitStatus::Done),
         };
         output.say(&format!("warning: {by} says {effective}, and counts more"));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn example(setting: &Setting) -> &'static str {
     match setting.kind {
-        config::Kind::Switch => "false",
-        config::Kind::Tokens => "160000",
+        config::SettingKind::Switch => "false",
+        config::SettingKind::Tokens => "160000",
     }
 }
 
-fn unset(setting: &Setting, scope: Scope, manner: Manner, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn unset(
+    setting: &Setting,
+    scope: ConfigScope,
+    form: OutputForm,
+    output: &mut Output<'_>,
+) -> Result<ExitStatus, CommandError> {
     let (path, was) = config::unset(scope, setting)?;
-    match (manner, was) {
-        (Manner::Json, _) => {
+    match (form, was) {
+        (OutputForm::Json, _) => {
             let (key, file) = (quote(setting.key), quote(&path.display().to_string()));
             output.line(&harmless_json(&format!("{{\"key\":{key},\"removed\":{was},\"file\":{file}}}")))?;
         }
-        (Manner::People, true) => output.say(&format!("{} is no longer set in {}", setting.key, path.display())),
-        (Manner::People, false) => output.say(&format!("{} is not set in {}", setting.key, path.display())),
+        (OutputForm::People, true) => output.say(&format!("{} is no longer set in {}", setting.key, path.display())),
+        (OutputForm::People, false) => output.say(&format!("{} is not set in {}", setting.key, path.display())),
     }
-    Ok(if was { Status::Done } else { Status::No })
+    Ok(if was { ExitStatus::Done } else { ExitStatus::No })
 }
 
-fn json(setting: &Setting, found: &Found) -> String {
+fn json(setting: &Setting, found: &FoundValue) -> String {
     let (value, origin, file) = match found {
         None => ("null".to_owned(), "none", "null".to_owned()),
         Some((value, ConfigSource::Default)) => (value.to_string(), "default", "null".to_owned()),
         Some((value, ConfigSource::Environment)) => (value.to_string(), "environment", "null".to_owned()),
-        Some((value, ConfigSource::File(scope, path))) => {
+        Some((value, ConfigSource::SettingsFile(scope, path))) => {
             (value.to_string(), scope.name(), quote(&path.display().to_string()))
         }
     };

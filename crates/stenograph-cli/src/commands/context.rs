@@ -1,4 +1,4 @@
-//! `steno context`: what contexts there are, and changing the window of one. How a context lies on disk is the layout's part.
+//! `steno context`: lists contexts and changes the window of one. The layout knows how a context is stored.
 
 use clap::Subcommand;
 use stenograph::text::quote;
@@ -8,11 +8,11 @@ use stenograph_store::layouts::chibi::{Context, ContextLockStatus};
 use stenograph_store::log::Durability;
 use stenograph_store::systems::chibi::{ContextSummary, Window, WindowChange, contexts};
 
-use super::record::{say, site};
-use crate::context::{Which, home, missing};
-use crate::error::{CommandError, Status};
+use super::record::{environment, print_warning};
+use crate::context::{ContextArgs, home, missing};
+use crate::error::{CommandError, ExitStatus};
 use crate::home::Root;
-use crate::output::{Colour, Ink, Output, counted, harmless_json, harmless_line};
+use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_line};
 
 /// List Chibi's contexts, clear one, or make its window anew
 ///
@@ -70,7 +70,7 @@ Examples:
   steno context clear contexts/research --json")]
 struct Change {
     #[command(flatten)]
-    which: Which,
+    which: ContextArgs,
     /// Report what was done as one JSON object
     #[arg(long)]
     json: bool,
@@ -90,8 +90,7 @@ struct Rebuild {
     change: Change,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match &options.action {
         Action::List(list) => list.run(output),
         Action::Clear(change) => change.clear(output),
@@ -100,14 +99,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 }
 
 impl List {
-    fn run(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    fn run(&self, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         let home = home(&self.root)?;
         let found = contexts(&home, &Disk)?;
         if found.is_empty() {
             output.say(&format!("no contexts in {}", home.join("contexts").display()));
-            return Ok(Status::No);
+            return Ok(ExitStatus::No);
         }
-        let mut status = Status::Done;
+        let mut status = ExitStatus::Done;
         let mut looks = Vec::new();
         for context in found {
             match context.look(&Disk, crate::clock::seconds()) {
@@ -115,7 +114,7 @@ impl List {
                 // One bad folder does not stop the rest.
                 Err(error) => {
                     output.error(&error.into());
-                    status = Status::Error;
+                    status = ExitStatus::Error;
                 }
             }
         }
@@ -144,12 +143,13 @@ fn status(look: &ContextSummary) -> &'static str {
 fn line(look: &ContextSummary, width: usize, colour: Colour) -> String {
     let name = harmless_line(&look.context.name);
     let gap = " ".repeat(width.saturating_sub(name.chars().count()));
-    let moment = moment(look).and_then(|time| time.to_millis()).map_or_else(|| "-".to_owned(), crate::clock::minute);
+    let moment =
+        moment(look).and_then(|time| time.to_millis()).map_or_else(|| "-".to_owned(), crate::clock::format_minute);
     let entries = counted(look.entries, "entry").replace("entrys", "entries");
-    let mut line = format!("{}{gap}  {entries:>12}  {moment:<20}", colour.ink(Ink::Strong, &name));
+    let mut line = format!("{}{gap}  {entries:>12}  {moment:<20}", colour.paint(TextStyle::Strong, &name));
     match look.status {
-        Some(ContextLockStatus::Active) => line += &format!("  {}", colour.ink(Ink::Good, "[active]")),
-        Some(ContextLockStatus::Stale) => line += &format!("  {}", colour.ink(Ink::Warning, "[stale]")),
+        Some(ContextLockStatus::Active) => line += &format!("  {}", colour.paint(TextStyle::Good, "[active]")),
+        Some(ContextLockStatus::Stale) => line += &format!("  {}", colour.paint(TextStyle::Warning, "[stale]")),
         None => {}
     }
     if look.messages > 0 {
@@ -175,36 +175,41 @@ fn json(look: &ContextSummary) -> String {
 impl Change {
     fn hold(&self) -> Result<(Context, Window), CommandError> {
         let context = self.which.context()?;
-        let held = Window::lock(&context, &site(Durability::Always));
+        let held = Window::lock(&context, &environment(Durability::Always));
         let window = held.map_err(|error| missing(error, &context.folder))?;
         Ok((context, window))
     }
 
-    fn clear(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    fn clear(&self, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         let (context, window) = self.hold()?;
         if window.is_empty() {
             let entries = window.entries().len();
             if self.json {
-                output.line(&harmless_json(&report(&context, 0, entries, None)))?;
+                output.line(&harmless_json(&change_json(&context, 0, entries, None)))?;
             } else {
                 output.say(&format!("{}: nothing was said since it was cleared", context.folder.display()));
             }
-            return Ok(Status::Done);
+            return Ok(ExitStatus::Done);
         }
-        self.tell(&context, &window.clear()?, output)
+        self.report_change(&context, &window.clear()?, output)
     }
 
-    fn rebuild(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    fn rebuild(&self, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         let (context, window) = self.hold()?;
-        self.tell(&context, &window.rebuild()?, output)
+        self.report_change(&context, &window.rebuild()?, output)
     }
 
-    fn tell(&self, context: &Context, changed: &WindowChange, output: &mut Output<'_>) -> Result<Status, CommandError> {
-        changed.warnings.iter().for_each(|warning| say(warning, output));
+    fn report_change(
+        &self,
+        context: &Context,
+        changed: &WindowChange,
+        output: &mut Output<'_>,
+    ) -> Result<ExitStatus, CommandError> {
+        changed.warnings.iter().for_each(|warning| print_warning(warning, output));
         let anchor = changed.anchor.as_ref().and_then(|anchor| anchor.entry_type.as_deref());
         if self.json {
-            output.line(&harmless_json(&report(context, changed.archived, changed.entries, anchor)))?;
-            return Ok(Status::Done);
+            output.line(&harmless_json(&change_json(context, changed.archived, changed.entries, anchor)))?;
+            return Ok(ExitStatus::Done);
         }
         let many = |number: usize| counted(number as u64, "entry").replace("entrys", "entries");
         let (folder, window) = (context.folder.display(), many(changed.entries));
@@ -214,11 +219,11 @@ impl Change {
             number => format!("; {} archived in {}", many(number), changed.transcript.display()),
         };
         output.say(&format!("{folder}: the window has {window}{}{archived}", harmless_line(&from)));
-        Ok(Status::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
-fn report(context: &Context, archived: usize, entries: usize, anchor: Option<&str>) -> String {
+fn change_json(context: &Context, archived: usize, entries: usize, anchor: Option<&str>) -> String {
     format!(
         "{{\"context\":{},\"folder\":{},\"archived\":{archived},\"entries\":{entries},\"anchor\":{}}}",
         quote(&context.name),

@@ -1,4 +1,4 @@
-//! `steno continue`: a chat history, by its name or the newest one, ready to be sent on. Nothing is written.
+//! `steno continue`: prints a chat history, named or the newest, ready to send to a model. It writes no file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use stenograph_store::systems::cycod::{self, PreparedConversation};
 use stenograph_store::{Passes, Source, journal, recover};
 
 use crate::config::Config;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::home::Root;
 use crate::output::{Output, counted, harmless_json};
 
@@ -72,15 +72,13 @@ impl At {
     }
 }
 
-/// The folders that are searched.
-const PLACES: [&str; 3] = ["~/.cycod/history", ".cycod/history", "."];
+const FOLDERS: [&str; 3] = ["~/.cycod/history", ".cycod/history", "."];
 
-/// A larger file is no conversation that a model could be sent.
+/// A larger file is not a conversation that a model accepts.
 const SIZE_MAX: u64 = 1 << 30;
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let Some(path) = options.history(output)? else { return Ok(Status::No) };
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let Some(path) = options.history(output)? else { return Ok(ExitStatus::No) };
     let place = path.display().to_string();
     let mut source = Source::open(&path, Passes::Once)?;
     check_format(&source)?;
@@ -88,7 +86,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let mut ready = cycod::ready(&bytes);
     if ready.messages.is_empty() {
         output.say(&format!("{place}: holds no message"));
-        return Ok(Status::No);
+        return Ok(ExitStatus::No);
     }
     let account = match limits(options)? {
         Limits::NONE => None,
@@ -108,17 +106,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         output
             .say(&format!("note: a recording goes on there, or was cut off: then steno recover {place} completes it"));
     }
-    Ok(account.map_or(Status::Done, |account| say_account(&account, output)))
+    Ok(account.map_or(ExitStatus::Done, |account| report_trim(&account, output)))
 }
 
 impl Options {
-    /// The file that is named, else the newest chat history.
+    /// The named file, else the newest chat history.
     fn history(&self, output: &mut Output<'_>) -> Result<Option<PathBuf>, CommandError> {
         if let Some(file) = &self.file {
             return Ok(Some(file.clone()));
         }
-        // Without a home folder the other places remain.
-        let folders: Vec<PathBuf> = PLACES.iter().filter_map(|place| self.root.resolve(place).ok()).collect();
+        // Without a home folder, the other folders remain.
+        let folders: Vec<PathBuf> = FOLDERS.iter().filter_map(|place| self.root.resolve(place).ok()).collect();
         let newest = cycod::newest(&folders)?;
         if newest.is_none() {
             let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
@@ -129,7 +127,7 @@ impl Options {
     }
 }
 
-/// Refuses a transcript of another system: its lines are no messages that a model takes.
+/// Refuses a transcript of another system: no model accepts its lines as messages.
 fn check_format(source: &Source) -> Result<(), CommandError> {
     let recognized = source.recognize(&PathHints::default());
     match recognized.filter(|recognized| recognized.confidence != Confidence::Tied) {
@@ -142,30 +140,30 @@ fn check_format(source: &Source) -> Result<(), CommandError> {
     }
 }
 
-/// Whether a journal beside the file has no end yet, and may know more than the file.
+/// Whether a journal beside the file is still open and may have more events than the file.
 fn is_unfinished(path: &Path) -> bool {
     let files: Arc<dyn Files> = Arc::new(Disk);
     let recordings = journal::recordings(&files, &recover::beside(path)).unwrap_or_default();
     recordings.last().is_some_and(|recorded| recorded.ended.is_none())
 }
 
-/// What was typed counts before what was set, and 0 is no limit.
+/// Arguments precede settings; 0 means no limit.
 fn limits(options: &Options) -> Result<Limits, CommandError> {
     let set = Config::load()?.limits()?;
     Ok(Limits { chat: options.max_tokens.unwrap_or(set.chat), ..set })
 }
 
-fn say_account(account: &Account, output: &mut Output<'_>) -> Status {
+fn report_trim(account: &Account, output: &mut Output<'_>) -> ExitStatus {
     let Account { before, after, target, went } = account;
     if !went.is_empty() {
         let went = counted(went.len() as u64, "event");
         output.say(&format!("trimmed from {before} to {after} tokens: {went} went or were cut"));
     }
     if account.is_reached() {
-        return Status::Done;
+        return ExitStatus::Done;
     }
     output.say(&format!("warning: still {after} tokens, not {target}: the system prompt and the newest turn stay"));
-    Status::No
+    ExitStatus::No
 }
 
 fn say(place: &str, ready: &PreparedConversation, output: &mut Output<'_>) {

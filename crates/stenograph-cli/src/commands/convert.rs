@@ -1,5 +1,4 @@
-//! `steno convert`: one file into another format, and what that cost. The data goes where it is told; the account of what was lost
-//! never mixes with it.
+//! `steno convert`: converts a file to another format and reports the losses. Data and report never share a stream.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,11 +10,11 @@ use stenograph::text::quote;
 use stenograph::wire;
 use stenograph_store::{NewFile, Passes, Spool};
 
-use crate::error::{CommandError, Status};
-use crate::input::{self, Input};
+use crate::error::{CommandError, ExitStatus};
+use crate::input::{self, TranscriptInput};
 use crate::output::{Output, counted, harmless_json};
 use crate::output_file::OutputFile;
-use crate::progress::{Progress, Watched};
+use crate::progress::{ProgressSource, SourceProgress};
 
 /// Convert a transcript to another format and say what was lost
 ///
@@ -54,8 +53,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let to = input::format_named(&options.to)?;
     let carry = if options.carry { Carry::Along } else { Carry::Not };
     if carry == Carry::Along && !to.info().traits.carries {
@@ -65,30 +63,31 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             .hint(format!("these have: {}", room.join(", "))));
     }
     let mut input = input::open(&options.input, options.from.as_deref(), Passes::Many)?;
-    let mut target = Target::open(options, &input)?;
+    let mut target = ConvertOutput::open(options, &input)?;
     let progress = match target {
-        Target::Standard => Progress::none(),
-        Target::Held(_) | Target::File(_) => Progress::over(&input.source, 2),
+        ConvertOutput::Standard => SourceProgress::none(),
+        ConvertOutput::Buffered(_) | ConvertOutput::File(_) => SourceProgress::over(&input.source, 2),
     };
     let format = input.format;
-    let mut source = Watched { source: &mut input.source, progress: &progress };
+    let mut source = ProgressSource { source: &mut input.source, progress: &progress };
     let done = convert::convert(format, &mut source, to, target.writer(output), carry);
     drop(progress);
-    let outcome = done.map_err(|error| refused(error, &input))?;
+    let outcome = done.map_err(|error| conversion_error(error, &input))?;
     let lost = is_lossy(&outcome);
-    let reported = if matches!(target, Target::File(_)) { Reported::Data } else { Reported::Talk };
+    let stream = if matches!(target, ConvertOutput::File(_)) { ReportStream::Stdout } else { ReportStream::Stderr };
     if options.strict && lost {
-        report(options, &input, to, &outcome, reported, output)?;
+        report(options, &input, to, &outcome, stream, output)?;
         return Err(CommandError::new("something would be lost, and --strict forbids it: nothing was written")
             .hint("leave --strict out; with --carry the new file then holds the source, to be given back"));
     }
     target.commit(output)?;
-    report(options, &input, to, &outcome, reported, output)?;
-    Ok(Status::Done)
+    report(options, &input, to, &outcome, stream, output)?;
+    Ok(ExitStatus::Done)
 }
 
-/// What stopped a conversion: the store, standard output, or the library, which says why a source cannot be carried.
-fn refused(error: stenograph::Error, input: &Input) -> CommandError {
+/// The error that ended a conversion: of the store, of standard output, or of the library, which says why it cannot carry a
+/// source.
+fn conversion_error(error: stenograph::Error, input: &TranscriptInput) -> CommandError {
     match error {
         stenograph::Error::Io(error) => CommandError::from(error),
         other => CommandError::new(format!("{}: {other}", input.source.place()))
@@ -97,70 +96,68 @@ fn refused(error: stenograph::Error, input: &Input) -> CommandError {
 }
 
 /// Where the output goes.
-enum Target {
-    /// To standard output, as it comes.
+enum ConvertOutput {
+    /// Standard output, unbuffered.
     Standard,
-    /// To standard output, when it is certain that it may.
-    Held(Spool),
-    /// Into a file.
+    /// Standard output, once the result is known to be acceptable.
+    Buffered(Spool),
     File(NewFile),
 }
 
-impl Target {
-    fn open(options: &Options, input: &Input) -> Result<Target, CommandError> {
+impl ConvertOutput {
+    fn open(options: &Options, input: &TranscriptInput) -> Result<ConvertOutput, CommandError> {
         match options.output.create(&[&input.source])? {
-            Some(file) => Ok(Target::File(file)),
-            None if options.strict => Ok(Target::Held(Spool::new()?)),
-            None => Ok(Target::Standard),
+            Some(file) => Ok(ConvertOutput::File(file)),
+            None if options.strict => Ok(ConvertOutput::Buffered(Spool::new()?)),
+            None => Ok(ConvertOutput::Standard),
         }
     }
 
     fn writer<'a>(&'a mut self, output: &'a mut Output<'_>) -> &'a mut dyn Write {
         match self {
-            Target::Standard => output.transcript(),
-            Target::Held(spool) => spool,
-            Target::File(file) => file,
+            ConvertOutput::Standard => output.transcript(),
+            ConvertOutput::Buffered(spool) => spool,
+            ConvertOutput::File(file) => file,
         }
     }
 
     fn commit(self, output: &mut Output<'_>) -> Result<(), CommandError> {
         match self {
-            Target::Standard => output.flush(),
-            Target::Held(spool) => Ok(spool.copy_to(output.transcript())?),
-            Target::File(file) => Ok(file.commit()?),
+            ConvertOutput::Standard => output.flush(),
+            ConvertOutput::Buffered(spool) => Ok(spool.copy_to(output.transcript())?),
+            ConvertOutput::File(file) => Ok(file.commit()?),
         }
     }
 }
 
-/// Where the report goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reported {
-    /// To standard output, which is free.
-    Data,
-    /// To standard error, beside the data.
-    Talk,
+enum ReportStream {
+    /// Standard output, which is free.
+    Stdout,
+    /// Standard error, because standard output has the data.
+    Stderr,
 }
 
 fn is_lossy(outcome: &Outcome) -> bool {
-    // A run that is missing is a piece of the source that nothing else says.
+    // A missing piece of the source exists nowhere else.
     let missing = matches!(outcome.method, ConversionMethod::Merged { missing, .. } if missing > 0);
     missing || outcome.losses.is_lossy()
 }
 
 fn report(
     options: &Options,
-    input: &Input,
+    input: &TranscriptInput,
     to: &'static dyn Format,
     outcome: &Outcome,
-    reported: Reported,
+    stream: ReportStream,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
     let from = input.format;
     if options.json {
         let json = report_json(from, to, outcome);
-        match reported {
-            Reported::Data => output.line(&harmless_json(&json))?,
-            Reported::Talk => output.say(&harmless_json(&json)),
+        match stream {
+            ReportStream::Stdout => output.line(&harmless_json(&json))?,
+            ReportStream::Stderr => output.say(&harmless_json(&json)),
         }
         return Ok(());
     }
@@ -172,11 +169,11 @@ fn report(
         }
         ConversionMethod::Merged { edited, added, missing } => {
             output.say(&format!("{to} restored from what the {from} file carries"));
-            let said = [(edited, "edited"), (added, "added")].into_iter().filter(|(count, _)| *count > 0);
-            let said: Vec<String> =
-                said.map(|(count, what)| format!("{} {what} since", counted(count, "record"))).collect();
-            if !said.is_empty() {
-                output.say(&format!("{}; the rest is byte for byte", said.join(", ")));
+            let changes = [(edited, "edited"), (added, "added")].into_iter().filter(|(count, _)| *count > 0);
+            let changes: Vec<String> =
+                changes.map(|(count, what)| format!("{} {what} since", counted(count, "record"))).collect();
+            if !changes.is_empty() {
+                output.say(&format!("{}; the rest is byte for byte", changes.join(", ")));
             }
             if missing > 0 {
                 let are = if missing == 1 { "is" } else { "are" };
@@ -202,8 +199,8 @@ fn report(
     }
     if let Some(note) = outcome.output_notes.first() {
         let count = counted(outcome.output_notes.len() as u64, "record");
-        let said = crate::output::harmless_line(&note.text);
-        output.say(&format!("warning: {to} may not accept {count} of the output as written: {said}"));
+        let changes = crate::output::harmless_line(&note.text);
+        output.say(&format!("warning: {to} may not accept {count} of the output as written: {changes}"));
     }
     if outcome.notes_count > 0 {
         let notes = counted(outcome.notes_count, "note");

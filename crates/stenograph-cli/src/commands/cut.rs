@@ -1,5 +1,5 @@
-//! `steno cut`: takes a stretch out of a transcript, or divides it into several. What belongs together is the library's to know;
-//! how pieces are called is in `cut/split.rs`.
+//! `steno cut`: removes a range of events from a transcript, or splits it. The library knows which events belong together;
+//! `cut/split.rs` names the pieces.
 
 mod split;
 
@@ -11,8 +11,8 @@ use stenograph::text::quote;
 use stenograph::time::Time;
 use stenograph_store::Spool;
 
-use crate::edited::{self, Subject, Target, Written};
-use crate::error::{CommandError, Status};
+use crate::edit_output::{self, EditTarget, EditedFile, WrittenFiles};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
 
 /// Take a stretch out of a transcript, or divide it into several
@@ -67,31 +67,30 @@ pub struct Options {
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     #[command(flatten)]
-    target: Target,
+    target: EditTarget,
     /// Bring the file back as it was before it was cut in place, or reversibly
     #[arg(long, conflicts_with_all = SELECTING, conflicts_with_all = ["split_every", "split_at", "split_tokens", "from",
         "output", "dry_run"])]
     undo: bool,
 }
 
-/// What has nothing to say when a transcript is divided or brought back.
+/// Options that do not apply when a transcript is split or restored.
 const SELECTING: [&str; 6] = ["events", "turns", "before", "after", "in_place", "reversible"];
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.undo {
-        return edited::bring_back(&options.input, options.target.json, output);
+        return edit_output::undo_last_edit(&options.input, options.target.json, output);
     }
-    let ways = [options.split_every.is_some(), !options.split_at.is_empty(), options.split_tokens.is_some()];
-    match ways.iter().filter(|given| **given).count() {
-        0 => take_out(options, output),
+    let split_options = [options.split_every.is_some(), !options.split_at.is_empty(), options.split_tokens.is_some()];
+    match split_options.iter().filter(|given| **given).count() {
+        0 => select_and_remove(options, output),
         1 => split::run(options, output),
         _ => Err(CommandError::new("a transcript is divided in one way only")
             .hint("choose one of --split-every, --split-at and --split-tokens")),
     }
 }
 
-fn take_out(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let selection = Selection {
         events: options.events.clone(),
         turns: options.turns.clone(),
@@ -100,30 +99,30 @@ fn take_out(options: &Options, output: &mut Output<'_>) -> Result<Status, Comman
     };
     let Selection { events: None, turns: None, before: None, after: None } = selection else {
         options.target.check()?;
-        return cut_out(options, &selection, output);
+        return remove(options, &selection, output);
     };
     Err(CommandError::new("nothing says what to cut")
         .hint("take something out with --events 10..20, or divide with --split-every 20"))
 }
 
-fn cut_out(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let mut subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
-    let name = subject.name();
-    let mut original = subject.read(&mut |_| {})?;
+fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let mut file = EditedFile::open(&options.input, options.from.as_deref(), &options.target)?;
+    let name = file.name();
+    let mut original = file.read(&mut |_| {})?;
     let (events, format) = (original.sketches.len(), original.format.info().name);
     let found = cut(&original.sketches, selection);
     let mut result = Spool::new()?;
-    let edited = edited::carry_out(&mut original, &found.plan, &name, &mut result)?;
+    let edited = edit_output::carry_out(&mut original, &found.plan, &name, &mut result)?;
     drop(original);
     if edited.count == 0 && !found.went.is_empty() {
-        // A file without anything in it is no transcript any more.
+        // A file without events is not a transcript.
         return Err(CommandError::new(format!("{name}: nothing would be left of it"))
             .hint("leave something, for example the last turn; to be rid of all of it, remove the file"));
     }
     let written = match found.went.is_empty() {
-        // Whoever meant something that is not there is not helped by a copy.
-        true => Written::default(),
-        false => options.target.write(&mut subject, &mut result, "cut", output)?,
+        // If the selection matches nothing, a copy would not help.
+        true => WrittenFiles::default(),
+        false => options.target.write(&mut file, &mut result, "cut", output)?,
     };
     if options.target.json {
         let list = |numbers: &[usize]| {
@@ -137,17 +136,17 @@ fn cut_out(options: &Options, selection: &Selection, output: &mut Output<'_>) ->
             list(&found.went),
             list(&found.drawn_in),
             list(&found.kept),
-            edited::json_fields(&edited, &written)
+            edit_output::json_fields(&edited, &written)
         );
         options.target.report(&json, output)?;
     } else {
-        tell(&name, events, &found, output);
-        edited::tell(&edited, &written, "cut", output);
+        report_removed(&name, events, &found, output);
+        edit_output::report_differences(&edited, &written, "cut", output);
     }
-    Ok(if found.went.is_empty() { Status::No } else { Status::Done })
+    Ok(if found.went.is_empty() { ExitStatus::No } else { ExitStatus::Done })
 }
 
-fn tell(name: &str, events: usize, found: &Cut, output: &mut Output<'_>) {
+fn report_removed(name: &str, events: usize, found: &Cut, output: &mut Output<'_>) {
     if found.went.is_empty() {
         let events = counted(events as u64, "event");
         output.say(&format!("{name}: none of its {events} was meant: nothing was written"));
@@ -165,7 +164,7 @@ fn tell(name: &str, events: usize, found: &Cut, output: &mut Output<'_>) {
     }
 }
 
-/// A number of at least 1.
+/// Parses a number of at least 1.
 fn from_one<N: std::str::FromStr + PartialEq + From<u8>>(text: &str) -> Result<N, String> {
     match text.trim().parse::<N>() {
         Ok(number) if number == N::from(0) => Err("numbers begin with 1".to_owned()),
@@ -174,7 +173,7 @@ fn from_one<N: std::str::FromStr + PartialEq + From<u8>>(text: &str) -> Result<N
     }
 }
 
-/// A range of numbers from 1, both ends included, as numbers from 0.
+/// Parses a range that counts from 1 and includes both ends; the result counts from 0.
 fn range(text: &str) -> Result<Range<usize>, String> {
     let number = |text: &str| match text.trim().parse::<usize>() {
         Ok(0) => Err("numbers begin with 1".to_owned()),
@@ -192,7 +191,7 @@ fn range(text: &str) -> Result<Range<usize>, String> {
     if last < first { Err(format!("{last} comes before {first}")) } else { Ok(first - 1..last) }
 }
 
-/// A moment, or a day, which begins at midnight UTC.
+/// Parses a time, or a day, which begins at midnight UTC.
 fn moment(text: &str) -> Result<Time<'static>, String> {
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
     let time = Time::iso(whole.into()).filter(|time| time.instant().is_some());
@@ -204,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_count_from_one_and_hold_both_ends() {
+    fn a_range_counts_from_one_and_includes_both_ends() {
         assert_eq!(range("10..20"), Ok(9..20));
         assert_eq!(range("7"), Ok(6..7));
         assert_eq!(range("..3"), Ok(0..3));

@@ -1,5 +1,5 @@
-//! `steno demo`: one small conversation in every format, and a walk through what can be done with it. Everything it shows is what the
-//! commands really print: it runs them.
+//! `steno demo`: writes a small conversation in every format and walks through the commands. It runs them and shows their real
+//! output.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +19,9 @@ use stenograph::wire;
 use stenograph_store::{Existing, NewFile, Passes, Source, fresh_folder};
 
 use crate::args::Args;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::input::format_named;
-use crate::output::{Ink, Output, shortened};
+use crate::output::{Output, TextStyle, shortened};
 
 /// Write a small conversation in every format and walk through what can be done with it
 ///
@@ -37,14 +37,13 @@ const CONVERSATION: &str = include_str!("demo/conversation.steno.jsonl");
 
 const WIDTH: usize = 100;
 
-/// Runs it.
-pub fn run(_options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(_options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let folder = fresh_folder("steno-demo-")?;
     let mut tour = Tour { folder, output };
     let samples = write_samples(&tour.folder)?;
     tour.introduce(&samples)?;
     tour.walk(&samples)?;
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// The conversation in one format.
@@ -68,7 +67,7 @@ fn write_sample(folder: &Path, native: &dyn Format, format: &'static dyn Format)
         convert(native, &mut CONVERSATION.as_bytes(), format, &mut out, Carry::Not).map_err(std::io::Error::from)?;
     out.commit()?;
     if info.name == native.info().name {
-        // All others are made of it, and who finds them together takes the oldest for the original.
+        // The other files derive from this one, and programs that find all of them take the oldest for the original.
         let before = SystemTime::now() - Duration::from_secs(1);
         let _ = File::options().write(true).open(folder.join(&file)).and_then(|file| file.set_modified(before));
     }
@@ -89,11 +88,11 @@ impl Tour<'_, '_> {
         ))?;
         self.say("calls, an error, token counts and a compaction, is now in this folder, once in every format:")?;
         self.say("")?;
-        self.say(&format!("  {}", colour.ink(Ink::Strong, &self.folder.display().to_string())))?;
+        self.say(&format!("  {}", colour.paint(TextStyle::Strong, &self.folder.display().to_string())))?;
         self.say("")?;
         let width = samples.iter().map(|sample| sample.file.len()).max().unwrap_or(0);
         let head = format!("  {:<width$}  {:>8}  what the format has no place for", "file", "kept");
-        self.say(&colour.ink(Ink::Faint, &head))?;
+        self.say(&colour.paint(TextStyle::Faint, &head))?;
         for sample in samples {
             let report = &sample.outcome.losses;
             let kept = format!("{} of {}", report.kept.values().sum::<u64>(), report.read.values().sum::<u64>());
@@ -104,12 +103,12 @@ impl Tour<'_, '_> {
         self.say("Every one of these was read back and compared: a loss is measured, never assumed. Try it yourself:")?;
         self.say("")?;
         let cd = format!("  $ cd {}", self.folder.display());
-        self.say(&colour.ink(Ink::Strong, &cd))
+        self.say(&colour.paint(TextStyle::Strong, &cd))
     }
 
     fn walk(&mut self, samples: &[Sample]) -> Result<(), CommandError> {
         let native = samples.iter().find(|sample| sample.info.name == wire::NAME);
-        // The walk wants a format that keeps much, not all, and has room to carry the rest.
+        // A format that keeps much but not everything, and can carry the rest.
         let other = samples
             .iter()
             .filter(|sample| sample.info.traits.carries && sample.outcome.losses.is_lossy())
@@ -144,17 +143,17 @@ impl Tour<'_, '_> {
     }
 
     fn command(&mut self, line: &str) -> Result<(), CommandError> {
-        let line = self.output.colour().ink(Ink::Strong, &format!("  $ {line}"));
+        let line = self.output.colour().paint(TextStyle::Strong, &format!("  $ {line}"));
         self.say(&line)
     }
 
-    /// Runs a command in the folder and shows what it prints.
+    /// Runs a command in the folder and shows its output.
     fn run(&mut self, line: &str) -> Result<(), CommandError> {
         let printed = self.print(line)?;
         printed.lines().try_for_each(|line| self.say(&format!("  {}", shortened(line, WIDTH))))
     }
 
-    /// Runs a command in the folder and shows the last line that it prints.
+    /// Runs a command in the folder and shows the last line of its output.
     fn run_for_last(&mut self, line: &str) -> Result<(), CommandError> {
         let printed = self.print(line)?;
         let last = printed.lines().last().unwrap_or_default();
@@ -164,36 +163,36 @@ impl Tour<'_, '_> {
     fn print(&mut self, line: &str) -> Result<String, CommandError> {
         self.command(line)?;
         let folder = &self.folder;
-        // Words with a point are files in the commands of the walk.
+        // In the commands of the walk, words with a dot are files.
         let inside = |word: &str| match word.contains('.') {
             true => folder.join(word).display().to_string(),
             false => word.to_owned(),
         };
         let args = Args::try_parse_from(line.split(' ').map(inside));
         let args = args.map_err(|error| CommandError::new(error.to_string()))?;
-        let printed = Shared::default();
+        let printed = CapturedOutput::default();
         let mut output = Output::to(printed.clone(), printed.clone());
         super::run(&args.command, &mut output)?;
         output.flush()?;
         Ok(printed.text().replace(&format!("{}/", self.folder.display()), ""))
     }
 
-    /// Really compares two files.
+    /// Compares two files byte by byte.
     fn compare(&mut self, one: &str, other: &str) -> Result<(), CommandError> {
         self.command(&format!("cmp {one} {other} && echo identical"))?;
         let read = |file: &str| Source::open(&self.folder.join(file), Passes::Once)?.read_whole(1 << 20);
         if read(one)? != read(other)? {
             return Err(CommandError::new(format!("{one} and {other} differ, and should not")));
         }
-        let good = self.output.colour().ink(Ink::Good, "  identical");
+        let good = self.output.colour().paint(TextStyle::Good, "  identical");
         self.say(&good)
     }
 }
 
-/// How many kinds or fields the table names; more are counted.
+/// How many kinds or fields the table names; it counts the rest.
 const NAMED_MAX: usize = 4;
 
-/// What a format could not keep, in a few words.
+/// A short description of what a format could not keep.
 fn missing(report: &LossReport) -> String {
     let mut events: BTreeMap<Kind, u64> = BTreeMap::new();
     let mut fields: BTreeSet<&str> = BTreeSet::new();
@@ -204,31 +203,31 @@ fn missing(report: &LossReport) -> String {
             (field, _) => drop(fields.insert(field)),
         }
     }
-    let mut said: Vec<String> = Vec::new();
+    let mut losses: Vec<String> = Vec::new();
     if events.len() > NAMED_MAX {
-        said.push(format!("{} events of {} kinds", events.values().sum::<u64>(), events.len()));
+        losses.push(format!("{} events of {} kinds", events.values().sum::<u64>(), events.len()));
     } else {
-        said.extend(events.iter().map(|(kind, times)| format!("{times} {}", kind.name())));
+        losses.extend(events.iter().map(|(kind, times)| format!("{times} {}", kind.name())));
     }
     if fields.len() > NAMED_MAX {
-        said.push(format!("{} fields", fields.len()));
+        losses.push(format!("{} fields", fields.len()));
     } else {
-        said.extend(fields.into_iter().map(str::to_owned));
+        losses.extend(fields.into_iter().map(str::to_owned));
     }
-    if said.is_empty() { "nothing is lost".to_owned() } else { said.join(", ") }
+    if losses.is_empty() { "nothing is lost".to_owned() } else { losses.join(", ") }
 }
 
-/// What a command prints, both ways together as on a terminal.
+/// The output of a command, both streams together as on a terminal.
 #[derive(Clone, Default)]
-struct Shared(Rc<RefCell<Vec<u8>>>);
+struct CapturedOutput(Rc<RefCell<Vec<u8>>>);
 
-impl Shared {
+impl CapturedOutput {
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.borrow()).into_owned()
     }
 }
 
-impl Write for Shared {
+impl Write for CapturedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! `steno diff`: two runs side by side, whatever formats they come from. What belongs together is the library's part; here it is told.
+//! `steno diff`: compares two runs, whatever their formats. The library aligns them; this file prints the result.
 
 mod facts;
 mod view;
@@ -13,11 +13,11 @@ use stenograph::model::{Event, LeftOut, Outline};
 use stenograph_store::event_cache::{EventCache, EventRef};
 
 use crate::conversation::Conversation;
-use crate::error::{CommandError, Status};
-use crate::input::Go;
+use crate::error::{CommandError, ExitStatus};
+use crate::input::Flow;
 use crate::output::{Output, harmless_json};
-use crate::store::Where;
-use view::Told;
+use crate::store::StoreArgs;
+use view::ShownChange;
 
 /// Compare two runs
 ///
@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(value_name = "B")]
     b: PathBuf,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Tell where they part, and not what differs
     #[arg(long)]
     summary: bool,
@@ -52,26 +52,26 @@ pub struct Options {
     json: bool,
 }
 
-/// One of the two.
-struct One {
+/// One of the two runs.
+struct ComparedRun {
     name: String,
     format: &'static str,
     outline: Outline,
     turns: Vec<Turn>,
     cache: EventCache,
-    /// Where each turn is found again, in the order of their numbers.
+    /// How to read each turn again, in the order of their numbers.
     marks: Vec<(u64, EventRef)>,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let mut a = One::read(options, &options.a, output)?;
-    let mut b = One::read(options, &options.b, output)?;
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let mut a = ComparedRun::read(options, &options.a, output)?;
+    let mut b = ComparedRun::read(options, &options.b, output)?;
     let is_one_format = a.format == b.format;
-    let words = [&a, &b].map(|one| {
+    let vocabularies = [&a, &b].map(|one| {
         if is_one_format { Vocabulary::whole() } else { Vocabulary::of(Registry::built_in().named(one.format)) }
     });
-    let found = compare(std::mem::take(&mut a.turns), std::mem::take(&mut b.turns), [&words[0], &words[1]]);
+    let found =
+        compare(std::mem::take(&mut a.turns), std::mem::take(&mut b.turns), [&vocabularies[0], &vocabularies[1]]);
     let facts = facts::of((&a.outline, &found.a), (&b.outline, &found.b), (a.format, b.format));
     if options.json {
         for fact in &facts {
@@ -80,86 +80,85 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     } else {
         let text = view::facts(&a.name, &b.name, &facts, output.colour());
         write!(output.data(), "{text}")?;
-        output.line(&view::parting(&found))?;
+        output.line(&view::divergence(&found))?;
     }
     if !options.summary {
-        changes(options, &found, &mut a, &mut b, output)?;
+        print_changes(options, &found, &mut a, &mut b, output)?;
     }
     match options.json {
         true => output.line(&view::summary_json(&found))?,
         false => view::summary(&found).iter().try_for_each(|line| output.line(line))?,
     }
-    Ok(if found.is_equal() { Status::Done } else { Status::No })
+    Ok(if found.is_equal() { ExitStatus::Done } else { ExitStatus::No })
 }
 
-/// Tells what differs, one after the other; of the texts no more than one pair is in memory.
-fn changes(
+/// Prints the differences one by one; at most one pair of texts is in memory.
+fn print_changes(
     options: &Options,
     found: &Comparison,
-    a: &mut One,
-    b: &mut One,
+    a: &mut ComparedRun,
+    b: &mut ComparedRun,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    // What is the same up to where they part was told.
+    // The summary above has stated how far both are equal.
     let skipped = usize::from(found.shared() > 0 && !options.json);
     let mut same = 0;
     for change in found.changes.iter().skip(skipped) {
         if let Change::Same { count, .. } = change
             && !options.json
         {
-            // What stands elsewhere in B leaves no trace here, and runs on both sides of it are one.
+            // A turn that moved to elsewhere in B is not printed here, so the equal turns before and after it count together.
             same += count;
             continue;
         }
-        tell_same(&mut same, output)?;
-        let told = match change {
-            Change::Same { a, b, count } => Told::Same { a: found.a.get(*a), b: found.b.get(*b), count: *count },
+        print_same(&mut same, output)?;
+        let shown_change = match change {
+            Change::Same { a, b, count } => ShownChange::Same { a: found.a.get(*a), b: found.b.get(*b), count: *count },
             Change::Moved { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
-                (Some(one), Some(other)) => Told::Moved { a: a.text(one)?, b: other },
+                (Some(one), Some(other)) => ShownChange::Moved { a: a.text(one)?, b: other },
                 _ => continue,
             },
             Change::Changed { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
-                (Some(one), Some(other)) => Told::Changed { a: a.text(one)?, b: b.text(other)? },
+                (Some(one), Some(other)) => ShownChange::Changed { a: a.text(one)?, b: b.text(other)? },
                 _ => continue,
             },
             Change::Only { side: Side::A, at } => match found.a.get(*at) {
-                Some(turn) => Told::Only { side: Side::A, text: a.text(turn)? },
+                Some(turn) => ShownChange::Only { side: Side::A, text: a.text(turn)? },
                 None => continue,
             },
             Change::Only { side: Side::B, at } => match found.b.get(*at) {
-                Some(turn) => Told::Only { side: Side::B, text: b.text(turn)? },
+                Some(turn) => ShownChange::Only { side: Side::B, text: b.text(turn)? },
                 None => continue,
             },
         };
         match options.json {
-            true => output.line(&harmless_json(&told.json()))?,
+            true => output.line(&harmless_json(&shown_change.json()))?,
             false => {
-                let text = told.text(output.colour());
+                let text = shown_change.text(output.colour());
                 write!(output.data(), "{text}")?;
             }
         }
     }
-    tell_same(&mut same, output)?;
+    print_same(&mut same, output)?;
     if !options.json && !found.changes.is_empty() {
         output.line("")?;
     }
     Ok(())
 }
 
-/// Tells how many turns were the same since the last that was not.
-fn tell_same(same: &mut usize, output: &mut Output<'_>) -> Result<(), CommandError> {
+/// Prints how many turns are equal since the last difference.
+fn print_same(same: &mut usize, output: &mut Output<'_>) -> Result<(), CommandError> {
     match std::mem::take(same) {
         0 => Ok(()),
         count => {
-            let text = Told::Same { a: None, b: None, count }.text(output.colour());
+            let text = ShownChange::Same { a: None, b: None, count }.text(output.colour());
             Ok(write!(output.data(), "{text}")?)
         }
     }
 }
 
-impl One {
-    /// Reads one of the two.
-    fn read(options: &Options, name: &Path, output: &mut Output<'_>) -> Result<One, CommandError> {
+impl ComparedRun {
+    fn read(options: &Options, name: &Path, output: &mut Output<'_>) -> Result<ComparedRun, CommandError> {
         let mut conversation = Conversation::open(&options.place, name, None, output)?;
         let mut overview = conversation.overview();
         if let Some(damage) = overview.damage.take() {
@@ -168,7 +167,7 @@ impl One {
         let mut cache = conversation.event_cache();
         let (mut turns, mut marks, mut failed) = (Vec::new(), Vec::new(), None);
         let (mut number, mut calls) = (0, Calls::default());
-        conversation.again(&mut |event| {
+        conversation.read_quietly(&mut |event| {
             number += 1;
             let is_repeat = overview.spine.left_out(event).is_some_and(LeftOut::is_said_elsewhere);
             let mut turn_of = |event: &Event<'_>| {
@@ -176,43 +175,43 @@ impl One {
                 Turn::of(number, event).map(|turn| turn.deciding(&step))
             };
             let mut found: Vec<Turn> = turn_of(event).filter(|_| !is_repeat).into_iter().collect();
-            // A record of a side conversation that stands inside this one, and that the source has nowhere else.
+            // A nested record of a side conversation that the source has nowhere else.
             let nested = nested_events(event).into_iter().filter(|inner| overview.spine.is_only_nested(inner));
             found.extend(nested.filter_map(|inner| turn_of(&inner)));
             if found.is_empty() {
-                return Go::On;
+                return Flow::Continue;
             }
             match cache.event_ref(event) {
                 Ok(mark) => marks.push((number, mark)),
                 Err(error) => {
                     failed = Some(error);
-                    return Go::NoFurther;
+                    return Flow::Stop;
                 }
             }
             turns.append(&mut found);
-            Go::On
+            Flow::Continue
         })?;
         if let Some(error) = failed {
             return Err(error.into());
         }
         let format = conversation.format().map_or("", |format| format.info().name);
-        Ok(One { name: conversation.name, format, outline: overview.outline, turns, cache, marks })
+        Ok(ComparedRun { name: conversation.name, format, outline: overview.outline, turns, cache, marks })
     }
 
-    /// A turn with what it says.
-    fn text<'t>(&mut self, turn: &'t Turn) -> Result<view::Said<'t>, CommandError> {
+    /// A turn with its text.
+    fn text<'t>(&mut self, turn: &'t Turn) -> Result<view::TurnText<'t>, CommandError> {
         let mark = self.marks.binary_search_by_key(&turn.number, |(number, _)| *number).ok();
         let event = match mark.and_then(|at| self.marks.get(at)) {
             Some((_, mark)) => self.cache.event(*mark)?,
             None => None,
         };
-        // The turn of a nested record has the number of the record around it.
+        // The turn of a nested record has the number of the enclosing record.
         let nested = event.as_ref().filter(|event| !turn.is_of(event)).map(nested_events).unwrap_or_default();
         let event = nested.into_iter().find(|inner| turn.is_of(inner)).or(event);
         let (text, tool) = match &event {
             Some(event) => (shown(event).trim().to_owned(), event.name().map(str::to_owned)),
             None => (String::new(), None),
         };
-        Ok(view::Said { turn, tool, text })
+        Ok(view::TurnText { turn, tool, text })
     }
 }

@@ -1,5 +1,5 @@
-//! `steno export`: a session as a document for people or for other programs. What it looks like is the library's part; here
-//! is which events go into it, and where it goes.
+//! `steno export`: writes a session as a document for people or for other programs. The library formats it; this file selects
+//! the events and the destination.
 
 mod ledger;
 
@@ -12,12 +12,12 @@ use stenograph::model::{Event, LeftOut};
 use stenograph::render::{Document, Markdown, Shown, Turns};
 use stenograph_store::{Error, Problem};
 
-use crate::conversation::{Conversation, Overview};
-use crate::error::{CommandError, Status};
-use crate::input::Go;
+use crate::conversation::{Conversation, ConversationOverview};
+use crate::error::{CommandError, ExitStatus};
+use crate::input::Flow;
 use crate::output::{Output, counted};
 use crate::output_file::OutputFile;
-use crate::store::Where;
+use crate::store::StoreArgs;
 
 /// Write a session as a document
 ///
@@ -38,7 +38,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// What to write
     #[arg(long, value_enum, value_name = "KIND")]
     to: To,
@@ -70,8 +70,7 @@ enum To {
     Csv,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.to != To::Markdown && (options.no_thinking || options.no_tools) {
         return Err(CommandError::new("--no-thinking and --no-tools are for Markdown")
             .hint("leave them out, or filter with jq"));
@@ -87,7 +86,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let all = std::iter::once(&main).chain(threads.iter().map(|(_, conversation)| conversation));
     let mut file = options.output.create(&all.flat_map(Conversation::sources).collect::<Vec<_>>())?;
     let names: Vec<String> = threads.iter().map(|(thread, _)| thread.clone()).collect();
-    let mut chapters = vec![Chapter { elsewhere: names, ..Chapter::of(None, main) }];
+    let mut chapters = vec![Chapter { own_chapters: names, ..Chapter::of(None, main) }];
     chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
     let out: &mut dyn Write = match &mut file {
         Some(file) => file,
@@ -103,80 +102,79 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         None => output.flush()?,
     }
     if options.to == To::Markdown {
-        tell(options, &chapters, output);
+        report_left_out(options, &chapters, output);
     }
-    // What could be read of a damaged source is written; that it is damaged is an error all the same.
-    chapters.into_iter().find_map(|chapter| chapter.overview.damage).map_or(Ok(Status::Done), Err)
+    // The readable part of a damaged source is written; the damage is an error all the same.
+    chapters.into_iter().find_map(|chapter| chapter.overview.damage).map_or(Ok(ExitStatus::Done), Err)
 }
 
 /// One source of the document.
 struct Chapter {
-    /// The side conversation that it is.
+    /// The name of the side conversation; `None` for the main one.
     thread: Option<String>,
     conversation: Conversation,
-    overview: Overview,
-    /// The side conversations that have a chapter of their own.
-    elsewhere: Vec<String>,
+    overview: ConversationOverview,
+    /// The side conversations that have their own chapter.
+    own_chapters: Vec<String>,
     given_up: u64,
     aside: u64,
 }
 
-/// What an event is to the document.
-enum Part {
-    /// Of the conversation.
-    Said,
-    /// Of something else, for this reason.
-    Else(&'static str),
+/// The role of an event in the document.
+enum EventRole {
+    InConversation,
+    /// Not part of the conversation, with the reason.
+    Other(&'static str),
 }
 
 impl Chapter {
     fn of(thread: Option<String>, mut conversation: Conversation) -> Chapter {
         let overview = conversation.overview();
-        Chapter { thread, conversation, overview, elsewhere: Vec::new(), given_up: 0, aside: 0 }
+        Chapter { thread, conversation, overview, own_chapters: Vec::new(), given_up: 0, aside: 0 }
     }
 
     fn format(&self) -> &'static str {
         self.conversation.format().map_or("several files", |format| format.info().title)
     }
 
-    /// Goes through the events once, and says of each what it is.
+    /// Reads the events once and classifies each.
     fn each(
         &mut self,
         options: &Options,
-        give: &mut dyn FnMut(&Event<'_>, Part) -> io::Result<()>,
+        write_event: &mut dyn FnMut(&Event<'_>, EventRole) -> io::Result<()>,
     ) -> Result<(), CommandError> {
-        let Chapter { conversation, overview, given_up, aside, elsewhere, .. } = self;
+        let Chapter { conversation, overview, given_up, aside, own_chapters, .. } = self;
         (*given_up, *aside) = (0, 0);
         overview.spine.rewind();
         let mut failed = None;
-        let read = conversation.again(&mut |event| {
+        let read = conversation.read_quietly(&mut |event| {
             let part = match overview.spine.left_out(event) {
-                None if Turns::is_outside(event) => Part::Else("nobody said or did it"),
-                None => Part::Said,
-                Some(LeftOut::Thread) if options.threads => Part::Said,
+                None if Turns::is_outside(event) => EventRole::Other("nobody said or did it"),
+                None => EventRole::InConversation,
+                Some(LeftOut::Thread) if options.threads => EventRole::InConversation,
                 Some(why) => {
                     *given_up += u64::from(why == LeftOut::Branch);
                     *aside += u64::from(why == LeftOut::Thread);
-                    Part::Else(why.reason())
+                    EventRole::Other(why.reason())
                 }
             };
-            failed = give(event, part).err();
-            // What a sub-agent said inside this record stands in the record itself, too, so that only people need it here.
+            failed = write_event(event, part).err();
+            // The record itself contains its nested events, so only Markdown needs them separately.
             let inside = if options.to == To::Markdown { nested_events(event) } else { Vec::new() };
             for inner in &inside {
                 let is_elsewhere =
-                    inner.thread.as_ref().is_some_and(|thread| elsewhere.iter().any(|name| name == thread));
+                    inner.thread.as_ref().is_some_and(|thread| own_chapters.iter().any(|name| name == thread));
                 match options.threads {
                     true if is_elsewhere => {}
-                    true => failed = failed.take().or_else(|| give(inner, Part::Said).err()),
+                    true => failed = failed.take().or_else(|| write_event(inner, EventRole::InConversation).err()),
                     false => *aside += 1,
                 }
             }
-            if failed.is_some() { Go::NoFurther } else { Go::On }
+            if failed.is_some() { Flow::Stop } else { Flow::Continue }
         });
         match failed {
             Some(error) => Err(error.into()),
-            // The overview met the same damage, and it is told once.
+            // The overview met the same damage; it is reported once.
             None if overview.damage.is_some() => Ok(()),
             None => read,
         }
@@ -192,8 +190,8 @@ fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) ->
             None => markdown.head(&chapter.overview.outline, chapter.format(), &options.name())?,
         }
         chapter.each(options, &mut |event, part| match part {
-            Part::Said => markdown.event(event),
-            Part::Else(_) => {
+            EventRole::InConversation => markdown.event(event),
+            EventRole::Other(_) => {
                 markdown.leave_out(event);
                 Ok(())
             }
@@ -211,15 +209,15 @@ fn json(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Res
             None => document.head(&chapter.overview.outline, format_name(chapter), &chapter.conversation.name)?,
         }
         chapter.each(options, &mut |event, part| match part {
-            Part::Said => document.event(event),
-            Part::Else(_) => Ok(()),
+            EventRole::InConversation => document.event(event),
+            EventRole::Other(_) => Ok(()),
         })?;
     }
     document.rest()?;
     for chapter in chapters {
         chapter.each(options, &mut |event, part| match part {
-            Part::Said => Ok(()),
-            Part::Else(why) => document.other(event, why),
+            EventRole::InConversation => Ok(()),
+            EventRole::Other(why) => document.other(event, why),
         })?;
     }
     document.finish()?;
@@ -228,7 +226,7 @@ fn json(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Res
 
 /// The model calls of all chapters, each once.
 fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, CommandError> {
-    let mut book = LedgerBuilder::default();
+    let mut ledger_builder = LedgerBuilder::default();
     for chapter in chapters {
         let agent = chapter.conversation.format().map_or("", |format| format.info().agent);
         let mut counting = Counting::new(agent, CallDetail::Tools);
@@ -236,17 +234,17 @@ fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, 
             counting.add(event);
             Ok(())
         })?;
-        book.add(&chapter.conversation.name, Some(&options.name()), 0, counting.finish());
+        ledger_builder.add(&chapter.conversation.name, Some(&options.name()), 0, counting.finish());
     }
-    Ok(book.finish())
+    Ok(ledger_builder.finish())
 }
 
 fn format_name(chapter: &Chapter) -> &'static str {
     chapter.conversation.format().map_or("", |format| format.info().name)
 }
 
-/// What is not in the document and might be missed.
-fn tell(options: &Options, chapters: &[Chapter], output: &mut Output<'_>) {
+/// Reports what the document leaves out.
+fn report_left_out(options: &Options, chapters: &[Chapter], output: &mut Output<'_>) {
     let sum = |count: fn(&Chapter) -> u64| chapters.iter().map(count).sum::<u64>();
     let (given_up, aside) = (sum(|chapter| chapter.given_up), sum(|chapter| chapter.aside));
     if given_up > 0 {
@@ -261,7 +259,7 @@ fn tell(options: &Options, chapters: &[Chapter], output: &mut Output<'_>) {
 }
 
 impl Options {
-    /// What to call a session that has no id.
+    /// The name of a session without an id.
     fn name(&self) -> String {
         self.file.file_stem().unwrap_or(self.file.as_os_str()).to_string_lossy().into_owned()
     }

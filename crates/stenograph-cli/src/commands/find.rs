@@ -1,4 +1,4 @@
-//! `steno find`: what was said, done or touched in any session. The index answers; `--in` reads files as they are, without one.
+//! `steno find`: searches all sessions. The index answers; `--in` reads files directly, without an index.
 
 mod files;
 mod scan;
@@ -11,9 +11,9 @@ use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::search::{EntryDetail, Hit, Order, SearchRequest};
 
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{Opening, Openings, Shorts, Where};
+use crate::store::{EventAddress, EventAddresses, ShortNames, StoreArgs};
 
 /// Find what was said, done or touched
 ///
@@ -45,7 +45,7 @@ pub struct Options {
     #[arg(long = "in", value_name = "FILE", num_args = 1.., conflicts_with = "file")]
     within: Vec<PathBuf>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// The newest first instead of the best
     #[arg(long)]
     newest: bool,
@@ -70,23 +70,22 @@ fn limit(text: &str) -> Result<usize, String> {
     }
 }
 
-/// One hit as it is shown.
-struct Shown {
-    /// The session's name and what is known of it.
+/// One hit, ready to print.
+struct ShownHit {
     session: Option<Session>,
-    /// As much of the session's name as it takes to know it by.
+    /// The shortest unique prefix of the session's name.
     short: String,
-    /// Whether that name means this session and no other.
+    /// Whether that prefix identifies only this session.
     is_named: bool,
     source: Option<SourceRow>,
-    /// How it is opened.
-    open: Option<Opening>,
+    /// How to open it.
+    open: Option<EventAddress>,
     hit: Hit,
-    read: Result<Seen, &'static str>,
+    read: Result<HitContent, &'static str>,
 }
 
-/// What was read of a hit.
-struct Seen {
+/// The content of a hit.
+struct HitContent {
     kind: &'static str,
     role: Option<&'static str>,
     tool: Option<String>,
@@ -94,57 +93,55 @@ struct Seen {
     snippet: Snippet,
 }
 
-/// What is shown of an answer.
-struct Answered {
-    hits: Vec<Shown>,
+/// An answer, ready to print.
+struct ShownAnswer {
+    hits: Vec<ShownHit>,
     total: u64,
     is_exact: bool,
     next: Option<String>,
-    /// How well it went: a file that cannot be read may hide hits.
-    status: Status,
+    /// An unreadable file may hide hits, which makes the status an error.
+    status: ExitStatus,
 }
 
-/// How many characters of a hit are shown.
 const SNIPPET_LENGTH: usize = 220;
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if let Some(file) = &options.file {
         return files::run(options, file, output);
     }
-    let query = parsed(&options.query.join(" "))?;
-    let answered = match options.within.as_slice() {
-        [] => indexed(options, &query)?,
+    let query = parse_query(&options.query.join(" "))?;
+    let answer_to_show = match options.within.as_slice() {
+        [] => ask_index(options, &query)?,
         files => scan::answer(options, &query, files, output)?,
     };
-    let answered = fitted(answered, options.tokens);
+    let answer_to_show = limited_to(answer_to_show, options.tokens);
     if options.json {
-        for shown in &answered.hits {
+        for shown in &answer_to_show.hits {
             output.line(&harmless_json(&view::json(shown)))?;
         }
-        output.line(&view::end_json(&answered))?;
+        output.line(&view::end_json(&answer_to_show))?;
     } else {
-        for (at, shown) in answered.hits.iter().enumerate() {
+        for (at, shown) in answer_to_show.hits.iter().enumerate() {
             if at > 0 {
                 output.line("")?;
             }
             let text = view::hit(shown, output.colour());
             output.line(&text)?;
         }
-        tell(&answered, &query, options, output);
+        report_count(&answer_to_show, &query, options, output);
     }
-    Ok(answered.status.max(if answered.hits.is_empty() { Status::No } else { Status::Done }))
+    Ok(answer_to_show.status.max(if answer_to_show.hits.is_empty() { ExitStatus::No } else { ExitStatus::Done }))
 }
 
-/// The query, or what is wrong with it.
-pub(super) fn parsed(text: &str) -> Result<Query, CommandError> {
+/// Parses a query.
+pub(super) fn parse_query(text: &str) -> Result<Query, CommandError> {
     let today = Today { now: jiff::Timestamp::now(), zone: clock::zone() };
     Query::parse(text, &today)
         .map_err(|mistake: Mistake| CommandError::new(format!("the query: {mistake}")).hint(mistake.hint))
 }
 
-/// What the index answers.
-fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
+/// Asks the index.
+fn ask_index(options: &Options, query: &Query) -> Result<ShownAnswer, CommandError> {
     let store = options.place.store()?;
     let mut searcher = store.searcher()?;
     let offset = offset(options.cursor.as_deref())?;
@@ -153,62 +150,62 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
     let request = SearchRequest { query, order, offset, limit: options.limit, within: root.as_deref() };
     let answer = searcher.find(&request)?;
     let counts = searcher.counts(query)?;
-    let mut read: Vec<Option<Result<Seen, &'static str>>> = answer.hits.iter().map(|_| None).collect();
+    let mut read: Vec<Option<Result<HitContent, &'static str>>> = answer.hits.iter().map(|_| None).collect();
     searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, found| {
         if let Some(slot) = read.get_mut(at) {
             *slot = Some(match found {
-                Ok((_, entry)) => Ok(Seen::of(entry, query, Some(&counts))),
+                Ok((_, entry)) => Ok(HitContent::of(entry, query, Some(&counts))),
                 Err(absent) => Err(absent.reason()),
             });
         }
     })?;
     let next = answer.hits.last().filter(|_| answer.has_more).map(|hit| (hit.rank + 1).to_string());
-    let shorts = Shorts::of(searcher.catalogue())?;
-    let (mut hits, mut openings) = (Vec::new(), Openings::default());
+    let short_names = ShortNames::of(searcher.catalogue())?;
+    let (mut hits, mut addresses) = (Vec::new(), EventAddresses::default());
     for (hit, read) in answer.hits.into_iter().zip(read) {
         let session = searcher.session(hit.session)?.cloned();
         let source = searcher.source(hit.source)?.cloned();
-        let short = session.as_ref().map(|session| shorts.name(session)).unwrap_or_default();
-        let is_named = session.as_ref().is_some_and(|session| shorts.is_unique(session));
+        let short = session.as_ref().map(|session| short_names.name(session)).unwrap_or_default();
+        let is_named = session.as_ref().is_some_and(|session| short_names.is_unique(session));
         let named = session.as_ref().filter(|_| is_named).map(|session| (session, short.as_str()));
         let open = source.as_ref().map(|source| {
             let found = (source, hit.event);
-            opening(&mut openings, searcher.catalogue(), named, found, hit.version)
+            address_of(&mut addresses, searcher.catalogue(), named, found, hit.version)
         });
         let (open, read) = (open.transpose()?, read.unwrap_or(Err("it cannot be read")));
-        hits.push(Shown { session, short, is_named, source, open, hit, read });
+        hits.push(ShownHit { session, short, is_named, source, open, hit, read });
     }
-    Ok(Answered { hits, total: answer.total, is_exact: answer.is_exact, next, status: Status::Done })
+    Ok(ShownAnswer { hits, total: answer.total, is_exact: answer.is_exact, next, status: ExitStatus::Done })
 }
 
-/// How a hit is opened: by the name of its session where that means its source, else by a path.
-fn opening(
-    openings: &mut Openings,
+/// How to open a hit: by its session's name if that name opens its source, else by a path.
+fn address_of(
+    addresses: &mut EventAddresses,
     catalogue: &Catalogue,
     named: Option<(&Session, &str)>,
     (source, event): (&SourceRow, u64),
     version: Option<u32>,
-) -> Result<Opening, CommandError> {
+) -> Result<EventAddress, CommandError> {
     let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
-    // A log is no session: its name may be the beginning of a session's.
+    // A log is not a session: its name may be a prefix of a session's name.
     let is_log = stenograph::Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
     let named = named.filter(|_| !is_log);
     if version.is_some() {
         // A version of a file is read alone.
-        let by_session = named.filter(is_main).map(|(_, name)| Opening::of_session(name, event));
-        return Ok(by_session.unwrap_or_else(|| Opening::alone(&source.path, event)));
+        let by_session = named.filter(is_main).map(|(_, name)| EventAddress::in_session(name, event));
+        return Ok(by_session.unwrap_or_else(|| EventAddress::in_file(&source.path, event)));
     }
     let by_session = match named {
-        Some((session, name)) => openings.by_session(catalogue, session, name, (source, event))?,
+        Some((session, name)) => addresses.by_session(catalogue, session, name, (source, event))?,
         None => None,
     };
-    Ok(by_session.unwrap_or_else(|| openings.by_path(&source.path, event)))
+    Ok(by_session.unwrap_or_else(|| addresses.by_path(&source.path, event)))
 }
 
-impl Seen {
-    /// `counts` says how common each thing is that the query looks for, where that is known.
-    fn of(entry: &stenograph::query::Entry<'_>, query: &Query, counts: Option<&[u64]>) -> Seen {
-        Seen {
+impl HitContent {
+    /// `counts` states how common each search term is, if known.
+    fn of(entry: &stenograph::query::Entry<'_>, query: &Query, counts: Option<&[u64]>) -> HitContent {
+        HitContent {
             kind: entry.kind.name(),
             role: entry.role.map(stenograph::model::Role::name),
             tool: entry.tool.as_deref().map(str::to_owned),
@@ -225,35 +222,35 @@ fn offset(cursor: Option<&str>) -> Result<usize, CommandError> {
     cursor.parse().map_err(|_| wrong())
 }
 
-/// As many hits as fit into so many tokens, and at least one, so that every answer gets further. A token is taken to be four bytes.
-fn fitted(mut answered: Answered, tokens: Option<u64>) -> Answered {
-    let Some(tokens) = tokens else { return answered };
+/// Keeps as many hits as fit into `tokens` tokens, at least one so that paging makes progress. Assumes four bytes per token.
+fn limited_to(mut answer_to_show: ShownAnswer, tokens: Option<u64>) -> ShownAnswer {
+    let Some(tokens) = tokens else { return answer_to_show };
     let mut left = tokens.saturating_mul(4);
-    let fits = answered.hits.iter().take_while(|shown| {
+    let fits = answer_to_show.hits.iter().take_while(|shown| {
         let size = view::json(shown).len() as u64;
         let fits = size <= left;
         left = left.saturating_sub(size);
         fits
     });
     let count = fits.count().max(1);
-    if count < answered.hits.len() {
-        answered.hits.truncate(count);
-        answered.next = answered.hits.last().map(|shown| (shown.hit.rank + 1).to_string());
+    if count < answer_to_show.hits.len() {
+        answer_to_show.hits.truncate(count);
+        answer_to_show.next = answer_to_show.hits.last().map(|shown| (shown.hit.rank + 1).to_string());
     }
-    answered
+    answer_to_show
 }
 
-/// What there is to say besides the hits.
-fn tell(answered: &Answered, query: &Query, options: &Options, output: &mut Output<'_>) {
-    let about = if answered.is_exact { "" } else { "about " };
-    if answered.hits.is_empty() {
+/// Reports the number of hits, and how to get more.
+fn report_count(answer_to_show: &ShownAnswer, query: &Query, options: &Options, output: &mut Output<'_>) {
+    let about = if answer_to_show.is_exact { "" } else { "about " };
+    if answer_to_show.hits.is_empty() {
         output.say(&format!("nothing found for {query}"));
         output.say("hint: steno index brings the index up to date; fewer words, word* and word~ find more");
         return;
     }
-    let shown = answered.hits.len() as u64;
-    let mut text = format!("\n{about}{}", counted(answered.total, "hit"));
-    if let Some(next) = &answered.next {
+    let shown = answer_to_show.hits.len() as u64;
+    let mut text = format!("\n{about}{}", counted(answer_to_show.total, "hit"));
+    if let Some(next) = &answer_to_show.next {
         let order = if options.newest { "" } else { ", the best first" };
         text.push_str(&format!(", {shown} shown{order}; --cursor {next} shows more"));
     }

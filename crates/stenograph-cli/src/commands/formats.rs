@@ -1,11 +1,11 @@
-//! `steno formats`: the registry, for people and for programs.
+//! `steno formats`: lists the formats, for people and for programs.
 
 use stenograph::format::FormatInfo;
 use stenograph::formats::FORMATS;
 use stenograph::text::quote;
 
-use crate::error::{CommandError, Status};
-use crate::output::{Ink, Output};
+use crate::error::{CommandError, ExitStatus};
+use crate::output::{Output, TextStyle};
 
 /// List the formats that can be read and written
 ///
@@ -24,8 +24,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let width = FORMATS.iter().map(|format| format.info().name.len()).max().unwrap_or(0);
     for format in FORMATS {
         let info = format.info();
@@ -33,19 +32,19 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             output.line(&json(info))?;
             continue;
         }
-        let name = output.colour().ink(Ink::Strong, &format!("{:<width$}", info.name));
+        let name = output.colour().paint(TextStyle::Strong, &format!("{:<width$}", info.name));
         output.line(&format!("{name}  {}", info.title))?;
         let carries = if info.traits.carries { "; has room to carry" } else { "" };
         let blank = "";
         output.line(&format!("{blank:<width$}  reads and writes .{}{carries}", info.extension))?;
         for home in info.homes {
-            output.line(&output.colour().ink(Ink::Faint, &format!("{blank:<width$}  {home}")))?;
+            output.line(&output.colour().paint(TextStyle::Faint, &format!("{blank:<width$}  {home}")))?;
         }
         if let Some(resume) = info.resume {
             output.line(&format!("{blank:<width$}  goes on with {resume}"))?;
         }
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn json(info: &FormatInfo) -> String {

@@ -1,4 +1,4 @@
-//! `steno inbox`: messages between contexts. A message is removed only when it was printed: nothing is lost, whoever crashes.
+//! `steno inbox`: messages between contexts. A message is removed only after it is printed, so that a crash loses nothing.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use stenograph_store::files::Disk;
 use stenograph_store::layouts::chibi::{Context, EntryStamp};
 use stenograph_store::systems::chibi::inbox::{self, INBOX_FORMAT, InboxBatch, InboxMessage};
 
-use super::record::say;
-use crate::context::{Named, Which};
-use crate::error::{CommandError, Status};
+use super::record::print_warning;
+use crate::context::{ContextArgs, ContextName};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line};
 
 /// Leave a message for another context, or take the messages that wait
@@ -40,9 +40,9 @@ pub struct Options {
 enum Action {
     Send(Send),
     /// Print the messages, and leave them where they are
-    Peek(Look),
+    Peek(ReadArgs),
     /// Print the messages, and remove them
-    Take(Look),
+    Take(ReadArgs),
 }
 
 /// Leave a message
@@ -56,7 +56,7 @@ Examples:
 )]
 struct Send {
     #[command(flatten)]
-    named: Named,
+    named: ContextName,
     /// The folder of the context, unless it is named; and the message: @FILE takes it from a file, - from standard input
     #[arg(value_name = "FOLDER> <TEXT", required = true)]
     words: Vec<String>,
@@ -74,31 +74,30 @@ struct Send {
 Examples:
   steno inbox peek --context research --json     they stay where they are
   steno inbox take --context research            they are removed")]
-struct Look {
+struct ReadArgs {
     #[command(flatten)]
-    which: Which,
+    which: ContextArgs,
     /// Print the messages as events in JSON, one a line
     #[arg(long)]
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match &options.action {
         Action::Send(send) => send.run(output),
-        Action::Peek(look) => look.peek(output),
-        Action::Take(look) => look.take(output),
+        Action::Peek(args) => args.peek(output),
+        Action::Take(args) => args.take(output),
     }
 }
 
 impl Send {
-    fn run(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
-        let (context, given) = self.chosen()?;
+    fn run(&self, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+        let (context, given) = self.recipient_and_text()?;
         let new = !context.exists();
         let text = text(given)?;
         let stamp = EntryStamp::random(crate::clock::seconds());
         let warnings = inbox::send(&Disk, &context.folder, (&self.from, &context.name), &text, &stamp)?;
-        warnings.iter().for_each(|warning| say(warning, output));
+        warnings.iter().for_each(|warning| print_warning(warning, output));
         if new {
             output.say(&format!("note: {}: the context is new", context.folder.display()));
         }
@@ -106,12 +105,12 @@ impl Send {
             let line = inbox::line((&self.from, &context.name), &text, &stamp);
             events(&[line], output)?;
         }
-        Ok(Status::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
 impl Send {
-    fn chosen(&self) -> Result<(Context, &str), CommandError> {
+    fn recipient_and_text(&self) -> Result<(Context, &str), CommandError> {
         let wrong = |what: &str| {
             let hint = "steno inbox send --context NAME 'TEXT', or steno inbox send FOLDER 'TEXT'";
             CommandError::new(what).hint(hint)
@@ -126,7 +125,7 @@ impl Send {
     }
 }
 
-/// How much a message may hold.
+/// The size limit of a message.
 const TEXT_SIZE_MAX: u64 = 16 << 20;
 
 fn text(given: &str) -> Result<String, CommandError> {
@@ -149,31 +148,31 @@ fn text(given: &str) -> Result<String, CommandError> {
         None => return Ok(given.to_owned()),
     };
     let text = String::from_utf8(bytes).map_err(|_| not_text(name))?;
-    // What a program prints ends with a newline that is no part of the message.
+    // The final newline of a program's output is not part of the message.
     Ok(text.strip_suffix('\n').map_or(text.clone(), str::to_owned))
 }
 
-impl Look {
+impl ReadArgs {
     fn context(&self) -> Result<Context, CommandError> {
         let context = self.which.context()?;
         context.must_exist().map_err(|error| crate::context::missing(error, &context.folder))?;
         Ok(context)
     }
 
-    fn peek(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    fn peek(&self, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         let context = self.context()?;
         let mail = inbox::peek(&Disk, &context.folder)?;
         if !mail.messages.is_empty() {
             self.print(&mail.messages, output)?;
         }
-        self.end(&mail, &context, output)
+        self.report(&mail, &context, output)
     }
 
-    fn take(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    fn take(&self, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         let context = self.context()?;
         let taken = inbox::take::<CommandError>(&Disk, &context.folder, |mail| {
             self.print(&mail.messages, output)?;
-            // A reader that has gone away has not got them.
+            // If the reader has gone away, it has not received them.
             output.flush()
         });
         let mail = taken.map_err(|error| match error {
@@ -181,7 +180,7 @@ impl Look {
                 .hint("steno inbox take prints them again"),
             error => error,
         })?;
-        self.end(&mail, &context, output)
+        self.report(&mail, &context, output)
     }
 
     fn print(&self, messages: &[InboxMessage], output: &mut Output<'_>) -> Result<(), CommandError> {
@@ -193,21 +192,26 @@ impl Look {
         Ok(output.transcript().write_all(block.as_bytes())?)
     }
 
-    fn end(&self, mail: &InboxBatch, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
-        mail.warnings.iter().for_each(|warning| say(warning, output));
+    fn report(
+        &self,
+        mail: &InboxBatch,
+        context: &Context,
+        output: &mut Output<'_>,
+    ) -> Result<ExitStatus, CommandError> {
+        mail.warnings.iter().for_each(|warning| print_warning(warning, output));
         if mail.more {
             let many = counted(mail.messages.len() as u64, "message");
             output.say(&format!("note: these are {many}, and more wait: do it again"));
         }
         if mail.messages.is_empty() {
             output.say(&format!("no message waits for {}", harmless_line(&context.name)));
-            return Ok(Status::No);
+            return Ok(ExitStatus::No);
         }
-        Ok(Status::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
-/// Messages as events.
+/// Prints messages as events.
 fn events(lines: &[String], output: &mut Output<'_>) -> Result<(), CommandError> {
     for line in lines {
         for event in read::all(INBOX_FORMAT, line.as_bytes()).events {

@@ -1,4 +1,4 @@
-//! `steno index`: finds what the agents on this machine wrote, keeps it, and makes it searchable.
+//! `steno index`: finds what agents wrote on this machine, archives it, and makes it searchable.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use stenograph_store::index::{
 use stenograph_store::watch::{Watcher, Woken};
 use stenograph_store::{Error, Problem};
 
-use super::archive::{strings_json, tell_continued};
+use super::archive::{print_continued, strings_json};
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, size};
-use crate::progress::Bar;
-use crate::store::{self, Where};
+use crate::progress::IndexProgress;
+use crate::store::{self, StoreArgs};
 
 /// Find, keep and index what agents wrote
 ///
@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Go on: index what agents write while they write it
     #[arg(long)]
     watch: bool,
@@ -73,11 +73,10 @@ impl Options {
     }
 }
 
-/// Less memory than this is not enough for a record of the largest size.
+/// Less memory is not enough for a record of the maximum size.
 const MEMORY_MIN: u64 = 128 << 20;
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     if options.drift {
         return drift(&store, options, output);
@@ -93,25 +92,25 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     store::on_interrupt(&stop);
     let mut places = options.place.places(&store)?;
     places.folders.extend(options.folders.iter().map(|folder| std::path::absolute(folder).unwrap_or(folder.clone())));
-    let full = match once(&store, &places, IndexScope::All, options.archiving(), options, &stop, output) {
+    let full = match run_once(&store, &places, IndexScope::All, options.archiving(), options, &stop, output) {
         Ok(report) => {
-            tell(&report, options, output)?;
+            report_run(&report, options, output)?;
             if !options.json {
-                tell_passed_over(&report.passed_over, output);
+                report_passed_over(&report.passed_over, output);
             }
             None
         }
-        // Somebody may make room.
+        // Somebody may free space on the disk.
         Err(error) if options.watch && error.problem == Problem::Full => Some(error),
         Err(error) => return Err(error.into()),
     };
     if options.watch && !stop.load(Ordering::Relaxed) {
-        follow(&store, &places, options, full, &stop, output)?;
+        watch(&store, &places, options, full, &stop, output)?;
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn once(
+fn run_once(
     store: &Store,
     places: &Places,
     scope: IndexScope,
@@ -129,7 +128,7 @@ fn once(
         threads: options.threads.map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
         now: clock::nanoseconds(),
     };
-    let mut bar = Bar::new("indexing", stop);
+    let mut bar = IndexProgress::new("indexing", stop);
     let report = bring_up_to_date(store, &plan, &mut bar)?;
     drop(bar);
     if let Some(IndexCreation::Rebuilt(reason)) = &report.made {
@@ -138,9 +137,9 @@ fn once(
     Ok(report)
 }
 
-/// Goes on until somebody ends it. The system says when something changes; a look at everything, now and then, is the truth. `failed` is why
-/// the first look came to nothing.
-fn follow(
+/// Indexes changes until the user stops it. The system reports changes; a periodic scan finds what it missed. `failed` is the
+/// error of the first run.
+fn watch(
     store: &Store,
     places: &Places,
     options: &Options,
@@ -152,7 +151,7 @@ fn follow(
     let pause = Duration::from_secs(options.keep_every);
     let mut watcher = Watcher::new(places, SWEEP);
     let mut kept = Instant::now();
-    let mut failing = Failing::default();
+    let mut failure = RepeatedFailure::default();
     if let Some(trouble) = watcher.trouble() {
         let every = watcher.interval().as_secs();
         output.say(&format!(
@@ -163,12 +162,12 @@ fn follow(
         output.say("watching; Ctrl-C ends it");
     }
     if let Some(error) = failed {
-        failing.tell(error, output);
-        failing.wait(&|| stop.load(Ordering::Relaxed));
+        failure.report_run(error, output);
+        failure.wait(&|| stop.load(Ordering::Relaxed));
         watcher.sweep_within(Duration::ZERO);
     }
     while !stop.load(Ordering::Relaxed) {
-        // What is said is searchable at once; it is kept a moment later, for each time costs the archive a line in its log.
+        // New events are searchable at once and archived a little later, because each archive run adds a line to its log.
         let (scope, archiving) = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
             Woken::Files(paths) if kept.elapsed() >= pause => (IndexScope::Files(paths), options.archiving()),
             Woken::Files(paths) => {
@@ -182,17 +181,17 @@ fn follow(
             kept = Instant::now();
         }
         let (is_sweep, began) = (matches!(scope, IndexScope::All), Instant::now());
-        let report = match once(store, places, scope, archiving, options, stop, output) {
+        let report = match run_once(store, places, scope, archiving, options, stop, output) {
             Ok(report) => {
-                if failing.ends() {
+                if failure.clear() {
                     output.say("indexing again");
                 }
                 report
             }
-            // What there is to see will still be there.
+            // The changes will still be there.
             Err(error) => {
-                failing.tell(error, output);
-                failing.wait(&|| stop.load(Ordering::Relaxed));
+                failure.report_run(error, output);
+                failure.wait(&|| stop.load(Ordering::Relaxed));
                 watcher.sweep_within(Duration::ZERO);
                 continue;
             }
@@ -201,50 +200,54 @@ fn follow(
             watcher.sweep_took(began.elapsed());
         }
         if report.events > 0 || report.gone + report.moved + report.copies > 0 || !report.unknown.is_empty() {
-            tell(&report, options, output)?;
+            report_run(&report, options, output)?;
             output.flush()?;
         }
     }
     Ok(())
 }
 
-/// A run that fails again and again: it is told once, and tried ever less often.
+/// Repeated failures: each message is printed once, and the pauses grow.
 #[derive(Debug, Default)]
-struct Failing {
+struct RepeatedFailure {
     message: Option<String>,
     pause: Duration,
 }
 
-impl Failing {
+impl RepeatedFailure {
     const PAUSE_MIN: Duration = Duration::from_secs(1);
     const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-    /// Takes notice of a failure; whether it is another than the last one.
-    fn begins(&mut self, message: &str) -> bool {
+    /// Records a failure; returns whether its message is new.
+    fn record(&mut self, message: &str) -> bool {
         let is_new = self.message.as_deref() != Some(message);
         if is_new {
             self.message = Some(message.to_owned());
         }
-        self.pause = if self.pause.is_zero() { Failing::PAUSE_MIN } else { (self.pause * 2).min(Failing::PAUSE_MAX) };
+        self.pause = if self.pause.is_zero() {
+            RepeatedFailure::PAUSE_MIN
+        } else {
+            (self.pause * 2).min(RepeatedFailure::PAUSE_MAX)
+        };
         is_new
     }
 
-    /// Takes notice of a failure, and tells it unless it is the last one again.
-    fn tell(&mut self, error: Error, output: &mut Output<'_>) {
+    /// Records a failure and prints it unless the same message was printed last.
+    fn report_run(&mut self, error: Error, output: &mut Output<'_>) {
         let error = CommandError::from(error);
-        if self.begins(error.message()) {
+        if self.record(error.message()) {
             output.error(&error);
             output.say("note: trying again, less and less often");
         }
     }
 
-    /// Takes notice of a success; whether there was a failure before it.
-    fn ends(&mut self) -> bool {
+    /// Records a success; returns whether failures preceded it.
+    fn clear(&mut self) -> bool {
         self.pause = Duration::ZERO;
         self.message.take().is_some()
     }
 
-    /// Waits until it is time to try again, or somebody wants to stop.
+    /// Waits until the next attempt, or until the user stops it.
     fn wait(&self, is_stopped: &dyn Fn() -> bool) {
         let until = Instant::now() + self.pause;
         while Instant::now() < until && !is_stopped() {
@@ -253,14 +256,14 @@ impl Failing {
     }
 }
 
-/// How many endings and folders of files that were passed over are named.
+/// How many file extensions and folders of skipped files are named.
 const PASSED_OVER_MAX: usize = 5;
 
-fn tell_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
+fn report_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
     if passed_over.count() == 0 {
         return;
     }
-    let few = |names: Vec<String>| {
+    let first_few = |names: Vec<String>| {
         let more = names.len().saturating_sub(PASSED_OVER_MAX);
         let mut text = names.into_iter().take(PASSED_OVER_MAX).collect::<Vec<_>>().join(", ");
         if more > 0 {
@@ -273,7 +276,7 @@ fn tell_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
         ending => format!("{count} .{ending}"),
     });
     let folders = passed_over.by_folder().into_iter().map(|(folder, count)| format!("{} ({count})", folder.display()));
-    let (count, endings, folders) = (passed_over.count(), few(endings.collect()), few(folders.collect()));
+    let (count, endings, folders) = (passed_over.count(), first_few(endings.collect()), first_few(folders.collect()));
     let files = counted(count, "file");
     let text = format!("passed over {files} that are no transcripts: {endings}; in {folders}");
     output.say(&crate::output::harmless_line(&text));
@@ -291,17 +294,17 @@ fn passed_over_json(passed_over: &PassedOver) -> String {
     format!("{{\"count\":{},\"groups\":[{}]}}", passed_over.count(), groups.join(","))
 }
 
-fn tell(report: &IndexReport, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
+fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
     if options.json {
         return output.line(&harmless_json(&json(report)));
     }
-    for warning in report.warnings.iter().take(REMARKS_MAX) {
+    for warning in report.warnings.iter().take(WARNINGS_MAX) {
         output.say(&format!("note: {}: {}", warning.path.display(), warning.text));
     }
-    if report.warnings.len() > REMARKS_MAX {
-        output.say(&format!("note: and {} more", report.warnings.len() - REMARKS_MAX));
+    if report.warnings.len() > WARNINGS_MAX {
+        output.say(&format!("note: and {} more", report.warnings.len() - WARNINGS_MAX));
     }
-    tell_continued(&report.continued, output);
+    print_continued(&report.continued, output);
     let counts = [
         (report.added, "new"),
         (report.grown, "grown"),
@@ -324,7 +327,7 @@ fn tell(report: &IndexReport, options: &Options, output: &mut Output<'_>) -> Res
         kept => format!(", {} kept", store::bytes(kept)),
     };
     output.say(&format!("{counts}{read}{kept}"));
-    tell_drift(&report.unknown, &report.unrecognised, options, output)?;
+    report_drift(&report.unknown, &report.unrecognised, options, output)?;
     if report.stopped {
         output.say("stopped: what is done is kept, and the next run goes on from there");
     }
@@ -334,21 +337,21 @@ fn tell(report: &IndexReport, options: &Options, output: &mut Output<'_>) -> Res
     Ok(())
 }
 
-/// How many warnings are told.
-const REMARKS_MAX: usize = 20;
+/// The number of warnings to print.
+const WARNINGS_MAX: usize = 20;
 
-fn tell_drift(
+fn report_drift(
     unknown: &[Unknown],
     unrecognised: &[(PathBuf, String)],
     options: &Options,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
     let unknown =
-        unknown.iter().take(REMARKS_MAX).map(|Unknown { format, name, count, sources, path, line, .. }| {
+        unknown.iter().take(WARNINGS_MAX).map(|Unknown { format, name, count, sources, path, line, .. }| {
             let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
             format!("{format}: {records} of the unknown type \"{name}\" in {files}, first at {}:{line}", path.display())
         });
-    let unrecognised = unrecognised.iter().take(REMARKS_MAX).map(|(path, expected)| {
+    let unrecognised = unrecognised.iter().take(WARNINGS_MAX).map(|(path, expected)| {
         format!("{}: stands where {expected} is found, and is of no known format", path.display())
     });
     for text in unknown.chain(unrecognised).collect::<Vec<_>>() {
@@ -361,8 +364,8 @@ fn tell_drift(
     Ok(())
 }
 
-/// What is known to be not understood, without a run.
-fn drift(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+/// Prints the unknown records that the index has found, without a run.
+fn drift(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let catalogue = store.catalogue()?;
     let (unknown, unrecognised) = (catalogue.unknown(0)?, catalogue.unrecognised()?);
     if options.json {
@@ -370,9 +373,9 @@ fn drift(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<St
     } else if unknown.is_empty() && unrecognised.is_empty() {
         output.say("every record of every source is understood");
     } else {
-        tell_drift(&unknown, &unrecognised, options, output)?;
+        report_drift(&unknown, &unrecognised, options, output)?;
     }
-    Ok(if unknown.is_empty() && unrecognised.is_empty() { Status::Done } else { Status::No })
+    Ok(if unknown.is_empty() && unrecognised.is_empty() { ExitStatus::Done } else { ExitStatus::No })
 }
 
 fn json(report: &IndexReport) -> String {

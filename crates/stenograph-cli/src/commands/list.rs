@@ -1,5 +1,5 @@
-//! `steno list`: the sessions that the index knows. Which of them is decided here; in what order they stand below each other is in
-//! `list/tree.rs`, how they look in `list/view.rs`.
+//! `steno list`: lists the sessions that the index knows. This file selects them; `list/tree.rs` orders them, `list/view.rs`
+//! formats them.
 
 mod choose;
 mod tree;
@@ -10,9 +10,9 @@ use std::cmp::Reverse;
 use clap::ValueEnum;
 use stenograph_store::index::catalogue::{Catalogue, Session};
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{Shorts, Where};
+use crate::store::{ShortNames, StoreArgs};
 use choose::Choice;
 pub(super) use choose::narrow;
 use tree::{Row, Shape};
@@ -57,7 +57,7 @@ pub struct Options {
     #[arg(long)]
     gone: bool,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// In which order
     #[arg(long, value_name = "ORDER", value_enum, default_value_t = Sort::Newest)]
     sort: Sort,
@@ -87,8 +87,7 @@ enum Sort {
     Errors,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let catalogue = store.catalogue()?;
     let choice = Choice::new(options)?;
@@ -102,12 +101,12 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         false => tree::rows(sorted(found, options.sort), &catalogue, Shape::Flat)?,
     };
     cut(&mut rows, options.limit.unwrap_or(usize::MAX));
-    let shorts = Shorts::of(&catalogue)?;
+    let shorts = ShortNames::of(&catalogue)?;
     if options.json {
         for row in &rows {
             output.line(&harmless_json(&view::json(row, &shorts, &catalogue)?))?;
         }
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     for line in view::table(&rows, &shorts, output.colour()) {
         output.line(&line)?;
@@ -116,7 +115,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if listed < total {
         output.say(&format!("{listed} of {} listed; --limit lists more", counted(total as u64, "session")));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn sorted(mut sessions: Vec<Session>, sort: Sort) -> Vec<Session> {
@@ -132,7 +131,7 @@ fn sorted(mut sessions: Vec<Session>, sort: Sort) -> Vec<Session> {
     sessions
 }
 
-/// Leaves so many sessions, with what stands below the last one of them.
+/// Keeps `limit` sessions, with the rows below the last of them.
 fn cut(rows: &mut Vec<Row>, limit: usize) {
     let mut seen = 0;
     let end = rows.iter().position(|row| {
@@ -144,9 +143,9 @@ fn cut(rows: &mut Vec<Row>, limit: usize) {
 
 fn nothing(catalogue: &Catalogue) -> Result<CommandError, CommandError> {
     Ok(match catalogue.session_names()?.len() {
-        0 => CommandError::nothing("there are no sessions yet")
+        0 => CommandError::not_found("there are no sessions yet")
             .hint("steno index reads what the agents on this machine wrote; steno formats lists where it looks"),
-        count => CommandError::nothing(format!("none of {} is like that", counted(count as u64, "session")))
+        count => CommandError::not_found(format!("none of {} is like that", counted(count as u64, "session")))
             .hint("leave out a condition; steno index finds new sessions"),
     })
 }

@@ -1,4 +1,4 @@
-//! `steno man`: the manual pages, made from the same words as `--help`.
+//! `steno man`: prints the manual pages, generated from the help texts.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use stenograph_store::files::FileMode;
 use stenograph_store::{Existing, NewFile};
 
 use crate::args::Args;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 
 /// Print the manual page, or write all pages into a folder
@@ -23,17 +23,16 @@ pub struct Options {
     folder: Option<PathBuf>,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let mut command = Args::command();
     command.build();
     let Some(folder) = &options.folder else {
         Man::new(command).render(output.data())?;
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     };
     let mut pages = vec![command.clone()];
-    for command in of(&command) {
-        pages.extend(of(&command));
+    for command in subcommands(&command) {
+        pages.extend(subcommands(&command));
         pages.push(command);
     }
     for page in pages {
@@ -43,10 +42,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         page.render(&mut file)?;
         file.commit()?;
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// The commands below a command.
-fn of(command: &clap::Command) -> Vec<clap::Command> {
+fn subcommands(command: &clap::Command) -> Vec<clap::Command> {
     command.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! The commands, one file each: what may be typed, and what it does.
+//! The commands, one file each: its options and its implementation.
 
 pub mod archive;
 pub mod audit;
@@ -31,42 +31,41 @@ pub mod tail;
 pub mod trim;
 pub mod usage;
 
-use crate::args::Command;
-use crate::error::{CommandError, Status};
+use crate::args::Verb;
+use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 
-/// Runs a command.
-pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(command: &Verb, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match command {
-        Command::Formats(options) => formats::run(options, output),
-        Command::Check(options) => check::run(options, output),
-        Command::Convert(options) => convert::run(options, output),
-        Command::Index(options) => index::run(options, output),
-        Command::Find(options) => find::run(options, output),
-        Command::List(options) => list::run(options, output),
-        Command::Archive(options) => archive::run(options, output),
-        Command::Resume(options) => resume::run(options, output),
-        Command::Record(options) => record::run(options, output),
-        Command::Recover(options) => recover::run(options, output),
-        Command::Replay(options) => replay::run(options, output),
-        Command::Diff(options) => diff::run(options, output),
-        Command::Branches(options) => branches::run(options, output),
-        Command::Run(options) => run::run(options, output),
-        Command::Context(options) => context::run(options, output),
-        Command::Inbox(options) => inbox::run(options, output),
-        Command::Audit(options) => audit::run(options, output),
-        Command::Show(options) => show::run(options, output),
-        Command::Tail(options) => tail::run(options, output),
-        Command::Status(options) => status::run(options, output),
-        Command::Export(options) => export::run(options, output),
-        Command::Usage(options) => usage::run(options, output),
-        Command::Trim(options) => trim::run(options, output),
-        Command::Cut(options) => cut::run(options, output),
-        Command::Continue(options) => r#continue::run(options, output),
-        Command::Config(options) => config::run(options, output),
-        Command::Demo(options) => demo::run(options, output),
-        Command::Compact(options) => compact::run(options, output),
-        Command::Completions(options) => completions::run(options, output),
-        Command::Man(options) => man::run(options, output),
+        Verb::Formats(options) => formats::run(options, output),
+        Verb::Check(options) => check::run(options, output),
+        Verb::Convert(options) => convert::run(options, output),
+        Verb::Index(options) => index::run(options, output),
+        Verb::Find(options) => find::run(options, output),
+        Verb::List(options) => list::run(options, output),
+        Verb::Archive(options) => archive::run(options, output),
+        Verb::Resume(options) => resume::run(options, output),
+        Verb::Record(options) => record::run(options, output),
+        Verb::Recover(options) => recover::run(options, output),
+        Verb::Replay(options) => replay::run(options, output),
+        Verb::Diff(options) => diff::run(options, output),
+        Verb::Branches(options) => branches::run(options, output),
+        Verb::Run(options) => run::run(options, output),
+        Verb::Context(options) => context::run(options, output),
+        Verb::Inbox(options) => inbox::run(options, output),
+        Verb::Audit(options) => audit::run(options, output),
+        Verb::Show(options) => show::run(options, output),
+        Verb::Tail(options) => tail::run(options, output),
+        Verb::Status(options) => status::run(options, output),
+        Verb::Export(options) => export::run(options, output),
+        Verb::Usage(options) => usage::run(options, output),
+        Verb::Trim(options) => trim::run(options, output),
+        Verb::Cut(options) => cut::run(options, output),
+        Verb::Continue(options) => r#continue::run(options, output),
+        Verb::Config(options) => config::run(options, output),
+        Verb::Demo(options) => demo::run(options, output),
+        Verb::Compact(options) => compact::run(options, output),
+        Verb::Completions(options) => completions::run(options, output),
+        Verb::Man(options) => man::run(options, output),
     }
 }

@@ -1,10 +1,10 @@
-//! `steno record`: events from standard input, or from what a command prints, recorded as they come. What arrives is in
-//! `record/feed.rs`, how bytes become events in `record/intake.rs` and `known.rs`, where they go in `record/desk.rs`. The limits
-//! of a conversation that goes on are in `record/limits.rs`.
+//! `steno record`: records events from standard input, or from the output of a command, as they arrive. `record/feed.rs`
+//! receives bytes, `record/intake.rs` and `record/known_input.rs` turn them into events, `record/recorders.rs` writes them.
+//! `record/limits.rs` applies the limits of a continued conversation.
 
 mod feed;
 mod intake;
-mod known;
+mod known_input;
 mod limits;
 mod recorders;
 
@@ -16,13 +16,13 @@ use stenograph_store::journal::RecordingEnd;
 use stenograph_store::layouts::LAYOUTS;
 use stenograph_store::log::Durability;
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::input;
 use crate::output::Output;
 use feed::{Arrival, Feed};
 use intake::Intake;
 use recorders::Recorders;
-pub use recorders::{say, site};
+pub use recorders::{environment, print_warning};
 
 /// Record what an agent does, as it happens
 ///
@@ -95,76 +95,74 @@ fn policy(text: &str) -> Result<Durability, String> {
     }
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if let Some(load) = &options.load {
-        // Before anything is begun: what cannot be loaded leaves no trace.
+        // Checked first, so that an unreadable file leaves no trace.
         input::open(load, None, Passes::Once)?;
     }
     if let Some(program) = options.command.first() {
-        feed::look_for(program)?;
+        feed::check_exists(program)?;
     }
-    let mut desk = Recorders::open(options)?;
-    match attend(options, &mut desk, output) {
+    let mut recorders = Recorders::open(options)?;
+    match record_all(options, &mut recorders, output) {
         Ok(Ended { end, code }) => {
-            desk.finish(&end)?.report(options, output)?;
-            Ok(Status::Code(code))
+            recorders.finish(&end)?.report(options, output)?;
+            Ok(ExitStatus::Code(code))
         }
-        Err(error) if desk.is_untouched() => {
-            // Nothing was recorded: an id or a name that was taken is free again.
-            let _ = desk.discard();
+        Err(error) if recorders.is_untouched() => {
+            // Nothing was recorded: the reserved id or name is free again.
+            let _ = recorders.discard();
             Err(error)
         }
         Err(error) => {
-            // What was recorded until then is completed all the same; the error is what is told.
-            let _ = desk.finish(&RecordingEnd::Failed(error.message().to_owned()));
+            // Completes what was recorded so far; reports the first error.
+            let _ = recorders.finish(&RecordingEnd::Failed(error.message().to_owned()));
             Err(error)
         }
     }
 }
 
-/// From the first event to the last.
-fn attend(options: &Options, desk: &mut Recorders, output: &mut Output<'_>) -> Result<Ended, CommandError> {
-    desk.load(options.load.as_deref(), output)?;
+fn record_all(options: &Options, recorders: &mut Recorders, output: &mut Output<'_>) -> Result<Ended, CommandError> {
+    recorders.load(options.load.as_deref(), output)?;
     let mut intake = Intake::new(options.from.as_deref(), &options.command)?;
     let mut feed = match options.command.split_first() {
         None => Feed::standard_input()?,
         Some((program, arguments)) => Feed::command(program, arguments)?,
     };
-    desk.say_remarks(output);
-    listen(&mut feed, &mut intake, desk, output)
+    recorders.print_warnings(output);
+    record_arrivals(&mut feed, &mut intake, recorders, output)
 }
 
-/// How it came to an end, and what to say to whoever waits for this process.
+/// How the recording ended, and the exit code.
 struct Ended {
     end: RecordingEnd,
     code: u8,
 }
 
-fn listen(
+fn record_arrivals(
     feed: &mut Feed,
     intake: &mut Intake,
-    desk: &mut Recorders,
+    recorders: &mut Recorders,
     output: &mut Output<'_>,
 ) -> Result<Ended, CommandError> {
     loop {
         match feed.next() {
             Arrival::Bytes(bytes) => {
                 if feed.passes_on() {
-                    // What the command says is passed on first: it must not notice that somebody listens. When nobody takes it
-                    // any more it is still recorded.
+                    // Passes the output on first, so that the command does not notice the recording. It is recorded even if
+                    // nobody reads it any more.
                     let _ = std::io::Write::write_all(output.data(), &bytes);
                     let _ = output.flush();
                 }
                 intake.feed(&bytes)?;
-                desk.take(intake.arrived(), output)?;
+                recorders.take(intake.arrived(), output)?;
             }
             Arrival::End(exit) => {
                 intake.end()?;
-                desk.take(intake.arrived(), output)?;
+                recorders.take(intake.arrived(), output)?;
                 return Ok(match exit {
                     feed::Exit::Done => Ended { end: RecordingEnd::Completed, code: 0 },
-                    feed::Exit::Failed { code, said } => Ended { end: RecordingEnd::Failed(said), code },
+                    feed::Exit::Failed { code, message } => Ended { end: RecordingEnd::Failed(message), code },
                     feed::Exit::Canceled { code } => Ended { end: RecordingEnd::Canceled, code },
                 });
             }

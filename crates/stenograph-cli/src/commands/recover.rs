@@ -1,4 +1,4 @@
-//! `steno recover`: completes what a recording left that was cut off.
+//! `steno recover`: completes a recording that was cut off.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use stenograph::text::quote;
 use stenograph_store::log::Durability;
 use stenograph_store::recover;
 
-use super::record::{say, site};
-use crate::error::{CommandError, Status};
+use super::record::{environment, print_warning};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
 
 /// Complete what a crash left of a recording
@@ -31,13 +31,12 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let mut status = Status::Done;
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let mut status = ExitStatus::Done;
     for path in &options.paths {
-        let recovered = recover::recover(path, &site(Durability::Always));
+        let recovered = recover::recover(path, &environment(Durability::Always));
         if recovered.as_ref().is_ok_and(|done| done.failed) {
-            status = Status::Error;
+            status = ExitStatus::Error;
         }
         match recovered {
             Ok(done) if options.json => {
@@ -56,7 +55,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
                 output.line(&harmless_json(&json))?;
             }
             Ok(done) => {
-                done.warnings.iter().for_each(|warning| say(warning, output));
+                done.warnings.iter().for_each(|warning| print_warning(warning, output));
                 let (place, journals) = (path.display(), counted(done.journals.len() as u64, "journal"));
                 let said = match () {
                     () if done.failed => "not everything is completed",
@@ -68,7 +67,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             // One bad path does not stop the rest.
             Err(error) => {
                 output.error(&error.into());
-                status = Status::Error;
+                status = ExitStatus::Error;
             }
         }
     }

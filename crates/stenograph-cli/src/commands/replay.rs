@@ -1,23 +1,24 @@
-//! `steno replay`: a conversation played again. Where somebody watches it is played (`replay/play.rs`), else it is printed at once
-//! (`replay/print.rs`); how an event looks is in `replay/view.rs`. An agent may be answered from it (`replay/serve.rs`). Which event comes when is the library's part.
+//! `steno replay`: plays a conversation again. On a terminal it is played (`replay/play.rs`), else printed at once
+//! (`replay/print.rs`); `replay/view.rs` formats events. `replay/serve.rs` answers an agent from it. The library decides which
+//! event is due when.
 
 mod keys;
-mod origin;
 mod play;
+mod playback;
 mod print;
 mod screen;
 mod serve;
-mod stage;
+mod source;
 pub(super) mod view;
 
 use std::path::PathBuf;
 
 use stenograph::replay::{Mode, Place, Range, Speed};
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted};
-use crate::store::Where;
-use origin::ReplaySource;
+use crate::store::StoreArgs;
+use source::ReplaySource;
 
 /// Play a conversation again
 ///
@@ -46,7 +47,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// How fast: 4x is four times as fast as it was
     #[arg(long, value_name = "SPEED", default_value = "1x", value_parser = speed)]
     speed: Speed,
@@ -69,7 +70,7 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    serve: serve::Serving,
+    serve: serve::ServeArgs,
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
@@ -80,19 +81,18 @@ fn mode() -> clap::builder::PossibleValuesParser {
     Mode::ALL.map(Mode::name).into()
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.serve.serve.is_some() {
         return serve::run(options, output);
     }
-    let mut origin = ReplaySource::open(options, output)?;
-    let mut overview = origin.overview()?;
+    let mut source = ReplaySource::open(options, output)?;
+    let mut overview = source.overview()?;
     let damage = overview.damage.take();
     let is_watched =
         output.is_terminal() && !options.json && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     let status = match is_watched {
-        true => play::run(options, origin, overview, output)?,
-        false => print::run(options, origin, overview, output)?,
+        true => play::run(options, source, overview, output)?,
+        false => print::run(options, source, overview, output)?,
     };
     damage.map_or(Ok(status), Err)
 }
@@ -108,18 +108,18 @@ impl Options {
     }
 }
 
-/// That there is nothing to be played, and why.
-fn nothing(options: &Options, range: &Range, name: &str) -> CommandError {
+/// The error if no event can be played.
+fn nothing_to_play(options: &Options, range: &Range, name: &str) -> CommandError {
     if let (None, Some((end, start))) = (range.missing(), range.backwards()) {
-        return CommandError::nothing(format!("{name}: {end} comes before {start}"))
+        return CommandError::not_found(format!("{name}: {end} comes before {start}"))
             .hint("--start is where it begins, --end where it stops");
     }
     match range.missing() {
-        Some(place) => CommandError::nothing(format!("{name}: there is no {place}")).hint(format!(
+        Some(place) => CommandError::not_found(format!("{name}: there is no {place}")).hint(format!(
             "there are {}; steno find and steno show give their numbers and ids",
             counted(range.seen(), "event")
         )),
-        None => CommandError::nothing(format!("{name}: nothing of it can be played with --mode {}", options.mode))
+        None => CommandError::not_found(format!("{name}: nothing of it can be played with --mode {}", options.mode))
             .hint("--mode full plays everything that was said and done; steno show FILE shows all there is"),
     }
 }

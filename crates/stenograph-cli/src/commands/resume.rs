@@ -1,5 +1,4 @@
-//! `steno resume`: the command with which an agent goes on with a session. It is printed and never run; how it is quoted is the library's
-//! business.
+//! `steno resume`: prints the command that resumes a session in its agent. It never runs the command; the library quotes it.
 
 use std::path::Path;
 
@@ -10,9 +9,9 @@ use stenograph::resume::{self, Refused};
 use stenograph_store::discover::discover;
 use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json};
-use crate::store::{Chosen, Shorts, Where};
+use crate::store::{ResolvedSession, ShortNames, StoreArgs};
 
 /// Print the command that goes on with a session
 ///
@@ -32,7 +31,7 @@ pub struct Options {
     #[arg(value_name = "SESSION")]
     session: String,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// For this shell; the usual one of this system if none is named
     #[arg(long, value_name = "SHELL", value_enum)]
     shell: Option<Syntax>,
@@ -73,14 +72,13 @@ impl Syntax {
     }
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let Chosen { session, source, .. } = options.place.session(&options.session)?;
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let ResolvedSession { session, source, .. } = options.place.session(&options.session)?;
     let catalogue = options.place.store()?.catalogue()?;
-    let short = Shorts::of(&catalogue)?.name(&session);
+    let short = ShortNames::of(&catalogue)?.name(&session);
     let (source, template) = resumable(&session, source, &catalogue)?;
     if !source.path.exists() {
-        let gone = CommandError::nothing(format!("{short}: its file is gone: {}", source.path.display()));
+        let gone = CommandError::not_found(format!("{short}: its file is gone: {}", source.path.display()));
         return Err(match source.archive_copy.is_some() || source.copy_of.is_some() {
             true => gone.hint(format!("steno archive restore {short} gives it back; then it can go on")),
             false => gone.hint("it was never kept; what the index knows of it is found with steno find"),
@@ -88,7 +86,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     let shell = options.shell.unwrap_or(Syntax::HERE);
     let line = line(template, &session, &source, shell.quoting()).map_err(|refused| {
-        CommandError::nothing(format!("{short}: there is no safe command: {refused}"))
+        CommandError::not_found(format!("{short}: there is no safe command: {refused}"))
             .hint(format!("steno show {short} shows what happened in it"))
     })?;
     let is_home = !template.contains("{session}") || is_at_home(&source, &session, &options.place);
@@ -104,7 +102,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         draft.set_str("path", &source.path.display().to_string());
         draft.set("at_home", is_home.to_string());
         output.line(&harmless_json(&draft.render(None)))?;
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     output.line(&line)?;
     if let (false, Some(folder)) = (is_folder_there, &session.cwd) {
@@ -114,10 +112,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         output.say(&format!("its file is not where its agent looks for sessions: {}", source.path.display()));
         output.say(&format!("hint: put it back to where steno formats says that {} keeps them", session.agent));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// The source to go on with, and the command of its agent: of the one that is meant, else of another of the session.
+/// The source to resume and its agent's command: of the named source, else of another source of the session.
 fn resumable(
     session: &Session,
     source: SourceRow,
@@ -125,11 +123,11 @@ fn resumable(
 ) -> Result<(SourceRow, &'static str), CommandError> {
     let others = catalogue.sources_of(session.id)?;
     let mut sources: Vec<SourceRow> = std::iter::once(source).chain(others).collect();
-    // A side conversation goes on with its session.
+    // A side conversation resumes with its session.
     sources.sort_by_key(|source| (source.thread.is_some(), source.gone == Gone::Gone));
     let found = sources.into_iter().find_map(|source| Some((template(&source)?, source)));
     found.map(|(template, source)| (source, template)).ok_or_else(|| {
-        CommandError::nothing(format!("{} has no command that goes on with a session", session.agent))
+        CommandError::not_found(format!("{} has no command that goes on with a session", session.agent))
             .hint("steno formats lists the agents that have one; steno convert makes a session of theirs of this one")
     })
 }
@@ -140,13 +138,13 @@ fn template(source: &SourceRow) -> Option<&'static str> {
 
 fn line(template: &str, session: &Session, source: &SourceRow, shell: resume::Shell) -> Result<String, Refused> {
     let path = source.path.display().to_string();
-    let made =
+    let arguments =
         resume::ResumeArguments { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
-    resume::line(template, &made, shell)
+    resume::line(template, &arguments, shell)
 }
 
-/// The command for a session on this system, where there is one and its main source is there.
-pub fn here(session: &Session, catalogue: &Catalogue) -> Result<Option<String>, CommandError> {
+/// The command for a session on this system, if it has one and its main source exists.
+pub fn command_here(session: &Session, catalogue: &Catalogue) -> Result<Option<String>, CommandError> {
     let Some(source) = catalogue.source_at(&session.path)?.filter(|source| source.gone == Gone::There) else {
         return Ok(None);
     };
@@ -154,8 +152,8 @@ pub fn here(session: &Session, catalogue: &Catalogue) -> Result<Option<String>, 
     Ok(line.and_then(Result::ok))
 }
 
-/// Whether a source stands where its agent looks for it.
-fn is_at_home(source: &SourceRow, session: &Session, place: &Where) -> bool {
+/// Whether a source is where its agent looks for it.
+fn is_at_home(source: &SourceRow, session: &Session, place: &StoreArgs) -> bool {
     let mut places = place.home().places();
     places.projects.extend(session.cwd.iter().map(std::path::PathBuf::from));
     let mut is_home = false;

@@ -1,5 +1,5 @@
-//! `steno run`: looks after the runs of a system that keeps each one in a folder of its own. What is done is in `run/`, a file
-//! for each action; how runs lie on disk is the layout's part.
+//! `steno run`: manages the runs of a system that keeps each run in a folder. `run/` has a file for each action; the layout
+//! knows how runs are stored.
 
 mod archive;
 mod choice;
@@ -10,10 +10,11 @@ mod restore;
 use clap::Subcommand;
 use stenograph::text::quote;
 use stenograph_store::files::Disk;
+use stenograph_store::systems::devflow::archive::Maintenance;
 use stenograph_store::layouts::devflow::{Base, index};
 
-use crate::error::{CommandError, Status};
-use crate::output::{Output, harmless_json, harmless_line};
+use crate::error::{CommandError, ExitStatus};
+use crate::output::{Output, OutputForm, harmless_json, harmless_line};
 
 /// List the runs in a .devflow folder, put them away, bring them back, clear them out
 ///
@@ -46,8 +47,7 @@ enum Action {
     Clean(clean::Options),
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match &options.action {
         Action::List(options) => list::run(options, output),
         Action::Archive(options) => archive::run(options, output),
@@ -56,47 +56,60 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
 }
 
-/// How what is done is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    People,
-    Json,
-}
-
-/// Whether it is done, or only told what would be.
+/// Whether to act, or only to report what would be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Real,
     DryRun,
 }
 
-/// One thing that was done with a run, or would be.
-struct Deed<'a> {
+impl Effect {
+    fn of(dry_run: bool) -> Effect {
+        if dry_run { Effect::DryRun } else { Effect::Real }
+    }
+
+    /// Locks the runs for changes; a dry run needs no lock.
+    fn maintenance(self, base: &Base) -> Result<Option<Maintenance<'_>>, CommandError> {
+        match self {
+            Effect::Real => Ok(Some(Maintenance::enter(&Disk, base)?)),
+            Effect::DryRun => Ok(None),
+        }
+    }
+}
+
+/// One action on a run, done or planned.
+struct RunAction<'a> {
     action: &'static str,
     run: &'a str,
-    /// The file or the reason.
+    /// The key and the value of its result: a file or a reason.
     about: (&'static str, String),
 }
 
-/// Tells of a deed, at once: somebody may be watching.
-fn tell(deed: &Deed<'_>, manner: Manner, effect: Effect, output: &mut Output<'_>) -> Result<(), CommandError> {
-    let (key, value) = &deed.about;
-    match manner {
-        Manner::Json => {
+/// Prints an action at once: somebody may be watching.
+fn print_action(
+    run_action: &RunAction<'_>,
+    form: OutputForm,
+    effect: Effect,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    let (key, value) = &run_action.about;
+    match form {
+        OutputForm::Json => {
             let dry = if effect == Effect::DryRun { ",\"dryRun\":true" } else { "" };
-            let (action, run, value) = (quote(&deed.action.replace(' ', "-")), quote(deed.run), quote(value));
+            let (action, run, value) =
+                (quote(&run_action.action.replace(' ', "-")), quote(run_action.run), quote(value));
             let json = format!("{{\"action\":{action},\"runId\":{run},\"{key}\":{value}{dry}}}");
             output.line(&harmless_json(&json))?;
         }
-        Manner::People => {
+        OutputForm::People => {
             let done = match effect {
-                Effect::DryRun => format!("would {}", deed.action),
-                Effect::Real => match deed.action.split_once(' ') {
+                Effect::DryRun => format!("would {}", run_action.action),
+                Effect::Real => match run_action.action.split_once(' ') {
                     Some((verb, object)) => format!("{} {object}", past(verb)),
-                    None => past(deed.action),
+                    None => past(run_action.action),
                 },
             };
-            let line = format!("{done}  {}  {value}", deed.run);
+            let line = format!("{done}  {}  {value}", run_action.run);
             output.line(&harmless_line(&line))?;
         }
     }
@@ -107,8 +120,8 @@ fn past(verb: &str) -> String {
     if verb.ends_with('e') { format!("{verb}d") } else { format!("{verb}ed") }
 }
 
-/// Brings the index up to date after runs were moved. That it cannot be written is said, and no failure: it will be made again.
-fn settle_index(base: &Base, output: &mut Output<'_>) {
+/// Updates the index after runs were moved. A failure is only noted: the next listing rebuilds the index.
+fn update_index(base: &Base, output: &mut Output<'_>) {
     if let Err(error) = index::update(&Disk, base, &crate::clock::now()) {
         output.say(&format!("note: {error}: it will be made again when runs are listed"));
     }

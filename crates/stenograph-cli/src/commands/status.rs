@@ -1,5 +1,5 @@
-//! `steno status`: how runs stand, told from the ends of their files. The rules are the library's; here is what is asked, how it is shown and
-//! what the exit code says.
+//! `steno status`: states whether runs are running, finished or stuck, from the ends of their files. The library has the rules;
+//! this file selects the runs, prints them and chooses the exit code.
 
 mod explain;
 mod look;
@@ -16,11 +16,11 @@ use stenograph_store::discover::FoundFile;
 use stenograph_store::follow::ChangeSignal;
 use stenograph_store::index::FilesAtRest;
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::live::{self, Processes};
 use crate::output::{Output, harmless_json};
-use crate::store::Where;
-use look::Run;
+use crate::store::StoreArgs;
+use look::RunLook;
 
 /// Tell which agents are running, and how the others ended
 ///
@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION", conflicts_with = "active_within")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Without a name: only what was written in this time (30m, 24h, 7d)
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = span_ms)]
     active_within: u64,
@@ -75,14 +75,13 @@ pub struct Options {
     json: bool,
 }
 
-/// With more files than this, the index is asked in which of them nothing happened lately.
+/// With more files than this, the index tells which of them have no recent events.
 const FILES_MAX: usize = 16;
 
-/// How long to wait between two looks: silence changes states too, so the change signal alone is not enough.
+/// The time between two looks: silence changes states too, so the change signal alone is not enough.
 const SWEEP: Duration = Duration::from_millis(1000);
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.watch {
         return watch(options, output);
     }
@@ -104,29 +103,29 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         .map(|run| code(run.status.state))
         .chain([runs.failed])
         .max_by_key(severity)
-        .unwrap_or(Status::No))
+        .unwrap_or(ExitStatus::No))
 }
 
-/// What a state is to a script.
-fn code(state: State) -> Status {
+/// The exit status for a state.
+fn code(state: State) -> ExitStatus {
     match state {
-        State::Running | State::Completed => Status::Done,
-        State::Stale | State::Unknown => Status::No,
-        State::Failed | State::Error | State::Stuck => Status::Code(3),
+        State::Running | State::Completed => ExitStatus::Done,
+        State::Stale | State::Unknown => ExitStatus::No,
+        State::Failed | State::Error | State::Stuck => ExitStatus::Code(3),
     }
 }
 
-/// What is worse: what could not be read is worst, for then nothing is known.
-fn severity(status: &Status) -> u8 {
+/// An unreadable file is worst, because nothing is known about it.
+fn severity(status: &ExitStatus) -> u8 {
     match status {
-        Status::Done => 0,
-        Status::No => 1,
-        Status::Code(_) => 2,
-        Status::Error => 3,
+        ExitStatus::Done => 0,
+        ExitStatus::No => 1,
+        ExitStatus::Code(_) => 2,
+        ExitStatus::Error => 3,
     }
 }
 
-/// What makes an agent the one it is: several files may tell of it.
+/// The identity of an agent: several files may describe it.
 #[derive(PartialEq, Eq, Hash)]
 struct AgentKey {
     agent: &'static str,
@@ -136,8 +135,8 @@ struct AgentKey {
 }
 
 impl AgentKey {
-    /// The place of a file says best to which session it belongs; a file that belongs to none is an agent of its own.
-    fn of(run: &Run, named: Option<String>, within: Option<Arc<Path>>) -> AgentKey {
+    /// The location of a file best identifies its session; a file without a session is an agent of its own.
+    fn of(run: &RunLook, named: Option<String>, within: Option<Arc<Path>>) -> AgentKey {
         let session = named.or_else(|| run.status.session.clone());
         AgentKey {
             agent: run.agent().unwrap_or_default(),
@@ -148,8 +147,8 @@ impl AgentKey {
     }
 }
 
-/// What goes on comes first, then the newest.
-fn sort(runs: &mut [Run]) {
+/// Active runs come first, then the newest.
+fn sort(runs: &mut [RunLook]) {
     let rank = |state: State| match state {
         State::Running | State::Stuck => 0,
         State::Error | State::Failed | State::Stale | State::Completed | State::Unknown => 1,
@@ -157,10 +156,9 @@ fn sort(runs: &mut [Run]) {
     runs.sort_by_key(|run| (rank(run.status.state), Reverse(run.active_ms()), run.path.clone()));
 }
 
-/// What a look at all of them found.
 struct Runs {
-    runs: Vec<Run>,
-    failed: Status,
+    runs: Vec<RunLook>,
+    failed: ExitStatus,
 }
 
 impl Options {
@@ -168,20 +166,20 @@ impl Options {
         Patience { silence_ms: self.silence, call_ms: self.call_silence, ..Patience::default() }
     }
 
-    /// Looks at all of them. One bad file does not stop the rest.
+    /// Looks at all runs. One bad file does not stop the rest.
     fn look(&self, output: &mut Output<'_>) -> Result<Runs, CommandError> {
         let mut runs = if self.files.is_empty() { self.look_around()? } else { self.look_at_named(output) };
         if runs.runs.iter().any(|run| run.status.state == State::Stale) {
             let processes = Processes::now();
-            let mut newest: Vec<&mut Run> = runs.runs.iter_mut().collect();
+            let mut newest: Vec<&mut RunLook> = runs.runs.iter_mut().collect();
             newest.sort_by_key(|run| Reverse(run.active_ms()));
             let mut folders = HashSet::new();
             for run in newest {
                 let program = run.format.and_then(|format| format.info().resume).unwrap_or_default();
                 let program = program.split_whitespace().next().unwrap_or_default();
                 let cwd = run.status.cwd.clone().unwrap_or_default();
-                // A program that runs in a folder works on the newest of its sessions there; of those that are named, nobody knows which
-                // is the newest.
+                // A program in a folder works on the newest of its sessions there. Among named files, the newest session is
+                // unknown.
                 let is_newest = folders.insert((program, cwd.clone())) && self.files.is_empty();
                 if processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd) {
                     run.is_alive();
@@ -191,10 +189,10 @@ impl Options {
         Ok(runs)
     }
 
-    /// Looks at those that were named: all agents of a session, else a file.
+    /// Looks at the named runs: all agents of a session, or one file.
     fn look_at_named(&self, output: &mut Output<'_>) -> Runs {
         let (now_ms, patience) = (crate::clock::millis(), self.patience());
-        let mut runs = Runs { runs: Vec::new(), failed: Status::Done };
+        let mut runs = Runs { runs: Vec::new(), failed: ExitStatus::Done };
         for path in &self.files {
             let looked = live::agents(&self.place, path).and_then(|agents| {
                 let one = |agent: live::AgentFile| {
@@ -206,7 +204,7 @@ impl Options {
                     run.status.thread = run.status.thread.or(agent.thread);
                     Ok(Some(run))
                 };
-                agents.into_iter().filter_map(|agent| one(agent).transpose()).collect::<Result<Vec<Run>, _>>()
+                agents.into_iter().filter_map(|agent| one(agent).transpose()).collect::<Result<Vec<RunLook>, _>>()
             });
             match looked {
                 Ok(mut found) => {
@@ -222,21 +220,21 @@ impl Options {
         runs
     }
 
-    /// Looks at everything that was written lately, one run for each agent.
+    /// Looks at everything written recently, one run for each agent.
     fn look_around(&self) -> Result<Runs, CommandError> {
         let (now_ms, patience) = (crate::clock::millis(), self.patience());
         let since_ms = now_ms.saturating_sub_unsigned(self.active_within);
-        let mut agents: HashMap<AgentKey, Run> = HashMap::new();
-        // The newest comes first, and a file that was not written lately has no new records.
-        let found = live::files(self.place.home())?.into_iter();
+        let mut agents: HashMap<AgentKey, RunLook> = HashMap::new();
+        // The newest comes first, and a file not written recently has no new records.
+        let found = live::transcripts(self.place.home())?.into_iter();
         let found: Vec<FoundFile> = found.take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms).collect();
         let at_rest = match self.place.store() {
-            // A few are looked at faster than the index is opened.
+            // Looking at a few files is faster than opening the index.
             Ok(store) if found.len() > FILES_MAX => store.files_at_rest(since_ms),
             Ok(_) | Err(_) => FilesAtRest::default(),
         };
         for found in found.into_iter().filter(|found| !at_rest.contains(&found.path, &found.stat)) {
-            // What cannot be read here was not asked for by name.
+            // An unreadable file was not requested by name.
             let looked = look::at(&found.path, self.from.as_deref(), now_ms, since_ms, &patience);
             let Ok(Some(mut run)) = looked else { continue };
             let is_log = run.format.is_some_and(|format| format.info().traits.log);
@@ -244,7 +242,7 @@ impl Options {
             if is_log || !is_telling {
                 continue;
             }
-            // Where a recording lies is its session, whatever the conversation in it calls itself.
+            // The folder of a recording identifies its session, whatever the conversation in it states.
             let (stated, placed) = (run.status.session.take(), found.hints.session.clone());
             run.status.session = if run.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
             run.status.thread = run.status.thread.or(found.hints.thread);
@@ -254,14 +252,14 @@ impl Options {
                 Some(_) | None => drop(agents.insert(key, run)),
             }
         }
-        let mut runs: Vec<Run> = agents.into_values().collect();
+        let mut runs: Vec<RunLook> = agents.into_values().collect();
         sort(&mut runs);
-        Ok(Runs { runs, failed: Status::Done })
+        Ok(Runs { runs, failed: ExitStatus::Done })
     }
 
-    fn show(&self, runs: &[Run], output: &mut Output<'_>) -> Result<(), CommandError> {
+    fn show(&self, runs: &[RunLook], output: &mut Output<'_>) -> Result<(), CommandError> {
         if self.json {
-            let json = |run: &Run| if self.explain { run.explained_json() } else { run.json() };
+            let json = |run: &RunLook| if self.explain { run.explained_json() } else { run.json() };
             return runs.iter().try_for_each(|run| output.line(&harmless_json(&json(run))));
         }
         let lines = table::lines(runs, crate::clock::millis(), output.colour());
@@ -273,26 +271,26 @@ impl Options {
     }
 
     fn nothing(&self) -> CommandError {
-        live::nothing(self.place.home()).hint("--active-within 30d looks further back")
+        live::no_transcripts(self.place.home()).hint("--active-within 30d looks further back")
     }
 }
 
-/// Shows them again and again: as a table on a terminal, else a line whenever one changes.
-fn watch(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+/// Prints runs repeatedly: as a table on a terminal, else a line whenever one changes.
+fn watch(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let redraws = !options.json && output.is_terminal();
-    let mut before: Vec<Run> = Vec::new();
+    let mut before: Vec<RunLook> = Vec::new();
     loop {
         let runs = options.look(output)?.runs;
         if redraws {
-            // Home, and clear what is below: what was scrolled away stays.
+            // Moves to the top and clears the screen; the scrollback stays.
             write!(output.data(), "\x1b[H\x1b[2J")?;
             options.show(&runs, output)?;
             if runs.is_empty() {
                 output.line("nothing runs")?;
             }
         } else {
-            let is_new = |run: &&Run| !before.iter().any(|before| before.says_the_same(run));
-            let news: Vec<Run> = runs.iter().filter(is_new).cloned().collect();
+            let is_new = |run: &&RunLook| !before.iter().any(|before| before.says_the_same(run));
+            let news: Vec<RunLook> = runs.iter().filter(is_new).cloned().collect();
             options.show(&news, output)?;
         }
         output.flush()?;
@@ -302,9 +300,9 @@ fn watch(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandEr
     }
 }
 
-/// A stretch of time: `90s`, `30m`, `24h`, `7d`, `2w`.
+/// Parses a duration: `90s`, `30m`, `24h`, `7d`, `2w`.
 fn span_ms(text: &str) -> Result<u64, String> {
-    let seconds = crate::clock::span_seconds(text).and_then(|seconds| u64::try_from(seconds).ok());
+    let seconds = crate::clock::duration_seconds(text).and_then(|seconds| u64::try_from(seconds).ok());
     let bad = || "it is a number with a unit: 90s, 30m, 24h, 7d, 2w".to_owned();
     seconds.and_then(|seconds| seconds.checked_mul(1000)).ok_or_else(bad)
 }

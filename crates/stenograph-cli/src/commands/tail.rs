@@ -1,5 +1,5 @@
-//! `steno tail`: the last events of a file, and those that come. How events look is the business of `steno show`; how a file is read from
-//! its end and followed is the store's.
+//! `steno tail`: prints the last events of a file, and new ones as they arrive. `steno show` formats events; the store reads a
+//! file from its end and follows it.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
 
 use super::show::view;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::last::{last_shown, unless_repeated};
 use crate::output::{Colour, Output, counted, grouped, harmless_json};
-use crate::store::Where;
+use crate::store::StoreArgs;
 use crate::{input, live};
 
 /// Show the last events of a transcript, and those that come
@@ -41,7 +41,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Begin with the last N events
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     last: usize,
@@ -56,52 +56,51 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let root = options.place.home();
     let path = match &options.file {
-        Some(name) => live::named(&options.place, name)?,
-        None => live::files(root)?.into_iter().next().ok_or_else(|| live::nothing(root))?.path,
+        Some(name) => live::file_named(&options.place, name)?,
+        None => live::transcripts(root)?.into_iter().next().ok_or_else(|| live::no_transcripts(root))?.path,
     };
     let name = path.display().to_string();
-    // Who named the file knows which it is.
+    // A user who names the file knows which one it is.
     if options.file.as_ref().is_none_or(|name| name.symlink_metadata().is_err()) {
         output.say(&name);
     }
     let recognized = input::recognized_so_far(&Source::open(&path, Passes::Once)?, options.from.as_deref())?;
     if recognized.is_none() && !options.follow {
-        return Err(CommandError::nothing(format!("{name}: the file is empty"))
+        return Err(CommandError::not_found(format!("{name}: the file is empty"))
             .hint("steno tail -f FILE waits for what will be written"));
     }
-    let manner = if options.json { Manner::Json } else { Manner::View(output.colour()) };
+    let form = if options.json { TailForm::Json } else { TailForm::View(output.colour()) };
     let open = if options.follow { Follow::wait_for } else { Follow::open_recognized };
     let mut follow = open(&path, recognized)?;
     // The signal exists before the first look, so that no change is missed in between.
     let signal = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::HoldBack } else { LastLine::Include };
-    let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| manner.shown(event))?;
+    let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| form.shown(event))?;
     for text in &last.events {
         write!(output.data(), "{text}")?;
     }
     warning(&last, &name, output);
     output.flush()?;
-    let Some(signal) = signal else { return Ok(Status::Done) };
-    let mut showing = Showing { manner, name, output, queue, came: false, failed: None };
+    let Some(signal) = signal else { return Ok(ExitStatus::Done) };
+    let mut printer = NewEventPrinter { form, name, output, queue, came: false, failed: None };
     loop {
-        showing.came = false;
-        follow.look(&mut showing)?;
-        if !showing.came {
-            showing.give_held();
+        printer.came = false;
+        follow.look(&mut printer)?;
+        if !printer.came {
+            printer.print_waiting();
         }
-        if let Some(error) = showing.failed.take() {
+        if let Some(error) = printer.failed.take() {
             return Err(error);
         }
-        showing.output.flush()?;
+        printer.output.flush()?;
         signal.wait(SWEEP);
     }
 }
 
-/// What should be known of the end of a file.
+/// Prints warnings about the end of a file.
 fn warning<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
     if let Some(note) = &last.torn {
         let (length, offset) = (counted(note.at.length, "byte"), grouped(note.at.offset));
@@ -115,70 +114,71 @@ fn warning<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
     }
 }
 
-/// How an event is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+enum TailForm {
     /// For people.
     View(Colour),
-    /// As a line of the wire.
+    /// As a line of the wire format.
     Json,
 }
 
-impl Manner {
-    /// An event as it is shown, and its words by which it may turn out to repeat another; nothing when it only divides a journal.
+impl TailForm {
+    /// The text of an event, and its words, which tell whether it repeats another; `None` for marks that divide a journal.
     fn shown(self, event: &Event<'_>) -> Option<(SpokenWords, String)> {
         match self {
             _ if journal::author(event) == Author::Mark => None,
-            Manner::Json => Some((SpokenWords::stated(event), format!("{}\n", harmless_json(&wire::event_at(event))))),
-            Manner::View(colour) => unless_repeated(event, |event| Some(view::event(event, colour))),
+            TailForm::Json => {
+                Some((SpokenWords::stated(event), format!("{}\n", harmless_json(&wire::event_at(event)))))
+            }
+            TailForm::View(colour) => unless_repeated(event, |event| Some(view::event(event, colour))),
         }
     }
 }
 
-/// Shows what comes.
-struct Showing<'a, 'o> {
-    manner: Manner,
+/// Prints new events.
+struct NewEventPrinter<'a, 'o> {
+    form: TailForm,
     name: String,
     output: &'a mut Output<'o>,
     /// Events that may turn out to repeat others.
     queue: RepeatQueue<String>,
-    /// Whether an event came since the last look.
+    /// Whether an event arrived since the last look.
     came: bool,
     failed: Option<CommandError>,
 }
 
-impl Showing<'_, '_> {
-    /// Shows what is held: nothing came for a while that says the same.
-    fn give_held(&mut self) {
+impl NewEventPrinter<'_, '_> {
+    /// Prints the waiting events: no repetition arrived for a while.
+    fn print_waiting(&mut self) {
         while let Some((text, is_repeat)) = self.queue.take() {
-            self.give(&text, is_repeat);
+            self.print(&text, is_repeat);
         }
     }
 
-    fn give(&mut self, text: &str, is_repeat: IsRepeat) {
+    fn print(&mut self, text: &str, is_repeat: IsRepeat) {
         if is_repeat == IsRepeat::No && self.failed.is_none() {
             self.failed = write!(self.output.data(), "{text}").err().map(CommandError::from);
         }
     }
 }
 
-impl Sink for Showing<'_, '_> {
+impl Sink for NewEventPrinter<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         self.came = true;
-        let Some((words, text)) = self.manner.shown(event) else { return };
+        let Some((words, text)) = self.form.shown(event) else { return };
         self.queue.add(words, text);
         while let Some((text, is_repeat)) = self.queue.next_decided() {
-            self.give(&text, is_repeat);
+            self.print(&text, is_repeat);
         }
     }
 
-    /// What is odd about a record can be seen, and steno check tells all of it.
+    /// The event shows what is odd about it; `steno check` reports all notes.
     fn note(&mut self, _note: Note) {}
 }
 
-impl Listener for Showing<'_, '_> {
+impl Listener for NewEventPrinter<'_, '_> {
     fn file_change(&mut self, change: FollowChange) {
-        self.give_held();
+        self.print_waiting();
         self.queue = RepeatQueue::default();
         let what = match change {
             FollowChange::Rotated => "another file has this name now; it is shown from its beginning",

@@ -1,4 +1,4 @@
-//! `steno trim`: makes a transcript fit a number of tokens, and says what went. How that is decided is the library's to know.
+//! `steno trim`: makes a transcript fit a number of tokens, and reports what was removed. The library decides what to remove.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use stenograph::edit::trim::{Account, Depth, Limits, Manner, Moment, Rule, Trim,
 use stenograph::text::quote;
 use stenograph_store::Spool;
 
-use crate::edited::{self, Subject, Target};
-use crate::error::{CommandError, Status};
+use crate::edit_output::{self, EditTarget, EditedFile};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
 use crate::tokenizer;
 
@@ -56,7 +56,7 @@ pub struct Options {
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     #[command(flatten)]
-    target: Target,
+    target: EditTarget,
     /// Bring the file back as it was before it was trimmed in place, or reversibly
     #[arg(long, conflicts_with_all = ["max_tokens", "max_prompt_tokens", "max_tool_tokens", "keep_newest", "from", "output",
         "in_place", "reversible", "dry_run"])]
@@ -71,15 +71,14 @@ enum RuleName {
     Cycod,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.undo {
-        return edited::bring_back(&options.input, options.target.json, output);
+        return edit_output::undo_last_edit(&options.input, options.target.json, output);
     }
     options.target.check()?;
     let limits = limits(options)?;
     let counter = tokenizer::named(&options.tokenizer)?;
-    let mut subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
+    let mut subject = EditedFile::open(&options.input, options.from.as_deref(), &options.target)?;
     let rule = match options.rule {
         RuleName::Pairs => Rule::Pairs,
         RuleName::Cycod => Rule::Cycod,
@@ -92,24 +91,24 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let exact = counter.is_exact(original.outline.model.as_deref());
     let Trimmed { plan, account } = trimming.plan(&original.sketches);
     let mut result = Spool::new()?;
-    let edited = edited::carry_out(&mut original, &plan, &name, &mut result)?;
+    let edited = edit_output::carry_out(&mut original, &plan, &name, &mut result)?;
     drop((original, plan));
-    // What is left is counted, not reckoned: the file says it.
+    // Counts the result itself instead of computing the difference.
     let uncut = Trim { limits: Limits::NONE, ..how };
     let mut counting = Trimming::new(Moment::Load, &uncut);
     let left = EditSource::read(format, &mut result, &mut |event| counting.add(event))?.sketches;
     let account = Account { after: counting.plan(&left).account.before, ..account };
     drop(left);
     let written = options.target.write(&mut subject, &mut result, "trim", output)?;
-    let told = Told { options, name, format: format.info().name, counted: uncut.tokenizer.name(), exact };
+    let told = TrimReport { options, name, format: format.info().name, counted: uncut.tokenizer.name(), exact };
     if options.target.json {
-        let fields = edited::json_fields(&edited, &written);
+        let fields = edit_output::json_fields(&edited, &written);
         options.target.report(&told.json(&account, &fields), output)?;
     } else {
         told.people(&account, output)?;
-        edited::tell(&edited, &written, "trim", output);
+        edit_output::report_differences(&edited, &written, "trim", output);
     }
-    Ok(if account.is_reached() { Status::Done } else { Status::No })
+    Ok(if account.is_reached() { ExitStatus::Done } else { ExitStatus::No })
 }
 
 fn limits(options: &Options) -> Result<Limits, CommandError> {
@@ -137,8 +136,8 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
     })
 }
 
-/// What is told of a trimming.
-struct Told<'a> {
+/// The report of a trim.
+struct TrimReport<'a> {
     options: &'a Options,
     name: String,
     format: &'static str,
@@ -146,9 +145,9 @@ struct Told<'a> {
     exact: bool,
 }
 
-impl Told<'_> {
-    /// How the tokens were counted.
-    fn counted_how(&self) -> String {
+impl TrimReport<'_> {
+    /// The name of the tokenizer, and whether its count is exact.
+    fn tokenizer_note(&self) -> String {
         match (self.options.rule, self.exact) {
             (RuleName::Cycod, _) => "bytes/4 as CycoD counts, an estimate".to_owned(),
             (RuleName::Pairs, true) => format!("{}, exact for the texts", self.counted),
@@ -165,7 +164,7 @@ impl Told<'_> {
             }
         }
         let (before, after) = (counted(account.before, "token"), grouped(account.after));
-        let counts = self.counted_how();
+        let counts = self.tokenizer_note();
         if account.went.is_empty() {
             let why = if account.is_reached() { "nothing had to go" } else { "nothing of it may go" };
             output.say(&format!("{}: {before} ({counts}); {why}", self.name));

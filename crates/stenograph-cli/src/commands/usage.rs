@@ -1,8 +1,9 @@
-//! `steno usage`: what model calls took and what that costs. What counts is the library's to say; this file asks, and `usage/view.rs`
-//! shows the answer.
+//! `steno usage`: reports the usage and cost of model calls. The library counts; this file asks, and `usage/view.rs` formats
+//! the answer.
 
 mod explain;
 mod peers;
+mod range;
 mod view;
 
 use std::collections::HashMap;
@@ -15,18 +16,19 @@ use jiff::tz::TimeZone;
 use stenograph::ledger::{
     self, By, CallDetail, Ledger, LedgerBuilder, LedgerEntry, Prices, Question, UncountedReason, UsageReport,
 };
-use stenograph::query::{SPELLINGS, Today, has_in_name, moment};
+use stenograph::query::has_in_name;
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::project::Project;
 use stenograph_store::tail::Warning;
 use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
 
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_line};
 use crate::prices;
-use crate::progress::Bar;
-use crate::store::{Where, on_interrupt};
+use crate::progress::IndexProgress;
+use crate::store::{StoreArgs, on_interrupt};
+use range::TimeRange;
 
 /// Count what model calls took, and what that costs
 ///
@@ -76,7 +78,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Say what was joined and what was left out, why, and where
     #[arg(long)]
     explain: bool,
@@ -97,34 +99,33 @@ pub struct Options {
     csv: bool,
 }
 
-/// Takes the name of what calls are put together by, and shows all of them in help and completions.
+/// Parses the name of a grouping; help and completions list all of them.
 fn by_name() -> impl TypedValueParser<Value = By> {
     let values = By::ALL.map(|by| PossibleValue::new(by.name()).help(by.says()));
     PossibleValuesParser::new(values).map(|name| By::named(&name).unwrap_or(By::Day))
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let zone = options.zone()?;
-    let range = options.range(&zone)?;
+    let range = TimeRange::parse(options.since.as_deref(), options.until.as_deref(), &zone)?;
     let prices = prices::load()?;
     let ask = |ledger: &Ledger, by: By| options.ask(ledger, by, &zone, &range, &prices);
-    let answer = |ledger: Ledger, left: Left, peer: Option<peers::Peer>| {
+    let answer = |ledger: Ledger, left: NotCounted, peer: Option<peers::Peer>| {
         let report = ask(&ledger, options.by);
-        Answer { report, ledger, prices: &prices, left, peer }
+        UsageAnswer { report, ledger, prices: &prices, left, peer }
     };
     let answer = match options.rule {
         Some(rule) => {
-            peers::count(rule, options, output)?.map(|(ledger, peer)| answer(ledger, Left::default(), Some(peer)))
+            peers::count(rule, options, output)?.map(|(ledger, peer)| answer(ledger, NotCounted::default(), Some(peer)))
         }
         None => options.ledger(output)?.map(|(ledger, left)| answer(ledger, left, None)),
     };
-    let Some(mut answer) = answer else { return Ok(Status::No) };
+    let Some(mut answer) = answer else { return Ok(ExitStatus::No) };
     if let (Some(peer), true) = (&mut answer.peer, options.explain) {
-        let Some((ours, _)) = options.ledger(output)? else { return Ok(Status::No) };
+        let Some((ours, _)) = options.ledger(output)? else { return Ok(ExitStatus::No) };
         peer.compare(&ask(&ours, By::Agent), &ask(&answer.ledger, By::Agent));
     }
-    answer.say_left(options, &range, output);
+    answer.report_not_counted(options, &range, output);
     let total = &answer.report.total;
     if total.calls == 0 && total.stated.is_none() {
         match answer.ledger.entries.len() {
@@ -133,7 +134,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
                 output.say("hint: steno formats lists where transcripts are looked for; --root DIR looks elsewhere");
             }
             calls => {
-                output.say(&format!("no call is asked about: {} told of there", are(calls as u64)));
+                output.say(&format!("no call is asked about: {} told of there", calls_are(calls as u64)));
                 output.say("hint: --since, --until, --agent, --model, --session and --project leave out the rest");
             }
         }
@@ -142,53 +143,51 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         } else if options.csv {
             answer.show(options, output)?;
         } else if options.explain && answer.peer.is_none() {
-            explain::tell(&answer.ledger, &answer.report, &prices, &answer.left.strangers, output)?;
+            explain::print(&answer.ledger, &answer.report, &prices, &answer.left.strangers, output)?;
         }
-        return Ok(Status::No);
+        return Ok(ExitStatus::No);
     }
     answer.show(options, output)?;
-    Ok(if options.strict && !answer.report.unpriced.is_empty() { Status::No } else { Status::Done })
+    Ok(if options.strict && !answer.report.unpriced.is_empty() { ExitStatus::No } else { ExitStatus::Done })
 }
 
-/// What was asked for.
-struct Answer<'p> {
+struct UsageAnswer<'p> {
     report: UsageReport,
     ledger: Ledger,
     prices: &'p Prices,
     /// What was not counted.
-    left: Left,
-    /// The program as which it was counted.
+    left: NotCounted,
+    /// The program whose counting rules are used.
     peer: Option<peers::Peer>,
 }
 
 /// What was not counted.
 #[derive(Default)]
-struct Left {
-    /// Files whose session was forgotten on purpose.
+struct NotCounted {
+    /// Files of sessions that the user has forgotten.
     forgotten: u64,
-    /// Files that are of no format that is read.
+    /// Files of no known format.
     strangers: UnrecognizedFiles,
     /// What could not be read.
     unread: Vec<Warning>,
 }
 
-/// So many calls are.
-fn are(calls: u64) -> String {
+fn calls_are(calls: u64) -> String {
     match calls {
         1 => "1 call is".to_owned(),
         calls => format!("{} are", counted(calls, "call")),
     }
 }
 
-impl Answer<'_> {
+impl UsageAnswer<'_> {
     /// How many records were left out for a reason.
     fn left_out(&self, reason: UncountedReason) -> u64 {
         let decision = self.ledger.decisions.iter().find(|decision| decision.reason == reason);
         decision.map_or(0, |decision| decision.count)
     }
 
-    /// Says what the numbers do not have in them.
-    fn say_left(&self, options: &Options, range: &Range, output: &mut Output<'_>) {
+    /// Reports what the numbers do not include.
+    fn report_not_counted(&self, options: &Options, range: &TimeRange, output: &mut Output<'_>) {
         let hint = if options.explain { "" } else { "; --explain says where" };
         for (reason, one, many) in [
             (
@@ -218,22 +217,22 @@ impl Answer<'_> {
         }
         let mut projects = Projects::default();
         let is_timeless =
-            |entry: &&LedgerEntry| entry.row.time.is_none() && options.is_meant(&self.ledger, entry, &mut projects);
+            |entry: &&LedgerEntry| entry.row.time.is_none() && options.is_requested(&self.ledger, entry, &mut projects);
         let timeless: u64 = match range {
-            Range { since: None, until: None } => 0,
-            Range { .. } => {
+            TimeRange { since: None, until: None } => 0,
+            TimeRange { .. } => {
                 self.ledger.entries.iter().filter(is_timeless).map(|entry| u64::from(entry.row.calls)).sum()
             }
         };
         if timeless > 0 {
-            output.say(&format!("note: {} left out for want of a time", are(timeless)));
+            output.say(&format!("note: {} left out for want of a time", calls_are(timeless)));
         }
     }
 
     fn json(&self, options: &Options) -> String {
         let fields = self.peer.as_ref().map_or_else(
             || {
-                view::left(
+                view::not_counted(
                     [UncountedReason::Odd, UncountedReason::Oversize].map(|reason| self.left_out(reason)),
                     &self.left,
                 )
@@ -244,7 +243,7 @@ impl Answer<'_> {
     }
 
     fn show(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
-        let Answer { report, ledger, prices, left, peer } = self;
+        let UsageAnswer { report, ledger, prices, left, peer } = self;
         let by = options.by;
         if options.json {
             output.line(&self.json(options))?;
@@ -257,8 +256,8 @@ impl Answer<'_> {
                 output.line(&line)?;
             }
             match (options.explain, peer) {
-                (true, None) => explain::tell(ledger, report, prices, &left.strangers, output)?,
-                (true, Some(peer)) => peer.tell(output)?,
+                (true, None) => explain::print(ledger, report, prices, &left.strangers, output)?,
+                (true, Some(peer)) => peer.print(output)?,
                 (false, _) => {}
             }
         }
@@ -272,19 +271,6 @@ impl Answer<'_> {
     }
 }
 
-/// The moments that are asked about.
-struct Range {
-    since: Option<i64>,
-    until: Option<i64>,
-}
-
-impl Range {
-    fn has(&self, entry: &LedgerEntry) -> bool {
-        let Some(time) = entry.row.time else { return self.since.is_none() && self.until.is_none() };
-        self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
-    }
-}
-
 impl Options {
     fn zone(&self) -> Result<TimeZone, CommandError> {
         let Some(name) = &self.timezone else { return Ok(clock::zone()) };
@@ -293,34 +279,18 @@ impl Options {
         })
     }
 
-    fn range(&self, zone: &TimeZone) -> Result<Range, CommandError> {
-        let today =
-            Today { now: jiff::Timestamp::from_millisecond(clock::millis()).unwrap_or_default(), zone: zone.clone() };
-        let read = |text: &String| {
-            moment(text, &today)
-                .ok_or_else(|| CommandError::new(format!("{text}: is no time")).hint(format!("write {SPELLINGS}")))
-        };
-        let since = self.since.as_ref().map(read).transpose()?;
-        let until = self.until.as_ref().map(read).transpose()?;
-        let until = match (until, &self.until) {
-            (Some(until), Some(text)) => Some(end_of(until, text, zone)),
-            (until, _) => until,
-        };
-        Ok(Range { since, until })
-    }
-
     /// Asks a ledger.
-    fn ask(&self, ledger: &Ledger, by: By, zone: &TimeZone, range: &Range, prices: &Prices) -> UsageReport {
+    fn ask(&self, ledger: &Ledger, by: By, zone: &TimeZone, range: &TimeRange, prices: &Prices) -> UsageReport {
         let mut projects = Projects::default();
         let mut others = Projects::default();
-        let mut keep = |entry: &LedgerEntry| range.has(entry) && self.is_meant(ledger, entry, &mut others);
+        let mut keep = |entry: &LedgerEntry| range.has(entry) && self.is_requested(ledger, entry, &mut others);
         let mut question =
             Question { by, zone: zone.clone(), prices, project: &mut |folder| projects.name(folder), keep: &mut keep };
         ledger::report(ledger, &mut question)
     }
 
-    /// The ledger of all that is asked about; nothing when somebody ended it early.
-    fn ledger(&self, output: &mut Output<'_>) -> Result<Option<(Ledger, Left)>, CommandError> {
+    /// The ledger of everything requested; `None` if the user stopped it.
+    fn ledger(&self, output: &mut Output<'_>) -> Result<Option<(Ledger, NotCounted)>, CommandError> {
         let store = self.place.store()?;
         let stop = Arc::new(AtomicBool::new(false));
         on_interrupt(&stop);
@@ -341,24 +311,24 @@ impl Options {
             threads: cores,
         };
         let mut book = LedgerBuilder::default();
-        let mut bar = Bar::new("counting", &stop);
+        let mut bar = IndexProgress::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
         })?;
         drop(bar);
         let warnings = report.warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text));
-        say_some(warnings, output);
+        print_first(warnings, output);
         if report.stopped {
             output.say(STOPPED);
             return Ok(None);
         }
         Ok(Some((
             book.finish(),
-            Left { forgotten: report.forgotten, strangers: report.unrecognized, unread: report.warnings },
+            NotCounted { forgotten: report.forgotten, strangers: report.unrecognized, unread: report.warnings },
         )))
     }
 
-    /// Which files, and which places.
+    /// The files and places to read.
     fn sources(&self, store: &stenograph_store::index::Store) -> Result<(Vec<PathBuf>, Option<Places>), CommandError> {
         if self.files.is_empty() {
             return Ok((Vec::new(), Some(self.place.places(store)?)));
@@ -375,7 +345,7 @@ impl Options {
         Ok((files, places))
     }
 
-    fn is_meant(&self, ledger: &Ledger, entry: &LedgerEntry, projects: &mut Projects) -> bool {
+    fn is_requested(&self, ledger: &Ledger, entry: &LedgerEntry, projects: &mut Projects) -> bool {
         let row = &entry.row;
         let name = |name| ledger.name(name);
         let has = |named, asked: &Option<String>| {
@@ -388,16 +358,16 @@ impl Options {
     }
 }
 
-/// What is said when somebody ended it early.
+/// The message if the user stopped it.
 const STOPPED: &str = "stopped before everything was counted";
 
-/// How many warnings are told.
-const REMARKS_MAX: usize = 5;
+/// The number of warnings to print.
+const WARNINGS_MAX: usize = 5;
 
-/// Says the first warnings, and how many there are beside.
-fn say_some(warnings: impl ExactSizeIterator<Item = String>, output: &mut Output<'_>) {
-    let more = warnings.len().saturating_sub(REMARKS_MAX);
-    for warning in warnings.take(REMARKS_MAX) {
+/// Prints the first warnings, and how many follow.
+fn print_first(warnings: impl ExactSizeIterator<Item = String>, output: &mut Output<'_>) {
+    let more = warnings.len().saturating_sub(WARNINGS_MAX);
+    for warning in warnings.take(WARNINGS_MAX) {
         output.say(&format!("note: {}", harmless_line(&warning)));
     }
     if more > 0 {
@@ -405,22 +375,7 @@ fn say_some(warnings: impl ExactSizeIterator<Item = String>, output: &mut Output
     }
 }
 
-/// The end of a day, a month or a year that a text names; of any other moment the moment itself.
-fn end_of(start: i64, text: &str, zone: &TimeZone) -> i64 {
-    let text = text.trim();
-    let is_date = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let span = match text.len() {
-        4 if is_date => jiff::Span::new().years(1),
-        7 if is_date => jiff::Span::new().months(1),
-        10 if is_date => jiff::Span::new().days(1),
-        _ if matches!(text, "today" | "yesterday") => jiff::Span::new().days(1),
-        _ => return start,
-    };
-    let zoned = jiff::Timestamp::from_millisecond(start).map(|start| start.to_zoned(zone.clone()));
-    zoned.and_then(|start| start.checked_add(span)).map_or(start, |end| end.timestamp().as_millisecond())
-}
-
-/// The names of folders' projects, each looked at once.
+/// The project names of folders, each looked up once.
 #[derive(Default)]
 struct Projects(HashMap<String, Vec<String>>);
 
@@ -432,12 +387,11 @@ impl Projects {
         self.0.get(folder).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What people call it.
     fn name(&mut self, folder: &str) -> String {
         self.names(folder).first().cloned().unwrap_or_default()
     }
 
-    /// Whether somebody who asks for this means the project of a folder, or the folder.
+    /// Whether `asked` means the project of a folder, or the folder.
     fn has(&mut self, folder: &str, asked: &str) -> bool {
         has_in_name(folder, asked) || self.names(folder).iter().any(|name| has_in_name(name, asked))
     }

@@ -1,62 +1,65 @@
-//! One file of settings, in TOML: a table for what stands before a key's point, the keys in it. What people wrote by hand, comments
-//! and keys we do not know included, stays as it is. Files are opened and written by the store, whole or not at all.
+//! One settings file in TOML: the part of a key before the dot names the table. Comments and unknown keys survive every change.
+//! The store opens and writes the file, whole or not at all.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use stenograph_store::files::{Disk, FileMode, folder_of, create_folder_durably};
+use stenograph_store::files::{Disk, FileMode, create_folder_durably, folder_of};
 use stenograph_store::lock::{self, Lock};
 use stenograph_store::{Error, Existing, NewFile, Passes, Problem, Source};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value as Toml};
 
-use super::{Kind, SETTINGS, Setting, Value};
+use super::{SETTINGS, Setting, SettingKind, Value};
 use crate::error::CommandError;
 
-/// A file of settings is written by hand; what is larger is something else.
+/// People write settings files by hand; a larger file is something else.
 const SIZE_MAX: u64 = 1 << 20;
 
-/// The settings of one file.
 #[derive(Debug)]
-pub struct File {
+pub struct SettingsFile {
     path: PathBuf,
     document: DocumentMut,
 }
 
-impl File {
-    /// Reads a file; one that is not there is empty.
-    pub fn open(path: &Path) -> Result<File, CommandError> {
+impl SettingsFile {
+    /// Reads a file; a missing file counts as empty.
+    pub fn open(path: &Path) -> Result<SettingsFile, CommandError> {
         let hint = "mend the file by hand, or move it out of the way and set again what you need";
-        Ok(File { path: path.to_owned(), document: toml(path, hint)?.unwrap_or_default() })
+        Ok(SettingsFile { path: path.to_owned(), document: toml(path, hint)?.unwrap_or_default() })
     }
 
-    /// Changes a file: reads it, and writes it anew while nobody else does.
-    pub fn change(path: &Path, change: impl FnOnce(&mut File) -> Result<(), CommandError>) -> Result<(), CommandError> {
+    /// Changes a file under its lock: reads it, applies `change`, and replaces it.
+    pub fn change(
+        path: &Path,
+        change: impl FnOnce(&mut SettingsFile) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
         create_folder_durably(&Disk, folder_of(path)).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
         let _lock = Lock::wait(&lock::beside(path))?;
-        let mut file = File::open(path)?;
+        let mut file = SettingsFile::open(path)?;
         change(&mut file)?;
         let mut new = NewFile::options().existing(Existing::Replaced).mode(FileMode::PUBLIC).create(path, [])?;
         new.write_all(file.document.to_string().as_bytes())?;
         Ok(new.commit()?)
     }
 
-    /// Which file it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it says something about a setting, of whatever kind.
+    /// Whether the file contains a setting, whatever its type.
     pub fn has(&self, setting: &Setting) -> bool {
         self.item(setting).is_some()
     }
 
-    /// What it says about a setting.
+    /// The value of a setting.
     pub fn value(&self, setting: &Setting) -> Result<Option<Value>, CommandError> {
         let Some(item) = self.item(setting) else { return Ok(None) };
         let value = match (setting.kind, item.as_value()) {
-            (Kind::Switch, Some(Toml::Boolean(on))) => Some(Value::Switch(*on.value())),
-            (Kind::Tokens, Some(Toml::Integer(tokens))) => u64::try_from(*tokens.value()).ok().map(Value::Tokens),
-            // What is quoted is meant all the same.
+            (SettingKind::Switch, Some(Toml::Boolean(on))) => Some(Value::Switch(*on.value())),
+            (SettingKind::Tokens, Some(Toml::Integer(tokens))) => {
+                u64::try_from(*tokens.value()).ok().map(Value::Tokens)
+            }
+            // A quoted value means the same as an unquoted one.
             (kind, Some(Toml::String(text))) => kind.parse(text.value()).ok(),
             _ => None,
         };
@@ -67,20 +70,20 @@ impl File {
         })
     }
 
-    /// Sets a setting: in its place where it has one, with the comment beside it.
+    /// Sets a setting. An existing key keeps its position and its comment.
     pub fn set(&mut self, setting: &Setting, value: Value) -> Result<(), CommandError> {
-        let (table, key) = steps(setting);
+        let (table, key) = table_and_key(setting);
         let mut new = match value {
             Value::Switch(on) => Toml::from(on),
             Value::Tokens(tokens) => Toml::from(i64::try_from(tokens).unwrap_or(i64::MAX)),
         };
-        let name = spelled(self.document.as_table(), table).unwrap_or_else(|| table.to_owned());
+        let name = spelling_in(self.document.as_table(), table).unwrap_or_else(|| table.to_owned());
         let item = self.document.entry(&name).or_insert(Item::Table(Table::new()));
         let Some(table) = item.as_table_like_mut() else {
             return Err(CommandError::new(format!("{}: {name} is not a table", self.path.display()))
                 .hint("mend the file by hand: settings stand below a line [App]"));
         };
-        let name = spelled(table, key).unwrap_or_else(|| key.to_owned());
+        let name = spelling_in(table, key).unwrap_or_else(|| key.to_owned());
         match table.get_mut(&name).and_then(Item::as_value_mut) {
             Some(old) => {
                 *new.decor_mut() = old.decor().clone();
@@ -93,20 +96,19 @@ impl File {
         Ok(())
     }
 
-    /// Takes a setting out.
     pub fn unset(&mut self, setting: &Setting) -> Result<(), CommandError> {
-        let (table, key) = steps(setting);
-        if let Some(name) = spelled(self.document.as_table(), table)
+        let (table, key) = table_and_key(setting);
+        if let Some(name) = spelling_in(self.document.as_table(), table)
             && let Some(table) = self.document.get_mut(&name).and_then(Item::as_table_like_mut)
-            && let Some(name) = spelled(table, key)
+            && let Some(name) = spelling_in(table, key)
         {
             table.remove(&name);
         }
         Ok(())
     }
 
-    /// The keys that are no settings.
-    pub fn strangers(&self) -> Vec<String> {
+    /// The keys that are not settings.
+    pub fn unknown_keys(&self) -> Vec<String> {
         const KEYS_MAX: usize = 20;
         let mut keys = Vec::new();
         for (table, item) in self.document.as_table() {
@@ -121,19 +123,19 @@ impl File {
     }
 
     fn item(&self, setting: &Setting) -> Option<&Item> {
-        let (table, key) = steps(setting);
-        let table = self.document.get(&spelled(self.document.as_table(), table)?)?.as_table_like()?;
-        table.get(&spelled(table, key)?)
+        let (table, key) = table_and_key(setting);
+        let table = self.document.get(&spelling_in(self.document.as_table(), table)?)?.as_table_like()?;
+        table.get(&spelling_in(table, key)?)
     }
 }
 
-/// A file of TOML that people write by hand; `None` where there is none. What is wrong with it is told with the hint.
+/// Reads a TOML file that people write by hand; `None` if it is missing. Errors carry `hint`.
 pub fn toml(path: &Path, hint: &str) -> Result<Option<DocumentMut>, CommandError> {
     let bad = |what: &str| CommandError::new(format!("{}: {what}", path.display())).hint(hint);
     let mut bytes = Vec::new();
     match Source::open(path, Passes::Once) {
         Err(error) if error.problem == Problem::Missing => return Ok(None),
-        // Where a home folder is no folder there is nothing of the user's either.
+        // If the folder does not exist or is not a folder, there is no file either.
         Err(_) if !folder_of(path).is_dir() => return Ok(None),
         Err(error) => return Err(error.into()),
         Ok(mut source) => {
@@ -152,13 +154,13 @@ pub fn toml(path: &Path, hint: &str) -> Result<Option<DocumentMut>, CommandError
     Ok(Some(document))
 }
 
-/// The table and the key in it that a setting's name means.
-fn steps(setting: &Setting) -> (&'static str, &'static str) {
+/// The table and the key of a setting.
+fn table_and_key(setting: &Setting) -> (&'static str, &'static str) {
     setting.key.split_once('.').unwrap_or(("", setting.key))
 }
 
-/// How a table spells a key: people need not mind the case.
-fn spelled(table: &dyn TableLike, key: &str) -> Option<String> {
+/// The spelling of a key in a table: case does not matter.
+fn spelling_in(table: &dyn TableLike, key: &str) -> Option<String> {
     table.iter().map(|(found, _)| found).find(|found| found.eq_ignore_ascii_case(key)).map(str::to_owned)
 }
 
@@ -167,24 +169,24 @@ mod tests {
     use super::super::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, MAX_CHAT_TOKENS};
     use super::*;
 
-    fn file(text: &str) -> File {
-        File { path: PathBuf::from("config.toml"), document: text.parse().unwrap() }
+    fn file(text: &str) -> SettingsFile {
+        SettingsFile { path: PathBuf::from("config.toml"), document: text.parse().unwrap() }
     }
 
     #[test]
-    fn a_change_leaves_comments_order_and_strange_keys_alone() {
+    fn a_change_keeps_comments_order_and_unknown_keys() {
         let mut file = file("# mine\n[app]\nautosavechathistory = true # for now\nOther = [1,\n 2]\n\n[Else]\na=1\n");
         file.set(&AUTO_SAVE_CHAT_HISTORY, Value::Switch(false)).unwrap();
         file.set(&MAX_CHAT_TOKENS, Value::Tokens(9)).unwrap();
         let expected = "# mine\n[app]\nautosavechathistory = false # for now\nOther = [1,\n 2]\nMaxChatTokens = 9\n\n[Else]\na=1\n";
         assert_eq!(file.document.to_string(), expected);
-        assert_eq!(file.strangers(), ["app.Other", "Else.a"]);
+        assert_eq!(file.unknown_keys(), ["app.Other", "Else.a"]);
         file.unset(&MAX_CHAT_TOKENS).unwrap();
         assert_eq!(file.value(&MAX_CHAT_TOKENS).unwrap(), None);
     }
 
     #[test]
-    fn every_way_to_spell_a_table_is_read() {
+    fn every_toml_spelling_of_a_table_is_read() {
         for text in [
             "App.AutoSaveTrajectory = false",
             "App = { AutoSaveTrajectory = \"no\" }",
@@ -194,7 +196,7 @@ mod tests {
             assert_eq!(file.value(&AUTO_SAVE_TRAJECTORY).unwrap(), Some(Value::Switch(false)), "{text}");
             file.set(&AUTO_SAVE_TRAJECTORY, Value::Switch(true)).unwrap();
             file.set(&AUTO_SAVE_CHAT_HISTORY, Value::Switch(false)).unwrap();
-            let again = File { document: file.document.to_string().parse().unwrap(), ..file };
+            let again = SettingsFile { document: file.document.to_string().parse().unwrap(), ..file };
             assert_eq!(again.value(&AUTO_SAVE_TRAJECTORY).unwrap(), Some(Value::Switch(true)), "{text}");
             assert_eq!(again.value(&AUTO_SAVE_CHAT_HISTORY).unwrap(), Some(Value::Switch(false)), "{text}");
         }

@@ -1,17 +1,15 @@
-//! What a setting can be: a switch or a number of tokens. Nothing here knows where settings are kept.
+//! The types of setting values. This file does not know where settings are stored.
 
 use std::fmt;
 
-/// What kind of value a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingKind {
     /// On or off.
     Switch,
     /// A number of tokens.
     Tokens,
 }
 
-/// What a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// On or off.
@@ -20,19 +18,19 @@ pub enum Value {
     Tokens(u64),
 }
 
-/// What a file can hold: its numbers have a sign.
+/// The largest number that a file can hold: TOML integers are signed.
 const TOKENS_MAX: u64 = i64::MAX as u64;
 
-impl Kind {
-    /// The value that a text spells, or what it should have been.
+impl SettingKind {
+    /// Parses a value; the error describes the expected form.
     pub fn parse(self, text: &str) -> Result<Value, &'static str> {
         let value = match self {
-            Kind::Switch => match text.trim().to_ascii_lowercase().as_str() {
+            SettingKind::Switch => match text.trim().to_ascii_lowercase().as_str() {
                 "true" | "1" | "yes" | "on" => Some(Value::Switch(true)),
                 "false" | "0" | "no" | "off" => Some(Value::Switch(false)),
                 _ => None,
             },
-            Kind::Tokens => {
+            SettingKind::Tokens => {
                 let tokens = text.trim().replace('_', "").parse().ok();
                 tokens.filter(|tokens| *tokens <= TOKENS_MAX).map(Value::Tokens)
             }
@@ -40,11 +38,11 @@ impl Kind {
         value.ok_or(self.wanted())
     }
 
-    /// What a value of this kind looks like.
+    /// Describes the expected form of a value.
     pub fn wanted(self) -> &'static str {
         match self {
-            Kind::Switch => "true or false",
-            Kind::Tokens => "a whole number",
+            SettingKind::Switch => "true or false",
+            SettingKind::Tokens => "a whole number",
         }
     }
 }
@@ -63,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_and_numbers_are_taken_as_people_spell_them() {
-        assert_eq!(Kind::Switch.parse(" True"), Ok(Value::Switch(true)));
-        assert_eq!(Kind::Switch.parse("0"), Ok(Value::Switch(false)));
-        assert_eq!(Kind::Switch.parse("maybe"), Err("true or false"));
-        assert_eq!(Kind::Tokens.parse("160_000"), Ok(Value::Tokens(160_000)));
-        assert_eq!(Kind::Tokens.parse("-1"), Err("a whole number"));
-        assert_eq!(Kind::Tokens.parse("99999999999999999999"), Err("a whole number"));
-        assert_eq!(Kind::Tokens.parse("18446744073709551615"), Err("a whole number"));
+    fn common_spellings_of_switches_and_numbers_are_accepted() {
+        assert_eq!(SettingKind::Switch.parse(" True"), Ok(Value::Switch(true)));
+        assert_eq!(SettingKind::Switch.parse("0"), Ok(Value::Switch(false)));
+        assert_eq!(SettingKind::Switch.parse("maybe"), Err("true or false"));
+        assert_eq!(SettingKind::Tokens.parse("160_000"), Ok(Value::Tokens(160_000)));
+        assert_eq!(SettingKind::Tokens.parse("-1"), Err("a whole number"));
+        assert_eq!(SettingKind::Tokens.parse("99999999999999999999"), Err("a whole number"));
+        assert_eq!(SettingKind::Tokens.parse("18446744073709551615"), Err("a whole number"));
     }
 }

@@ -1,5 +1,5 @@
-//! Which session is meant by a word on the command line: by the beginning of its id, by the path of its file, or `latest`. This is the
-//! one place that decides it. What is done with the session is in `commands/`.
+//! Resolves a word on the command line to a session: by a prefix of its id, the path of its file, or `latest`. Only this file
+//! decides it; `commands/` uses the session.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,53 +10,54 @@ use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
 use stenograph_store::session_files;
 
-use super::Where;
+use super::StoreArgs;
 use crate::error::CommandError;
 use crate::output::{counted, shortened};
 use crate::{clock, table};
 
-/// A session that was asked for.
 #[derive(Debug)]
-pub struct Chosen {
-    /// The session.
+pub struct ResolvedSession {
     pub session: Session,
-    /// The source that is meant: the main one, unless another was named by its path or by its agent.
+    /// The source to read: the main one, unless the word is a path or an agent.
     pub source: SourceRow,
     /// All its sources, the main one first.
     pub sources: Vec<SourceRow>,
-    /// By what it was named.
     pub by: NamedBy,
 }
 
-/// By what a session was named.
+/// The kind of word that named a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedBy {
-    /// By its id, or as the latest.
+    /// Its id, or `latest`.
     Session,
-    /// By the id of one of its agents.
+    /// The id of one of its agents.
     Agent,
-    /// By the path of one of its files.
+    /// The path of one of its files.
     Path,
 }
 
-impl Chosen {
-    /// The session, with the source that is meant.
-    pub fn of(catalogue: &Catalogue, session: Session, source: SourceRow, by: NamedBy) -> Result<Chosen, CommandError> {
+impl ResolvedSession {
+    pub fn of(
+        catalogue: &Catalogue,
+        session: Session,
+        source: SourceRow,
+        by: NamedBy,
+    ) -> Result<ResolvedSession, CommandError> {
         let sources = catalogue.sources_of(session.id)?;
-        Ok(Chosen { session, source, sources, by })
+        Ok(ResolvedSession { session, source, sources, by })
     }
 
-    /// The files that tell it together, where they are several: who names one file means that one.
+    /// The files that form the session, if there are several. A path means one file only.
     pub fn parts(&self) -> Option<RecordingParts> {
         (self.by != NamedBy::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
     }
 
-    /// The files that tell one of its other agents together, where they are several.
+    /// The files that form one of its other agents, if there are several.
     pub fn parts_of_thread(&self, thread: &SourceRow) -> Option<RecordingParts> {
         session_files::parts_of(thread, &self.sources)
     }
 
-    /// The sources of its other agents; none when one of them was named.
+    /// The sources of its other agents; none if the word names one agent.
     pub fn threads(&self) -> impl Iterator<Item = &SourceRow> {
         let is_one_meant = self.by != NamedBy::Session && self.source.thread.is_some();
         let is_thread = move |row: &&SourceRow| {
@@ -67,43 +68,41 @@ impl Chosen {
     }
 }
 
-/// What a word may mean where files can be named too.
+/// What a name refers to: a file or a session.
 #[derive(Debug)]
-pub enum Asked {
-    /// A file or a folder.
+pub enum ResolvedName {
     File(PathBuf),
-    /// A session.
-    Session(Box<Chosen>),
+    Session(Box<ResolvedSession>),
 }
 
-/// The session in which something happened last.
+/// The name of the session with the latest event.
 const LATEST: &str = "latest";
 
-/// How many characters of a name are shown at least.
+/// The minimum length of a short name.
 const SHORT_LENGTH_MIN: usize = 8;
 
-/// How many candidates are named when several are meant.
+/// How many candidates an error about an ambiguous name lists.
 const CANDIDATES_MAX: usize = 6;
 
-/// How much of a title stands beside a candidate.
+/// The maximum length of a title beside a candidate.
 const TITLE_LENGTH_MAX: usize = 50;
 
-impl Where {
-    /// The session that is meant; that there is none is a no.
-    pub fn session(&self, name: &str) -> Result<Chosen, CommandError> {
+impl StoreArgs {
+    /// Resolves a session; an unknown name is a not-found answer.
+    pub fn session(&self, name: &str) -> Result<ResolvedSession, CommandError> {
         let catalogue = self.store()?.catalogue()?;
-        self.chosen(&catalogue, Path::new(name))?.ok_or_else(|| unknown(name))
+        self.resolve_session(&catalogue, Path::new(name))?.ok_or_else(|| unknown(name))
     }
 
-    /// What is meant where files can be named too: a file if there is one of that name, else a session.
-    pub fn asked(&self, name: &Path) -> Result<Asked, CommandError> {
-        let file = || Ok(Asked::File(name.to_owned()));
+    /// Resolves a name to a file, if one exists at that path, else to a session.
+    pub fn resolve(&self, name: &Path) -> Result<ResolvedName, CommandError> {
+        let file = || Ok(ResolvedName::File(name.to_owned()));
         if name == Path::new("-") || name.symlink_metadata().is_ok() {
             return file();
         }
         let catalogue = match self.store().map(|store| store.catalogue()) {
             Ok(Ok(catalogue)) => catalogue,
-            // Who names a path is told about the path; nobody needs an index for that.
+            // An error about a path should name the path; that needs no index.
             _ if is_path(name) => return file(),
             Ok(Err(error)) if error.problem == Problem::IndexMissing => {
                 let text =
@@ -114,25 +113,25 @@ impl Where {
             Ok(Err(error)) => return Err(error.into()),
             Err(error) => return Err(error),
         };
-        match self.chosen(&catalogue, name)? {
-            Some(chosen) => Ok(Asked::Session(Box::new(chosen))),
+        match self.resolve_session(&catalogue, name)? {
+            Some(resolve_session) => Ok(ResolvedName::Session(Box::new(resolve_session))),
             None if is_path(name) => file(),
             None => Err(unknown(&name.display().to_string())),
         }
     }
 
-    /// The source at a path, where there is an index that knows it.
+    /// The source at a path, if the index knows it.
     pub fn known(&self, path: &Path) -> Option<(Store, SourceRow)> {
         let store = self.store().ok()?;
         let row = at_path(&store.catalogue().ok()?, path).ok()??;
         Some((store, row))
     }
 
-    fn chosen(&self, catalogue: &Catalogue, name: &Path) -> Result<Option<Chosen>, CommandError> {
+    fn resolve_session(&self, catalogue: &Catalogue, name: &Path) -> Result<Option<ResolvedSession>, CommandError> {
         if let Some(source) = at_path(catalogue, name)?
             && let Some(session) = catalogue.session(source.session)?
         {
-            return Chosen::of(catalogue, session, source, NamedBy::Path).map(Some);
+            return ResolvedSession::of(catalogue, session, source, NamedBy::Path).map(Some);
         }
         let Some(text) = name.to_str().filter(|text| !text.is_empty()) else { return Ok(None) };
         let inside = self.root().map(|root| catalogue.sessions_below(&root)).transpose()?;
@@ -140,7 +139,7 @@ impl Where {
         let mut found = catalogue.sessions_named(text)?;
         found.retain(is_inside);
         if found.iter().any(|session| session.name.eq_ignore_ascii_case(text)) {
-            // Who writes all of an id does not mean another that begins with it.
+            // A complete id does not mean a longer id that begins with it.
             found.retain(|session| session.name.eq_ignore_ascii_case(text));
         }
         if found.is_empty() && text == LATEST {
@@ -150,7 +149,7 @@ impl Where {
             found = found.pop().into_iter().collect();
         }
         if found.len() > 1 {
-            // The id of a session that went on in another agent under the same id means what went on.
+            // If a session continues in another agent under the same id, the id means the continuation.
             let names: HashSet<&str> = found.iter().map(|session| session.name.as_str()).collect();
             if names.len() == 1 {
                 let parents = found.iter().filter_map(|session| session.parent.as_ref().map(|(parent, _)| *parent));
@@ -163,46 +162,46 @@ impl Where {
         }
         let Some(session) = found.pop() else { return self.agent(catalogue, text, inside.as_ref()) };
         match catalogue.source_at(&session.path)? {
-            Some(source) => Chosen::of(catalogue, session, source, NamedBy::Session).map(Some),
+            Some(source) => ResolvedSession::of(catalogue, session, source, NamedBy::Session).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The session of an agent that is named: `SESSION/AGENT`, or the agent alone where only one is called so.
+    /// Resolves an agent: `SESSION/AGENT`, or the agent's name alone if it is unique.
     fn agent(
         &self,
         catalogue: &Catalogue,
         text: &str,
         inside: Option<&HashSet<SessionId>>,
-    ) -> Result<Option<Chosen>, CommandError> {
+    ) -> Result<Option<ResolvedSession>, CommandError> {
         let (within, agent) = text.rsplit_once('/').map_or((None, text), |(session, agent)| (Some(session), agent));
         let mut found = catalogue.sources_of_thread(agent)?;
         found.retain(|row| inside.is_none_or(|inside| inside.contains(&row.session)));
-        let is_called = |row: &SourceRow| row.thread.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(agent));
-        if found.iter().any(is_called) {
-            found.retain(is_called);
+        let has_name = |row: &SourceRow| row.thread.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(agent));
+        if found.iter().any(has_name) {
+            found.retain(has_name);
         }
-        let mut chosen: Vec<(Session, SourceRow)> = Vec::new();
+        let mut resolve_session: Vec<(Session, SourceRow)> = Vec::new();
         for row in found {
             let Some(session) = catalogue.session(row.session)? else { continue };
-            let begins =
+            let has_prefix =
                 |within: &str| session.name.get(..within.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(within));
-            if within.is_none_or(begins) && !chosen.iter().any(|(known, _)| known.id == session.id) {
-                chosen.push((session, row));
+            if within.is_none_or(has_prefix) && !resolve_session.iter().any(|(known, _)| known.id == session.id) {
+                resolve_session.push((session, row));
             }
         }
-        if chosen.len() > 1 {
-            let agent = chosen.iter().map(|(session, _)| session.clone()).collect();
+        if resolve_session.len() > 1 {
+            let agent = resolve_session.iter().map(|(session, _)| session.clone()).collect();
             return Err(ambiguous(catalogue, text, agent)?.hint("SESSION/AGENT names one agent of one session"));
         }
-        match chosen.pop() {
-            Some((session, source)) => Chosen::of(catalogue, session, source, NamedBy::Agent).map(Some),
+        match resolve_session.pop() {
+            Some((session, source)) => ResolvedSession::of(catalogue, session, source, NamedBy::Agent).map(Some),
             None => Ok(None),
         }
     }
 }
 
-/// The source that stands, or stood, at a path.
+/// The source that is, or was, at a path.
 fn at_path(catalogue: &Catalogue, path: &Path) -> Result<Option<SourceRow>, CommandError> {
     let places = [std::fs::canonicalize(path), std::path::absolute(path)];
     for place in places.into_iter().flatten() {
@@ -213,27 +212,27 @@ fn at_path(catalogue: &Catalogue, path: &Path) -> Result<Option<SourceRow>, Comm
     Ok(None)
 }
 
-/// Whether a word that is no session must have meant a file.
+/// Whether a word that names no session must be meant as a path.
 fn is_path(name: &Path) -> bool {
     name.components().count() > 1 || name.extension().is_some() || name.is_absolute()
 }
 
 fn unknown(name: &str) -> CommandError {
-    CommandError::nothing(format!("{name}: no session is called so, or begins so"))
+    CommandError::not_found(format!("{name}: no session is called so, or begins so"))
         .hint("steno list shows the sessions; steno index finds new ones")
 }
 
-/// That several are meant, and which.
+/// The error for a name that several sessions match, with candidates.
 fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Result<CommandError, CommandError> {
     found.sort_by_key(|session| std::cmp::Reverse(session.ended));
-    let shorts = Shorts::of(catalogue)?;
+    let short_names = ShortNames::of(catalogue)?;
     let count = counted(found.len() as u64, "session");
     let mut error = CommandError::new(format!("{text}: {count} can be meant"));
     let names: HashSet<&str> = found.iter().map(|session| session.name.as_str()).collect();
     let is_named_apart = names.len() == found.len();
     for session in found.iter().take(CANDIDATES_MAX) {
         let name = match is_named_apart {
-            true => shorts.name(session),
+            true => short_names.name(session),
             false => session.path.display().to_string(),
         };
         let when = session.ended.map(|ended| table::ago(clock::millis() - ended)).unwrap_or_default();
@@ -247,46 +246,44 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Resu
     })
 }
 
-/// The shortest names by which sessions are told apart.
+/// The shortest unique names of sessions.
 #[derive(Debug, Default)]
-pub struct Shorts {
+pub struct ShortNames {
     names: HashMap<SessionId, String>,
-    /// Sessions that share their whole name with another.
+    /// Sessions whose full name another session also has.
     shared: HashSet<SessionId>,
 }
 
-impl Shorts {
-    /// Of everything that is in the catalogue.
-    pub fn of(catalogue: &Catalogue) -> Result<Shorts, CommandError> {
-        Ok(Shorts::among(catalogue.session_names()?))
+impl ShortNames {
+    pub fn of(catalogue: &Catalogue) -> Result<ShortNames, CommandError> {
+        Ok(ShortNames::among(catalogue.session_names()?))
     }
 
-    fn among(names: Vec<(SessionId, String)>) -> Shorts {
+    fn among(names: Vec<(SessionId, String)>) -> ShortNames {
         let mut names: Vec<(String, String, SessionId)> =
             names.into_iter().map(|(id, name)| (name.to_ascii_lowercase(), name, id)).collect();
         names.sort();
         let shared =
             |one: &str, other: &str| one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
         let folded: Vec<&str> = names.iter().map(|(folded, ..)| folded.as_str()).collect();
-        let (mut shorts, mut alike) = (HashMap::new(), HashSet::new());
+        let (mut short_names, mut shared_names) = (HashMap::new(), HashSet::new());
         for (at, (name, original, id)) in names.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|at| folded.get(at));
-            let beside = [before, folded.get(at + 1)].into_iter().flatten();
-            if beside.clone().any(|other| other == name) {
-                alike.insert(*id);
+            let neighbours = [before, folded.get(at + 1)].into_iter().flatten();
+            if neighbours.clone().any(|other| other == name) {
+                shared_names.insert(*id);
             }
-            let length = beside.map(|other| shared(name, other) + 1).max().unwrap_or(0).max(SHORT_LENGTH_MIN);
-            shorts.insert(*id, original.chars().take(length).collect());
+            let length = neighbours.map(|other| shared(name, other) + 1).max().unwrap_or(0).max(SHORT_LENGTH_MIN);
+            short_names.insert(*id, original.chars().take(length).collect());
         }
-        Shorts { names: shorts, shared: alike }
+        ShortNames { names: short_names, shared: shared_names }
     }
 
-    /// Whether the name of a session means this session and no other.
+    /// Whether the name of the session is unique.
     pub fn is_unique(&self, session: &Session) -> bool {
         !self.shared.contains(&session.id)
     }
 
-    /// The short name of a session.
     pub fn name(&self, session: &Session) -> String {
         self.names.get(&session.id).unwrap_or(&session.name).clone()
     }
@@ -297,15 +294,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_as_long_as_needed_and_no_shorter_than_eight() {
+    fn short_names_are_unique_and_have_at_least_eight_characters() {
         let names = ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000-1", "main"];
-        let shorts = Shorts::among((0..).zip(names.map(str::to_owned)).collect());
-        let short = |id: SessionId| shorts.names.get(&id).unwrap().as_str();
+        let short_names = ShortNames::among((0..).zip(names.map(str::to_owned)).collect());
+        let short = |id: SessionId| short_names.names.get(&id).unwrap().as_str();
         assert_eq!([0, 1, 2, 3, 4].map(short), ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000", "main"]);
     }
 
     #[test]
-    fn what_must_be_a_file_looks_like_one() {
+    fn a_word_with_a_separator_or_an_extension_is_a_path() {
         assert_eq!(
             ["a/b", "a.jsonl", "/a", "0198aaaa", "main"].map(|name| is_path(Path::new(name))),
             [true, true, true, false, false]

@@ -1,5 +1,5 @@
-//! Commands agree: failed calls are the same for `find is:error`, `list`, `audit` and `status`, also when the file grows between two
-//! runs of `index`, a file has one format for all of them, and an event one number.
+//! Commands agree: failed calls are the same for `find is:error`, `list`, `audit` and `status`, even if the file grows between
+//! two runs of `index`; a file has one format for all of them, and an event one number.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -41,7 +41,7 @@ fn head() -> String {
     meta + &item(&json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}))
 }
 
-/// How many calls failed, for each who counts them.
+/// How many calls failed, according to each command.
 fn counted(folder: &Folder) -> [u64; 3] {
     folder.run("index --root .").ends(0);
     let found = folder.run("find is:error --root . --json").json();
@@ -63,7 +63,7 @@ fn failed_calls_are_the_same_for_all_also_on_growth() {
     let append = |text: String| {
         OpenOptions::new().append(true).open(folder.path(&path)).unwrap().write_all(text.as_bytes()).unwrap();
     };
-    // The call is indexed before its result comes: what it runs is still known.
+    // The call is indexed before its result: its command is still known.
     append(call("call_00000002", "grep x y") + &call("call_00000003", "make"));
     assert_eq!(counted(&folder), [1, 1, 1]);
     append(exit("call_00000002", 1) + &result("call_00000003", "Process running with session ID 7\nOutput:\n"));
@@ -82,7 +82,7 @@ fn failed_calls_are_the_same_for_all_also_on_growth() {
     // Three steps in a row failed.
     let told = folder.run(&format!("status {path} --json")).ends(3).json();
     assert_eq!((&told[0]["state"], &told[0]["why"]), (&"stuck".into(), &"failing".into()));
-    // What a single record does not say is known all the same.
+    // Facts that a single record does not state are known all the same.
     let hits = folder.run("find is:error --root . --json").json();
     let tools: Vec<&str> = hits.iter().filter_map(|hit| hit["tool"].as_str()).collect();
     assert_eq!(tools.len(), 4, "{hits:?}");
@@ -128,7 +128,7 @@ fn an_error_is_recovered_for_status_and_audit_alike() {
     }
 }
 
-/// What happens in one recording, with words that stand nowhere else.
+/// The events of one recording, with unique words.
 fn recorded(minute: u32) -> String {
     let line = |second: u32, rest: &Value| {
         let mut line =
@@ -151,7 +151,7 @@ fn recorded(minute: u32) -> String {
     .collect()
 }
 
-/// Runs the binary with a home folder of its own.
+/// Runs the binary with its own home folder.
 fn at_home(folder: &Folder, line: &str, input: &str) {
     let mut command = folder.command(line);
     command.env("HOME", folder.path("home")).env("USERPROFILE", folder.path("home"));
@@ -185,7 +185,7 @@ fn an_event_has_one_number_wherever_a_journal_is_kept() {
         let folder = Folder::new();
         std::fs::create_dir_all(folder.path("work/ctx")).unwrap();
         std::fs::create_dir_all(folder.path("home")).unwrap();
-        // Something that only the document has stands before everything.
+        // The document begins with something that only it has.
         folder.write("work/ctx/context.jsonl", if lines[0].contains("chibi") { CHIBI } else { "" });
         for (line, minute) in lines.iter().zip(14..) {
             at_home(&folder, line, &recorded(minute));
@@ -201,7 +201,7 @@ fn an_event_has_one_number_wherever_a_journal_is_kept() {
                     assert!(show.ends_with(&format!(" --event {}", hit["event"])), "{show}");
                     let event = shown(&folder, show.strip_prefix("steno ").unwrap());
                     assert!(event.to_string().contains(&word), "{show}: {event}");
-                    // The same number in all that is shown under that name.
+                    // The same number in everything shown under that name.
                     let (whole, number) = show.split_once(" --event ").unwrap();
                     let all = folder.run(&format!("{} --json", whole.strip_prefix("steno ").unwrap())).ends(0).json();
                     assert_eq!(all[number.parse::<usize>().unwrap() - 1], event, "{show}");
@@ -235,12 +235,12 @@ fn a_file_with_a_journal_beside_it_is_searched_and_shown_by_the_same_numbers() {
         assert_eq!(hits[0]["show"], "steno show talk.jsonl --event 5");
     }
     assert!(shown(&folder, "show talk.jsonl --event 5").to_string().contains("pelican14"));
-    // Who says what a file is means that file alone.
+    // With `--from`, a path means that file alone.
     let alone = folder.run("show talk.jsonl.steno --from steno --event 6 --json").ends(0).json();
     assert!(alone[0].to_string().contains("pelican14"));
 }
 
-/// What somebody changes in a document by hand is shown, also where the journal beside it says what was recorded.
+/// A manual change in a document is shown, even if the journal beside it has the recorded version.
 #[test]
 fn a_message_that_was_changed_beside_its_journal_is_shown_and_found() {
     let folder = Folder::new();
@@ -261,7 +261,7 @@ fn a_message_that_was_changed_beside_its_journal_is_shown_and_found() {
     folder.run(&format!("show talk.jsonl --event {number} --text")).ends(0).says("walrus");
 }
 
-/// A month's telemetry is a log and no session: its name may begin like that of a run.
+/// A month's telemetry is a log, not a session: its name may begin like that of a run.
 #[test]
 fn a_hit_in_a_log_is_opened_by_its_path() {
     let folder = Folder::new();

@@ -21,13 +21,13 @@ fn packs(folder: &Folder) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_was_kept_comes_back_byte_for_byte() {
+fn archived_files_are_restored_byte_for_byte() {
     let folder = home();
     let before = folder.read(&path(THREE));
     fs::remove_dir_all(folder.path("home/.claude/projects/-work-shop")).unwrap();
     folder.run("archive restore ffff").ends(0).says(THREE).talks("1 file restored");
     assert_eq!(folder.read(&path(THREE)), before);
-    // What is there is not written over, unless it is asked for.
+    // Existing files are overwritten only on request.
     folder.run("archive restore ffff").ends(0).says("is there already");
     folder.write(&path(THREE), "mine");
     folder.run("archive restore ffff").fails("says something else");
@@ -55,7 +55,7 @@ fn a_session_of_several_files_comes_back_whole_and_without_an_index() {
 }
 
 #[test]
-fn keeping_alone_indexes_nothing_and_costs_what_is_new() {
+fn archive_add_indexes_nothing_and_stores_only_new_bytes() {
     let folder = Folder::with("mine.jsonl", NATIVE);
     folder.run("archive add mine.jsonl").ends(0).talks("1 new");
     assert!(!folder.path("store/index").exists());
@@ -74,14 +74,14 @@ fn keeping_alone_indexes_nothing_and_costs_what_is_new() {
 }
 
 #[test]
-fn keeping_finds_what_the_index_would() {
+fn archive_add_finds_the_same_files_as_index() {
     let folder = home();
     fs::remove_dir_all(folder.path("store")).unwrap();
     folder.run("archive list").finds_nothing("nothing is kept yet");
     folder.run("archive add --root home").ends(0).talks("4 new");
     let listed = folder.run("archive list").ends(0).text().to_owned();
     assert!(listed.contains(THREE) && listed.starts_with("SESSION"), "{listed}");
-    // What was kept and is gone is found once there is an index.
+    // Archived sources that are gone are found once there is an index.
     fs::remove_file(folder.path(&path(THREE))).unwrap();
     folder.run("archive list").ends(0).says("[gone] ");
     index(&folder);
@@ -166,7 +166,7 @@ fn the_index_archives_again_when_the_archive_is_gone_or_another_one() {
     folder.run("index --root home").ends(0);
     folder.run("archive restore 0198aaaa-9").ends(0);
     assert_eq!(folder.read(&path(TWO)), gone);
-    // A pack that is lost or cut off.
+    // A lost or truncated pack.
     for cut in [true, false] {
         for pack in packs(&folder) {
             let bytes = fs::read(&pack).unwrap();
@@ -199,7 +199,7 @@ fn folders_are_remembered() {
 }
 
 #[test]
-fn pruning_wants_to_be_told_what_and_a_dry_run_does_nothing() {
+fn pruning_needs_a_selection_and_a_dry_run_does_nothing() {
     let folder = home();
     folder.run("archive prune").fails("it is not said what shall go");
     folder.run("archive prune --older-than soon").ends(2).talks("90d");
@@ -233,7 +233,7 @@ fn the_only_copy_stays_unless_forced() {
 }
 
 #[test]
-fn what_was_pruned_does_not_come_back_until_it_is_recalled() {
+fn a_pruned_session_does_not_come_back_until_it_is_unforgotten() {
     let folder = home();
     let before = packs(&folder);
     folder.run("archive prune walrus --force").ends(0).talks("3 sessions went");
@@ -242,11 +242,11 @@ fn what_was_pruned_does_not_come_back_until_it_is_recalled() {
     folder.run("index --root home").ends(0).talks("4 forgotten");
     folder.run("archive add --root home").ends(0).talks("4 forgotten");
     assert_eq!(sessions(&folder), 0);
-    // Nobody counts it, and it is not taken for something that nobody can read.
+    // It is neither counted nor reported as unreadable.
     for line in ["usage --root home --json", "usage --root home --json --no-index"] {
         assert_eq!(folder.run(line).json()[0]["unknown_files"], 0, "{line}");
     }
-    // Not when the index is made anew either.
+    // Nor after the index is rebuilt.
     fs::remove_dir_all(folder.path("store/index")).unwrap();
     folder.run("index --root home").ends(0).talks("4 forgotten");
     assert_eq!(sessions(&folder), 0);

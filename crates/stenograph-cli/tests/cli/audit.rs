@@ -1,11 +1,11 @@
-//! `steno audit`, on what several agents write.
+//! `steno audit` on transcripts of several agents.
 
 use serde_json::Value;
 
 use crate::list::{index, path, said};
 use crate::runner::{Done, Folder};
 
-/// A session that reads, writes, runs, is refused something, gives a task and keeps a list.
+/// A session that reads, writes, runs commands, is refused something, starts a sub-agent and keeps a to-do list.
 const CLAUDE: &str = r#"{"type":"user","uuid":"u0000001","sessionId":"s1","timestamp":"2026-01-02T03:00:00.000Z","cwd":"/w","permissionMode":"default","message":{"role":"user","content":"Mend the pump."}}
 {"type":"assistant","uuid":"u0000002","sessionId":"s1","timestamp":"2026-01-02T03:00:01.000Z","cwd":"/w","message":{"id":"m1","role":"assistant","model":"m","content":[{"type":"tool_use","id":"toolu_0001","name":"Bash","input":{"command":"make pump","description":"Build"}}],"usage":{"input_tokens":100,"output_tokens":1}}}
 {"type":"user","uuid":"u0000003","sessionId":"s1","timestamp":"2026-01-02T03:00:04.000Z","cwd":"/w","toolUseResult":"Error: Exit code 2","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0001","content":"Exit code 2\nno rule","is_error":true}]}}
@@ -24,7 +24,8 @@ const CLAUDE: &str = r#"{"type":"user","uuid":"u0000001","sessionId":"s1","times
 {"type":"assistant","uuid":"u0000016","sessionId":"s1","timestamp":"2026-01-02T03:00:18.000Z","cwd":"/w","message":{"id":"m7","role":"assistant","model":"m","content":[{"type":"text","text":"It needs paint."}],"stop_reason":"end_turn","usage":{"input_tokens":300,"cache_read_input_tokens":50,"output_tokens":9}}}
 "#;
 
-/// Commands as one agent tells them: in the answer's head, as JSON, by a record of their end alone, and one that goes on.
+/// Commands as one agent records them: in the head of the answer, as JSON, only by a record of their end, and one still
+/// running.
 const CODEX: &str = r#"{"timestamp":"2026-01-02T03:00:00.000Z","type":"session_meta","payload":{"id":"0198aaaa-7777-4222-8333-444455556666","timestamp":"2026-01-02T03:00:00.000Z","cwd":"/w","cli_version":"1"}}
 {"timestamp":"2026-01-02T03:00:00.100Z","type":"turn_context","payload":{"cwd":"/w","model":"m","approval_policy":"on-request","sandbox_policy":{"type":"read-only"}}}
 {"timestamp":"2026-01-02T03:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Mend it."}]}}
@@ -91,7 +92,7 @@ fn json(name: &str, text: &str) -> Value {
     audit(name, text, "--json").ends(0).json().remove(0)
 }
 
-/// What these fields say, one line each.
+/// The values of these fields, one line each.
 fn lines(json: &Value, list: &str, keys: &[&str]) -> Vec<String> {
     let spell = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let items = json[list].as_array().unwrap_or_else(|| panic!("no {list} in {json}"));
@@ -99,7 +100,7 @@ fn lines(json: &Value, list: &str, keys: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_session_is_told_in_all_its_parts() {
+fn an_audit_has_all_parts_of_a_session() {
     let json = json("s.jsonl", CLAUDE);
     let tools = lines(&json, "tools", &["name", "calls", "failed", "denied", "retries"]);
     assert_eq!(
@@ -233,7 +234,7 @@ fn a_query_audits_every_session_that_has_a_hit() {
 }
 
 #[test]
-fn bad_input_is_told_of_as_far_as_it_goes() {
+fn bad_input_is_audited_as_far_as_it_is_readable() {
     let cut = CLAUDE.get(..CLAUDE.len() / 2).unwrap();
     audit("s.jsonl", cut, "--json").ends(0);
     audit("s.jsonl", &CLAUDE.replace("2026-01-02T03:00:04.000Z", "never"), "").ends(0).says("tools");

@@ -52,7 +52,7 @@ fn the_net_change_of_each_file_is_a_diff_and_the_rest_is_listed() {
 }
 
 #[test]
-fn git_applies_what_a_pipe_gets() {
+fn git_applies_the_diff_from_a_pipe() {
     let folder = Folder::with("a.jsonl", SESSION);
     std::fs::create_dir(folder.path("src")).unwrap();
     folder.write("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
@@ -71,7 +71,7 @@ fn git_applies_what_a_pipe_gets() {
 }
 
 #[test]
-fn programs_get_files_and_what_cannot_be_seen() {
+fn json_lists_changed_files_and_changes_that_cannot_be_seen() {
     let folder = Folder::with("a.jsonl", SESSION);
     let json = folder.run("audit a.jsonl --diff --json").json();
     let files = json[0]["files"].as_array().unwrap();

@@ -1,10 +1,10 @@
-//! `steno audit` of a file whose sub-agents stand in files beside it: they are read too, in the order of time.
+//! `steno audit` of a file with sub-agents in files beside it: they are read too, in the order of time.
 
 use serde_json::{Value, json};
 
 use crate::runner::Folder;
 
-/// A record of a session at this second, said in the main conversation or by a sub-agent.
+/// A record of a session at this second, of the main conversation or of a sub-agent.
 fn record(second: u32, agent: Option<&str>, role: &str, content: &Value) -> String {
     let mut record = json!({
         "type": role, "uuid": format!("{}-000{second:02}", agent.unwrap_or("main")), "parentUuid": null,
@@ -77,7 +77,7 @@ fn sub_agents_beside_a_file_are_read_with_it() {
 }
 
 #[test]
-fn what_sub_agents_change_is_done_in_the_order_of_time() {
+fn changes_of_sub_agents_apply_in_the_order_of_time() {
     let done = session().run("audit s1.jsonl --diff --json");
     let json = done.ends(0).json().remove(0);
     assert_eq!(json["unseen"], json!([]));

@@ -1,4 +1,5 @@
-//! `steno audit` where what came of a call stands in an agent's own words: in what a script printed, in the call itself, in a compaction.
+//! `steno audit` where an agent's own words state the outcome of a call: in the output of a script, in the call itself, in a
+//! compaction.
 
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ fn script(id: &str, source: &str) -> Value {
     json!({"type": "custom_tool_call", "status": "completed", "call_id": id, "name": "exec", "input": source})
 }
 
-/// What a script printed, text by text.
+/// The output of a script, text by text.
 fn printed(id: &str, texts: &[&str]) -> Value {
     let head = json!({"type": "input_text", "text": "Script completed\nWall time 0.1 seconds\nOutput:\n"});
     let texts = texts.iter().map(|text| json!({"type": "input_text", "text": text}));
@@ -46,7 +47,7 @@ fn told(json: &Value) -> Vec<(String, Value, String)> {
 }
 
 #[test]
-fn exit_codes_are_read_from_what_a_script_printed() {
+fn exit_codes_are_read_from_the_output_of_a_script() {
     let run = |cmd: &str| format!("const r = await tools.exec_command({{cmd:\"{cmd}\"}}); text(JSON.stringify(r))");
     let json = rollout(&[
         message("user", "Mend it."),
@@ -56,10 +57,10 @@ fn exit_codes_are_read_from_what_a_script_printed() {
         printed("call_0002", &[r#"{"chunk_id":"2","wall_time_seconds":1.0,"session_id":607,"output":""}"#]),
         script("call_0003", "const r = await tools.write_stdin({session_id:607,chars:\"\"}); text(JSON.stringify(r))"),
         printed("call_0003", &[r#"{"chunk_id":"3","wall_time_seconds":0.2,"exit_code":0,"output":"built"}"#]),
-        // What a command prints itself is no result of a tool.
+        // The output of a command is not a tool's result.
         script("call_0004", "const r = await tools.exec_command({cmd:\"cat a.json\"}); text(r.output)"),
         printed("call_0004", &[r#"{"exit_code":1}"#]),
-        // Of two commands one tells nothing: that both went well is not known.
+        // One of two commands states no outcome, so the outcome of both is unknown.
         script("call_0005", "tools.exec_command({cmd:\"a\"}); tools.exec_command({cmd:\"b\"})"),
         printed("call_0005", &[r#"{"wall_time_seconds":0.2,"exit_code":0,"output":""}"#]),
         message("assistant", "Done."),
@@ -115,7 +116,7 @@ fn signs_between_quotes_do_not_end_a_command() {
 }
 
 #[test]
-fn what_a_compaction_hands_over_is_not_put_aside() {
+fn events_that_a_compaction_keeps_are_not_counted_as_removed() {
     let json = rollout(&[
         message("user", "Mend it."),
         message("assistant", "I look."),

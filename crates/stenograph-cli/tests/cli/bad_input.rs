@@ -1,8 +1,8 @@
-//! Whatever a file holds: a note or a clear error with a hint, nothing lost, no panic.
+//! Whatever a file contains: a note or a clear error with a hint, nothing lost, no panic.
 
 use crate::runner::{Done, Folder, NATIVE};
 
-/// Puts bytes between good records and checks what every command makes of it.
+/// Puts bytes between good records and checks the reaction of every command.
 fn between(bytes: &[u8], note: &str) -> Done {
     let (first, rest) = NATIVE.split_once('\n').unwrap();
     let text = [first.as_bytes(), b"\n", bytes, b"\n", rest.as_bytes()].concat();
@@ -15,7 +15,7 @@ fn between(bytes: &[u8], note: &str) -> Done {
     done.says("laws hold");
     folder.run("show a").ends(0).says("Fix the test.").says("result of Bash");
     folder.run("show a --text").ends(0);
-    // A lone surrogate is valid JSON, though not every parser makes a string of it.
+    // A lone surrogate is valid JSON, though not every parser accepts it.
     let json = folder.run("show a --json");
     assert!(json.ends(0).text().lines().all(stenograph::json::is_valid));
     assert_eq!(folder.run("convert a --to steno").ends(0).out, text);
@@ -115,7 +115,7 @@ fn a_line_over_the_limit_is_carried_or_refused() {
 }
 
 #[test]
-fn what_is_no_transcript_is_said_plainly() {
+fn a_file_that_is_not_a_transcript_is_a_plain_error() {
     let folder = Folder::with("empty", "");
     folder.write("binary", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0");
     folder.write("text", "Dear diary,\n");
@@ -143,7 +143,7 @@ fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::with("a", NATIVE);
     std::fs::set_permissions(folder.path("a"), std::fs::Permissions::from_mode(0o000)).unwrap();
-    // Nothing is denied to the superuser.
+    // The superuser may read everything.
     if std::fs::File::open(folder.path("a")).is_err() {
         folder.run("check a").fails("a: permission denied");
     }

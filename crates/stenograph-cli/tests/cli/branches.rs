@@ -1,8 +1,8 @@
-//! `steno branches`: which conversation grew out of which.
+//! `steno branches`: which conversation branched off from which.
 
 use crate::runner::{Folder, NATIVE};
 
-/// A line of a chat: small letters are a user's, capital ones the assistant's.
+/// A line of a chat: lower case is a user's, upper case the assistant's.
 fn chat(letters: &str) -> String {
     let line = |letter: char| {
         let role = if letter.is_lowercase() { "user" } else { "assistant" };
@@ -63,7 +63,7 @@ chat-history-1.jsonl  4 events
 }
 
 #[test]
-fn a_session_tells_where_somebody_went_back() {
+fn a_session_shows_where_the_user_went_back() {
     let lines = [
         record("s1", "u1", None, 1),
         record("s1", "a1", Some("u1"), 2),
@@ -78,7 +78,7 @@ fn a_session_tells_where_somebody_went_back() {
 }
 
 #[test]
-fn forks_are_known_by_what_they_say_and_by_ids() {
+fn forks_are_recognised_by_their_statements_and_by_ids() {
     let first =
         [record("s1", "u1", None, 1), record("s1", "a1", Some("u1"), 2), record("s1", "u2", Some("a1"), 3)].concat();
     let folder = Folder::with("one.jsonl", &first);
@@ -86,7 +86,7 @@ fn forks_are_known_by_what_they_say_and_by_ids() {
     let copied =
         [record("s2", "u1", None, 1), record("s2", "a1", Some("u1"), 2), record("s2", "u9", Some("a1"), 30)].concat();
     folder.write("two.jsonl", copied);
-    // The beginning was not copied; the first record goes on from one that stands elsewhere.
+    // The beginning was not copied; the first record continues one in another file.
     folder.write("three.jsonl", [record("s3", "u7", Some("a1"), 40), record("s3", "a7", Some("u7"), 41)].concat());
     let stated = record("s4", "u8", None, 50)
         .replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s1\",\"messageUuid\":\"u2-0000-0000-0000\"},\"cwd\"");
@@ -99,7 +99,7 @@ fn forks_are_known_by_what_they_say_and_by_ids() {
 }
 
 #[test]
-fn the_index_knows_who_is_related() {
+fn the_index_finds_related_sessions() {
     let folder = Folder::new();
     let home = folder.path("home/.claude/projects/-w");
     std::fs::create_dir_all(&home).unwrap();

@@ -1,7 +1,7 @@
-//! `steno replay --serve`: the real server, asked by the vendors' own Python clients, and by clients that mean it no good.
+//! `steno replay --serve`: the real server, with the vendors' own Python clients and with hostile clients.
 //!
-//! The clients are asked where `STENO_PYTHON` names a Python that has them, as the continuous integration does; else they are
-//! installed below `target/python`. Where that cannot be done nobody is asked, and the test says so.
+//! `STENO_PYTHON` names a Python that has the clients, as in continuous integration; else they are installed below
+//! `target/python`. If that fails, the test says so and skips them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -29,10 +29,10 @@ const TIDES: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:00:00Z","se
 const QUESTION: &str =
     r#"{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"Where is the tide table?"}]}"#;
 
-/// Long enough for anything to happen on a machine that has much to do.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A recording that answers.
+/// A running server.
 pub struct Serving {
     pub child: Child,
     pub address: String,
@@ -41,7 +41,7 @@ pub struct Serving {
     _folder: Folder,
 }
 
-/// What a request came back with.
+/// The response to a request.
 struct Answer {
     status: u16,
     head: String,
@@ -86,7 +86,7 @@ impl Serving {
         serde_json::from_str(&answer.body).unwrap()
     }
 
-    /// Waits until it says this.
+    /// Waits until it prints this text.
     #[track_caller]
     pub fn says(&self, what: &str) {
         let mut said = String::new();
@@ -99,7 +99,7 @@ impl Serving {
         panic!("{what} is not in:\n{said}");
     }
 
-    /// Ends it as Ctrl-C does, and gives the exit code.
+    /// Ends it as Ctrl-C does; returns the exit code.
     #[cfg(unix)]
     fn stop(mut self) -> (i32, String) {
         let pid = self.child.id().to_string();
@@ -122,7 +122,7 @@ fn connect(address: &str) -> TcpStream {
     stream
 }
 
-/// Sends this head, with what every request needs, and this body.
+/// Sends this head, with the headers that every request needs, and this body.
 fn ask(address: &str, line: &str, headers: &str, body: &[u8]) -> Answer {
     let mut stream = connect(address);
     let length = if headers.contains("ength:") || headers.contains("chunked") {
@@ -133,7 +133,7 @@ fn ask(address: &str, line: &str, headers: &str, body: &[u8]) -> Answer {
     let host = if headers.contains("host:") { "" } else { "host: localhost\r\n" };
     let head = format!("{line} HTTP/1.1\r\n{host}{length}{headers}connection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
-    // Who is refused early may not be listened to until the end.
+    // The server may refuse a request before it has read all of it.
     let _ = stream.write_all(body);
     let mut all = Vec::new();
     let _ = stream.read_to_end(&mut all);
@@ -170,7 +170,7 @@ fn python() -> Option<&'static Path> {
     found.as_deref()
 }
 
-/// The Python below `target/`, with the clients in the versions that are wanted.
+/// The Python below `target/`, with the required versions of the clients.
 fn installed() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let wanted = root.join("tests/cassette/requirements.txt");
@@ -186,7 +186,7 @@ fn installed() -> Option<PathBuf> {
     made.then_some(python)
 }
 
-/// Lets the clients play their parts.
+/// Runs the clients.
 #[track_caller]
 fn played_by(python: &Path, parts: &[(&str, &Serving)]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassette/clients.py");
@@ -212,7 +212,7 @@ fn the_real_clients_go_through_a_recording_without_a_difference() {
 }
 
 #[test]
-fn the_real_clients_are_told_where_they_drift_and_when_the_end_has_come() {
+fn real_clients_learn_where_they_drift_and_when_the_tape_ends() {
     let Some(python) = python() else { return };
     let serving = Serving::start(TIDES, "");
     played_by(python, &[("drifting", &serving)]);
@@ -226,7 +226,7 @@ fn the_real_clients_get_their_own_errors_models_and_counts() {
     let Some(python) = python() else { return };
     let serving = Serving::start(TIDES, "--strict");
     let beside = Serving::start(TIDES, "");
-    // The models and the tokens are asked for without moving the tape.
+    // Requests for models and token counts do not advance the tape.
     played_by(python, &[("strict", &serving), ("beside", &beside)]);
     serving.says("request 1: drift: user 1 changed");
 }
@@ -246,7 +246,7 @@ fn the_real_clients_are_answered_from_recordings_of_any_agent() {
 }
 
 #[test]
-fn errors_have_the_shape_of_the_vendor_that_was_asked() {
+fn errors_have_the_shape_of_the_requested_vendor() {
     let serving = Serving::start(TIDES, "");
     for (path, shape) in [
         ("/v1/chat/completions", "{\"error\":{"),
@@ -274,7 +274,7 @@ fn a_request_that_is_too_large_is_refused_whether_it_says_so_or_not() {
     let serving = Serving::start(TIDES, "");
     let answer = serving.ask("POST /v1/messages", "content-length: 1000000000\r\n", b"{\"messages\":[");
     assert_eq!((answer.status, answer.body.contains("request_too_large")), (413, true), "{}", answer.body);
-    // Pieces without an end, sent until nobody takes them any more.
+    // Endless chunks, sent until the server stops reading.
     let mut stream = serving.connect();
     let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
@@ -299,13 +299,13 @@ fn only_programs_on_this_machine_are_answered() {
     let answer = serving.ask(line, "host: 127.0.0.1\r\n", QUESTION.as_bytes());
     assert_eq!(answer.status, 200);
     assert!(!answer.head.contains("access-control") && answer.head.contains("steno-drift: none"), "{}", answer.head);
-    // Somebody else's machine would find nobody here.
+    // Other machines cannot connect.
     assert!(serving.address.starts_with("http://127.0.0.1:"));
 }
 
-/// What agents ask beside their conversation: titles, tokens, models, whether anybody is there.
+/// Side requests of agents: titles, tokens, models, health checks.
 #[test]
-fn what_is_asked_beside_the_conversation_moves_nothing() {
+fn a_side_request_does_not_advance_the_tape() {
     let title = r#"{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"A title for <session>Where is the tide table?</session>"}],
         "output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}}"#;
     let serving = Serving::start(TIDES, "--json");
@@ -333,7 +333,7 @@ fn what_is_asked_beside_the_conversation_moves_nothing() {
 }
 
 #[test]
-fn recorded_errors_are_given_where_that_is_asked_for() {
+fn recorded_errors_are_played_on_request() {
     let failure = |status: u16| {
         format!("{{\"v\":1,\"kind\":\"failure\",\"extra\":{{\"agent\":{{\"error\":{{\"status\":{status}}}}}}}}}\n")
     };
@@ -346,7 +346,7 @@ fn recorded_errors_are_given_where_that_is_asked_for() {
     ] {
         let answer = serving.post(path, QUESTION);
         assert_eq!((answer.status, answer.body.starts_with(shape)), (status, true), "{}", answer.body);
-        // Who asked is free to ask again.
+        // The client is free to ask again.
         assert!(!answer.head.contains("x-should-retry"), "{}", answer.head);
     }
     let answer = serving.post("/v1/messages", QUESTION);
@@ -357,7 +357,7 @@ fn recorded_errors_are_given_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_slow_client_holds_up_nobody_else() {
+fn a_slow_client_does_not_delay_others() {
     let serving = Serving::start(TIDES, "");
     let mut slow = serving.connect();
     let head = format!("POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", QUESTION.len());
@@ -368,7 +368,7 @@ fn a_slow_client_holds_up_nobody_else() {
     slower.write_all(b"POST /v1/mess").unwrap();
     let quick = serving.post("/v1/messages", QUESTION);
     assert_eq!((quick.status, quick.body.contains("msg_01")), (200, true), "{}", quick.body);
-    // Who asked slowly asked later.
+    // The slow request arrives later.
     slow.write_all(rest.as_bytes()).unwrap();
     let mut answer = String::new();
     BufReader::new(slow).read_line(&mut answer).unwrap();
@@ -377,7 +377,7 @@ fn a_slow_client_holds_up_nobody_else() {
 }
 
 #[test]
-fn a_client_that_goes_away_in_the_middle_is_missed_and_mourned_by_nobody() {
+fn a_client_that_disconnects_in_the_middle_is_reported_and_harms_nobody() {
     let long = "and on ".repeat(2_000_000);
     let said = |text: &str| format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"assistant\",\"content\":\"{text}\"}}\n");
     let user = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"go\"}\n";
@@ -425,7 +425,7 @@ fn of_many_clients_at_once_each_gets_another_answer_in_the_order_in_which_they_c
 }
 
 #[test]
-fn answers_take_their_time_when_that_is_asked_for() {
+fn answers_take_their_recorded_time_on_request() {
     let serving = Serving::start(TIDES, "--timing");
     let begun = Instant::now();
     let body = QUESTION.replacen('{', "{\"stream\":true,", 1);
@@ -450,7 +450,7 @@ fn an_interrupted_recording_gives_its_account() {
 }
 
 #[test]
-fn what_cannot_be_served_is_said_before_anybody_asks() {
+fn a_source_that_cannot_be_served_is_refused_at_once() {
     let folder = Folder::with("session.jsonl", TIDES);
     folder.write("talk.jsonl", "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"go\"}\n");
     folder.run("replay talk.jsonl --serve 0").finds_nothing("no model answers in it");

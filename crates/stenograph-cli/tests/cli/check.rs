@@ -102,7 +102,7 @@ fn a_pipe_with_a_name_is_read_like_standard_input() {
 }
 
 #[test]
-fn the_laws_refuse_what_they_cannot_hold() {
+fn the_laws_refuse_a_file_larger_than_memory_allows() {
     let folder = Folder::new();
     std::fs::File::create(folder.path("large")).unwrap().set_len(257 << 20).unwrap();
     folder.run("check --laws --from steno large").fails("is larger than 256 MiB").says("large: steno, 1 record");

@@ -1,4 +1,5 @@
-//! `steno compact`: a summary in the place of old turns, in files of every format that has a place for one and in contexts, and back.
+//! `steno compact`: replaces old turns with a summary, in every format that has a record for one and in contexts, and undoes
+//! it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -21,7 +22,7 @@ fn demo(format: &dyn Format) -> PathBuf {
     files.find(|path| path.file_stem().is_some_and(|stem| stem == "demo")).unwrap()
 }
 
-/// Runs the binary with a summariser, which is one word for it and several for the shell.
+/// Runs the binary with a summariser: one argument for the binary, several words for the shell.
 fn summarised(folder: &Folder, line: &str, command: &str) -> Done {
     let output = folder.command(line).arg("--summarise").arg(command).stdin(Stdio::null()).output().unwrap();
     let talk = String::from_utf8(output.stderr).unwrap();
@@ -71,7 +72,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         let shown = folder.run(&format!("show session --from {name} --json")).json();
         let marker = shown.iter().rposition(|event| event["content"] == "done-so-far").unwrap();
         assert_eq!(shown[marker]["kind"], "compaction", "{name}");
-        // The last thing there is, unless something is left that nobody understands.
+        // The last event, except records of an unknown type.
         assert!(shown[marker + 1..].iter().all(|event| event["kind"] == "other"), "{name}");
         folder.run("compact session --undo").ends(0).talks("byte for byte");
         assert_eq!(folder.read("session"), original, "{name}");
@@ -102,7 +103,7 @@ fn another_file_can_be_written_and_lines_that_came_since_stay() {
 }
 
 #[test]
-fn nothing_to_compact_is_no_and_changes_nothing() {
+fn nothing_to_compact_exits_with_1_and_changes_nothing() {
     let folder = Folder::with("a.jsonl", turns(3));
     folder.run("compact a.jsonl --summary so").ends(1).talks("nothing to compact");
     let json = folder.run("compact a.jsonl --keep-tokens 100000 --summary so --json").ends(1).json();
@@ -117,12 +118,12 @@ fn nothing_to_compact_is_no_and_changes_nothing() {
 }
 
 #[test]
-fn a_summariser_reads_what_goes_and_prints_the_summary() {
+fn a_summariser_reads_the_removed_events_and_prints_the_summary() {
     let folder = Folder::with("a.jsonl", turns(6));
     let count = r#"grep -c '"kind":"message"'"#;
     let json = summarised(&folder, "compact a.jsonl --keep 2 --json", count).ends(0).json();
     assert_eq!((&json[0]["summary"], &json[0]["events"]["gone"]), (&"8".into(), &8.into()));
-    // The summary before is a part of what the next one reads.
+    // The next summariser also reads the previous summary.
     let json = summarised(&folder, "compact a.jsonl --keep 1 --json", "grep -c .").ends(0).json();
     assert_eq!(json[0]["summary"], "3");
     let last =
@@ -152,7 +153,7 @@ fn a_summariser_that_fails_or_says_nothing_changes_nothing() {
 }
 
 #[test]
-fn a_summariser_is_stopped_with_whoever_waits_for_it() {
+fn a_summariser_stops_with_its_parent() {
     let folder = Folder::with("a.jsonl", turns(6));
     let mut command = folder.command("compact a.jsonl --summarise");
     let mut child = command.arg("touch began; sleep 100 | cat").stderr(Stdio::piped()).spawn().unwrap();
@@ -161,7 +162,7 @@ fn a_summariser_is_stopped_with_whoever_waits_for_it() {
     }
     let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(killed.unwrap().success());
-    // Whoever still ran would hold this open.
+    // A surviving process would hold this open.
     let mut talk = String::new();
     child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
@@ -178,7 +179,7 @@ fn a_summariser_may_read_and_print_as_much_as_it_likes_in_any_order() {
     let command = "head -c 300000 /dev/zero | tr '\\0' 'y'; cat > /dev/null";
     let json = summarised(&folder, "compact a.jsonl --json", command).ends(0).json();
     assert_eq!(json[0]["summary"].as_str().unwrap().len(), 300_000);
-    // And one that reads nothing.
+    // A command that reads nothing.
     let folder =
         Folder::with("a.jsonl", turns(1) + &entry(100, "default", &long) + &entry(101, "user", &long) + &turns(4));
     summarised(&folder, "compact a.jsonl", "echo fine").ends(0);
@@ -206,7 +207,7 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     assert_eq!(files(&folder, place)["context.jsonl"], now["context.jsonl"]);
     folder.run("compact --context work --root . --undo").ends(0).talks("8 entries are back");
     assert_eq!(files(&folder, place), before);
-    // The window may be named itself.
+    // The window itself may be named.
     folder
         .run(&format!("compact {place}/context.jsonl --keep 1 --summary so"))
         .ends(0)
@@ -227,7 +228,7 @@ fn a_context_that_is_killed_at_any_moment_loses_no_entry_and_is_completed() {
         std::fs::create_dir_all(folder.path("x")).unwrap();
         folder.write("x/context.jsonl", turns(count));
         let mut child = folder.command("compact x --keep 2 --summary first").stderr(Stdio::null()).spawn().unwrap();
-        // From before it begins until after it ends, on any machine.
+        // From before its start until after its end, on any machine.
         std::thread::sleep(Duration::from_micros(u64::from(kill * kill) * 40));
         let _ = child.kill();
         child.wait().unwrap();

@@ -1,8 +1,8 @@
-//! `steno config`: settings that last, in files that people write by hand too.
+//! `steno config`: persistent settings in files that people also write by hand.
 
 use crate::runner::{Done, Folder};
 
-/// Runs with a home folder of its own and no setting in the environment.
+/// Runs with its own home folder and no setting in the environment.
 fn run(folder: &Folder, line: &str, variables: &[(&str, &str)]) -> Done {
     let mut command = folder.command(line);
     for variable in ["STENO_CONFIG", "XDG_CONFIG_HOME", "APPDATA"] {
@@ -60,7 +60,7 @@ fn a_file_of_ones_own_is_used_and_comments_stay() {
 }
 
 #[test]
-fn what_cannot_be_set_is_refused_with_a_way_out() {
+fn an_invalid_setting_is_refused_with_a_hint() {
     let folder = Folder::new();
     run(&folder, "config set App.AutoSaveHistory false", &[])
         .fails("no setting is called")
@@ -78,7 +78,7 @@ fn what_cannot_be_set_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn many_who_set_at_once_all_get_their_way() {
+fn concurrent_changes_of_settings_all_take_effect() {
     let folder = Folder::new();
     let keys = ["App.MaxChatTokens 1", "App.MaxPromptTokens 2", "App.MaxToolTokens 3", "App.AutoSaveTrajectory off"];
     std::thread::scope(|scope| {

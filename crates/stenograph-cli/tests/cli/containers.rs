@@ -1,4 +1,4 @@
-//! gzip and zstd open on the way; what is cut, damaged or absurd is said.
+//! gzip and zstd are decompressed while reading; truncated, damaged and absurd ones are reported.
 
 use std::io::Write;
 
@@ -32,7 +32,7 @@ fn every_command_opens_them_by_content() {
 }
 
 #[test]
-fn what_is_cut_shows_what_was_there_and_is_an_error() {
+fn a_truncated_container_shows_its_readable_part_and_is_an_error() {
     let many = (0..3000).map(|number| NATIVE.replace("s1", &format!("s{}", number * 7919))).collect::<String>();
     for (name, whole) in [("gzip", gzip(many.as_bytes())), ("zstd", zstd(many.as_bytes()))] {
         let folder = Folder::with("cut", &whole[..whole.len() / 2]);
@@ -47,7 +47,7 @@ fn what_is_cut_shows_what_was_there_and_is_an_error() {
 }
 
 #[test]
-fn what_is_damaged_is_an_error() {
+fn a_damaged_container_is_an_error() {
     let folder = Folder::with("a", b"\x1f\x8b\x08\x00 this is no gzip at all, whatever it says");
     folder.run("check a").fails("the gzip data is damaged");
     folder.write("b", b"\x28\xb5\x2f\xfd this is no zstd at all, whatever it says");
@@ -57,7 +57,7 @@ fn what_is_damaged_is_an_error() {
 }
 
 #[test]
-fn a_bomb_is_given_up() {
+fn a_decompression_bomb_is_refused() {
     let member = gzip(&vec![b' '; 64 << 20]);
     let mut bomb = gzip(NATIVE.as_bytes());
     (0..17).for_each(|_| bomb.extend_from_slice(&member));

@@ -17,7 +17,7 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn contexts_are_listed_with_what_is_known_of_them() {
+fn contexts_are_listed_with_their_facts() {
     let folder = folder();
     folder.run("inbox send --context research --root . hi").ends(0);
     let line = "research     3 entries  2024-01-13 05:24 UTC  1 message in the inbox\n";
@@ -53,7 +53,7 @@ fn clearing_archives_and_showing_the_archive_shows_all_once() {
 }
 
 #[test]
-fn a_window_is_made_anew_from_its_anchor() {
+fn a_window_is_rebuilt_from_its_anchor() {
     let folder = folder();
     let marker = r#"{"id":"m","timestamp":1705123500,"from":"system","to":"research","content":"","entry_type":"compaction","metadata":{"summary":"Rust"}}"#;
     folder.write(".chibi/contexts/research/context.jsonl", format!("{CHIBI}{marker}\n{CHIBI}"));
@@ -92,7 +92,7 @@ fn a_conversation_is_recorded_into_a_context_and_shown_from_it() {
 }
 
 #[test]
-fn what_chibi_takes_for_a_wish_is_no_name_of_a_context() {
+fn a_word_that_chibi_reserves_is_not_a_context_name() {
     let folder = folder();
     for wish in ["new", "-", "new:x", "a.b"] {
         let line = format!("record --from openai-chat --to chibi:.chibi --set context={wish}");
@@ -178,7 +178,7 @@ fn a_window_that_is_marked_out_of_date_is_shown_and_listed_as_the_transcript_has
     assert!(shown.contains("And ownership?") && !shown.contains("What is Rust?"), "{shown}");
     folder.run("context list --root .").ends(0).says("4 entries");
     assert_eq!(folder.run("show --context research --root . --archive --json").ends(0).json().len(), 7);
-    // Nobody asked for a change.
+    // Nobody requested a change.
     assert_eq!(folder.read(".chibi/contexts/research/context.jsonl"), CHIBI.as_bytes());
     let dry = folder.run("compact --context research --root . --keep 1 --dry-run --json").ends(0).json();
     assert_eq!(dry[0]["events"]["gone"], 2, "{dry:?}");

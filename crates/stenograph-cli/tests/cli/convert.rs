@@ -63,7 +63,7 @@ fn strict_leaves_an_older_output_as_it_was() {
 }
 
 #[test]
-fn what_is_carried_comes_back_byte_for_byte() {
+fn a_carried_source_is_restored_byte_for_byte() {
     let odd = format!("\u{feff}{}\r\n\n{{\"v\":1, \"kind\" :\"stop\"}}", NATIVE.trim_end());
     for text in [NATIVE, odd.as_str()] {
         let folder = Folder::with("a", text);
@@ -216,7 +216,7 @@ fn a_web_search_of_codex_is_counted_and_has_a_result_where_the_target_demands_on
 }
 
 #[test]
-fn carrying_a_source_that_carries_promises_only_what_comes_back() {
+fn carrying_a_carrying_source_promises_only_what_it_restores() {
     let folder = Folder::with("a", NATIVE);
     folder.run("convert a --to chibi --carry -o b").ends(0);
     let done = folder.run("convert b --to steno --carry -o c");
@@ -233,7 +233,7 @@ fn carrying_a_source_that_carries_promises_only_what_comes_back() {
 
 /// In a native stream each part of a record is a line of its own, and carries what follows it.
 #[test]
-fn what_follows_the_last_record_survives_two_conversions() {
+fn bytes_after_the_last_record_survive_two_conversions() {
     let folder = Folder::new();
     let call = r#"{"role":"assistant","content":"hm","tool_calls":[{"id":"t1","type":"function","function":{"name":"Bash","arguments":"{}"}}]}"#;
     let source = format!("{{\"role\":\"user\",\"content\":\"ask\"}}\n{call}\r\n\n\n");

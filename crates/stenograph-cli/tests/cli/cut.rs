@@ -88,7 +88,7 @@ fn pieces_of_a_session_are_sessions_of_their_own() {
             let text = String::from_utf8(folder.read(&format!("talk.{number}.steno.jsonl"))).unwrap();
             assert!(text.lines().all(|line| line.contains(own)), "{own}: {text}");
             assert!(session != whole || own.len() == whole.len() + 2, "{own}");
-            // Nothing else of a record changes.
+            // Nothing else in a record changes.
             let back = text.replace(own, &format!("\"{session}\""));
             let values = |text: &str| -> Vec<serde_json::Value> {
                 text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -110,7 +110,7 @@ fn a_transcript_is_divided_at_an_event_or_by_tokens() {
         done.ends(0).json().iter().map(|piece| piece["events"].to_string()).collect()
     };
     assert_eq!(pieces("cut talk.jsonl --split-at 7 --dry-run --json"), ["[1,6]", "[7,9]"]);
-    // A call and its result are not parted: the piece begins after them.
+    // A call and its result stay together: the piece begins after them.
     assert_eq!(pieces("cut talk.jsonl --split-at 5,8 --dry-run --json"), ["[1,5]", "[6,7]", "[8,9]"]);
     assert_eq!(pieces("cut talk.jsonl --split-tokens 9 --dry-run --json"), ["[1,6]", "[7,9]"]);
     folder.run_with("cut - --split-every 1 -o part.jsonl", talk().as_bytes()).ends(0);
@@ -118,7 +118,7 @@ fn a_transcript_is_divided_at_an_event_or_by_tokens() {
 }
 
 #[test]
-fn where_it_is_not_divided_as_asked_is_said_with_the_reason() {
+fn a_split_that_moved_is_reported_with_the_reason() {
     let folder = Folder::with("talk.jsonl", talk());
     let moved = "note: a call would be parted from its result before event 5: divided before event 6 instead";
     folder.run("cut talk.jsonl --split-at 5,7 --dry-run").ends(0).talks(moved);
@@ -130,7 +130,7 @@ fn where_it_is_not_divided_as_asked_is_said_with_the_reason() {
 }
 
 #[test]
-fn a_piece_that_is_larger_than_asked_is_said() {
+fn a_piece_larger_than_requested_is_reported() {
     let folder = Folder::with("talk.jsonl", talk());
     let done = folder.run("cut talk.jsonl --split-tokens 4 --dry-run");
     done.ends(1).talks("note: talk.1.jsonl has").talks("more than 4: a turn is not divided");
@@ -139,14 +139,14 @@ fn a_piece_that_is_larger_than_asked_is_said() {
 }
 
 #[test]
-fn what_a_header_counts_follows_and_what_a_session_took_is_said_to_stay() {
+fn counts_in_a_header_follow_and_totals_of_a_session_are_noted_as_unchanged() {
     let folder = Folder::with("talk.jsonl", talk());
     folder.run("convert talk.jsonl --to leslie -o leslie.txt");
     folder.run("cut leslie.txt --turns 1 -o cut.txt").ends(0);
     let (before, after) = (folder.read("leslie.txt"), folder.read("cut.txt"));
     let (before, after) = (String::from_utf8(before).unwrap(), String::from_utf8(after).unwrap());
     assert!(before.contains("\nTool Calls: 1\n---\n"), "{before}");
-    // Nothing else of the header changes, and what stays is copied.
+    // Nothing else in the header changes, and the rest is copied.
     let expected = before.replace("Tool Calls: 1", "Tool Calls: 0");
     let (head, rest) = expected.split_once("---\n\n").unwrap();
     let kept = &rest[rest.find("user:\n<user_query>\ntwo").unwrap()..];
@@ -168,13 +168,13 @@ fn a_cut_that_leaves_nothing_is_refused() {
     folder.run("cut talk.jsonl --events 1.. --in-place").fails("nothing would be left");
     folder.run("cut talk.jsonl --events 1.. --dry-run").fails("nothing would be left");
     assert_eq!((folder.names(), folder.read("talk.jsonl")), (vec!["talk.jsonl".to_owned()], NATIVE.into()));
-    // A header that stays is something.
+    // A remaining header counts as content.
     folder.write("header.jsonl", talk());
     assert_eq!(folder.run("cut header.jsonl --events 1..").ends(0).text(), lines(&[1]));
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_options_are_refused() {
     let folder = Folder::with("talk.jsonl", NATIVE);
     folder.run("cut talk.jsonl").fails("nothing says what to cut");
     folder.run("cut talk.jsonl --split-every 1 --split-tokens 5").fails("in one way only");

@@ -1,4 +1,4 @@
-//! Recording as CycoD does, and going on with what it recorded: real processes, a home folder of their own.
+//! Recording as CycoD does, and continuing its recordings, with real processes and their own home folder.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -49,7 +49,7 @@ fn saved(folder: &Folder, ending: &str) -> String {
 }
 
 #[test]
-fn what_is_asked_for_is_written_besides_what_is_saved() {
+fn a_requested_file_is_written_besides_the_saved_ones() {
     let folder = Folder::new();
     let done = run(&folder, "record --from openai-chat --to cycod:talk.jsonl", &conversation());
     done.ends(0).talks("6 events recorded, completed: talk.jsonl");
@@ -115,7 +115,7 @@ fn loading_goes_on_in_the_same_file_or_branches_into_another() {
     assert_eq!(folder.read("branch.jsonl"), [SYSTEM, USER, ASSISTANT].concat().as_bytes());
     run(&folder, "record --from openai-chat --load talk.jsonl --to cycod:talk.jsonl", ASSISTANT).ends(0);
     assert_eq!(folder.read("talk.jsonl"), format!("{before}\n{ASSISTANT}").as_bytes());
-    // Each of them was saved whole in the history folder as well.
+    // Each of them was also saved whole in the history folder.
     for name in history(&folder).iter().filter(|name| name.ends_with(".jsonl")) {
         let text = String::from_utf8(folder.read(&format!("home/.cycod/history/{name}"))).unwrap();
         assert_eq!(text.trim_start_matches('\u{feff}'), [SYSTEM, USER, ASSISTANT].concat());
@@ -151,7 +151,7 @@ fn a_recording_that_is_killed_loses_nothing_that_was_acknowledged() {
     assert_eq!(folder.read("talk.jsonl"), [SYSTEM, USER, CALL].concat().as_bytes(), "each message as it occurs");
     child.kill().unwrap();
     child.wait().unwrap();
-    // The worst: everything but the journal is gone.
+    // The worst case: everything but the journal is gone.
     std::fs::remove_file(folder.path("talk.jsonl")).unwrap();
     run(&folder, "recover talk.jsonl", "").ends(0).talks("completed");
     assert_eq!(folder.read("talk.jsonl"), [SYSTEM, USER, CALL].concat().as_bytes());
@@ -162,7 +162,7 @@ fn a_recording_that_is_killed_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn going_on_with_what_was_cut_off_tells_how_to_complete_it() {
+fn continuing_an_interrupted_recording_hints_how_to_complete_it() {
     let folder = Folder::new();
     let mut child = command(&folder, "record --from openai-chat --to cycod --ack").spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -216,7 +216,7 @@ fn the_newest_history_is_printed_ready_to_be_sent() {
 }
 
 #[test]
-fn a_conversation_is_trimmed_to_what_is_typed_or_set() {
+fn a_conversation_is_trimmed_to_the_limit_of_the_argument_or_the_setting() {
     let folder = Folder::new();
     let long = format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{}\"}}\n", "seen ".repeat(2000));
     folder.write("chat-history-1.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT, USER].concat());
@@ -232,7 +232,7 @@ fn a_conversation_is_trimmed_to_what_is_typed_or_set() {
 }
 
 #[test]
-fn what_was_recorded_can_be_gone_on_with() {
+fn a_recording_can_be_continued() {
     let folder = Folder::new();
     run(&folder, "record --from openai-chat --to cycod", &conversation()).ends(0);
     let done = run(&folder, "continue --root home", "");

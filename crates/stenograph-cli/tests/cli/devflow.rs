@@ -1,4 +1,4 @@
-//! Recording runs of devflow: real pipes, real kills, and what is found afterwards.
+//! Recording devflow runs, with real pipes and real kills.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -13,7 +13,7 @@ const CHAT: &str = r#"{"role":"system","content":"Be brief."}
 "#;
 
 #[test]
-fn a_file_that_is_no_compressed_transcript_does_not_hide_the_plain_one() {
+fn a_broken_compressed_transcript_does_not_hide_the_plain_one() {
     let folder = Folder::new();
     folder.run_with("record --from openai-chat --to devflow --set run=r", CHAT.as_bytes()).ends(0);
     let whole = folder.run("show .devflow/runs/r --text").ends(0).text().to_owned();
@@ -52,7 +52,7 @@ fn a_run_is_recorded_and_listed_and_shown() {
     assert_eq!((&listed[0]["firstQuery"], &listed[0]["status"]), (&"Fix <it>.".into(), &"completed".into()));
     let shown = folder.run(&format!("show .devflow/runs/{} --kind message --json", ids[0])).ends(0).json();
     assert_eq!(shown.len(), 4);
-    // Another of the same kind gets a number.
+    // Another run of the same name gets a number.
     folder.run_with(line, CHAT.as_bytes()).ends(0);
     assert!(names(&folder.path(".devflow/runs"))[1].ends_with("-TK421-2"));
     folder.run("check .devflow/runs/*/transcript.json");
@@ -82,7 +82,7 @@ fn a_command_that_fails_makes_a_run_that_failed() {
 }
 
 #[test]
-fn what_was_acknowledged_before_a_kill_is_found_after_it() {
+fn events_acknowledged_before_a_kill_are_found_after_it() {
     let folder = Folder::new();
     for round in 1..=6_usize {
         let line = format!("record --from openai-chat --to devflow --set run=r{round} --ack");
@@ -127,7 +127,7 @@ fn a_run_that_is_being_recorded_is_left_alone() {
     assert_eq!(BufReader::new(child.stdout.take().unwrap()).lines().take(6).count(), 6);
     folder.run("recover .devflow").ends(0).talks("is being recorded, and left alone");
     folder.run("run archive x").fails("is still running");
-    // A second one at the same time, and the index knows both.
+    // A second one at the same time; the index knows both.
     folder.run_with("record --from openai-chat --to devflow --set run=y", CHAT.as_bytes()).ends(0);
     drop(input);
     assert!(child.wait().unwrap().success());
@@ -138,7 +138,7 @@ fn a_run_that_is_being_recorded_is_left_alone() {
     folder.run("run archive x y").ends(0);
 }
 
-/// The events of a run with times, tokens and thoughts, which a transcript of devflow cannot hold.
+/// The events of a run with times, tokens and thoughts, which a devflow transcript cannot hold.
 const NATIVE_RUN: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:14:05Z","role":"user","content":"Fix the test."}
 {"v":1,"kind":"thinking","time":"2026-03-02T09:14:06Z","content":"Run it first."}
 {"v":1,"kind":"message","time":"2026-03-02T09:14:07Z","role":"assistant","content":"I look.","usage":{"input":100,"cache_read":1000,"output":20}}
@@ -147,7 +147,7 @@ const NATIVE_RUN: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:14:05Z
 "#;
 
 #[test]
-fn a_replay_begins_with_what_run_list_says() {
+fn a_replay_begins_with_the_facts_of_run_list() {
     let folder = Folder::new();
     let line = "record --to devflow --set run=x --set flow=review --set node=spec --set cost=0.12 --set duration=61000";
     folder.run_with(line, NATIVE_RUN.as_bytes()).ends(0);
@@ -162,7 +162,7 @@ fn a_replay_begins_with_what_run_list_says() {
         assert!(head.contains("Duration: 1 min 1 s"), "{name}: {head}");
         assert!(head.contains("1,100 in / 20 out | Cost: $0.12"), "{name}: {head}");
     }
-    // The ledger has the cost too, and the calls as the journal tells them.
+    // The ledger has the cost too, and the calls as in the journal.
     for index in ["--no-index", ""] {
         let total = folder.run(&format!("usage --root . --json {index}")).ends(0).json().remove(0)["total"].clone();
         let numbers =
@@ -170,7 +170,7 @@ fn a_replay_begins_with_what_run_list_says() {
         assert_eq!(numbers, [1.0, 100.0, 1000.0, 20.0, 0.12], "{total:#}");
         folder.run("index --root .").ends(0);
     }
-    // Outside of its folder a transcript still says whose it is.
+    // Outside of its folder a transcript still states its session.
     std::fs::copy(folder.path(".devflow/runs/x/transcript.json"), folder.path("moved.json")).unwrap();
     folder.run("replay moved.json").ends(0).says("Flow      review | Node: spec").says("Cost: $0.12");
 }

@@ -1,8 +1,8 @@
-//! `steno diff`: two runs side by side.
+//! `steno diff`: compares two runs.
 
 use crate::runner::{CHIBI, Folder, NATIVE};
 
-/// The same run up to the result, and then another way.
+/// The same run up to the result, then a different continuation.
 fn other() -> String {
     let answer = r#"{"v":1,"kind":"message","time":"2026-03-02T09:15:00Z","session":"s2","id":"e5","role":"assistant","content":"Done."}"#;
     format!("{}{answer}\n", NATIVE.replace("\"s1\"", "\"s2\"").replace("\"ok\"", "\"one test failed\""))
@@ -17,12 +17,12 @@ fn the_same_run_is_the_same() {
         .says("the same from beginning to end: 4 turns")
         .says("4 the same, 0 moved, 0 changed");
     folder.write("b", NATIVE.replace("\"s1\"", "\"s2\""));
-    // Another name does not make another conversation.
+    // Another session name does not make another conversation.
     folder.run("diff a b").ends(0).says("* session       s1  s2");
 }
 
 #[test]
-fn where_two_runs_part_is_told_and_what_differs_then() {
+fn a_comparison_shows_where_two_runs_diverge_and_what_differs() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", other());
     let done = folder.run("diff a b");
@@ -51,7 +51,7 @@ fn a_result_that_failed_is_another_result() {
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn json_has_the_same_comparison() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", other());
     let lines = folder.run("diff a b --json").ends(1).json();
@@ -75,12 +75,12 @@ fn a_converted_copy_is_the_same() {
         let done = folder.run(&format!("diff {source} {source}-{target}"));
         done.ends(0).says(" 0 moved, 0 changed, 0 only in A, 0 only in B");
     }
-    // What a format has no words for is told and not compared.
+    // A kind that a format lacks is reported and not compared.
     folder.run("diff a a-chibi").says("not compared: 1 turn of kind thinking in A, of which B has none");
 }
 
 #[test]
-fn what_only_stands_elsewhere_is_told_apart() {
+fn moved_turns_are_distinguished_from_changed_ones() {
     let lines: Vec<&str> = NATIVE.lines().collect();
     let folder = Folder::with("a", NATIVE);
     folder.write("b", [lines[0], lines[2], lines[3], lines[1]].join("\n"));
@@ -90,7 +90,7 @@ fn what_only_stands_elsewhere_is_told_apart() {
 }
 
 #[test]
-fn what_cannot_be_compared_says_why() {
+fn a_failed_comparison_is_explained() {
     let folder = Folder::with("a", NATIVE);
     folder.run("diff a none.jsonl").fails("no such file");
     folder.write("empty", "");
@@ -101,7 +101,7 @@ fn what_cannot_be_compared_says_why() {
 }
 
 #[test]
-fn a_text_that_a_tool_is_given_is_the_same_below_a_key() {
+fn a_tools_input_is_equal_as_text_and_below_a_key() {
     let run = r#"{"v":1,"kind":"message","session":"s1","id":"e1","role":"user","content":"Mend it."}
 {"v":1,"kind":"tool_call","session":"s1","id":"e2","name":"apply_patch","call":"c1","input_text":"*** Begin Patch\n*** End Patch"}
 {"v":1,"kind":"tool_result","session":"s1","id":"e3","call":"c1","content":"ok"}
@@ -125,7 +125,7 @@ fn a_copy_that_lost_every_call_or_every_failure_is_not_the_same() {
     folder.run("diff a.jsonl c.jsonl").ends(1);
     folder.write("d.jsonl", without(&["\"function_call_output\""]));
     folder.run("diff a.jsonl d.jsonl").ends(1);
-    // In one format everything can be told.
+    // Within one format everything can be compared.
     folder.write("e.jsonl", NATIVE.replace("\"error\":false", "\"error\":true"));
     folder.write("f.jsonl", NATIVE);
     folder.run("diff e.jsonl f.jsonl").ends(1);

@@ -1,4 +1,4 @@
-//! How much memory `steno trim`, `steno cut` and `steno compact` take: some for each event, and none for the texts.
+//! The memory of `steno trim`, `steno cut` and `steno compact`: some bytes for each event, and none for the texts.
 
 #![cfg(target_os = "linux")]
 
@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use crate::runner::Folder;
 
-/// How large the files are, and how much memory the command may have. Before files were read piece by piece, it took ten times
-/// the file.
+/// The size of the files, and the memory limit of the command. Before files were read in chunks, it took ten times the file.
 const FILE_SIZE: usize = 30 << 20;
 const MEMORY_KB_MAX: u64 = 80_000;
 
-/// The most memory that a command was seen to hold, in KB.
+/// The peak memory of a command, in KB.
 fn peak_kb(folder: &Folder, line: &str) -> u64 {
     let mut child =
         folder.command(line).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -120,7 +119,7 @@ fn takes_little(session: &str, target: &str) {
         "cut session.jsonl --split-every 2000 -o piece.jsonl".to_owned(),
         "compact session.jsonl --keep 2000 --summary So.far -o compacted.jsonl".to_owned(),
         "compact session.jsonl --keep-tokens 1000000 --dry-run".to_owned(),
-        // The command reads all that goes.
+        // The command reads all removed events.
         "compact session.jsonl --keep 2 --as steno --summarise wc".to_owned(),
     ] {
         let peak = peak_kb(&folder, &line);

@@ -95,7 +95,7 @@ fn a_session_becomes_one_json_document() {
 }
 
 #[test]
-fn what_was_taken_back_is_in_json_only() {
+fn events_that_were_taken_back_are_in_json_only() {
     let message = |id: &str, parent: &str, role: &str, text: &str| {
         format!(
             r#"{{"v":1,"kind":"message","session":"s1","id":"{id}","parent":"{parent}","role":"{role}","content":"{text}"}}"#
@@ -140,7 +140,7 @@ fn a_session_is_written_with_its_side_conversations() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_told() {
+fn a_failed_export_is_explained() {
     let folder = Folder::with("a.jsonl", NATIVE);
     folder.run("export a.jsonl --to json --no-tools").fails("are for Markdown");
     folder.run("export a.jsonl --to html").ends(2).talks("markdown, json");

@@ -8,7 +8,7 @@ use crate::runner::Folder;
 const SESSION: &str = "0198aaaa-1111-4222-8333-444455556666";
 
 #[test]
-fn a_hit_says_what_where_and_how_to_open_it() {
+fn a_hit_shows_its_text_its_position_and_how_to_open_it() {
     let folder = home();
     let done = folder.run("find herring --root home");
     let text = done.ends(0).text();
@@ -48,7 +48,7 @@ fn an_answer_fits_into_so_many_tokens() {
 fn paging_by_tokens_gives_every_hit_once_and_ends() {
     let folder = home();
     let all = folder.run("find walrus --root home --json").ends(0).json().len() - 1;
-    // One that fits nothing, one that fits one hit, and one that fits two.
+    // A limit that fits nothing, one that fits one hit, and one that fits two.
     for tokens in [1, 200, 400] {
         let (mut seen, mut cursor) = (Vec::new(), "0".to_owned());
         for _ in 0..=all {
@@ -109,7 +109,7 @@ fn files_are_searched_without_an_index_and_answer_alike() {
 }
 
 #[test]
-fn who_touched_a_file_and_how() {
+fn sessions_that_touched_a_file_are_listed_with_how() {
     let folder = home();
     let call = r#"{"type":"assistant","uuid":"0198aaaa-1111-0000-8333-000000000077","sessionId":"SESSION","timestamp":"2026-01-02T03:40:00.000Z","cwd":"/work/app","message":{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Edit","input":{"file_path":"src/pool.rs","old_string":"a","new_string":"b"}}]}}"#;
     let mut text = folder.read(&path(SESSION));
@@ -125,7 +125,7 @@ fn who_touched_a_file_and_how() {
 }
 
 #[test]
-fn a_second_run_reads_nothing_and_the_drift_is_told() {
+fn a_second_run_reads_nothing_and_drift_is_reported() {
     let folder = home();
     let json = folder.run("index --root home --json").ends(0).json();
     assert_eq!((&json[0]["bytes"], &json[0]["new"]), (&0.into(), &0.into()));

@@ -1,4 +1,4 @@
-//! What the command says about itself.
+//! Help texts, versions and usage errors.
 
 use stenograph::formats::FORMATS;
 
@@ -37,7 +37,7 @@ const COMMANDS: [&str; 30] = [
     "man",
 ];
 
-/// What some of them do in several ways.
+/// Commands with several forms.
 const ACTIONS: [(&str, &str); 21] = [
     ("config", "get"),
     ("config", "list"),
@@ -92,7 +92,7 @@ fn the_list_of_commands_is_whole() {
 }
 
 #[test]
-fn what_cannot_be_understood_gives_2() {
+fn invalid_arguments_exit_with_2() {
     let folder = Folder::new();
     folder.run("").ends(2).talks("Usage:");
     folder.run("chek").ends(2).talks("check");

@@ -1,4 +1,4 @@
-//! `steno inbox`: several readers at once, and readers that are killed.
+//! `steno inbox`: concurrent readers, and readers that are killed.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -17,7 +17,7 @@ fn started(folder: &Folder, line: &str) -> Child {
     folder.command(line).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// The numbers of the messages that were printed whole.
+/// The numbers of the completely printed messages.
 fn printed(text: &str) -> Vec<u32> {
     let numbers = text.lines().filter_map(|line| line.strip_prefix("[From: main] message ")?.strip_suffix('.'));
     numbers.map(|number| number.parse().unwrap()).collect()
@@ -60,7 +60,7 @@ fn a_home_is_named_by_the_environment_by_a_root_or_by_a_folder() {
     assert!(folder.path("other/contexts/a/inbox.jsonl").is_file());
     assert!(with("inbox send --context a --root . hi").status.success());
     assert!(folder.path(".chibi/contexts/a/inbox.jsonl").is_file());
-    // A root may be a home of contexts itself.
+    // A root may itself be the folder of contexts.
     folder.run("inbox peek --context a --root other").ends(0);
     folder.run("inbox send hello").fails("no context is named");
     folder.run("inbox send --context ../a hello").fails("is not the name of a context");
@@ -70,7 +70,7 @@ fn a_home_is_named_by_the_environment_by_a_root_or_by_a_folder() {
 }
 
 #[test]
-fn what_is_no_message_is_kept_aside_and_said() {
+fn a_line_that_is_not_a_message_is_kept_aside_and_reported() {
     let folder = Folder::new();
     send(&folder, "message 1.");
     let mut inbox = folder.read("ctx/inbox.jsonl");
@@ -112,7 +112,7 @@ fn a_reader_that_is_killed_has_printed_a_message_or_left_it() {
     for number in 0..60 {
         send(&folder, &format!("message {number}."));
         let mut reader = started(&folder, "inbox take ctx");
-        // From before it has begun to after it is done.
+        // From before its start until after its end.
         std::thread::sleep(Duration::from_micros(number * 150));
         reader.kill().unwrap();
         let mut text = String::new();
@@ -127,7 +127,7 @@ fn a_reader_that_is_killed_has_printed_a_message_or_left_it() {
 
 #[cfg(unix)]
 #[test]
-fn messages_stay_when_nobody_reads_them() {
+fn messages_stay_if_the_reader_has_gone_away() {
     let folder = Folder::new();
     folder.run_with("inbox send ctx -", "x".repeat(200_000).as_bytes()).ends(0);
     let mut reader = started(&folder, "inbox take ctx");

@@ -1,4 +1,4 @@
-//! `steno index` as a user meets it: what it says of files that it passes over, and what it does when others write, too.
+//! `steno index` for a user: reports about skipped files, and other processes that write at the same time.
 
 use std::fs;
 use std::io::Read as _;
@@ -34,7 +34,7 @@ fn files_that_are_passed_over_are_counted_by_kind_and_place() {
 }
 
 #[test]
-fn what_a_file_said_before_it_was_rewritten_is_found_marked_and_opened() {
+fn text_of_an_earlier_version_is_found_marked_and_opened() {
     let folder = home();
     folder.write(&path(SESSION), said(SESSION, 1, "user", "only a seal"));
     folder.run("index --root home").ends(0).talks("1 rewritten");
@@ -53,7 +53,7 @@ fn what_a_file_said_before_it_was_rewritten_is_found_marked_and_opened() {
 
 #[cfg(unix)]
 #[test]
-fn whoever_comes_second_waits_and_says_for_whom() {
+fn a_second_process_waits_and_names_the_first() {
     let folder = home();
     let lock = fs::File::create(folder.path("store/index.lock")).unwrap();
     lock.lock().unwrap();
@@ -113,7 +113,7 @@ fn two_watchers_share_the_work() {
     }
 }
 
-/// A file system in memory with room for so many bytes, where the test may make one.
+/// A file system in memory with limited space, if the test may create one.
 #[cfg(target_os = "linux")]
 struct SmallDisk(std::path::PathBuf);
 
@@ -214,7 +214,7 @@ fn a_watcher_that_starts_on_a_full_disk_waits_for_room() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_a_repository_blocks_nobody() {
+fn a_pipe_in_a_repository_does_not_block_indexing() {
     let folder = home();
     let git = folder.path("home/project/.git");
     fs::create_dir_all(&git).unwrap();

@@ -1,4 +1,4 @@
-//! Recording Leslie's transcripts: real pipes, real kills, and what is found afterwards.
+//! Recording Leslie's transcripts, with real pipes and real kills.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -40,7 +40,7 @@ fn one_text_is_written_for_every_question() {
 }
 
 #[test]
-fn a_question_that_nobody_answered_has_no_stop_reason() {
+fn an_unanswered_question_has_no_stop_reason() {
     let asked = CHAT.lines().next().unwrap();
     for (chat, is_stated) in [(asked.to_owned(), false), (CHAT.to_owned(), true)] {
         let folder = Folder::new();
@@ -71,7 +71,7 @@ fn a_thread_is_listed_by_its_first_question() {
 }
 
 #[test]
-fn what_is_removed_is_said() {
+fn removed_events_are_reported() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path(SHELF)).unwrap();
     for number in 0..50 {
@@ -86,7 +86,7 @@ fn what_is_removed_is_said() {
 }
 
 #[test]
-fn what_was_acknowledged_before_a_kill_is_found_after_it() {
+fn events_acknowledged_before_a_kill_are_found_after_it() {
     for round in 1..=4_usize {
         let folder = Folder::new();
         let mut child = folder.command("record --from openai-chat --to leslie --ack");

@@ -1,15 +1,15 @@
-//! `steno list`, and how sessions are named.
+//! `steno list`, and the names of sessions.
 
 use std::fs;
 
 use crate::runner::{Done, Folder};
 
-/// Two sessions of one project, one of another; the first has a sub-agent, the last goes on where the second was left.
+/// Two sessions of one project, one of another; the first has a sub-agent, the last continues the second.
 const ONE: &str = "0198aaaa-1111-4222-8333-444455556666";
 const TWO: &str = "0198aaaa-9999-4222-8333-444455556666";
 const THREE: &str = "ffff0000-1111-4222-8333-444455556666";
 
-/// A record of the agent that is used here.
+/// A record of the agent used here.
 pub fn said(session: &str, number: u32, role: &str, text: &str) -> String {
     let cwd = if session == THREE { "/work/shop" } else { "/work/app" };
     let start = session.get(..13).unwrap_or(session);
@@ -51,7 +51,7 @@ fn sessions(done: &Done) -> Vec<String> {
 }
 
 #[test]
-fn sessions_come_newest_first_with_what_is_known_of_them() {
+fn sessions_are_listed_newest_first_with_their_facts() {
     let folder = home();
     let done = folder.run("list --root home --json");
     assert_eq!(sessions(&done), [THREE, TWO, ONE]);
@@ -70,7 +70,7 @@ fn sessions_come_newest_first_with_what_is_known_of_them() {
 }
 
 #[test]
-fn conditions_leave_what_they_name() {
+fn conditions_select_the_sessions_that_match() {
     let folder = home();
     let listed = |line: &str| sessions(&folder.run(&format!("list --json {line}")));
     assert_eq!(listed("--project shop"), [THREE]);
@@ -93,17 +93,17 @@ fn conditions_leave_what_they_name() {
 }
 
 #[test]
-fn nothing_indexed_is_told() {
+fn an_empty_index_is_reported() {
     let folder = Folder::new();
     folder.run("list").fails("nothing is indexed yet").talks("steno index");
     folder.run("resume latest").fails("nothing is indexed yet");
 }
 
 #[test]
-fn what_belongs_to_a_session_stands_below_it() {
+fn sub_agents_and_forks_are_listed_below_their_session() {
     let folder = home();
     let four = "eeee0000-1111-4222-8333-444455556666";
-    // A fork begins with what the other said.
+    // A fork begins with the other session's events.
     let fork =
         fs::read_to_string(folder.path(&path(TWO))).unwrap().replace(TWO, four) + &said(four, 40, "user", "Again");
     folder.write(&format!("home/.claude/projects/-work-app/{four}.jsonl"), fork);
@@ -122,7 +122,7 @@ fn what_belongs_to_a_session_stands_below_it() {
 }
 
 #[test]
-fn what_continues_a_session_stands_below_it_in_whatever_order_they_are_indexed() {
+fn a_continuation_is_listed_below_its_session_in_any_order_of_indexing() {
     let line = |role: &str, text: &str| format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}\n");
     let one = line("user", "one") + &line("assistant", "a1");
     let chats = [
@@ -151,7 +151,7 @@ fn what_continues_a_session_stands_below_it_in_whatever_order_they_are_indexed()
 }
 
 #[test]
-fn what_is_gone_says_so() {
+fn a_session_whose_file_is_gone_is_marked() {
     let folder = home();
     fs::remove_file(folder.path(&path(THREE))).unwrap();
     index(&folder);
@@ -202,7 +202,7 @@ fn a_session_is_known_by_the_beginning_of_its_id() {
     folder.run("tail 5555").finds_nothing("no session");
     folder.run("status ffff").says("ffff0000-1111").says("shop");
     folder.run("status 5555").ends(1).talks("no session");
-    // A file of that name comes first.
+    // A file of that name takes precedence.
     folder.write("ffff", crate::runner::NATIVE);
     folder.run("show ffff").ends(0).says("Fix the test.");
 }

@@ -1,4 +1,4 @@
-//! What sub-agents did inside records of the main conversation: found, shown and counted once.
+//! Events of sub-agents nested in records of the main conversation: found, shown and counted once.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn with_own_file(folder: &Folder) {
 }
 
 #[test]
-fn what_a_sub_agent_did_inside_a_record_is_found() {
+fn events_of_a_sub_agent_nested_in_a_record_are_found() {
     let folder = home();
     let json = folder.run("find porpoises --root home --json").ends(0).json();
     assert_eq!((json.len(), &json[0]["line"], &json[0]["event"]), (2, &2.into(), &2.into()));
@@ -42,7 +42,7 @@ fn what_a_sub_agent_did_inside_a_record_is_found() {
     assert_eq!((json.len(), &json[0]["event"]), (2, &2.into()));
     let json = folder.run("find --file src/sea.rs --root home --json").ends(0).json();
     assert_eq!((&json[0]["how"]["edited"], &json[0]["events"][0]), (&1.into(), &2.into()));
-    // A pattern is held against the record itself.
+    // A pattern is matched against the record itself.
     assert_eq!(folder.run("find /porp.ises/ --root home --json").ends(0).json().len(), 2);
 }
 

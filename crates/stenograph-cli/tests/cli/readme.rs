@@ -1,11 +1,11 @@
-//! The examples of the README, run as they stand there.
+//! Runs the examples of the README as written.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::runner::{Folder, names};
 
-/// A command and what it prints, on both streams.
+/// A command and its output, on both streams.
 struct Example {
     command: String,
     printed: String,

@@ -1,5 +1,5 @@
-//! The real agents go on with what was converted for them. Each test runs where a variable names the agent's program, as the
-//! continuous integration does; elsewhere there is nothing to ask, and it says so.
+//! The real agents continue converted sessions. Each test runs if a variable names the agent's program, as in continuous
+//! integration; else it says so and skips.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use stenograph::json::Object;
 
 use crate::runner::Folder;
 
-/// How long a real program may take to answer.
+/// The time limit of a real program.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whatever else a program would like to reach is sent to a port where nobody is.
+/// All other network access goes to a closed port.
 pub const OFFLINE: [(&str, &str); 4] = [
     ("HTTP_PROXY", "http://127.0.0.1:9"),
     ("HTTPS_PROXY", "http://127.0.0.1:9"),
@@ -114,7 +114,7 @@ fn claude_code_resumes_a_session_of_another_agent_with_all_of_its_tools() {
     }
 }
 
-/// Makes a folder to work in, and gives the one in which Claude Code looks for the sessions of it.
+/// Creates a working folder; returns the folder in which Claude Code looks for its sessions.
 fn projects(folder: &Folder) -> String {
     std::fs::create_dir_all(folder.path("work")).unwrap();
     let work = folder.path("work").canonicalize().unwrap();
@@ -125,7 +125,7 @@ fn projects(folder: &Folder) -> String {
     projects
 }
 
-/// The conversation that Claude Code would send when it resumes a session.
+/// The conversation that Claude Code sends when it resumes a session.
 fn told_by_claude(claude: &Path, folder: &Folder, id: &str) -> String {
     let (address, requests) = listen();
     let done = Command::new(claude)
@@ -159,14 +159,14 @@ const TIDES: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:00:01Z","se
 
 const TIDES_ID: &str = "8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10";
 
-/// Writes the conversation for another system and compacts it: the summary and the newest turn are left, or its last answer.
+/// Converts the conversation for another system and compacts it to the summary and the newest turn, or its last answer.
 fn compacted(folder: &Folder, to: &str, name: &str, keep: &str) {
     folder.write("tides.jsonl", TIDES);
     folder.run(&format!("convert tides.jsonl --to {to} -o {name}")).ends(0);
     folder.run(&format!("compact {name} {keep} --summary They-found-the-table.")).ends(0);
 }
 
-/// What is told after compacting, and what is not told any more.
+/// What the agent sends after compacting, and what it no longer sends.
 fn assert_told(told: &str, keep: &str) {
     let turn = ["And when is high water?", "a quarter past six"];
     let (kept, gone): (&[&str], &[&str]) = if keep == "--keep 1" { (&turn, &[]) } else { (&[], &turn) };
@@ -217,7 +217,7 @@ fn codex_goes_on_from_a_summary_and_what_is_kept_after_it() {
     }
 }
 
-/// A server that refuses everything and remembers what it was sent.
+/// A server that refuses every request and remembers it.
 fn listen() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -1,6 +1,6 @@
-//! The real agents play a recording to its end: they ask it in a model's place, run the recorded calls, and send back what came of
-//! them. Each test runs where a variable names the agent's program, as the continuous integration does; elsewhere it says that nobody
-//! was asked.
+//! The real agents play a recording to its end: they send requests to it instead of a model, run the recorded calls, and send
+//! back the results. Each test runs if a variable names the agent's program, as in continuous integration; else it says so and
+//! skips.
 
 use std::process::{Command, Output, Stdio};
 
@@ -14,7 +14,7 @@ const CODEX: &str = include_str!("../cassette/tides-codex.jsonl");
 
 const QUESTION: &str = "Where is the tide table?";
 
-/// A folder to work in, with what the recorded calls look at.
+/// A working folder with the files that the recorded calls read.
 fn work(table: &str) -> Folder {
     let folder = Folder::new();
     for made in ["work", "home"] {
@@ -24,7 +24,7 @@ fn work(table: &str) -> Folder {
     folder
 }
 
-/// Lets Claude Code ask the recording.
+/// Runs Claude Code against the recording.
 fn claude(program: &std::path::Path, folder: &Folder, serving: &Serving) -> Output {
     let mut command = Command::new(program);
     command.args(["-p", QUESTION, "--model", "claude-sonnet-4-5-20250929", "--allowedTools", "Bash,Read"]);
@@ -35,7 +35,7 @@ fn claude(program: &std::path::Path, folder: &Folder, serving: &Serving) -> Outp
     command.output().unwrap()
 }
 
-/// Lets Codex ask the recording, with these settings.
+/// Runs Codex against the recording, with these settings.
 fn codex(program: &std::path::Path, folder: &Folder, config: &str) -> Output {
     folder.write("home/config.toml", config);
     folder.write("home/auth.json", "{\"OPENAI_API_KEY\":\"none\"}");
@@ -46,7 +46,7 @@ fn codex(program: &std::path::Path, folder: &Folder, config: &str) -> Output {
     command.output().unwrap()
 }
 
-/// Settings by which Codex knows the recording as a provider of its own.
+/// Settings that make the recording a provider for Codex.
 fn provider(serving: &Serving) -> String {
     format!(
         "model = \"gpt-5-codex\"\nmodel_provider = \"tape\"\n[model_providers.tape]\nname = \"tape\"\nwire_api = \"responses\"\n\
@@ -55,7 +55,7 @@ fn provider(serving: &Serving) -> String {
     )
 }
 
-/// The agent came to the end of the recording, and its calls were really made.
+/// The agent reached the end of the recording and really ran its calls.
 #[track_caller]
 fn assert_played(done: &Output, folder: &Folder, table: &str) {
     let (said, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
@@ -70,14 +70,14 @@ fn claude_code_plays_a_strict_recording_to_its_end() {
     let mut serving = Serving::start(CLAUDE, "--strict --once");
     let done = claude(&program, &folder, &serving);
     assert_played(&done, &folder, "high water 06:12");
-    // It asks for a title, too, and tells of its folder and the date: the first takes no answer, the second is no drift.
+    // It also requests a title, and sends its folder and the date: the first takes no answer, the second is not drift.
     serving.says("what the agent adds by itself");
     serving.says("3 of 3 answers given, none drifted, 1 beside the conversation");
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn claude_code_is_told_apart_from_its_recording_by_what_its_tools_answer() {
+fn drift_of_claude_code_is_found_in_its_tool_results() {
     let Some(program) = program("STENO_CLAUDE") else { return };
     let folder = work("high water 18:40");
     let mut serving = Serving::start(CLAUDE, "--once");
@@ -101,7 +101,7 @@ fn codex_plays_a_strict_recording_to_its_end() {
 }
 
 #[test]
-fn codex_is_told_apart_from_its_recording_by_what_its_tools_answer() {
+fn drift_of_codex_is_found_in_its_tool_results() {
     let Some(program) = program("STENO_CODEX") else { return };
     let folder = work("high water 18:40");
     let mut serving = Serving::start(CODEX, "--once");
@@ -113,7 +113,7 @@ fn codex_is_told_apart_from_its_recording_by_what_its_tools_answer() {
 }
 
 #[test]
-fn codex_asks_again_without_a_socket_when_it_is_told_that_there_is_none() {
+fn codex_retries_without_a_web_socket_after_a_refusal() {
     let Some(program) = program("STENO_CODEX") else { return };
     let folder = work("high water 06:12");
     let mut serving = Serving::start(CODEX, "--strict --once");

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::runner::{Folder, NATIVE};
 
 #[test]
-fn what_arrives_is_recorded_and_acknowledged() {
+fn arriving_events_are_recorded_and_acknowledged() {
     let folder = Folder::new();
     let done = folder.run_with("record --to steno:run.jsonl --ack", NATIVE.as_bytes());
     done.ends(0).talks("4 events recorded, completed: run.jsonl");
@@ -68,7 +68,7 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
 }
 
 #[test]
-fn what_a_command_prints_that_nobody_knows_is_kept_as_it_is() {
+fn output_of_an_unknown_format_is_kept_as_it_is() {
     let folder = Folder::new();
     folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("nothing that is known");
     assert_eq!(folder.run("show run.jsonl --json").ends(0).json()[0]["bytes"], "plain words");
@@ -76,7 +76,7 @@ fn what_a_command_prints_that_nobody_knows_is_kept_as_it_is() {
 }
 
 #[test]
-fn a_second_recorder_hears_who_the_first_one_is_and_a_signal_cancels() {
+fn a_second_recorder_is_refused_and_names_the_first_and_a_signal_cancels() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let folder = Folder::new();
         let mut first = folder.command("record --from steno --to steno:run.jsonl --ack");
@@ -97,10 +97,10 @@ fn a_second_recorder_hears_who_the_first_one_is_and_a_signal_cancels() {
 }
 
 #[test]
-fn a_signal_ends_a_command_even_if_what_it_started_lives_on() {
+fn a_signal_ends_a_command_even_if_its_children_live_on() {
     let folder = Folder::with("in.jsonl", NATIVE);
     let mut command = folder.command("record --to steno:run.jsonl -- sh -c");
-    // The shell dies of the signal; what it started holds its output open for longer than anybody waits.
+    // The signal ends the shell; its child holds the output open for longer than anybody waits.
     let mut child =
         command.arg("sleep 300 & echo $! > left; cat in.jsonl; wait").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -108,7 +108,7 @@ fn a_signal_ends_a_command_even_if_what_it_started_lives_on() {
     let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(killed.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    // It lives on indeed, and whoever reads what the tests print would wait for it.
+    // The child lives on; without this, a reader of the test output would wait for it.
     let left = String::from_utf8(folder.read("left")).unwrap();
     assert!(std::process::Command::new("kill").arg(left.trim()).status().unwrap().success());
     let last = folder.run("show run.jsonl --json --last 1").ends(0).json();
@@ -139,7 +139,7 @@ fn wrong_words_are_refused_with_a_way_out() {
 }
 
 #[test]
-fn what_nobody_listens_to_is_recorded_all_the_same() {
+fn output_that_nobody_reads_is_recorded_all_the_same() {
     let folder = Folder::with("in.jsonl", NATIVE);
     let steno = env!("CARGO_BIN_EXE_steno");
     for (name, tail) in [("a", "--ack < in.jsonl"), ("b", "-- sh -c 'cat in.jsonl; sleep 0.2; cat in.jsonl'")] {
@@ -157,7 +157,7 @@ fn what_nobody_listens_to_is_recorded_all_the_same() {
 }
 
 #[test]
-fn what_is_no_transcript_at_all_is_kept_without_a_flood_of_notes() {
+fn output_that_is_not_a_transcript_is_kept_with_few_notes() {
     let folder = Folder::new();
     let done = folder.run_with("record --from openai-chat --to steno:a", "noise\n".repeat(500).as_bytes());
     done.ends(0).talks("480 notes more about the input").talks("500 events recorded");
@@ -201,7 +201,7 @@ fn chat_lines_that_state_model_and_usage_are_counted() {
 }
 
 #[test]
-fn a_request_that_cannot_be_written_is_told() {
+fn a_request_that_cannot_be_written_is_reported() {
     let folder = Folder::new();
     let request = r#"{"v":1,"kind":"fact","name":"request","extra":{"chibi-requests":{"request":{"model":"m","messages":[{"role":"user","content":"Go."}]}}}}"#;
     let response =

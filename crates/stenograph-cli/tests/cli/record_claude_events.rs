@@ -1,4 +1,4 @@
-//! `steno record --to claude-events`: agents that are processes, at once in one project, refused, killed and recovered.
+//! `steno record --to claude-events`: concurrent agent processes in one project, refused, killed and recovered.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::runner::Folder;
 
-/// What a program that talks to a model has in its hands.
+/// The requests and responses of a program that calls a model.
 const CHAT: &str = r#"{"role":"user","content":"Fix the bug in auth.ts"}
 {"role":"assistant","content":"I will.","tool_calls":[{"id":"c1","type":"function","function":{"name":"Edit","arguments":"{\"file_path\":\"/src/auth.ts\"}"}}]}
 {"role":"tool","tool_call_id":"c1","content":"edited"}
 {"role":"assistant","content":"It is fixed."}
 "#;
 
-/// A process that records an agent, and waits for more.
+/// A process that records an agent and waits for more.
 struct Agent {
     child: Child,
     input: Option<ChildStdin>,
@@ -32,7 +32,7 @@ impl Agent {
         Agent { input: child.stdin.take(), child, acks }
     }
 
-    /// Says everything, and hears that all five events are recorded.
+    /// Sends everything and waits until all five events are acknowledged.
     fn works(&mut self) {
         self.input.as_mut().unwrap().write_all(CHAT.as_bytes()).unwrap();
         assert_eq!(self.acks.by_ref().take(5).count(), 5);
@@ -83,10 +83,10 @@ fn eight_processes_in_one_project_lose_nothing_of_each_other() {
     }
     for log in ids.iter().map(|id| format!(".goodvibes/transcripts/s1/{id}.jsonl")) {
         folder.run(&format!("check --laws {log}")).ends(0).says("claude-events, 6 records");
-        // It says all that was given.
+        // It contains everything that was sent.
         assert!(!folder.path(&format!("{log}.steno")).exists());
     }
-    // What the project says is every agent's words, each once.
+    // The project contains every agent's words, each once.
     let said = folder.run("show . --json --kind message").ends(0).json();
     assert_eq!(said.len(), 8 * 3);
 }

@@ -1,4 +1,4 @@
-//! Words that stand only in a record which claims to repeat another: every command shows them, once.
+//! Words in a record that wrongly claims to repeat another: every command shows them, once.
 
 use std::fs;
 
@@ -13,19 +13,20 @@ fn line(second: u32, kind: &str, payload: &Value) -> String {
     json!({"timestamp": time, "type": kind, "payload": payload}).to_string() + "\n"
 }
 
-/// What is written for people.
+/// A record for people.
 fn notice(second: u32, kind: &str, text: &str) -> String {
     line(second, "event_msg", &json!({"type": kind, "message": text}))
 }
 
-/// What the model is given, or gives.
+/// A record of the model's input or output.
 fn item(second: u32, role: &str, text: &str) -> String {
     let kind = if role == "user" { "input_text" } else { "output_text" };
     let content = json!([{"type": kind, "text": text}]);
     line(second, "response_item", &json!({"type": "message", "role": role, "content": content}))
 }
 
-/// A session whose first question only the record for people states. The answer is first written for people, the thanks after the model's.
+/// A session whose first question only the record for people states. The answer first appears for people, the thanks first for
+/// the model.
 fn session() -> Vec<String> {
     let header = json!({"id": SESSION, "timestamp": "2026-01-02T03:10:00.000Z", "cwd": "/work/app", "originator": "codex",
         "cli_version": "0.50.0"});

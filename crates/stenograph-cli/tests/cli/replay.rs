@@ -1,5 +1,5 @@
-//! `steno replay`: printed where nobody watches, and played in a real terminal where somebody does. The terminal is driven by
-//! `terminal/drive.py`, which presses keys, reads the screen and looks whether the terminal was given back.
+//! `steno replay`: printed without a terminal, played in a real terminal. `terminal/drive.py` drives the terminal: it presses
+//! keys, reads the screen and checks that the terminal is restored.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ const TWO_DAYS: &str = r#"{"v":1,"kind":"fact","time":"2026-03-02T09:14:00Z","se
 "#;
 
 #[test]
-fn everything_is_printed_where_nobody_watches() {
+fn everything_is_printed_without_a_terminal() {
     let folder = Folder::with("a", TWO_DAYS);
     let rule = "=".repeat(60);
     let expected = format!(
@@ -28,14 +28,14 @@ fn everything_is_printed_where_nobody_watches() {
     done.ends(0);
     assert!(done.text().starts_with(&expected), "{}", done.text());
     done.says("[4] CALL Bash (09:14:07) [1,000 ms]\n").says("{\n  \"command\": \"cargo test\"\n}\n");
-    // A result does not say of which tool it is; the call does.
+    // A result does not name its tool; the call does.
     done.says("[5] RESULT Bash (09:14:09) [2,000 ms]\n");
     done.says("[7] ASSISTANT (10:14:12) [12 tokens in] [1,234 tokens out] [3,000 ms]\n");
     assert!(!done.text().contains("settings"));
 }
 
 #[test]
-fn a_mode_shows_what_its_name_says() {
+fn each_mode_shows_its_kinds_of_events() {
     let folder = Folder::with("a", TWO_DAYS);
     let summary = folder.run("replay a --mode summary");
     let lines: Vec<&str> = summary.ends(0).text().lines().filter(|line| line.starts_with('[')).collect();
@@ -72,7 +72,7 @@ fn a_part_is_played_by_numbers_and_by_ids() {
 }
 
 #[test]
-fn what_was_taken_back_is_not_played() {
+fn events_that_were_taken_back_are_not_played() {
     let said = |id: &str, parent: &str, role: &str| {
         format!(
             "{{\"v\":1,\"kind\":\"message\",\"id\":\"{id}\",\"parent\":\"{parent}\",\"role\":\"{role}\",\"content\":\"say {id}\"}}\n"
@@ -100,7 +100,7 @@ fn other_formats_and_containers_are_played_too() {
 }
 
 #[test]
-fn what_cannot_be_played_says_why() {
+fn a_source_that_cannot_be_played_is_explained() {
     let folder = Folder::with("empty", "");
     folder.run("replay empty").fails("the file is empty");
     folder.write("facts", TWO_DAYS.lines().next().unwrap());
@@ -118,10 +118,10 @@ fn hostile_text_does_nothing_to_a_terminal() {
     assert!(!done.text().contains(['\u{1b}', '\u{9b}', '\u{202e}']));
 }
 
-/// What came of a replay in a terminal.
+/// The result of a replay in a terminal.
 struct Watched(serde_json::Value);
 
-/// Plays in a terminal of 80 columns and 24 lines; nothing where no Python is to be had.
+/// Plays in a terminal of 80 columns and 24 lines; `None` without Python.
 #[track_caller]
 fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Watched> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/drive.py");
@@ -160,7 +160,7 @@ impl Watched {
 }
 
 #[test]
-fn keys_go_to_and_fro_and_the_terminal_is_given_back() {
+fn keys_move_the_replay_and_the_terminal_is_restored() {
     let folder = Folder::with("a", TWO_DAYS);
     let steps = serde_json::json!([
         ["see", "Fix the test."],
@@ -218,7 +218,7 @@ fn it_plays_by_itself_to_the_end() {
 }
 
 #[test]
-fn whatever_ends_it_the_terminal_is_given_back() {
+fn the_terminal_is_restored_however_the_replay_ends() {
     let folder = Folder::with("a", TWO_DAYS);
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         let steps = serde_json::json!([["see", "Fix the test."], ["signal", signal]]);
@@ -229,7 +229,7 @@ fn whatever_ends_it_the_terminal_is_given_back() {
 }
 
 #[test]
-fn what_only_prints_on_a_terminal_leaves_it_as_it_was() {
+fn printing_to_a_terminal_leaves_its_settings_unchanged() {
     let folder = Folder::with("a", TWO_DAYS);
     for (signal, code) in [("QUIT", -3), ("TERM", -15), ("HUP", -1)] {
         for line in ["tail -f a", "status --watch a"] {
@@ -304,9 +304,9 @@ fn a_screen_of_any_size_will_do() {
     }
 }
 
-/// Who reads within a long event still reads it when the window changes its width, however many lines that makes.
+/// Within a long event, the visible text stays visible when the width of the window changes, whatever the number of lines.
 #[test]
-fn what_is_read_stays_in_sight_when_the_width_changes() {
+fn the_visible_text_stays_visible_when_the_width_changes() {
     let long: String = (1..60).map(|number| format!("line {number} {}\\n", "and on ".repeat(20))).collect();
     let folder = Folder::with("a", TWO_DAYS.replace("All is well.", &long).replace("Fix the test.", &long));
     let steps = serde_json::json!([
@@ -330,9 +330,9 @@ fn what_is_read_stays_in_sight_when_the_width_changes() {
     }
 }
 
-/// The size changes, and then a key is pressed, while it waits for a terminal that takes nothing: it learns of both at once.
+/// The size changes and then a key is pressed while the terminal accepts no output: the replay learns of both at once.
 #[test]
-fn a_key_beside_another_size_is_heard() {
+fn a_key_during_a_resize_is_read() {
     let long: String = (1..200).map(|number| format!("line {number} {}\\n", "-".repeat(150))).collect();
     let folder = Folder::with("a", TWO_DAYS.replace("Fix the test.", &long));
     let steps = serde_json::json!([

@@ -22,7 +22,7 @@ fn the_command_is_printed_with_the_way_there() {
 }
 
 #[test]
-fn a_file_that_left_its_home_is_told_of() {
+fn a_file_outside_its_home_is_reported() {
     let folder = home();
     fs::rename(folder.path(&path(THREE)), folder.path("home/kept.jsonl")).unwrap();
     index(&folder);
@@ -31,7 +31,7 @@ fn a_file_that_left_its_home_is_told_of() {
 }
 
 #[test]
-fn what_is_gone_has_to_be_restored_first() {
+fn a_session_whose_file_is_gone_must_be_restored_first() {
     let folder = home();
     fs::remove_file(folder.path(&path(THREE))).unwrap();
     index(&folder);

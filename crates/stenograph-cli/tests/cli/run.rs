@@ -1,10 +1,10 @@
-//! `steno run`: real folders of runs, listed, put away, brought back and cleared out.
+//! `steno run`: lists, archives, restores and cleans real folders of runs.
 
 use std::fs;
 
 use crate::runner::{Folder, names};
 
-/// A folder with runs of all kinds; the newest is from yesterday, whenever today is.
+/// A folder with runs of all kinds; the newest is from yesterday, relative to today.
 fn runs() -> Folder {
     let folder = Folder::new();
     for (id, flow, status, started) in [
@@ -92,7 +92,7 @@ fn a_run_is_put_away_and_brought_back_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_said_and_the_rest_is_done() {
+fn a_run_that_cannot_be_moved_is_reported_and_does_not_stop_the_rest() {
     let folder = runs();
     folder.run("run archive").fails("is not said");
     folder.run("run archive live").fails("live: is still running");
@@ -108,7 +108,7 @@ fn what_cannot_be_moved_is_said_and_the_rest_is_done() {
 }
 
 #[test]
-fn cleaning_shows_what_it_would_do_and_does_exactly_that() {
+fn a_dry_run_of_clean_predicts_exactly_what_clean_does() {
     let folder = runs();
     run(&folder, "fresh", "review", "completed", "2999-01-01T00:00:00Z");
     let planned = folder.run("run clean --dry-run --json --keep-min-runs 2");
@@ -130,7 +130,7 @@ fn cleaning_shows_what_it_would_do_and_does_exactly_that() {
     assert_eq!(there(&folder), ["2025-02-01-review-7", "broken", "fresh", "live"]);
     assert_eq!(ids(&folder, "--archived").len(), 3);
     done.talks("4 runs kept: 1 running, 1 failed, 1 among the newest, 1 unreadable");
-    // What was put away today stays, however old it is; only what is told to be removed is.
+    // Archives made today stay, however old the run is; only `--delete` removes runs.
     folder.run("run clean --keep-min-runs 0").ends(0);
     assert_eq!(ids(&folder, "--archived").len(), 3);
     let deleted = folder.run("run clean --keep-min-runs 0 --include-failed --delete --archive-retention-days 0");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Four events of the native stream, all well.
+/// Four valid events of the native stream.
 pub const NATIVE: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:14:05Z","session":"s1","id":"e1","role":"user","content":"Fix the test."}
 {"v":1,"kind":"thinking","time":"2026-03-02T09:14:06Z","session":"s1","id":"e2","content":"Run it first."}
 {"v":1,"kind":"tool_call","time":"2026-03-02T09:14:07Z","session":"s1","id":"e3","name":"Bash","call":"c1","input":{"command":"cargo test"}}
@@ -23,7 +23,7 @@ pub const CHIBI: &str = r#"{"id":"1","timestamp":1705123456,"from":"alice","to":
 /// A folder in which the binary runs.
 pub struct Folder(TempDir);
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Done {
     pub code: i32,
@@ -55,12 +55,12 @@ impl Folder {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// The names of all files, hidden ones too.
+    /// The names of all files, including hidden ones.
     pub fn names(&self) -> Vec<String> {
         names(self.0.path())
     }
 
-    /// A command that would run here.
+    /// A command that runs here.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steno"));
         command.args(line.split_whitespace()).current_dir(self.0.path());
@@ -72,7 +72,7 @@ impl Folder {
         command
     }
 
-    /// Runs the binary with these words.
+    /// Runs the binary with these arguments.
     pub fn run(&self, line: &str) -> Done {
         self.run_with(line, b"")
     }
@@ -107,7 +107,7 @@ impl Done {
         std::str::from_utf8(&self.out).unwrap()
     }
 
-    /// Standard output as JSON, one value a line.
+    /// Standard output as JSON, one value per line.
     pub fn json(&self) -> Vec<serde_json::Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -118,7 +118,7 @@ impl Done {
         self
     }
 
-    /// Ends with 2, an `error:` that says `what`, and a `hint:`.
+    /// Asserts exit code 2, an `error:` that contains `what`, and a `hint:`.
     #[track_caller]
     pub fn fails(&self, what: &str) -> &Done {
         self.ends(2);
@@ -127,7 +127,7 @@ impl Done {
         self
     }
 
-    /// It says no, and that is no error.
+    /// Asserts a no, which is not an error.
     #[track_caller]
     pub fn finds_nothing(&self, what: &str) -> &Done {
         self.ends(1);

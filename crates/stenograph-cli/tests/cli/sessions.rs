@@ -1,4 +1,5 @@
-//! Which files are one session: recordings in every layout, conversions, agents by their ids. Each is listed once and opened by its id.
+//! Which files form one session: recordings in every layout, conversions, agents by id. Each is listed once and opened by its
+//! id.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -7,7 +8,7 @@ use crate::runner::{Done, Folder, NATIVE};
 
 const SESSION: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
 
-/// Runs in a folder that is the home folder too.
+/// Runs in a folder that is also the home folder.
 fn run(folder: &Folder, line: &str, input: &[u8]) -> Done {
     let mut command = folder.command(line);
     command.env("HOME", folder.path("")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -23,7 +24,7 @@ fn listed(folder: &Folder) -> Vec<serde_json::Value> {
     run(folder, "list --root . --json", b"").ends(0).json()
 }
 
-/// Records the same four events and gives the folder.
+/// Records the same four events; returns the folder.
 fn recorded(to: &str) -> Folder {
     let folder = Folder::new();
     run(&folder, &format!("record --from steno {to}"), NATIVE.as_bytes()).ends(0);
@@ -152,7 +153,7 @@ fn an_agent_is_opened_by_its_id_alone_and_with_its_session() {
 }
 
 #[test]
-fn what_a_layout_leaves_empty_is_no_unknown_format() {
+fn an_empty_file_of_a_layout_is_not_an_unknown_format() {
     let folder = recorded("--to claude-events --set session=s1 --set agent=a1");
     assert_eq!(folder.read(".goodvibes/state/agent-tracking.json"), b"{}");
     let done = folder.run("index --root .");
@@ -172,7 +173,7 @@ fn native(number: usize, content: &str) -> String {
 fn the_last_events_of_a_huge_file_are_read_from_its_end() {
     let folder = Folder::with("a.steno.jsonl", native(1, "first"));
     let mut file = std::fs::File::options().write(true).open(folder.path("a.steno.jsonl")).unwrap();
-    // A hole takes no room on the disk, and reading through it would take minutes.
+    // A sparse file takes no space on the disk, but reading it would take minutes.
     std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(100 << 30)).unwrap();
     write!(file, "\n{}{}{}", native(2, "two"), native(3, "three"), native(4, "four")).unwrap();
     let shown = folder.run("show a.steno.jsonl --last 2 --text");
@@ -187,7 +188,7 @@ fn an_event_of_an_indexed_session_is_read_from_its_position() {
         (1..=3000).map(|number| native(number, &format!("walrus {number} {}", "x".repeat(200)))).collect();
     folder.write(&name, text.concat());
     folder.run("index --root .").ends(0);
-    // One record in the middle becomes two: whoever counts from the beginning comes to other numbers.
+    // One record in the middle becomes two, which shifts the numbers after it.
     let modified = folder.path(&name).metadata().unwrap().modified().unwrap();
     let short = native(1000, "short");
     let rest = text[999].len() - short.len();
@@ -217,7 +218,7 @@ fn a_text_for_people_has_the_title_and_the_time_of_its_header() {
     assert_eq!(folder.run("find --root . leap_days after:2026-03-04").code, 1);
 }
 
-/// Converts the session for Codex and gives the path.
+/// Converts the session for Codex; returns the path.
 fn convert_to_codex(folder: &Folder) -> String {
     let codex = format!(".codex/sessions/2026/01/02/rollout-2026-01-02T03-01-00-{SESSION}.jsonl");
     std::fs::create_dir_all(folder.path(&codex).parent().unwrap()).unwrap();
@@ -226,7 +227,7 @@ fn convert_to_codex(folder: &Folder) -> String {
     codex
 }
 
-/// Goes on with it there.
+/// Continues it there.
 fn go_on(folder: &Folder, codex: &str, text: &str) {
     let content = serde_json::json!([{"type": "input_text", "text": text}]);
     let payload = serde_json::json!({"type": "message", "role": "user", "content": content});
@@ -255,7 +256,7 @@ fn a_session_that_goes_on_in_another_agent_is_two_whenever_the_index_ran() {
     let rebuilt = rows(&listed(&folder));
     assert_eq!((grown.len(), &grown), (2, &rebuilt));
     folder.run("find --root . seal agent:codex --json").ends(0).says("now the seal");
-    // The id means what went on, and the way to a hit says which file it is in.
+    // The id means the continuation, and the command of a hit names the right file.
     folder.run(&format!("show --root . {SESSION} --last 1")).ends(0).says("now the seal");
     folder.run(&format!("resume --root . {SESSION}")).says("codex resume");
     let hit = folder.run("find --root . seal").ends(0).out.clone();

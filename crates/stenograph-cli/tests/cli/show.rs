@@ -56,14 +56,14 @@ fn kinds_are_ours_and_roles_and_types_are_the_formats_own_words() {
     done.ends(1).talks("no event of kind stop").talks("hint: the kinds in this file are message, tool_call");
 }
 
-/// A user's words, a call, and its result in a record that its format calls `user`.
+/// A user's words, a call, and its result in a record of type `user`.
 const RESULT_OF_USER: &str = r#"{"type":"user","uuid":"u1","sessionId":"s","timestamp":"2026-01-02T03:00:00.000Z","message":{"role":"user","content":"Look at it."}}
 {"type":"assistant","uuid":"u2","parentUuid":"u1","sessionId":"s","timestamp":"2026-01-02T03:00:01.000Z","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"ls"}}]}}
 {"type":"user","uuid":"u3","parentUuid":"u2","sessionId":"s","timestamp":"2026-01-02T03:00:02.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"walrus.txt"}]}}
 "#;
 
 #[test]
-fn what_a_user_said_is_not_what_a_format_calls_user() {
+fn a_users_message_differs_from_a_record_of_type_user() {
     let folder = Folder::with("a.jsonl", RESULT_OF_USER);
     assert_eq!(folder.run("show a.jsonl --kind user --text").ends(0).text(), "Look at it.\n");
     assert_eq!(folder.run("show a.jsonl --type user --text").ends(0).text(), "Look at it.\n\nwalrus.txt\n");
@@ -103,7 +103,7 @@ fn a_file_with_an_evil_name_is_named_harmlessly() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_not_an_error() {
     let folder = Folder::with("a", NATIVE.repeat(20_000));
     for line in ["show a", "show a --json", "convert a --to chibi", "check a --json"] {
         let mut child = folder.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -120,7 +120,7 @@ fn a_reader_who_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn an_event_is_shown_by_its_number_with_what_stands_around_it() {
+fn an_event_is_shown_by_its_number_with_its_neighbours() {
     let folder = Folder::with("a", NATIVE);
     let done = folder.run("show a --event 3 --around 1");
     assert_eq!(
@@ -148,7 +148,7 @@ fn an_event_is_shown_by_its_number_with_what_stands_around_it() {
 }
 
 #[test]
-fn a_session_is_shown_with_its_side_conversations_where_they_are_asked_for() {
+fn a_session_is_shown_with_its_side_conversations_on_request() {
     let folder = crate::list::home();
     let done = folder.run("show 0198aaaa-1");
     done.ends(0).says("Feed the walrus").talks("1 side conversation not shown: --threads");
@@ -160,7 +160,7 @@ fn a_session_is_shown_with_its_side_conversations_where_they_are_asked_for() {
 }
 
 #[test]
-fn what_is_gone_is_shown_as_it_was_kept() {
+fn a_session_whose_file_is_gone_is_shown_from_the_archive() {
     let folder = crate::list::home();
     let path = crate::list::path("ffff0000-1111-4222-8333-444455556666");
     let path = path.replace("-work-app", "-work-shop");

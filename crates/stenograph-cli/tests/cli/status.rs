@@ -15,7 +15,7 @@ const STOP: &str = "{\"v\":1,\"kind\":\"stop\",\"session\":\"s1\",\"reason\":\"e
 
 const FAILURE: &str = "{\"v\":1,\"kind\":\"failure\",\"session\":\"s1\",\"name\":\"overloaded\"}\n";
 
-/// Makes a file as old as this.
+/// Sets the age of a file.
 fn age(folder: &Folder, name: &str, minutes: u64) {
     let then = SystemTime::now() - Duration::from_secs(60 * minutes);
     File::options().write(true).open(folder.path(name)).unwrap().set_modified(then).unwrap();
@@ -31,7 +31,7 @@ fn pair(state: &str, why: &str) -> (String, String) {
 }
 
 #[test]
-fn a_run_is_told_in_one_row() {
+fn a_run_takes_one_row() {
     let folder = Folder::with("a.jsonl", CALL);
     let done = folder.run("status a.jsonl");
     let lines: Vec<&str> = done.ends(0).text().lines().collect();
@@ -71,7 +71,7 @@ fn a_last_line_without_a_newline_counts_and_half_a_line_does_not() {
 
 #[test]
 fn a_file_that_was_touched_says_nothing_new() {
-    // The records are from March, the file is from now: nobody runs.
+    // The records are from March, the file is from now: nothing runs.
     let folder = Folder::with("a", NATIVE);
     assert_eq!(state(&folder, "status a --json"), pair("stale", "asked"));
     folder.run("status a --wait").ends(1).says("stale");
@@ -93,7 +93,7 @@ fn a_process_that_has_the_file_open_is_alive() {
     assert_eq!(state(&folder, "status a --json"), pair("stale", "in_call"));
 }
 
-/// The records of an agent of a session at this second: a call, and perhaps an answer.
+/// The records of an agent of a session at this second: a call, and optionally an answer.
 fn agent(session: &str, thread: Option<&str>, ends: Option<&str>) -> String {
     let now = jiff::Timestamp::now();
     let mut base = serde_json::json!({
@@ -115,7 +115,7 @@ fn agent(session: &str, thread: Option<&str>, ends: Option<&str>) -> String {
 }
 
 #[test]
-fn each_agent_has_one_row_and_what_runs_comes_first() {
+fn each_agent_has_one_row_and_active_runs_come_first() {
     let folder = Folder::new();
     let session = "11111111-2222-4333-8444-555555555555";
     fs::create_dir_all(folder.path(&format!(".claude/projects/p/{session}/subagents"))).unwrap();
@@ -123,7 +123,7 @@ fn each_agent_has_one_row_and_what_runs_comes_first() {
     let side = |name: &str| format!(".claude/projects/p/{session}/subagents/agent-{name}.jsonl");
     folder.write(&side("a1"), agent(session, Some("a1"), None));
     folder.write(&side("a2"), agent(session, Some("a2"), Some("refusal")));
-    // What stands beside a conversation is no agent.
+    // Other files beside a conversation are not agents.
     fs::create_dir_all(folder.path(".chibi/contexts/main")).unwrap();
     folder.write(
         ".chibi/contexts/main/inbox.jsonl",
@@ -135,7 +135,7 @@ fn each_agent_has_one_row_and_what_runs_comes_first() {
     assert_eq!(rows.len(), 3, "{rows:?}");
     assert_eq!(rows[0], (format!("{session}/a1").as_str(), "running"));
     assert!(rows.contains(&(session, "completed")) && rows.contains(&(format!("{session}/a2").as_str(), "failed")));
-    // The whole session is as bad as the worst of its agents.
+    // A session is as bad as the worst of its agents.
     folder.run("index --root .").ends(0);
     let told = folder.run(&format!("status {session} --root . --json"));
     assert_eq!(told.ends(3).json().len(), 3);
@@ -169,7 +169,7 @@ fn an_error_that_success_followed_is_recovered() {
 }
 
 #[test]
-fn without_names_all_are_told_that_were_written_lately() {
+fn without_names_all_recently_written_runs_are_listed() {
     let folder = Folder::new();
     folder.run("status --root .").finds_nothing("no transcripts");
     for (name, minutes) in [("new", 1), ("older", 60 * 5), ("old", 60 * 50)] {
@@ -191,7 +191,7 @@ fn without_names_all_are_told_that_were_written_lately() {
 }
 
 #[test]
-fn what_the_index_knows_to_be_over_is_not_told_until_it_goes_on() {
+fn a_run_that_the_index_knows_as_finished_is_hidden_until_it_continues() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();
     let path = |number: u32| format!(".claude/projects/-work-app/{number:08}-d9cb-469f-a165-70867728950e.jsonl");
@@ -202,7 +202,7 @@ fn what_the_index_knows_to_be_over_is_not_told_until_it_goes_on() {
     };
     for number in 0..40 {
         folder.write(&path(number), line(number, "2025-01-02T03:04:05.000Z"));
-        // Written a minute ago, so that the index need not doubt the file's time.
+        // Written a minute ago, so that the index trusts the file's time.
         age(&folder, &path(number), 1);
     }
     folder.run("status --root .").finds_nothing("no transcripts");
@@ -247,13 +247,13 @@ fn a_watcher_gets_a_line_for_each_change() {
     watching.wait().unwrap();
 }
 
-/// Thinking and tokens have no place in most documents, so a journal stays beside them.
+/// Most documents cannot hold thinking and tokens, so a journal stays beside them.
 const TALK: &str = r#"{"v":1,"kind":"message","session":"s1","role":"user","content":"Build it"}
 {"v":1,"kind":"thinking","session":"s1","content":"Hm."}
 {"v":1,"kind":"message","session":"s1","role":"assistant","content":"Done.","usage":{"input":10,"output":20}}
 "#;
 
-/// Every layout of another system, where its agent keeps its files, with the agent and the id of the session.
+/// Every layout of another system at its usual location, with the agent and the id of the session.
 const LAYOUTS: [(&str, &str, &str); 5] = [
     ("chibi:.chibi/contexts/w", "chibi", "w"),
     (

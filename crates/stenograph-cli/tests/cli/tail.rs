@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use crate::runner::{CHIBI, Folder, NATIVE};
 
-/// A line of the native stream that says this.
+/// A line of the native stream with this text.
 fn said(text: &str) -> String {
     format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"{text}\"}}\n")
 }
 
-/// A command that runs on, and what it says.
+/// A running command and its output.
 struct Running {
     child: Child,
     out: Receiver<String>,
     talk: Receiver<String>,
 }
 
-/// Long enough for anything to happen on a machine that has much to do; nothing waits that long when all is well.
+/// Long enough for a busy machine; normally nothing waits that long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Running {
@@ -37,7 +37,7 @@ impl Running {
         self.out.recv_timeout(PATIENCE).expect("nothing came")
     }
 
-    /// What the next event says.
+    /// The text of the next event.
     #[track_caller]
     fn says(&self, text: &str) {
         let event: serde_json::Value = serde_json::from_str(&self.next()).unwrap();
@@ -96,7 +96,7 @@ fn far_from_the_beginning_lines_have_no_numbers() {
 }
 
 #[test]
-fn half_a_last_line_is_shown_and_told_of() {
+fn an_incomplete_last_line_is_shown_and_reported() {
     let folder = Folder::with("a", &NATIVE[..NATIVE.len() - 20]);
     folder.run("tail a -n 1").ends(0).says("tool_result").talks("is not whole");
 }
@@ -109,7 +109,7 @@ fn compressed_files_and_documents_have_an_end_too() {
 }
 
 #[test]
-fn what_cannot_be_followed_says_why() {
+fn a_source_that_cannot_be_followed_is_explained() {
     let folder = Folder::with("a", "");
     folder.run("tail a").finds_nothing("the file is empty");
     folder.run("tail none").fails("no such file");
@@ -120,7 +120,7 @@ fn what_cannot_be_followed_says_why() {
 }
 
 #[test]
-fn without_a_name_it_is_what_was_written_last() {
+fn without_a_name_the_newest_transcript_is_shown() {
     let folder = Folder::new();
     folder.run("tail --root .").finds_nothing("no transcripts");
     for (name, text) in [("old", "old words"), ("new", "new words")] {
@@ -135,7 +135,7 @@ fn without_a_name_it_is_what_was_written_last() {
 }
 
 #[test]
-fn what_is_written_is_shown_as_it_comes() {
+fn new_events_are_shown_as_they_arrive() {
     let folder = Folder::with("a", said("one") + &said("two"));
     let tail = Running::start(&folder, "tail -f a -n 1 --json");
     tail.says("two");
@@ -201,7 +201,7 @@ fn a_file_that_becomes_shorter_is_shown_from_its_beginning() {
 }
 
 #[test]
-fn who_has_seen_enough_is_no_error() {
+fn a_reader_that_closes_the_pipe_of_tail_is_not_an_error() {
     let folder = Folder::with("a", said("one"));
     let mut child = folder.command("tail -f a --json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -217,7 +217,7 @@ fn a_file_that_is_rotated_without_a_pause_is_followed() {
     let folder = Folder::with("a", said("begin"));
     let mut running = Running::start(&folder, "tail -f a --json");
     running.says("begin");
-    // Nothing has the name for a moment each time, and whoever follows may look just then.
+    // Each time, the name is missing for a moment, and `tail` may look just then.
     for number in 0..300 {
         folder.write("next", said(&number.to_string()));
         fs::rename(folder.path("a"), folder.path("old")).unwrap();
@@ -240,6 +240,6 @@ fn the_marks_of_a_recording_are_not_shown() {
     let kinds: Vec<String> =
         folder.run("tail ctx --json").json().iter().map(|event| event["kind"].as_str().unwrap().to_owned()).collect();
     assert_eq!(kinds, ["message", "thinking", "stop"]);
-    // They do not count as events that were asked for either.
+    // They do not count as requested events either.
     folder.run("tail ctx -n 2").ends(0).says("Hm.");
 }

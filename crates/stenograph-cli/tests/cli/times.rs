@@ -3,7 +3,7 @@
 use crate::list::home;
 use crate::runner::{Folder, NATIVE};
 
-/// What a command prints where the clock is two hours ahead.
+/// The output of a command in a time zone two hours ahead of UTC.
 fn printed(folder: &Folder, line: &str) -> String {
     let done = folder.command(line).env("TZ", "<+02>-02").output().unwrap();
     String::from_utf8(done.stdout).unwrap()
@@ -46,7 +46,7 @@ fn programs_get_utc_wherever_the_clock_is() {
 #[test]
 fn days_in_queries_are_those_of_the_time_zone_that_is_shown() {
     let folder = home();
-    // 03:01 in UTC is the day before nowhere near here; with the clock four hours behind it is.
+    // In UTC, 03:01 is on the same day; four hours behind UTC it is on the day before.
     let ask = |line: &str| folder.command(line).env("TZ", "<-04>04").output().unwrap().status.code();
     assert_eq!(ask("find walrus before:2026-01-02 --root home"), Some(0));
     assert_eq!(ask("find walrus before:2026-01-02 --root home --utc"), Some(1));

@@ -67,7 +67,7 @@ fn a_target_that_cannot_be_reached_is_said_so() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_go_and_writes_nothing() {
+fn a_dry_run_reports_what_it_would_remove_and_writes_nothing() {
     let folder = Folder::with("chat.jsonl", chat());
     folder
         .run("trim chat.jsonl --max-tokens 130 --dry-run")
@@ -83,7 +83,7 @@ fn a_dry_run_says_what_would_go_and_writes_nothing() {
 }
 
 #[test]
-fn in_place_can_be_undone_byte_for_byte_and_keeps_what_was_appended() {
+fn an_edit_in_place_can_be_undone_byte_for_byte_and_keeps_appended_lines() {
     let folder = Folder::with("chat.jsonl", chat());
     folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0).talks("steno trim --undo chat.jsonl");
     assert_ne!(folder.read("chat.jsonl"), chat().as_bytes());
@@ -133,7 +133,7 @@ fn nothing_to_do_leaves_the_file_alone() {
 fn cycod_trims_as_cycod_does() {
     let folder = Folder::with("chat.jsonl", chat());
     let done = folder.run("trim chat.jsonl --rule cycod --max-tokens 100 --max-tool-tokens 20");
-    // Both results stand before the last answer, and nothing else may go.
+    // Both results precede the last answer, and nothing else may go.
     assert_eq!(done.ends(1).text().matches("\"content\":\"...snip...\"").count(), 2);
     assert_eq!(done.text().lines().count(), 10);
     let done = folder.run("trim chat.jsonl --rule cycod --max-tool-tokens 20");
@@ -146,7 +146,7 @@ fn a_vocabulary_counts() {
     let report = &folder.run("trim chat.jsonl --max-tokens 60 --tokenizer gpt-4o --dry-run --json").json()[0];
     assert_eq!(report["tokenizer"], "o200k");
     assert_eq!(report["reached"], true);
-    // Who names a model says which one it was; a file that states another one knows better.
+    // A model name makes the count exact; a file that states another model takes precedence.
     assert_eq!(report["estimate"], false);
     folder.run("trim chat.jsonl --max-tokens 60 --tokenizer gpt-4o").ends(0).talks("o200k, exact for the texts");
     folder.run("trim chat.jsonl --max-tokens 60 --tokenizer o200k").ends(0).talks("o200k, an estimate");
@@ -158,7 +158,7 @@ fn a_vocabulary_counts() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_options_are_refused() {
     let folder = Folder::with("chat.jsonl", chat());
     folder.run("trim chat.jsonl").fails("no limit");
     folder.run("trim chat.jsonl --max-tokens 50 --reversible").fails("no file to keep anything beside");

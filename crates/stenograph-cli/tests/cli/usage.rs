@@ -1,4 +1,4 @@
-//! `steno usage`: what is counted, how it is put together and shown, and that an independent count comes to the same numbers.
+//! `steno usage`: counting, grouping and output, and a comparison with an independent count.
 
 use std::fs;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use crate::runner::Folder;
 
 const MODEL: &str = "claude-sonnet-4-5-20250929";
 
-/// A model call of session `s`, in the words of one agent.
+/// A model call of session `s`, in one agent's format.
 fn call(id: &str, time: &str, model: &str, usage: &Value) -> String {
     json!({"type": "assistant", "uuid": format!("uuid-of-the-record-{id}"), "sessionId": "walrus-session", "timestamp": time,
         "cwd": "/work/app", "gitBranch": "main", "requestId": format!("req_{id}"),
@@ -52,7 +52,7 @@ fn keys(json: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn calls_are_put_together_by_whatever_is_asked_for() {
+fn calls_are_grouped_as_requested() {
     let folder = home();
     let by = |by: &str| {
         let json = usage(&folder, &format!("--timezone UTC --by {by}"));
@@ -96,7 +96,7 @@ fn json_names_every_number_in_rows_and_in_the_total() {
 }
 
 #[test]
-fn days_begin_where_the_asker_is_and_the_last_one_asked_for_is_in_it() {
+fn days_follow_the_local_time_zone_and_the_last_one_is_included() {
     let folder = home();
     let calls = |line: &str| usage(&folder, line)["total"]["calls"].as_u64().unwrap();
     assert_eq!(keys(&usage(&folder, "--timezone Europe/Berlin")), ["2026-02-01"]);
@@ -131,7 +131,7 @@ fn a_model_without_a_price_is_said_and_never_free() {
 }
 
 #[test]
-fn the_account_says_what_was_joined_and_left_out_and_where() {
+fn explain_states_what_was_merged_and_left_out_and_where() {
     let folder = home();
     let copy = call("1", "2026-01-31T23:30:00Z", MODEL, &took(10, 20)).replace("walrus-session", "seal-session");
     let again = call("4", "2026-02-01T07:00:00Z", MODEL, &took(1, 2));
@@ -180,7 +180,7 @@ fn files_and_folders_can_be_named_and_nothing_else_counts() {
     assert_eq!(calls("y.jsonl y.jsonl ./y.jsonl"), 1);
     assert_eq!(calls("other y.jsonl"), 2);
     assert_eq!(calls("other home"), 3);
-    // What is gone elsewhere is not what was asked about; what is gone here is.
+    // Files that are gone elsewhere do not matter; files that are gone here do.
     fs::remove_dir_all(folder.path("home/.claude")).unwrap();
     assert_eq!(calls("other"), 1);
     assert_eq!(calls("other --root home"), 1);
@@ -285,7 +285,7 @@ fn bytes_that_are_no_text_and_records_that_are_too_large_hide_nothing_else() {
     assert_eq!(usage(&folder, "--by session"), json);
 }
 
-/// Runs the count that was written from the rules alone.
+/// Runs the independent count, which was written from the rules alone.
 fn independent(folder: &Path) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/count/independent.py");
     let output = Command::new("python3").arg(script).arg(folder).output().unwrap();
@@ -326,7 +326,7 @@ fn an_independent_count_of_the_golden_ledgers_comes_to_the_same() {
     let mut calls = 0;
     for case in fs::read_dir(root).unwrap().flatten() {
         let name = case.file_name().into_string().unwrap();
-        // It reads no native streams, adds numbers up that no counter holds, and knows of runs only what they say at their end.
+        // It reads no native streams, adds numbers that overflow counters, and knows only the final totals of runs.
         if !["native", "odd", "running"].iter().any(|word| name.contains(word)) {
             calls += counts_alike(&Folder::new(), &case.path(), &name);
         }

@@ -1,5 +1,5 @@
-//! `steno usage`: what it does not count, it says: counts that are none, files that nobody reads or that are damaged, calls without a
-//! time, and questions that nothing answers.
+//! `steno usage` reports what it does not count: invalid token counts, unknown and damaged files, calls without a time, and
+//! filters that match nothing.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -58,7 +58,7 @@ fn a_count_that_is_none_is_said() {
 }
 
 #[test]
-fn files_that_nobody_reads_and_damage_are_said_and_what_stands_before_it_counts() {
+fn unknown_and_damaged_files_are_reported_and_the_readable_part_counts() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home/notes")).unwrap();
     folder.write("home/notes/list.json", "{\"milk\":1}\n");
@@ -96,7 +96,7 @@ fn a_first_record_of_any_size_hides_no_format() {
 }
 
 #[test]
-fn calls_that_are_not_asked_about_are_told_from_none_at_all() {
+fn calls_that_filters_exclude_differ_from_no_calls_at_all() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home")).unwrap();
     folder.write("home/a.jsonl", good("1") + &call("2", None, &json!({"input_tokens": 1, "output_tokens": 2})));
@@ -135,7 +135,7 @@ fn claude_calls(numbers: std::ops::Range<u32>) -> String {
 }
 
 #[test]
-fn a_conversion_and_what_it_was_made_of_are_paid_for_once_however_they_are_counted() {
+fn a_conversion_and_its_source_count_once_however_they_are_counted() {
     let session = "0f8fad5b-d9cb-469f-a165-70867728950e";
     let source = format!(".claude/projects/-work-app/{session}.jsonl");
     for (to, target) in [
@@ -159,7 +159,7 @@ fn a_conversion_and_what_it_was_made_of_are_paid_for_once_however_they_are_count
         assert_eq!(totals("--no-index"), alone, "{to}");
         folder.run("index --root .").ends(0);
         assert_eq!(totals(""), alone, "{to}");
-        // The original goes on, and so is written last.
+        // The original continues, and so is written last.
         folder.write(&source, claude_calls(1..6));
         assert_eq!(totals("--no-index")["calls"], 5, "{to}");
         folder.run("index --root .").ends(0);
@@ -177,7 +177,7 @@ fn a_session_that_goes_on_in_another_agent_pays_its_beginning_once() {
     std::fs::create_dir_all(folder.path(".codex/sessions")).unwrap();
     let source = format!(".claude/projects/-work-app/{session}.jsonl");
     folder.write(&source, claude_calls(1..5));
-    // What goes on is converted with its beginning, and the original has only the beginning.
+    // The continuation is converted with its beginning; the original has only the beginning.
     let target = format!(".codex/sessions/rollout-2026-01-02T03-11-00-{session}.jsonl");
     folder.write("longer.jsonl", claude_calls(1..8));
     folder.run(&format!("convert longer.jsonl --to codex -o {target}"));
@@ -204,7 +204,7 @@ fn totals(folder: &Folder) -> Value {
 }
 
 #[test]
-fn a_session_that_is_converted_and_converted_back_counts_once_and_what_follows_counts() {
+fn a_session_converted_back_and_forth_counts_once_and_later_calls_count() {
     let folder = Folder::new();
     folder.write("first.jsonl", claude_calls(1..5));
     let alone = totals(&folder);
@@ -218,7 +218,7 @@ fn a_session_that_is_converted_and_converted_back_counts_once_and_what_follows_c
 }
 
 #[test]
-fn a_run_that_repeats_the_calls_of_a_session_counts_only_what_it_has_beyond_them() {
+fn a_run_that_repeats_the_calls_of_a_session_counts_only_its_additional_calls() {
     let folder = Folder::new();
     folder.write("first.jsonl", claude_calls(1..5));
     let alone = totals(&folder);
@@ -235,11 +235,11 @@ fn a_run_that_repeats_the_calls_of_a_session_counts_only_what_it_has_beyond_them
 }
 
 #[test]
-fn a_log_without_a_session_that_goes_on_counts_what_is_new_in_it() {
+fn a_growing_log_without_a_session_counts_its_new_calls() {
     let folder = Folder::new();
     folder.write("first.jsonl", claude_calls(1..5));
     let alone = totals(&folder);
-    // An answer of no model is no call, and a conversion does not say that it was one.
+    // An answer without a model is not a call, and a conversion does not make it one.
     let nobody = call("9", Some("2026-01-02T03:40:00Z"), &json!({"input_tokens": 0, "output_tokens": 0}));
     let nobody = nobody.replace("claude-sonnet-4-5-20250929", "<synthetic>");
     let nobody = nobody.replace("otter-session", "0f8fad5b-d9cb-469f-a165-70867728950e");
@@ -252,7 +252,7 @@ fn a_log_without_a_session_that_goes_on_counts_what_is_new_in_it() {
     folder.write("log.jsonl", format!("{log}{next}\n"));
     let more = totals(&folder);
     assert_eq!((&more["calls"], &more["output"]), (&json!(5), &json!(73)));
-    // A log that begins with another call is nobody's copy, and all of its answers count.
+    // A log that begins with another call is not a copy, and all of its answers count.
     folder.write("log.jsonl", format!("{next}\n{log}"));
     let first =
         json!({"timestamp": 1_767_323_400, "response": {"id": "q", "model": "claude-opus-4-1", "usage": usage}});
@@ -261,7 +261,7 @@ fn a_log_without_a_session_that_goes_on_counts_what_is_new_in_it() {
 }
 
 #[test]
-fn a_run_counts_once_beside_what_it_was_converted_to() {
+fn a_run_counts_once_beside_its_conversion() {
     let folder = Folder::new();
     let turn = |id: u32, role: &str, output: u32| {
         let time = format!("2026-01-02T03:1{id}:00Z");
@@ -282,7 +282,7 @@ fn a_run_counts_once_beside_what_it_was_converted_to() {
 }
 
 #[test]
-fn an_agent_a_model_and_a_project_are_asked_for_by_a_part_of_their_name_everywhere() {
+fn agents_models_and_projects_match_by_a_part_of_their_name_everywhere() {
     let folder = Folder::new();
     folder.write("first.jsonl", claude_calls(1..3));
     folder.run("index --root .").ends(0);
@@ -302,7 +302,7 @@ fn usage_of(folder: &Folder, asked: &str) -> Value {
 }
 
 #[test]
-fn a_stream_without_a_session_whose_calls_are_minutes_apart_is_no_conversion() {
+fn a_stream_without_a_session_whose_calls_are_minutes_apart_is_not_a_conversion() {
     let folder = Folder::new();
     folder.write(
         "first.jsonl",
@@ -317,7 +317,7 @@ fn a_stream_without_a_session_whose_calls_are_minutes_apart_is_no_conversion() {
     assert_eq!(totals(&folder)["calls"], 3);
 }
 
-/// Codex 0.166 writes only what is new into the file of a fork, and says where the rest stands.
+/// Codex 0.166 writes only new records into the file of a fork, and names the file of the rest.
 #[test]
 fn the_calls_of_a_fork_that_replays_nothing_are_its_own() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! `steno usage --as`, and the programs themselves where a variable names them: `STENO_CCUSAGE` (20.0.24) and `STENO_CCSTAT` (0.6.2),
-//! with `STENO_PEERS` a home folder to count. Elsewhere there is nothing to ask.
+//! `steno usage --as`, and the programs themselves if variables name them: `STENO_CCUSAGE` (20.0.24) and `STENO_CCSTAT`
+//! (0.6.2), with `STENO_PEERS` naming a home folder to count. Else those tests are skipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::runner::{CHIBI, Folder};
 const FIRST: &str = r#"{"type":"assistant","timestamp":"2026-03-02T09:14:05.100Z","sessionId":"s1","requestId":"r1","uuid":"u1","version":"2.1.0","isSidechain":false,"cwd":"/work","message":{"id":"m1","role":"assistant","model":"claude-sonnet-4-20250514","content":[{"type":"text","text":"a"}],"usage":{"input_tokens":10,"output_tokens":1,"cache_read_input_tokens":100,"cache_creation_input_tokens":1000}}}
 "#;
 
-/// A home with two answers that stream: one with a request id, and one without, whose lines have times of their own.
+/// A home with two streamed answers: one with a request id, and one without, whose lines have their own times.
 fn home() -> Folder {
     let folder = Folder::new();
     let project = folder.path("home/.claude/projects/-work");
@@ -51,7 +51,7 @@ fn each_rule_has_its_own_total_and_says_so() {
 }
 
 #[test]
-fn the_rows_of_a_rule_are_asked_like_ours() {
+fn filters_apply_to_the_rows_of_another_rule_too() {
     let folder = home();
     let by_model = folder.run("usage --root home --as ccusage-20 --by model --json");
     assert_eq!(by_model.ends(0).json()[0]["rows"][0]["key"], "claude-sonnet-4-20250514");
@@ -94,7 +94,7 @@ fn named(variable: &str) -> Option<PathBuf> {
     found
 }
 
-/// What a program prints about a home, without a network.
+/// The output of a program about a home, without a network.
 fn asked(program: &Path, home: &Path, line: &str) -> Value {
     let mut command = Command::new(program);
     command.args(line.split_whitespace()).env_clear().env("HOME", home).env("TZ", "UTC").env("NO_COLOR", "1");
@@ -102,12 +102,12 @@ fn asked(program: &Path, home: &Path, line: &str) -> Value {
     command.env("https_proxy", "http://127.0.0.1:9");
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    // It may talk before it answers.
+    // It may print messages before its answer.
     let answer: Vec<&str> = text.lines().skip_while(|line| *line != "{").collect();
     serde_json::from_str(&answer.join("\n")).unwrap()
 }
 
-/// Input, output, cache read and cache write of the agent whose name begins like this, by a rule.
+/// Input, output, cache read and cache write of the agent whose name has this prefix, by a rule.
 fn ours(home: &Path, rule: &str, agent: &str) -> [u64; 4] {
     let folder = Folder::new();
     let line = format!("usage --root {} --as {rule} --by agent --timezone UTC --json", home.display());

@@ -28,7 +28,7 @@ impl Drop for Watching {
     }
 }
 
-/// Waits until a query finds so many events. The patience is for slow machines only.
+/// Waits until a query finds so many events. The time limit is for slow machines.
 fn wait_for(folder: &Folder, query: &str, count: usize) {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
@@ -48,13 +48,13 @@ fn append(folder: &Folder, name: &str, text: &str) {
 }
 
 #[test]
-fn what_is_written_while_it_watches_is_found() {
+fn events_written_while_index_watches_are_found() {
     let folder = home();
     let file = path(SESSION);
     let _watching = Watching::start(&folder);
     append(&folder, &file, &said(SESSION, 40, "user", "a penguin grows"));
     wait_for(&folder, "penguin", 1);
-    // In two halves: the first is no line yet.
+    // In two halves: the first is not a line yet.
     let line = said(SESSION, 41, "user", "a penguin comes in halves");
     let (one, two) = line.split_at(150);
     append(&folder, &file, one);
@@ -63,8 +63,8 @@ fn what_is_written_while_it_watches_is_found() {
     // It shrinks.
     folder.write(&file, said(SESSION, 1, "user", "one seal is left"));
     wait_for(&folder, "seal", 1);
-    // What it said before is found as far as the archive had it in time, which depends on the moment.
-    // It rotates: the old one goes aside under another name, a new one begins.
+    // Whether its earlier text is found depends on whether the archive had it in time.
+    // It rotates: the old file gets another name, and a new one begins.
     let aside = file.replace("0198aaaa-1111", "0198aaaa-1112");
     fs::rename(folder.path(&file), folder.path(&aside)).unwrap();
     append(&folder, &file, &said(SESSION, 42, "user", "a seal in the new file"));
@@ -73,7 +73,7 @@ fn what_is_written_while_it_watches_is_found() {
     fs::remove_file(folder.path(&aside)).unwrap();
     append(&folder, &file, &said(SESSION, 43, "user", "a third seal"));
     wait_for(&folder, "seal", 3);
-    // A file of a new session, in a folder that was not there.
+    // A file of a new session, in a new folder.
     fs::create_dir_all(folder.path("home/.claude/projects/-new")).unwrap();
     let other = "0298aaaa-1111-4222-8333-444455556666";
     append(
@@ -84,8 +84,8 @@ fn what_is_written_while_it_watches_is_found() {
     wait_for(&folder, "otter", 1);
 }
 
-/// The kernel lets nobody open a file on which another process holds a lease, until that one gives way or 45 seconds are over. Its
-/// holder is told when somebody tries.
+/// While a process holds a lease on a file, the kernel blocks every open until the holder releases it or 45 seconds pass. It
+/// notifies the holder of each attempt.
 #[cfg(target_os = "linux")]
 const LEASE: &str = "
 import fcntl, signal, sys
@@ -111,7 +111,7 @@ fn a_signal_ends_an_index_that_cannot_open_a_file() {
     assert!(killed.success());
     let ended = index.0.wait().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(15), "{ended}");
-    // What was killed is taken in by the next one.
+    // The next run picks up what the killed one left.
     drop(holder);
     folder.run("index --root home").ends(0);
     folder.run(&format!("show {SESSION} --root home")).ends(0);

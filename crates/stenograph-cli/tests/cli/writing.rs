@@ -1,5 +1,5 @@
-//! What every command that writes a file keeps to: nothing that exists is replaced unasked, no input is written over, nobody may
-//! read a result who may not read its source, and a journal names no files elsewhere.
+//! The rules of every command that writes a file: it replaces no existing file unasked and overwrites no input, its result is
+//! readable only by those who may read the source, and a journal cannot name files elsewhere.
 
 #![cfg(unix)]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use crate::runner::{Folder, NATIVE};
 
-/// Every command that has -o, to be followed by it.
+/// Every command that has -o, without its argument.
 const WRITING: [&str; 6] = [
     "convert in.jsonl --to openai-chat",
     "export in.jsonl --to markdown",
@@ -20,7 +20,7 @@ const WRITING: [&str; 6] = [
     "compact in.jsonl --keep 0 --summary short",
 ];
 
-/// Two turns, so that one of them can go.
+/// Two turns, so that one of them can be removed.
 fn input() -> String {
     let more = NATIVE.replace("\"e", "\"f").replace("\"c1\"", "\"c2\"");
     NATIVE.to_owned() + &more
@@ -35,13 +35,13 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn an_existing_file_is_replaced_only_when_that_is_asked_for() {
+fn an_existing_file_is_replaced_only_on_request() {
     for line in WRITING {
         let folder = Folder::with("in.jsonl", input());
         folder.write("out", "mine");
         folder.run(&format!("{line} -o out")).fails("out: exists already");
         assert_eq!(folder.read("out"), b"mine", "{line}");
-        // A link that leads nowhere yet is somebody's as well.
+        // A dangling link counts as an existing file too.
         symlink("nowhere", folder.path("link")).unwrap();
         folder.run(&format!("{line} -o link")).fails("link: exists already");
         folder.run(&format!("{line} -o out --force")).ends(0);
@@ -66,14 +66,14 @@ fn the_input_is_never_written_over_whatever_it_is_called() {
 
 #[test]
 fn devices_and_pipes_and_standard_output_are_written_to() {
-    // A compaction has a time and an id, other ones each time.
+    // A compaction has a new time and id each time.
     for line in WRITING.into_iter().filter(|line| !line.starts_with("compact")) {
         let folder = Folder::with("in.jsonl", input());
         let plain = folder.run(&format!("{line} -o -")).ends(0).out.clone();
         assert!(!plain.is_empty(), "{line}");
         assert_eq!(folder.run(&format!("{line} -o /dev/stdout")).ends(0).out, plain, "{line}");
         folder.run(&format!("{line} -o /dev/null")).ends(0);
-        // Redirected into a file, it is standard output all the same.
+        // Redirected into a file, it is still standard output.
         let into = fs::File::create(folder.path("into")).unwrap();
         let done = folder.command(&format!("{line} -o /dev/stdout")).stdout(into).output().unwrap();
         assert!(done.status.success(), "{line}");
@@ -109,7 +109,7 @@ fn a_result_has_the_permissions_of_its_source_and_never_more() {
 }
 
 #[test]
-fn an_edit_in_place_keeps_the_permissions_and_what_it_was_is_private() {
+fn an_edit_in_place_keeps_the_permissions_and_its_undo_file_is_private() {
     for line in ["cut in.jsonl --events 2 --in-place", "compact in.jsonl --keep 0 --summary short"] {
         let folder = Folder::with("in.jsonl", input());
         set_mode(&folder.path("in.jsonl"), 0o664);
@@ -124,7 +124,7 @@ fn an_edit_in_place_keeps_the_permissions_and_what_it_was_is_private() {
 }
 
 #[test]
-fn what_is_recorded_is_for_its_owner_only() {
+fn a_recording_is_readable_by_its_owner_only() {
     let folder = Folder::new();
     let said = r#"{"v":1,"kind":"message","role":"user","content":"Hello"}"#;
     for to in ["steno:a/run.steno.jsonl", "cycod:b/chat.jsonl", "devflow:c", "leslie:d", "claude-events:e", "chibi:f"] {
@@ -164,7 +164,7 @@ fn of_two_edits_at_once_none_is_lost() {
         let (mut went, mut removed) = (0, 0);
         for done in done {
             if done.status.success() {
-                // Who comes second counts the events that are left, and may take out a call with its result.
+                // The second command counts the remaining events, and may remove a call with its result.
                 let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
                 (went, removed) = (went + 1, removed + report["went"].as_array().unwrap().len());
             } else {
@@ -183,7 +183,7 @@ fn of_two_edits_at_once_none_is_lost() {
     }
 }
 
-/// Every command that changes a file itself.
+/// Every command that changes a file in place.
 const CHANGING: [&str; 4] = [
     "trim in.jsonl --max-tokens 1 --in-place",
     "cut in.jsonl --events 2 --in-place",
@@ -197,7 +197,7 @@ fn a_file_that_an_agent_has_open_is_not_edited() {
     let folder = Folder::with("in.jsonl", input());
     folder.run("cut in.jsonl --events 8 --in-place").ends(0);
     let before = folder.read("in.jsonl");
-    // Reading it is nobody's business.
+    // Reading it is not restricted.
     let mut reading =
         Command::new("sleep").arg("600").stdin(fs::File::open(folder.path("in.jsonl")).unwrap()).spawn().unwrap();
     let open = fs::File::options().append(true).open(folder.path("in.jsonl")).unwrap();
@@ -260,7 +260,7 @@ fn an_undo_file_is_beside_the_file_itself() {
     assert_eq!(folder.read("real/in.jsonl"), input().as_bytes());
 }
 
-/// A recording under way, of which the first line is acknowledged.
+/// A running recording whose first line is acknowledged.
 fn recording(folder: &Folder, to: &str) -> (std::process::Child, std::process::ChildStdin) {
     use std::io::{BufRead, BufReader, Write};
     let mut command = folder.command(&format!("record --from steno {to} --ack"));
@@ -314,7 +314,7 @@ fn a_recorder_leaves_a_file_alone_that_took_the_place_of_its_own() {
 }
 
 #[test]
-fn the_window_of_a_chibi_context_is_edited_by_nobody_while_it_is_held_or_out_of_date() {
+fn a_chibi_window_cannot_be_edited_while_it_is_locked_or_out_of_date() {
     let folder = Folder::with("in.jsonl", input());
     fs::create_dir(folder.path("ctx")).unwrap();
     folder.run("convert in.jsonl --to chibi -o ctx/context.jsonl");
@@ -332,7 +332,7 @@ fn the_window_of_a_chibi_context_is_edited_by_nobody_while_it_is_held_or_out_of_
     folder.run("cut ctx/context.jsonl --turns 1 --in-place").ends(0);
 }
 
-/// A journal that asks for more than it may.
+/// A journal that names files it may not write.
 fn crafted(documents: &str) -> String {
     let time = "\"time\":\"2026-11-16T08:18:37Z\"";
     format!(

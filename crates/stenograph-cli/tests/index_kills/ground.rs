@@ -1,4 +1,4 @@
-//! A home folder, a store, and the question whether the one says what the other does.
+//! A home folder and a store, and the check that the store matches the home.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,11 +21,11 @@ pub struct Ground {
     _folder: TempDir,
     pub path: PathBuf,
     pub tree: Tree,
-    /// Whether a run was seen to end well: from then on there is an index that must not be made again.
+    /// Whether a run has ended successfully: from then on the index must not be rebuilt.
     pub is_made: bool,
 }
 
-/// How many lines the index knows, however many documents there are of each.
+/// How many lines the index knows, each counted once.
 pub fn count(store: &Path) -> Result<u64, stenograph_store::Error> {
     let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
     let query = Query::parse(COMMON, &today).unwrap();
@@ -58,16 +58,16 @@ impl Ground {
         self.steno(&["index", "--root", "home", "--threads", "1", "--json"])
     }
 
-    /// Takes the index away, as anybody may at any time. The archive stays.
+    /// Deletes the index, as anybody may at any time. The archive stays.
     pub fn lose_index(&mut self) {
         let _ = fs::remove_dir_all(self.store().join("index"));
         self.is_made = false;
-        // Nobody can tell then that a file has moved: its copy in the archive is one of a file that is gone.
+        // Without an index a move is invisible: the copy in the archive belongs to a file that is gone.
         self.tree.is_unknown();
         self.tree.story.push("the index is deleted".to_owned());
     }
 
-    /// A whole run, after which everything must be right.
+    /// A complete run, after which everything must be right.
     pub fn check(&mut self) -> Result<(), String> {
         let done = self.index().output().unwrap();
         let report = self.report(&done)?;
@@ -87,8 +87,8 @@ impl Ground {
         Ok(())
     }
 
-    /// Whether a warning says that the last commit of the archive, which was interrupted, was completed or does not count. Nothing is
-    /// lost then; a run tells it all the same. More than one commit is never interrupted.
+    /// Whether a warning says that the last, interrupted commit of the archive was completed or ignored. Nothing is lost then,
+    /// but a run reports it. At most one commit is interrupted.
     fn is_of_recovery(&self, warning: &Value) -> bool {
         let text = warning["text"].as_str().unwrap_or_default();
         let is_of_log =
@@ -107,7 +107,7 @@ impl Ground {
         serde_json::from_slice(&done.stdout).map_err(|error| format!("{error}: {said}"))
     }
 
-    /// Every word that a look at the files finds is found once, where it stands, and nothing else is.
+    /// Every word in the files is found once, at its position, and nothing else is found.
     fn check_words(&self) -> Result<(), String> {
         let failed = |error: stenograph_store::Error| error.to_string();
         let mut searcher = Store::new(self.store()).searcher().map_err(failed)?;
@@ -115,7 +115,7 @@ impl Ground {
         let query = Query::parse(COMMON, &today).unwrap();
         let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
         let mut answer = searcher.find(&request).map_err(failed)?;
-        // What files said before they were rewritten is found, too, and marked.
+        // The text of earlier versions is found too, and marked.
         answer.hits.retain(|hit| hit.version.is_none());
         let mut found = vec![String::new(); answer.hits.len()];
         searcher
@@ -127,7 +127,7 @@ impl Ground {
             })
             .map_err(failed)?;
         let sources = searcher.catalogue().sources().map_err(failed)?;
-        // How often the documents have each word: every source that is no copy has its own.
+        // How often the documents contain each word: every source that is not a copy has its own documents.
         let mut expected: BTreeMap<u32, usize> = BTreeMap::new();
         for source in sources.iter().filter(|source| source.copy_of.is_none()) {
             let Some(words) = self.tree.words_at(&source.path) else {
@@ -159,7 +159,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The archive is sound and gives back every file, also those that are gone.
+    /// The archive is sound and restores every file, including deleted ones.
     fn check_archive(&self) -> Result<(), String> {
         let failed = |error: stenograph_store::Error| error.to_string();
         let archive = Archive::open(Arc::new(Disk), &self.store().join("archive")).map_err(failed)?;
@@ -184,7 +184,7 @@ impl Ground {
         Ok(())
     }
 
-    /// The same question to the command.
+    /// The same check through the command.
     pub fn check_find(&self) -> Result<(), String> {
         let done = self.steno(&["find", "--json", "--limit", "100000", COMMON]).output().unwrap();
         let text = String::from_utf8_lossy(&done.stdout);

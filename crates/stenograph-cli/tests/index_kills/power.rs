@@ -1,7 +1,7 @@
-//! Power cuts: `steno index` runs on a disk that keeps what was synced and forgets the rest, wholly or in parts, and the power goes at
-//! every call that changes something, or at every few of them. `shim.c` stands before the C library and remembers what was synced. What
-//! is written to a file and not synced is lost block by block, in no order; names in one folder get lost from the last one backwards, as
-//! on every file system with a journal.
+//! Power cuts: `steno index` runs on a simulated disk that keeps synced data and loses the rest, wholly or in parts. The power
+//! fails at every call that changes something, or at every few of them. `shim.c` wraps the C library and records what was
+//! synced. Unsynced file contents are lost block by block, in any order; names in one folder are lost from the last one
+//! backwards, as on every journaling file system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::ground::Ground;
 use crate::{expect, number};
 
-/// About how many cuts each of the cases below gets. `STENO_CUTS` sets another number; with a large one it is every call.
+/// The approximate number of cuts for each case below. `STENO_CUTS` sets another number; a large one means every call.
 const CUTS: u64 = 40;
 
 #[test]
@@ -25,7 +25,7 @@ fn a_first_run_survives_power_cuts() {
 }
 
 #[test]
-fn a_run_over_what_has_changed_survives_power_cuts() {
+fn a_run_over_changed_files_survives_power_cuts() {
     sweep(|ground, random| {
         begin(ground, random);
         (0..12).for_each(|_| ground.tree.change(random));
@@ -33,7 +33,7 @@ fn a_run_over_what_has_changed_survives_power_cuts() {
 }
 
 #[test]
-fn a_run_that_makes_the_index_anew_survives_power_cuts() {
+fn a_run_that_rebuilds_the_index_survives_power_cuts() {
     sweep(|ground, random| {
         begin(ground, random);
         ground.lose_index();
@@ -44,7 +44,7 @@ fn seed() -> u64 {
     number("STENO_SEED").unwrap_or(20_260_405)
 }
 
-/// A store that knows everything, with something in it that is only in the archive.
+/// A complete store, with something that only the archive has.
 fn begin(ground: &mut Ground, random: &mut fastrand::Rng) {
     for _ in 0..4 {
         expect(seed(), &ground.check(), ground);
@@ -55,7 +55,7 @@ fn begin(ground: &mut Ground, random: &mut fastrand::Rng) {
     expect(seed(), &ground.check(), ground);
 }
 
-/// Cuts the power at calls from the first to the last, each time from the same state on.
+/// Cuts the power at calls from the first to the last, each time from the same state.
 fn sweep(prepare: fn(&mut Ground, &mut fastrand::Rng)) {
     let Some(shim) = Shim::made() else { return };
     let seed = seed();
@@ -94,13 +94,13 @@ fn sweep(prepare: fn(&mut Ground, &mut fastrand::Rng)) {
     }
 }
 
-/// The disk that forgets.
+/// The simulated disk.
 struct Shim {
     folder: TempDir,
 }
 
 impl Shim {
-    /// Compiled where there is a compiler.
+    /// Compiled if a compiler exists.
     fn made() -> Option<Shim> {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/index_kills/shim.c");
@@ -120,7 +120,7 @@ impl Shim {
         self.folder.path().join("shadow")
     }
 
-    /// Runs until the power goes, or to the end. Gives the number of calls that were seen.
+    /// Runs until the power fails, or to the end. Returns the number of calls.
     fn run(&self, ground: &Ground, at: u64) -> u64 {
         let _ = fs::remove_dir_all(self.shadow());
         fs::create_dir(self.shadow()).unwrap();
@@ -138,7 +138,7 @@ impl Shim {
     }
 }
 
-/// The names in a folder: the number of each, and what it is.
+/// The names in a folder, each with the number and the type of its entry.
 type Names = BTreeMap<OsString, (u64, What)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,14 +147,14 @@ enum What {
     Folder,
 }
 
-/// Files and folders by their number.
+/// Files and folders by number.
 #[derive(Debug, Default)]
 struct Disk {
     files: BTreeMap<u64, Vec<u8>>,
     folders: BTreeMap<u64, Names>,
-    /// The names of folders after each change that was not synced.
+    /// The names in folders after each unsynced change.
     changes: BTreeMap<u64, BTreeMap<u64, Names>>,
-    /// Those that were made by the process whose power went.
+    /// The files and folders that the interrupted process created.
     made: BTreeSet<u64>,
 }
 
@@ -181,7 +181,7 @@ impl Disk {
         self.folders.insert(fs::metadata(folder).unwrap().ino(), names);
     }
 
-    /// What the shim saw to be synced.
+    /// What the shim recorded as synced.
     fn remembered(shim: &Shim) -> Disk {
         let mut disk = Disk::default();
         let mut synced: BTreeMap<u64, BTreeMap<u64, Names>> = BTreeMap::new();
@@ -189,7 +189,7 @@ impl Disk {
             let entry = entry.unwrap();
             let name = entry.file_name().into_string().unwrap();
             let (kind, inode) = name.split_once('-').unwrap();
-            // What was not written to its end never was.
+            // An incomplete record does not count.
             let Ok(inode) = inode.split('.').next().unwrap_or_default().parse() else { continue };
             if name.ends_with(".part") {
                 continue;
@@ -214,7 +214,7 @@ impl Disk {
     }
 }
 
-/// A list of names, and the number of the call that it was made after.
+/// A list of names, and the number of the call that produced it.
 fn names(bytes: &[u8]) -> (u64, Names) {
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let split = |line: &[u8]| {
@@ -228,7 +228,7 @@ fn names(bytes: &[u8]) -> (u64, Names) {
     (call, lines.map(split).collect())
 }
 
-/// What is left of a store.
+/// The state of a store after a power cut.
 struct Cut<'c> {
     before: Disk,
     now: Disk,
@@ -236,7 +236,7 @@ struct Cut<'c> {
     random: &'c mut fastrand::Rng,
 }
 
-/// What becomes of that which was not synced.
+/// How unsynced data is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unsynced {
     Dropped,

@@ -1,4 +1,4 @@
-//! A small tree of sessions that changes the way real ones do, and what a plain look at it must find. It knows nothing of the index.
+//! A small tree of sessions that changes like real ones, and the words that must be found in it. It does not know the index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,18 +7,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-/// What is in every line.
+/// A word of every line.
 pub const COMMON: &str = "walrus";
 
-/// A file: what it says, and what was done to it since the index was last known to be right about it.
+/// A file: its words, and its changes since the index last matched it.
 #[derive(Clone, Debug)]
 struct Session {
     id: String,
-    /// The words of its lines.
     words: Vec<u32>,
-    /// Whether its last line has no end yet.
+    /// Whether its last line is incomplete.
     is_open: bool,
-    /// Files that were copied from each other share this number until one is written anew.
+    /// Copies of a file share this number until one of them is rewritten.
     family: u32,
     is_clean: bool,
 }
@@ -27,12 +26,12 @@ struct Session {
 pub struct Tree {
     home: PathBuf,
     sessions: BTreeMap<PathBuf, Session>,
-    /// What was deleted, as it was: the archive has it.
+    /// Deleted files as they were: the archive has them.
     gone: BTreeMap<PathBuf, (Session, Vec<u8>)>,
     next_word: u32,
     next_name: u32,
     next_family: u32,
-    /// What was done, for whoever has to find out.
+    /// A log of all changes, for debugging.
     pub story: Vec<String>,
 }
 
@@ -57,35 +56,35 @@ impl Tree {
         self.sessions.values().chain(gone).flat_map(|session| session.words.iter().copied()).collect()
     }
 
-    /// The words of the file that stands, or stood, here.
+    /// The words of the file that is, or was, at a path.
     pub fn words_at(&self, path: &Path) -> Option<&[u32]> {
         let gone = || self.gone.get(path).map(|(session, _)| session);
         self.sessions.get(path).or_else(gone).map(|session| session.words.as_slice())
     }
 
-    /// The files that are there.
+    /// The existing files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.sessions.keys().map(PathBuf::as_path)
     }
 
-    /// The files that were deleted, with what they said.
+    /// The deleted files, with their words.
     pub fn gone(&self) -> impl Iterator<Item = (&Path, &[u8])> {
         self.gone.iter().map(|(path, (_, bytes))| (path.as_path(), bytes.as_slice()))
     }
 
-    /// The index is right about everything.
+    /// Records that the index matches everything.
     pub fn is_known(&mut self) {
         self.sessions.values_mut().for_each(|session| session.is_clean = true);
         self.story.push("looked at".to_owned());
     }
 
-    /// There is no index.
+    /// Records that there is no index.
     pub fn is_unknown(&mut self) {
         self.sessions.values_mut().for_each(|session| session.is_clean = false);
     }
 
-    /// Does something to a file. What leaves no trace when it was not indexed in time, such as deleting, is only done to files that the
-    /// index knows as they are.
+    /// Changes a file. A change that leaves no trace if it was not indexed in time, such as a deletion, is made only to files
+    /// that the index matches.
     pub fn change(&mut self, random: &mut fastrand::Rng) {
         let Some(path) = self.any(random) else { return self.create(10, random) };
         let session = self.sessions.get(&path).unwrap();
@@ -154,7 +153,7 @@ impl Tree {
     }
 
     fn rewrite(&mut self, path: &Path, random: &mut fastrand::Rng) {
-        // After a move the index has to see the file once, or it is not the file that moved.
+        // After a move the index must see the file once, or it does not count as moved.
         let session = self.sessions.get(path).unwrap().clone();
         if !session.is_clean && self.is_moving(path) {
             return;
@@ -165,7 +164,7 @@ impl Tree {
         self.put(path, Session { words, is_open: false, family, is_clean: false, ..session });
     }
 
-    /// Every file says something else.
+    /// Rewrites every file.
     pub fn rewrite_all(&mut self, count: usize) {
         for (path, session) in self.sessions.clone() {
             let words = self.new_words(count);
@@ -209,7 +208,7 @@ impl Tree {
         self.sessions.insert(to, session);
     }
 
-    /// Deletes a file of which there is no copy.
+    /// Deletes a file that has no copy.
     pub fn delete_any(&mut self) {
         let alone = |session: &Session| {
             session.is_clean && self.sessions.values().filter(|other| other.family == session.family).count() == 1
@@ -228,7 +227,7 @@ impl Tree {
         self.gone.insert(path.to_owned(), (session, bytes));
     }
 
-    /// Puts back what was deleted.
+    /// Restores a deleted file.
     fn revive(&mut self, random: &mut fastrand::Rng) {
         let paths: Vec<PathBuf> = self.gone.keys().cloned().collect();
         let Some(path) = random.choice(paths) else { return };
@@ -238,7 +237,7 @@ impl Tree {
         self.sessions.insert(path, Session { is_clean: false, ..session });
     }
 
-    /// A new file of the same bytes takes its place.
+    /// A new file with the same bytes replaces it.
     fn replace(&mut self, path: &Path) {
         let beside = path.with_extension("new");
         fs::copy(path, &beside).unwrap();

@@ -1,4 +1,4 @@
-//! An inbox while those who send and those who take are killed: every message that was sent is handed over at least once.
+//! An inbox whose senders and readers are killed: every sent message is delivered at least once.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
@@ -16,14 +16,14 @@ fn steno(folder: &TempDir, words: &[&str]) -> Command {
     command
 }
 
-/// The numbers of the messages in what a reader printed.
+/// The numbers of the messages that a reader printed.
 fn messages(printed: &[u8]) -> Vec<usize> {
     let text = String::from_utf8_lossy(printed).into_owned();
     let numbers = text.split("message ").skip(1).filter_map(|rest| rest.split_once('.')?.0.parse().ok());
     numbers.collect()
 }
 
-/// Kills a process unless it is done by then, and gives what it printed.
+/// Kills a process unless it has ended; returns its output.
 fn ended(mut child: Child, wait: Option<Duration>) -> Vec<usize> {
     if let Some(wait) = wait {
         std::thread::sleep(wait);
@@ -35,7 +35,7 @@ fn ended(mut child: Child, wait: Option<Duration>) -> Vec<usize> {
 }
 
 #[test]
-fn what_was_sent_to_an_inbox_is_handed_over_whoever_is_killed() {
+fn messages_in_an_inbox_are_delivered_whichever_process_is_killed() {
     let seed = std::env::var("STENO_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_260_302);
     let mut random = fastrand::Rng::with_seed(seed);
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();

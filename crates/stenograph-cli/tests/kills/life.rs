@@ -1,27 +1,24 @@
-//! How one run of the recorder goes, and where it is cut off.
+//! One run of the recorder, and when it is killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What is done with a recorder.
 #[derive(Clone, Debug)]
 pub struct Life {
-    /// The lengths of the messages it is given.
+    /// The lengths of its messages.
     pub lengths: Vec<usize>,
     pub end: End,
 }
 
-/// When it is killed.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
-    /// So long after its start.
+    /// This long after its start.
     Started(Duration),
-    /// When it has acknowledged so many messages.
+    /// When it has acknowledged this many messages.
     AtMessage(usize),
-    /// So long after the end of its input: while it finishes.
+    /// This long after the end of its input, while it finishes.
     WhileEnding(Duration),
-    /// Not at all.
     Peaceful,
 }
 
@@ -48,25 +45,24 @@ impl Life {
     }
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The lines of the input that were acknowledged.
+    /// The acknowledged lines of the input.
     pub acknowledged: Vec<usize>,
-    /// What it said, where it ended by itself and not well.
+    /// Its messages, if it ended by itself with an error.
     pub failed: Option<String>,
 }
 
-/// Runs a recorder, feeds it these lines and kills it as it was decided.
+/// Runs a recorder, feeds it these lines and kills it as planned.
 pub fn live(mut command: Command, lines: Vec<String>, end: End) -> Outcome {
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
     let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let count = lines.len();
     let feeding = std::thread::spawn(move || {
-        // Whoever is killed reads no further.
+        // A killed process reads no further.
         let _ = lines.iter().try_for_each(|line| input.write_all(line.as_bytes()));
-        // What is to be killed while it goes on must not see the end of its input.
+        // A process to be killed while it records must not see the end of its input.
         matches!(end, End::Started(_) | End::AtMessage(_)).then_some(input)
     });
     let mut acks = BufReader::new(output).lines().map_while(Result::ok);
@@ -88,7 +84,7 @@ pub fn live(mut command: Command, lines: Vec<String>, end: End) -> Outcome {
     let done = child.wait_with_output().unwrap();
     let failed = done.status.code().filter(|code| *code != 0);
     let failed = failed.map(|code| format!("exit {code}: {}", String::from_utf8_lossy(&done.stderr)));
-    // A line that is not whole was not said.
+    // An incomplete line does not count.
     let line = |ack: String| serde_json::from_str::<serde_json::Value>(&ack).ok()?["line"].as_u64();
     let lines = acknowledged.into_iter().filter_map(line).map(|line| usize::try_from(line).unwrap());
     Outcome { acknowledged: lines.collect(), failed }

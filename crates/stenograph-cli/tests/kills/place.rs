@@ -1,4 +1,4 @@
-//! A place that is recorded into, what was acknowledged there, and whether it is shown.
+//! A recording folder, the acknowledged messages, and the check that `show` prints them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::life::{self, Life};
 
-/// The layouts in which all recordings in one place are one conversation. The others have a conversation for each.
+/// The layouts in which all recordings in one folder form one conversation. The others have a conversation for each.
 const ONE_CONVERSATION: [&str; 3] = ["chibi", "cycod", "steno"];
 
 pub struct Place {
@@ -22,7 +22,7 @@ pub struct Place {
     next: usize,
     acknowledged: Vec<usize>,
     pub kills: usize,
-    /// What was done, for whoever has to find out.
+    /// A log of all actions, for debugging.
     story: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl Place {
         command
     }
 
-    /// Runs a recorder, and keeps in mind what it acknowledged.
+    /// Runs a recorder and remembers what it acknowledged.
     pub fn live(&mut self, life: &Life, random: &mut fastrand::Rng) {
         let first = self.next;
         let lines: Vec<String> = life.lengths.iter().map(|length| self.message(*length, random)).collect();
@@ -60,7 +60,7 @@ impl Place {
         self.acknowledged.extend(acknowledged);
     }
 
-    /// A line of the input that no other is like.
+    /// A unique line of input.
     fn message(&mut self, length: usize, random: &mut fastrand::Rng) -> String {
         let number = self.next;
         self.next += 1;
@@ -82,7 +82,7 @@ impl Place {
         format!("{message}\n")
     }
 
-    /// Completes what is there; now and then that is killed, too.
+    /// Runs `recover`, which is sometimes killed too.
     pub fn recover(&mut self, random: &mut fastrand::Rng) {
         for _ in 0..random.usize(..3) {
             let mut recover = self.steno(&["recover", "recording"]);
@@ -144,7 +144,7 @@ impl Place {
         self.steno(words).output().unwrap()
     }
 
-    /// Fails, with all that is needed to find out why.
+    /// Fails with all details needed for debugging.
     fn fail(&self, what: &str) -> ! {
         let files: Vec<String> = files(self.folder.path()).iter().map(|path| path.display().to_string()).collect();
         let (layout, policy, seed, story) = (&self.layout, &self.policy, self.seed, self.story.join("\n"));
@@ -154,7 +154,7 @@ impl Place {
     }
 }
 
-/// The numbers of the messages in what is shown, in order.
+/// The numbers of the shown messages, in order.
 fn messages(shown: &[u8]) -> Vec<usize> {
     let text = std::str::from_utf8(shown).unwrap();
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

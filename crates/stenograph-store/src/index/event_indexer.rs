@@ -66,7 +66,13 @@ pub(super) struct EventIndexer<'w> {
 }
 
 impl<'w> EventIndexer<'w> {
-    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, doc_group: u64, ledger: CountingState) -> EventIndexer<'w> {
+    fn new(
+        writer: &'w TextWriter,
+        agent: &'static str,
+        batch: u64,
+        doc_group: u64,
+        ledger: CountingState,
+    ) -> EventIndexer<'w> {
         EventIndexer {
             writer,
             batch,

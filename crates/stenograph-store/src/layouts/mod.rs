@@ -262,7 +262,11 @@ impl LockedJournal {
     }
 
     /// Locks a stream and moves half a line aside.
-    pub(crate) fn of_stream(path: &Path, last_line: LastLineRule, environment: &Environment) -> Result<LockedJournal, Error> {
+    pub(crate) fn of_stream(
+        path: &Path,
+        last_line: LastLineRule,
+        environment: &Environment,
+    ) -> Result<LockedJournal, Error> {
         let made = create_folder_durably(environment.files.as_ref(), folder_of(path));
         made.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
         let lock = Lock::on(path)?;

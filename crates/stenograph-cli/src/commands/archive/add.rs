@@ -1,4 +1,4 @@
-//! `steno archive add`: copies sources into the archive, and indexes nothing.
+//! `steno archive add`: copies sources into the archive without indexing them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use stenograph_store::archive_sources::{ArchiveReport, archive_files};
 use stenograph_store::discover::{FoundFile, Places, Stat, discover, path_hints};
 use stenograph_store::index::Store;
 
-use super::{archive, remarks_json, strings_json, tell_continued, tell_remarks};
+use super::{archive, print_continued, print_warnings, strings_json, warnings_json};
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json};
-use crate::progress::Progress;
-use crate::store::{self, Where};
+use crate::progress::SourceProgress;
+use crate::store::{self, StoreArgs};
 
 /// Copy transcripts into the archive, without indexing them
 ///
@@ -33,14 +33,13 @@ pub struct Options {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
@@ -52,27 +51,27 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     for path in &options.paths {
         warnings.extend(find(path, &store, &mut found)?);
     }
-    let bar = Progress::rate("keeping", found.iter().map(|file| file.stat.size).sum());
-    let report = archive_files(&store, &found, clock::millis(), &mut |done| {
+    let bar = SourceProgress::rate("keeping", found.iter().map(|file| file.stat.size).sum());
+    let archived = archive_files(&store, &found, clock::millis(), &mut |done| {
         bar.at(done);
         !stop.load(Ordering::Relaxed)
     })?;
     drop(bar);
-    warnings.extend(report.warnings.iter().cloned());
+    warnings.extend(archived.warnings.iter().cloned());
     if !options.paths.is_empty() {
-        // Files that were named, however they were spelled; a folder may hold anything.
+        // Only files named on the command line, in any spelling; a folder may contain anything.
         let is_stranger =
-            |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| report.non_transcripts.contains(&path));
-        let non_transcripts = options.paths.iter().filter(is_stranger);
-        warnings.extend(non_transcripts.map(|path| Warning::new(path, "not kept: it is of no known format")));
+            |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| archived.non_transcripts.contains(&path));
+        let strangers = options.paths.iter().filter(is_stranger);
+        warnings.extend(strangers.map(|path| Warning::new(path, "not kept: it is of no known format")));
     }
-    tell(options, &report, &warnings, &store, output)?;
-    let known = report.unchanged + report.renewed + report.forgotten + report.continued.len() as u64;
-    let nothing = report.new + report.grown + report.rewritten + known == 0;
-    Ok(if nothing && !report.stopped { Status::No } else { Status::Done })
+    report(options, &archived, &warnings, &store, output)?;
+    let known = archived.unchanged + archived.renewed + archived.forgotten + archived.continued.len() as u64;
+    let nothing = archived.new + archived.grown + archived.rewritten + known == 0;
+    Ok(if nothing && !archived.stopped { ExitStatus::No } else { ExitStatus::Done })
 }
 
-/// What there is at a path: a file as it is, a folder with all that is below it.
+/// Finds the sources at a path: the file itself, or everything below a folder.
 fn find(path: &Path, store: &Store, found: &mut Vec<FoundFile>) -> Result<Vec<Warning>, CommandError> {
     let whole = std::fs::canonicalize(path).map_err(|error| {
         CommandError::new(format!("{}: cannot be read: {error}", path.display()))
@@ -93,9 +92,9 @@ fn find(path: &Path, store: &Store, found: &mut Vec<FoundFile>) -> Result<Vec<Wa
     Ok(Vec::new())
 }
 
-fn tell(
+fn report(
     options: &Options,
-    report: &ArchiveReport,
+    archived: &ArchiveReport,
     warnings: &[Warning],
     store: &Store,
     output: &mut Output<'_>,
@@ -104,32 +103,32 @@ fn tell(
     if options.json {
         let mut draft = Draft::new();
         let numbers = [
-            ("new", report.new),
-            ("grown", report.grown),
-            ("rewritten", report.rewritten),
-            ("unchanged", report.unchanged),
-            ("renewed", report.renewed),
-            ("forgotten", report.forgotten),
-            ("strangers", report.non_transcripts.len() as u64),
-            ("bytes", report.bytes),
-            ("added", report.added),
+            ("new", archived.new),
+            ("grown", archived.grown),
+            ("rewritten", archived.rewritten),
+            ("unchanged", archived.unchanged),
+            ("renewed", archived.renewed),
+            ("forgotten", archived.forgotten),
+            ("strangers", archived.non_transcripts.len() as u64),
+            ("bytes", archived.bytes),
+            ("added", archived.added),
             ("archive", size.stored),
         ];
         numbers.into_iter().for_each(|(name, number)| draft.set_number(name, Some(number)));
-        draft.set("continued", strings_json(&report.continued));
-        draft.set("stopped", report.stopped.to_string());
-        draft.set("remarks", remarks_json(warnings));
+        draft.set("continued", strings_json(&archived.continued));
+        draft.set("stopped", archived.stopped.to_string());
+        draft.set("remarks", warnings_json(warnings));
         return output.line(&harmless_json(&draft.render(None)));
     }
-    tell_remarks(warnings, output);
-    tell_continued(&report.continued, output);
+    print_warnings(warnings, output);
+    print_continued(&archived.continued, output);
     let counts = [
-        (report.new, "new"),
-        (report.grown, "grown"),
-        (report.rewritten, "rewritten"),
-        (report.unchanged, "unchanged"),
-        (report.renewed, "archived again because their copies were lost"),
-        (report.forgotten, "forgotten"),
+        (archived.new, "new"),
+        (archived.grown, "grown"),
+        (archived.rewritten, "rewritten"),
+        (archived.unchanged, "unchanged"),
+        (archived.renewed, "archived again because their copies were lost"),
+        (archived.forgotten, "forgotten"),
     ];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
@@ -138,9 +137,10 @@ fn tell(
         output.say("hint: steno formats says where transcripts are looked for; name a folder of others, or --root DIR");
         return Ok(());
     }
-    let (added, sources, stored) = (store::bytes(report.added), store::bytes(size.sources), store::bytes(size.stored));
+    let (added, sources, stored) =
+        (store::bytes(archived.added), store::bytes(size.sources), store::bytes(size.stored));
     output.say(&format!("{}; {added} kept; the archive has {sources} in {stored}", counts.join(", ")));
-    if report.stopped {
+    if archived.stopped {
         output.say("stopped: what is done is kept, and the next run goes on from there");
     }
     Ok(())

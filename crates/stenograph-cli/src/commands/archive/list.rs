@@ -1,14 +1,14 @@
-//! `steno archive list`: the copies that the archive has.
+//! `steno archive list`: lists the copies in the archive.
 
 use stenograph::json::Draft;
 use stenograph_store::archive::{CopyInfo, VersionInfo};
 
-use super::{archive, tell_remarks};
+use super::{archive, print_warnings};
 use crate::clock;
-use crate::error::{CommandError, Status};
-use crate::output::{Ink, Output, grouped, harmless_json, harmless_line, shortened};
-use crate::store::{self, Where};
-use crate::table::{self, Side};
+use crate::error::{CommandError, ExitStatus};
+use crate::output::{Output, TextStyle, grouped, harmless_json, harmless_line, shortened};
+use crate::store::{self, StoreArgs};
+use crate::table::{self, Align};
 
 /// List what is kept
 ///
@@ -22,53 +22,52 @@ Examples:
 Exit codes: 0 there are some, 1 nothing is kept, 2 error")]
 pub struct Options {
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Print one JSON object a copy
     #[arg(long)]
     json: bool,
 }
 
-const HEADINGS: [(&str, Side); 6] = [
-    ("SESSION", Side::Left),
-    ("AGENT", Side::Left),
-    ("KEPT", Side::Right),
-    ("SIZE", Side::Right),
-    ("VERSIONS", Side::Right),
-    ("PATH", Side::Left),
+const HEADINGS: [(&str, Align); 6] = [
+    ("SESSION", Align::Left),
+    ("AGENT", Align::Left),
+    ("KEPT", Align::Right),
+    ("SIZE", Align::Right),
+    ("VERSIONS", Align::Right),
+    ("PATH", Align::Left),
 ];
 
-/// How much of a session's name is shown.
+/// The maximum length of a session's name.
 const NAME_LENGTH_MAX: usize = 36;
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let archive = archive(&options.place.store()?)?;
     let root = options.place.root();
     let is_inside = |copy: &CopyInfo| root.as_ref().is_none_or(|root| copy.path.starts_with(root));
     let copies: Vec<CopyInfo> = archive.copies().filter(is_inside).collect();
-    tell_remarks(archive.warnings(), output);
+    print_warnings(archive.warnings(), output);
     if copies.is_empty() {
-        return Err(CommandError::nothing("nothing is kept yet")
+        return Err(CommandError::not_found("nothing is kept yet")
             .hint("steno index keeps what it finds; so does steno archive add"));
     }
     if options.json {
         for copy in &copies {
             output.line(&harmless_json(&json(copy)))?;
         }
-        return Ok(Status::Done);
+        return Ok(ExitStatus::Done);
     }
     let now = clock::millis();
     let rows: Vec<[String; 6]> = copies.iter().map(|copy| cells(copy, now)).collect();
     let mut lines = table::lines(HEADINGS, &rows, table::screen_width());
     if let Some(heading) = lines.first_mut() {
-        *heading = output.colour().ink(Ink::Faint, heading);
+        *heading = output.colour().paint(TextStyle::Faint, heading);
     }
     for line in lines {
         output.line(&line)?;
     }
     let size = archive.size();
     output.say(&format!("{} are kept in {}", store::bytes(size.sources), store::bytes(size.stored)));
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn cells(copy: &CopyInfo, now: i64) -> [String; 6] {

@@ -1,5 +1,6 @@
-//! `steno archive prune`: lets go of kept sessions. It never touches a file of an agent's; unless forced it lets go only of what was just
-//! read, byte for byte, in the agent's own file. What is chosen is decided here, what may go in `prune/verdict.rs`.
+//! `steno archive prune`: removes archived sessions. It never touches an agent's file; without --force it removes only what it
+//! has just read, byte for byte, in the agent's own file. This file selects sessions; `prune/verdict.rs` decides which of them
+//! may go.
 
 mod verdict;
 
@@ -8,16 +9,16 @@ use stenograph_store::archive::CopyId;
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
-use super::super::find::parsed;
+use super::super::find::parse_query;
 use super::super::list::narrow;
-use super::{Shelf, archive, archive_writer, tell_remarks};
+use super::{CopiesBySession, archive, archive_writer, print_warnings};
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line, shortened, size};
-use crate::progress::Progress;
-use crate::store::{self, Shorts, Where};
-use crate::table::{self, Side};
-use verdict::{Verdict, verdict};
+use crate::progress::SourceProgress;
+use crate::store::{self, ShortNames, StoreArgs};
+use crate::table::{self, Align};
+use verdict::{PruneDecision, decide};
 
 /// Forget kept sessions, the oldest first
 ///
@@ -44,7 +45,7 @@ pub struct Options {
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Only sessions in which nothing happened for so long (90d, 12w)
     #[arg(long, value_name = "TIME", value_parser = span)]
     older_than: Option<i64>,
@@ -66,38 +67,37 @@ pub struct Options {
 }
 
 fn span(text: &str) -> Result<i64, String> {
-    clock::span_seconds(text).ok_or_else(|| "not a stretch of time; write 90d, 12w or 24h".to_owned())
+    clock::duration_seconds(text).ok_or_else(|| "not a stretch of time; write 90d, 12w or 24h".to_owned())
 }
 
-/// A session that may be let go of.
+/// A session that may be removed.
 struct Candidate {
     session: Session,
     rows: Vec<SourceRow>,
     copies: Vec<stenograph_store::archive::CopyInfo>,
-    /// When something happened last.
+    /// The time of the last event.
     last_ms: i64,
     bytes: u64,
 }
 
-/// What was decided, and what it comes to.
-struct Decided {
+/// The decisions, with totals.
+struct Decisions {
     goes: Vec<Candidate>,
     stays: Vec<(Candidate, String)>,
     bytes: u64,
     room: u64,
 }
 
-/// How much memory taking sessions out of the index may use.
+/// The memory limit for removing sessions from the index.
 const MEMORY: usize = 256 << 20;
 
-/// How much of a title is shown.
+/// The maximum length of a title.
 const TITLE_LENGTH_MAX: usize = 60;
 
-/// How many sessions that stay are told of one by one.
+/// How many of the sessions that stay are listed.
 const STAYS_MAX: usize = 50;
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let text = options.query.join(" ");
     let has_limit = options.max_size.is_some() || options.max_count.is_some();
     if text.trim().is_empty() && options.older_than.is_none() && !has_limit {
@@ -106,55 +106,57 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     let store = options.place.store()?;
     let catalogue = store.catalogue()?;
-    // Who writes to the archive waits until what is decided here is done.
+    // Other writers of the archive wait until this run is done.
     let writer = if options.dry_run { None } else { Some(archive_writer(&store)?) };
     let archive = archive(&store)?;
-    let candidates = candidates(options, &text, &store, &catalogue, &Shelf::new(&archive, &catalogue)?, output)?;
-    let chosen = chosen(options, candidates);
-    if chosen.is_empty() {
+    let candidates =
+        candidates(options, &text, &store, &catalogue, &CopiesBySession::new(&archive, &catalogue)?, output)?;
+    let selected = selected(options, candidates);
+    if selected.is_empty() {
         return Err(
-            CommandError::nothing("no session is to go").hint("steno list shows the sessions, the newest first")
+            CommandError::not_found("no session is to go").hint("steno list shows the sessions, the newest first")
         );
     }
-    let bar = Progress::rate("comparing", chosen.iter().map(|candidate| candidate.bytes).sum());
-    let mut decided = Decided { goes: Vec::new(), stays: Vec::new(), bytes: 0, room: 0 };
+    let bar = SourceProgress::rate("comparing", selected.iter().map(|candidate| candidate.bytes).sum());
+    let mut decisions = Decisions { goes: Vec::new(), stays: Vec::new(), bytes: 0, room: 0 };
     let mut done = 0;
-    for candidate in chosen {
+    for candidate in selected {
         done += candidate.bytes;
-        match verdict(&archive, &candidate, options.force.into()) {
-            Verdict::Goes => decided.goes.push(candidate),
-            Verdict::Stays(why) => decided.stays.push((candidate, why)),
+        match decide(&archive, &candidate, options.force.into()) {
+            PruneDecision::Goes => decisions.goes.push(candidate),
+            PruneDecision::Stays(why) => decisions.stays.push((candidate, why)),
         }
         bar.at(done);
     }
     drop(bar);
-    let copies: Vec<CopyId> = decided.goes.iter().flat_map(|candidate| &candidate.copies).map(|copy| copy.id).collect();
-    decided.bytes = decided.goes.iter().map(|candidate| candidate.bytes).sum();
-    decided.room = archive.freed_bytes(&copies);
-    tell(options, &decided, &Shorts::of(&catalogue)?, output)?;
+    let copies: Vec<CopyId> =
+        decisions.goes.iter().flat_map(|candidate| &candidate.copies).map(|copy| copy.id).collect();
+    decisions.bytes = decisions.goes.iter().map(|candidate| candidate.bytes).sum();
+    decisions.room = archive.freed_bytes(&copies);
+    report_sessions(options, &decisions, &ShortNames::of(&catalogue)?, output)?;
     let before = archive.size().stored;
     let mut after = before;
-    if let Some(mut writer) = writer.filter(|_| !decided.goes.is_empty()) {
-        // What must not come back is known before anything is taken away.
+    if let Some(mut writer) = writer.filter(|_| !decisions.goes.is_empty()) {
+        // The archive records what is forgotten before anything is removed.
         writer.forget(&copies, "pruned")?;
         writer.commit(clock::millis())?;
         drop(catalogue);
-        unindex(options, &store, &decided)?;
+        unindex(options, &store, &decisions)?;
         let reclaimed = writer.reclaim(clock::millis())?;
-        tell_remarks(&reclaimed.warnings, output);
+        print_warnings(&reclaimed.warnings, output);
         after = super::archive(&store)?.size().stored;
     }
-    end(options, &decided, before.saturating_sub(after), output)?;
-    Ok(if decided.goes.is_empty() { Status::No } else { Status::Done })
+    report_totals(options, &decisions, before.saturating_sub(after), output)?;
+    Ok(if decisions.goes.is_empty() { ExitStatus::No } else { ExitStatus::Done })
 }
 
-/// The sessions that the query names, the oldest first.
+/// The sessions that match the query, the oldest first.
 fn candidates(
     options: &Options,
     text: &str,
     store: &Store,
     catalogue: &Catalogue,
-    shelf: &Shelf,
+    copies_by_session: &CopiesBySession,
     output: &mut Output<'_>,
 ) -> Result<Vec<Candidate>, CommandError> {
     let mut sessions = catalogue.sessions()?;
@@ -163,14 +165,14 @@ fn candidates(
         sessions.retain(|session| inside.contains(&session.id));
     }
     if !text.trim().is_empty() {
-        narrow(&mut sessions, store, &parsed(text)?, output)?;
+        narrow(&mut sessions, store, &parse_query(text)?, output)?;
     }
     let mut candidates = Vec::with_capacity(sessions.len());
     for session in sessions {
         let rows = catalogue.sources_of(session.id)?;
-        let held = shelf.of(&session, &rows);
-        let copies: Vec<_> = held.own.into_iter().chain(held.others).collect();
-        // Where no event has a time, its file has.
+        let copies_of_session = copies_by_session.of(&session, &rows);
+        let copies: Vec<_> = copies_of_session.own.into_iter().chain(copies_of_session.others).collect();
+        // If no event has a time, the time of the file counts.
         let changed = rows.iter().map(|row| row.stamp.changed / 1_000_000).max().unwrap_or(0);
         let last_ms = session.ended.unwrap_or(changed);
         let bytes = copies.iter().map(|copy| copy.length).sum();
@@ -180,13 +182,13 @@ fn candidates(
     Ok(candidates)
 }
 
-/// Those of them that are to go.
-fn chosen(options: &Options, candidates: Vec<Candidate>) -> Vec<Candidate> {
+/// Selects the candidates to remove.
+fn selected(options: &Options, candidates: Vec<Candidate>) -> Vec<Candidate> {
     let mut bytes: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
     let mut count = candidates.len() as u64;
     let has_limit = options.max_size.is_some() || options.max_count.is_some();
     let until_ms = options.older_than.map(|seconds| clock::millis().saturating_sub(seconds.saturating_mul(1000)));
-    let mut chosen = Vec::new();
+    let mut selected = Vec::new();
     for candidate in candidates {
         let is_too_much =
             options.max_size.is_some_and(|most| bytes > most) || options.max_count.is_some_and(|most| count > most);
@@ -195,33 +197,38 @@ fn chosen(options: &Options, candidates: Vec<Candidate>) -> Vec<Candidate> {
         }
         bytes -= candidate.bytes;
         count -= 1;
-        chosen.push(candidate);
+        selected.push(candidate);
     }
-    chosen
+    selected
 }
 
-/// Takes the sources out of the index.
-fn unindex(options: &Options, store: &Store, decided: &Decided) -> Result<(), CommandError> {
-    let sources: Vec<_> = decided.goes.iter().flat_map(|candidate| &candidate.rows).map(|row| row.id).collect();
+/// Removes the sources from the index.
+fn unindex(options: &Options, store: &Store, decisions: &Decisions) -> Result<(), CommandError> {
+    let sources: Vec<_> = decisions.goes.iter().flat_map(|candidate| &candidate.rows).map(|row| row.id).collect();
     let places = options.place.places(store)?;
     let (scope, archiving, now) = (IndexScope::All, Archiving::No, clock::nanoseconds());
     Ok(remove(store, &sources, &IndexPlan { places: &places, scope, archiving, memory: MEMORY, threads: 1, now })?)
 }
 
-const HEADINGS: [(&str, Side); 5] = [
-    ("SESSION", Side::Left),
-    ("AGENT", Side::Left),
-    ("LAST", Side::Right),
-    ("KEPT", Side::Right),
-    ("TITLE", Side::Left),
+const HEADINGS: [(&str, Align); 5] = [
+    ("SESSION", Align::Left),
+    ("AGENT", Align::Left),
+    ("LAST", Align::Right),
+    ("KEPT", Align::Right),
+    ("TITLE", Align::Left),
 ];
 
-fn tell(options: &Options, decided: &Decided, shorts: &Shorts, output: &mut Output<'_>) -> Result<(), CommandError> {
+fn report_sessions(
+    options: &Options,
+    decisions: &Decisions,
+    short_names: &ShortNames,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
     if options.json {
-        for candidate in &decided.goes {
+        for candidate in &decisions.goes {
             output.line(&harmless_json(&json(candidate, None)))?;
         }
-        for (candidate, why) in &decided.stays {
+        for (candidate, why) in &decisions.stays {
             output.line(&harmless_json(&json(candidate, Some(why))))?;
         }
         return Ok(());
@@ -231,32 +238,37 @@ fn tell(options: &Options, decided: &Decided, shorts: &Shorts, output: &mut Outp
         let session = &candidate.session;
         let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
         [
-            harmless_line(&shorts.name(session)),
+            harmless_line(&short_names.name(session)),
             harmless_line(&session.agent),
             table::ago(now - candidate.last_ms),
             store::bytes(candidate.bytes),
             shortened(&harmless_line(title), TITLE_LENGTH_MAX).into_owned(),
         ]
     };
-    let rows: Vec<[String; 5]> = decided.goes.iter().map(cells).collect();
+    let rows: Vec<[String; 5]> = decisions.goes.iter().map(cells).collect();
     if !rows.is_empty() {
         for line in table::lines(HEADINGS, &rows, table::screen_width()) {
             output.line(&line)?;
         }
     }
-    for (candidate, why) in decided.stays.iter().take(STAYS_MAX) {
-        let (short, why) = (harmless_line(&shorts.name(&candidate.session)), harmless_line(why));
+    for (candidate, why) in decisions.stays.iter().take(STAYS_MAX) {
+        let (short, why) = (harmless_line(&short_names.name(&candidate.session)), harmless_line(why));
         output.say(&format!("stays: {short}: {why}"));
     }
-    if decided.stays.len() > STAYS_MAX {
-        output.say(&format!("stays: and {} more; --json names all", decided.stays.len() - STAYS_MAX));
+    if decisions.stays.len() > STAYS_MAX {
+        output.say(&format!("stays: and {} more; --json names all", decisions.stays.len() - STAYS_MAX));
     }
     Ok(())
 }
 
-/// What it came to.
-fn end(options: &Options, decided: &Decided, freed: u64, output: &mut Output<'_>) -> Result<(), CommandError> {
-    let Decided { goes, stays, bytes, room } = decided;
+/// Reports the totals.
+fn report_totals(
+    options: &Options,
+    decisions: &Decisions,
+    freed: u64,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    let Decisions { goes, stays, bytes, room } = decisions;
     if options.json {
         let mut draft = Draft::new();
         draft.set("dry_run", options.dry_run.to_string());
@@ -270,7 +282,7 @@ fn end(options: &Options, decided: &Decided, freed: u64, output: &mut Output<'_>
     let (count, bytes, room) = (counted(goes.len() as u64, "session"), store::bytes(*bytes), store::bytes(*room));
     let verb = if options.dry_run { "would go" } else { "went" };
     output.say(&format!("{count} {verb}: {bytes} as agents wrote it, about {room} in the archive"));
-    if !options.dry_run && freed < decided.room {
+    if !options.dry_run && freed < decisions.room {
         let freed = store::bytes(freed);
         output.say(&format!("{freed} is given back now, the rest when more than half of its pack is not needed"));
     }

@@ -1,5 +1,5 @@
-//! `steno archive restore`: gives the bytes of sources back, as they were. Nothing that is there is written over unasked, and all of that is
-//! looked at before the first file is written.
+//! `steno archive restore`: restores sources byte for byte. It overwrites no existing file without --force, and checks all
+//! destinations before it writes the first file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,10 +7,10 @@ use stenograph::json::Draft;
 use stenograph_store::archive::{Archive, CopyInfo, IfExists, SourceCheck, WhichVersion};
 use stenograph_store::files::{Disk, create_folder_durably};
 
-use super::{archive, meant};
-use crate::error::{CommandError, Status};
+use super::{archive, copies_named};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line};
-use crate::store::{self, Where};
+use crate::store::{self, StoreArgs};
 
 /// Give the files of a session back, byte for byte
 ///
@@ -29,7 +29,7 @@ pub struct Options {
     #[arg(value_name = "SESSION|PATH")]
     session: String,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Write to this file, or into this folder
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
@@ -44,42 +44,45 @@ pub struct Options {
     json: bool,
 }
 
-/// A copy on its way back.
-struct Way {
+/// A copy and its destination.
+struct Destination {
     copy: CopyInfo,
     to: PathBuf,
-    /// Whether what is there is what was kept already.
-    is_there: bool,
+    /// Whether the destination already has the archived content.
+    is_up_to_date: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let archive = archive(&store)?;
-    let copies = meant(&options.place, &store, &archive, &options.session)?;
-    let which = which(options, &copies)?;
-    let mut ways = ways(copies, options.output.as_deref())?;
-    for way in &mut ways {
-        way.is_there = is_there(way, which, &archive, options)?;
+    let copies = copies_named(&options.place, &store, &archive, &options.session)?;
+    let version_to_restore = version_to_restore(options, &copies)?;
+    let mut destinations = destinations(copies, options.output.as_deref())?;
+    for destination in &mut destinations {
+        destination.is_up_to_date = is_up_to_date(destination, version_to_restore, &archive, options)?;
     }
-    for way in &ways {
-        let restored = if way.is_there { None } else { Some(write(way, which, &archive, options)?) };
+    for destination in &destinations {
+        let restored = if destination.is_up_to_date {
+            None
+        } else {
+            Some(write(destination, version_to_restore, &archive, options)?)
+        };
         if options.json {
-            output.line(&harmless_json(&json(way, restored)))?;
+            output.line(&harmless_json(&json(destination, restored)))?;
         } else {
             let what = restored.map_or("is there already, as it was kept".to_owned(), store::bytes);
-            output.line(&harmless_line(&format!("{}: {what}", way.to.display())))?;
+            output.line(&harmless_line(&format!("{}: {what}", destination.to.display())))?;
         }
     }
     if !options.json {
-        let written = ways.iter().filter(|way| !way.is_there).count() as u64;
+        let written = destinations.iter().filter(|destination| !destination.is_up_to_date).count() as u64;
         output.say(&format!("{} restored", counted(written, "file")));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// The version that is meant, if there is such a one.
-fn which(options: &Options, copies: &[CopyInfo]) -> Result<WhichVersion, CommandError> {
+/// The version to restore, if the copy has it.
+fn version_to_restore(options: &Options, copies: &[CopyInfo]) -> Result<WhichVersion, CommandError> {
     let Some(number) = options.version else { return Ok(WhichVersion::Last) };
     let [copy] = copies else {
         let count = counted(copies.len() as u64, "file");
@@ -89,40 +92,40 @@ fn which(options: &Options, copies: &[CopyInfo]) -> Result<WhichVersion, Command
     if copy.versions.iter().any(|version| version.number == number) {
         return Ok(WhichVersion::Number(number));
     }
-    let there: Vec<String> = copy.versions.iter().map(|version| version.number.to_string()).collect();
-    Err(CommandError::nothing(format!("{}: version {number} is not kept", copy.path.display()))
-        .hint(format!("these are: {}", there.join(", "))))
+    let existing: Vec<String> = copy.versions.iter().map(|version| version.number.to_string()).collect();
+    Err(CommandError::not_found(format!("{}: version {number} is not kept", copy.path.display()))
+        .hint(format!("these are: {}", existing.join(", "))))
 }
 
-/// Where each copy goes.
-fn ways(copies: Vec<CopyInfo>, output: Option<&Path>) -> Result<Vec<Way>, CommandError> {
+/// The destination of each copy.
+fn destinations(copies: Vec<CopyInfo>, output: Option<&Path>) -> Result<Vec<Destination>, CommandError> {
     let is_one = copies.len() == 1;
     let shared = shared_folder(&copies);
-    let way = |copy: CopyInfo| {
+    let destination = |copy: CopyInfo| {
         let to = match output {
             None => copy.path.clone(),
             Some(output) if is_one && !output.is_dir() && !ends_as_folder(output) => output.to_owned(),
             Some(output) => {
                 let inside = copy.path.strip_prefix(&shared).unwrap_or(&copy.path);
-                // What the archive's log says is not trusted to stay below the folder.
+                // The path comes from the archive's log, which must not lead out of the folder.
                 let plain = inside.components().filter(|part| matches!(part, Component::Normal(_)));
                 output.join(plain.collect::<PathBuf>())
             }
         };
-        Way { copy, to, is_there: false }
+        Destination { copy, to, is_up_to_date: false }
     };
     if let Some(output) = output.filter(|output| !is_one && output.exists() && !output.is_dir()) {
         return Err(CommandError::new(format!("{}: is a file, and several are to be restored", output.display()))
             .hint("name a folder"));
     }
-    Ok(copies.into_iter().map(way).collect())
+    Ok(copies.into_iter().map(destination).collect())
 }
 
 fn ends_as_folder(path: &Path) -> bool {
     path.as_os_str().to_string_lossy().ends_with(std::path::is_separator)
 }
 
-/// The deepest folder that all copies stood below.
+/// The deepest folder that contains all copies.
 fn shared_folder(copies: &[CopyInfo]) -> PathBuf {
     let mut folders = copies.iter().map(|copy| copy.path.parent().unwrap_or(Path::new("")));
     let first = folders.next().unwrap_or(Path::new("")).to_owned();
@@ -136,40 +139,50 @@ fn shared_folder(copies: &[CopyInfo]) -> PathBuf {
     })
 }
 
-/// Whether there is nothing to do; that something else stands there is an error.
-fn is_there(way: &Way, which: WhichVersion, archive: &Archive, options: &Options) -> Result<bool, CommandError> {
-    let Ok(metadata) = way.to.symlink_metadata() else { return Ok(false) };
+/// Whether the destination is already up to date; different content there is an error.
+fn is_up_to_date(
+    destination: &Destination,
+    version_to_restore: WhichVersion,
+    archive: &Archive,
+    options: &Options,
+) -> Result<bool, CommandError> {
+    let Ok(metadata) = destination.to.symlink_metadata() else { return Ok(false) };
     if options.force && !metadata.is_dir() {
         return Ok(false);
     }
-    let is_same = which == WhichVersion::Last
+    let is_same = version_to_restore == WhichVersion::Last
         && metadata.is_file()
-        && metadata.len() == way.copy.length
-        && archive.check_source(way.copy.id, &way.to)? == SourceCheck::Whole;
+        && metadata.len() == destination.copy.length
+        && archive.check_source(destination.copy.id, &destination.to)? == SourceCheck::Whole;
     if is_same {
         return Ok(true);
     }
-    Err(CommandError::new(format!("{}: is there already, and says something else", way.to.display()))
+    Err(CommandError::new(format!("{}: is there already, and says something else", destination.to.display()))
         .hint("-o FILE puts it elsewhere, --force writes over it"))
 }
 
-fn write(way: &Way, which: WhichVersion, archive: &Archive, options: &Options) -> Result<u64, CommandError> {
-    if let Some(folder) = way.to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+fn write(
+    destination: &Destination,
+    version_to_restore: WhichVersion,
+    archive: &Archive,
+    options: &Options,
+) -> Result<u64, CommandError> {
+    if let Some(folder) = destination.to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         create_folder_durably(&Disk, folder).map_err(|error| {
             CommandError::new(format!("{}: cannot be made: {error}", folder.display()))
                 .hint("-o FILE puts it elsewhere")
         })?;
     }
     let present = if options.force { IfExists::Replace } else { IfExists::Fail };
-    Ok(archive.restore(way.copy.id, which, &way.to, present)?)
+    Ok(archive.restore(destination.copy.id, version_to_restore, &destination.to, present)?)
 }
 
-fn json(way: &Way, restored: Option<u64>) -> String {
+fn json(destination: &Destination, restored: Option<u64>) -> String {
     let mut draft = Draft::new();
-    draft.set_str("path", &way.to.display().to_string());
-    draft.set_str("from", &way.copy.path.display().to_string());
-    draft.set_number("copy", Some(u64::from(way.copy.id.0)));
-    draft.set_number("length", Some(restored.unwrap_or(way.copy.length)));
+    draft.set_str("path", &destination.to.display().to_string());
+    draft.set_str("from", &destination.copy.path.display().to_string());
+    draft.set_number("copy", Some(u64::from(destination.copy.id.0)));
+    draft.set_number("length", Some(restored.unwrap_or(destination.copy.length)));
     draft.set("restored", restored.is_some().to_string());
     draft.render(None)
 }

@@ -1,4 +1,4 @@
-//! `steno archive unforget`: lets a session that was pruned come back. It keeps nothing itself.
+//! `steno archive unforget`: allows a pruned session to come back. It archives nothing itself.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use stenograph_store::archive::Label;
 
 use super::{archive, archive_writer};
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json};
-use crate::store::Where;
+use crate::store::StoreArgs;
 use stenograph::json::Draft;
 
 /// Let a session that was pruned come back
@@ -26,21 +26,20 @@ pub struct Options {
     #[arg(value_name = "SESSION")]
     session: String,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Report as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let name = options.session.as_str();
-    let is_begun = |session: &str| {
+    let has_prefix = |session: &str| {
         !name.is_empty() && session.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
     };
     let mut labels: Vec<Label> =
-        archive(&store)?.forgotten().filter(|label| label.session.as_deref().is_some_and(is_begun)).collect();
+        archive(&store)?.forgotten().filter(|label| label.session.as_deref().is_some_and(has_prefix)).collect();
     if labels.iter().any(|label| label.session.as_deref() == Some(name)) {
         labels.retain(|label| label.session.as_deref() == Some(name));
     }
@@ -48,7 +47,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let session = match (sessions.first(), sessions.len()) {
         (Some(session), 1) => (*session).to_owned(),
         (None, _) => {
-            return Err(CommandError::nothing(format!("{name}: no session that was pruned is called so"))
+            return Err(CommandError::not_found(format!("{name}: no session that was pruned is called so"))
                 .hint("write the beginning of its id; steno list shows the sessions that were not pruned"));
         }
         (Some(_), count) => {
@@ -68,5 +67,5 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     } else {
         output.say(&format!("{session}: may come back; steno index takes it in if its files are still there"));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,4 +1,4 @@
-//! `steno archive verify`: reads every copy, and says which are damaged. With --repair it rebuilds the log first.
+//! `steno archive verify`: reads every copy and reports damage. With --repair it first rebuilds the log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use stenograph_store::archive::{Archive, ArchiveWriter, Damage, DamagedVersion, 
 use stenograph_store::files::{Disk, Files};
 use stenograph_store::index::Store;
 
-use super::{archive, archive_writer, remarks_json, tell_remarks};
+use super::{archive, archive_writer, print_warnings, warnings_json};
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line};
-use crate::progress::Progress;
-use crate::store::{self, Where};
+use crate::progress::SourceProgress;
+use crate::store::{self, StoreArgs};
 
 /// Read every copy and check it
 ///
@@ -33,7 +33,7 @@ Examples:
 Exit codes: 0 everything is sound, 1 something is damaged, 2 error")]
 pub struct Options {
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
     /// Rebuild a damaged log first
     #[arg(long)]
     repair: bool,
@@ -42,16 +42,15 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let repaired = if options.repair { Some(repair(&store)?) } else { None };
     let archive = archive(&store)?;
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
-    let mut bar: Option<Progress> = None;
+    let mut bar: Option<SourceProgress> = None;
     let verified = archive.verify(&mut |at| {
-        bar.get_or_insert_with(|| Progress::rate("verifying", at.total)).at(at.done);
+        bar.get_or_insert_with(|| SourceProgress::rate("verifying", at.total)).at(at.done);
         !stop.load(Ordering::Relaxed)
     })?;
     drop(bar);
@@ -65,7 +64,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let has_lost_commits = repaired.as_ref().is_some_and(|repaired| !repaired.lost.is_empty());
     let is_sound =
         verified.damaged.is_empty() && verified.single_commits == 0 && !has_lost_commits && missing.is_empty();
-    let status = if is_sound && archive.warnings().is_empty() { Status::Done } else { Status::No };
+    let status = if is_sound && archive.warnings().is_empty() { ExitStatus::Done } else { ExitStatus::No };
     if options.json {
         let mut draft = Draft::new();
         if let Some(repaired) = &repaired {
@@ -82,25 +81,25 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         draft.set_number("unmentioned_bytes", Some(verified.unmentioned_bytes));
         draft.set_number("single_commits", Some(verified.single_commits));
         draft.set("stopped", is_stopped.to_string());
-        draft.set("remarks", remarks_json(archive.warnings()));
+        draft.set("remarks", warnings_json(archive.warnings()));
         output.line(&harmless_json(&draft.render(None)))?;
         return Ok(status);
     }
     if let Some(repaired) = &repaired {
-        tell_repaired(repaired, output);
+        report_repair(repaired, output);
     }
-    tell_remarks(archive.warnings(), output);
+    print_warnings(archive.warnings(), output);
     for damaged in &verified.damaged {
         output.line(&harmless_line(&line(damaged, &archive)))?;
     }
-    tell(&verified, &missing, is_stopped, output);
+    report(&verified, &missing, is_stopped, output);
     Ok(status)
 }
 
 /// How many missing copies are named.
 const MISSING_MAX: usize = 20;
 
-fn tell(verified: &Verified, missing: &[PathBuf], is_stopped: bool, output: &mut Output<'_>) {
+fn report(verified: &Verified, missing: &[PathBuf], is_stopped: bool, output: &mut Output<'_>) {
     let (copies, bytes) = (counted(verified.copies, "copy").replace("copys", "copies"), store::bytes(verified.bytes));
     output.say(&match verified.damaged.len() {
         _ if is_stopped => format!("stopped: {bytes} are sound so far"),
@@ -135,7 +134,7 @@ fn repair(store: &Store) -> Result<Repaired, CommandError> {
     Ok(ArchiveWriter::repair(&files, &store.archive())?)
 }
 
-fn tell_repaired(repaired: &Repaired, output: &mut Output<'_>) {
+fn report_repair(repaired: &Repaired, output: &mut Output<'_>) {
     let Repaired { commits, from_packs, lost, lines_lost, moved_to, to_packs } = repaired;
     if let Some(path) = moved_to {
         let path = harmless_line(&path.display().to_string());

@@ -1,5 +1,5 @@
-//! What a run went through, for people: other agents, what is to do, what went wrong, who allowed what, where it got nowhere, what was put
-//! aside, how full the window was.
+//! Formats the course of a run for people: sub-agents, to-dos, errors, approvals, phases without progress, compactions, context
+//! size.
 
 use std::fmt::Write as _;
 
@@ -7,21 +7,20 @@ use stenograph::audit::{Agent, Audit, CallOutcome, Compaction, Context, End, Fau
 use stenograph::status::Why;
 
 use super::view::{Room, brief, heading, more, number, span};
-use crate::output::{Colour, Ink, counted, grouped};
+use crate::output::{Colour, TextStyle, counted, grouped};
 
-/// How long a line is.
 const LINE_LENGTH_MAX: usize = 120;
 
-/// How long what an error says may be.
+/// The maximum length of an error message.
 const ERROR_LENGTH_MAX: usize = 400;
 
-/// How many columns the picture of a series has.
+/// The width of a sparkline.
 const SPARK_WIDTH: usize = 60;
 
 /// How many lines of a list are shown.
 const LINES_MAX: usize = 8;
 
-/// Why a run is said to stand so, in a few words.
+/// The reason for the state of a run, in a few words.
 pub fn why(end: &End) -> String {
     let words = match end.why {
         Why::Waiting => "waits for its user",
@@ -43,7 +42,7 @@ pub fn why(end: &End) -> String {
     }
 }
 
-/// Everything that is no part of its own.
+/// The parts that cannot be requested separately.
 pub fn text(audit: &Audit, colour: Colour, out: &mut String) {
     errors(audit, colour, out);
     approvals(audit, colour, out);
@@ -55,7 +54,7 @@ pub fn text(audit: &Audit, colour: Colour, out: &mut String) {
 /// The agents as a tree.
 pub fn agents(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     heading("agents", &counted(audit.agents.count(), "agent"), colour, out);
-    // Who was begun by whom, without recursion: a stack of those still to be shown, and how deep they stand.
+    // Not recursive: a stack of the agents still to be shown, with their depths.
     let below = |parent: Option<usize>| {
         let found = audit.agents.items.iter().enumerate().filter(move |(_, agent)| agent.parent == parent);
         found.map(|(at, _)| at).rev().collect::<Vec<_>>()
@@ -97,11 +96,10 @@ fn agent_line(agent: &Agent, colour: Colour) -> String {
         aside.push(format!("asked after in {}", events.join(", ")));
     }
     let id = agent.id.as_deref().map(|id| format!(" {}", brief(id, 24))).unwrap_or_default();
-    let aside = colour.ink(Ink::Faint, &format!("({}){id}", aside.join(", ")));
+    let aside = colour.paint(TextStyle::Faint, &format!("({}){id}", aside.join(", ")));
     format!("{}: {}  {aside}", brief(kind, 40), brief(task, LINE_LENGTH_MAX))
 }
 
-/// What is to do.
 pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     let Some(todos) = &audit.todos else { return };
     let is_done = |status: &str| matches!(status, "completed" | "done" | "cancelled");
@@ -148,7 +146,7 @@ pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
         let _ = writeln!(out, "  {}: {}", brief(key, 40), brief(value, ERROR_LENGTH_MAX));
     }
     if !fault.text.is_empty() {
-        let _ = writeln!(out, "  {}", colour.ink(Ink::Warning, &brief(&fault.text, ERROR_LENGTH_MAX)));
+        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Warning, &brief(&fault.text, ERROR_LENGTH_MAX)));
     }
     steps("before", &failure.before, colour, out);
     steps("after", &failure.after.items, colour, out);
@@ -163,7 +161,7 @@ fn steps(name: &str, steps: &[Step], colour: Colour, out: &mut String) {
     if steps.is_empty() {
         return;
     }
-    let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, name));
+    let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, name));
     for step in steps {
         let tool = step.tool.as_deref().map(|tool| format!("{tool} ")).unwrap_or_default();
         let outcome = match (step.outcome, step.exit) {
@@ -297,11 +295,11 @@ fn context(context: &Context, colour: Colour, out: &mut String) {
     let _ = writeln!(out, "  {}", spark(&tokens));
     if let (Some((_, Some(from), _)), Some((_, Some(to), _))) = (context.series.first(), context.series.last()) {
         let took = u64::try_from(to.saturating_sub(*from)).unwrap_or(0);
-        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, &format!("over {}", span(took))));
+        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, &format!("over {}", span(took))));
     }
 }
 
-/// A series as a row of bars. Several numbers share a bar where there are many; the largest counts.
+/// A series as a row of bars. If there are many numbers, several share a bar; the largest counts.
 fn spark(numbers: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = numbers.iter().copied().max().unwrap_or(0).max(1);
@@ -320,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_series_is_drawn_in_a_row() {
+    fn a_series_becomes_a_row_of_bars() {
         assert_eq!(spark(&[0, 50, 100]), "▁▄█");
         assert_eq!(spark(&[]), "");
         assert_eq!(spark(&[7; 1000]).chars().count(), SPARK_WIDTH);

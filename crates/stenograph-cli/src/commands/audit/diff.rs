@@ -1,4 +1,4 @@
-//! `steno audit --diff`: what became of files. What is known is the library's business; here is how it looks.
+//! `steno audit --diff`: prints how files changed. The library computes the changes.
 
 use stenograph::changes::{FileChange, Outcome, Unseen};
 use stenograph::json::Draft;
@@ -6,16 +6,15 @@ use stenograph::text::quote;
 
 use super::Options;
 use super::read::Audited;
-use crate::error::{CommandError, Status};
-use crate::output::{Colour, Ink, Output, counted, harmless, harmless_json, harmless_line};
+use crate::error::{CommandError, ExitStatus};
+use crate::output::{Colour, Output, TextStyle, counted, harmless, harmless_json, harmless_line};
 
-/// Tells what became of files.
 pub fn tell(
     options: &Options,
     audited: &Audited,
     changes: &Outcome,
     output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let is_nothing = changes.files.is_empty() && changes.unseen.is_empty();
     if options.json {
         let mut draft = Draft::new();
@@ -27,38 +26,38 @@ pub fn tell(
     } else if !is_nothing {
         let colour = output.colour();
         for file in &changes.files {
-            // A program is to get every byte; a terminal no byte that it would obey.
+            // A program receives every byte; a terminal receives no control sequence.
             let diff = if output.is_terminal() { harmless(&file.diff) } else { file.diff.as_str().into() };
-            let shown: String = diff.split_inclusive('\n').map(|line| inked(line, colour)).collect();
+            let shown: String = diff.split_inclusive('\n').map(|line| painted(line, colour)).collect();
             output.data().write_all(shown.as_bytes())?;
         }
         for line in unseen_lines(changes, audited) {
-            output.line(&colour.ink(Ink::Faint, &line))?;
+            output.line(&colour.paint(TextStyle::Faint, &line))?;
         }
     }
     if is_nothing {
         output.say("no call that is recorded changed a file");
-        return Ok(Status::No);
+        return Ok(ExitStatus::No);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// A line of a diff in the colours that git gives it.
-fn inked(line: &str, colour: Colour) -> String {
+/// A line of a diff in git's colours.
+fn painted(line: &str, colour: Colour) -> String {
     let bare = line.strip_suffix('\n').unwrap_or(line);
     let is_head =
         ["diff ", "--- ", "+++ ", "new file", "deleted file", "rename "].iter().any(|head| bare.starts_with(head));
-    let ink = match bare.chars().next() {
-        _ if is_head => Ink::Strong,
-        Some('@') => Ink::Place,
-        Some('+') => Ink::Good,
-        Some('-') => Ink::Gone,
+    let paint = match bare.chars().next() {
+        _ if is_head => TextStyle::Strong,
+        Some('@') => TextStyle::Place,
+        Some('+') => TextStyle::Good,
+        Some('-') => TextStyle::Gone,
         _ => return line.to_owned(),
     };
-    format!("{}\n", colour.ink(ink, bare))
+    format!("{}\n", colour.paint(paint, bare))
 }
 
-/// What cannot be seen. The sign before each line keeps programs that take diffs from looking at it.
+/// The changes that cannot be seen. The sign before each line makes programs that read diffs ignore it.
 fn unseen_lines(changes: &Outcome, audited: &Audited) -> Vec<String> {
     let number = changes.unseen.len() as u64 + changes.unlisted;
     if number == 0 {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use stenograph::audit::{Audit, Explained, Place};
 
 use super::view::{brief, heading, number};
-use crate::output::{Colour, Ink, counted};
+use crate::output::{Colour, TextStyle, counted};
 
 /// How long a name is.
 const NAME_LENGTH_MAX: usize = 60;
@@ -22,7 +22,7 @@ pub fn text(audit: &Audit, colour: Colour, out: &mut String) {
             (Explained::Stuck, Some(of)) => format!(", since {}", record(of)),
             (Explained::Run | Explained::Error, _) | (_, None) => String::new(),
         };
-        let rule = colour.ink(Ink::Faint, &format!("[{}]", one.rule));
+        let rule = colour.paint(TextStyle::Faint, &format!("[{}]", one.rule));
         let (what, outcome) = (one.what.name(), one.outcome);
         let _ = writeln!(out, "  {what}{name}: {outcome} by {}: {}{of} {rule}", record(one.place), one.sentence);
     }

@@ -1,5 +1,5 @@
-//! Several sources read as one, in the order of their times: what a sub-agent does happens while the one that sent it waits. Each source is read
-//! piece by piece, so that only some events of each are held.
+//! Reads several sources as one, in the order of their times: a sub-agent works while its parent waits. Each source is read in
+//! chunks, so that only a few events of each are in memory.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -10,19 +10,19 @@ use stenograph::read::{Reading, Sink};
 use stenograph::repeat::CheckRepeats;
 
 use crate::error::CommandError;
-use crate::input::Input;
+use crate::input::TranscriptInput;
 
-/// How much of a source is read at a time.
+/// How many bytes of a source are read at a time.
 const CHUNK_SIZE: usize = 64 << 10;
 
-/// Takes the events of several sources.
-pub trait Together {
+/// Receives the events of several sources.
+pub trait MergeSink {
     /// The next event, and the number of its source.
     fn event(&mut self, source: usize, event: &Event<'_>);
 }
 
-/// Reads sources as one. Gives what could not be read, with the number of its source; what stands before the damage is given.
-pub fn merge(inputs: &mut [Input], sink: &mut dyn Together) -> Vec<(usize, CommandError)> {
+/// Merges sources. Returns errors with the numbers of their sources; the events before the damage are passed on.
+pub fn merge(inputs: &mut [TranscriptInput], sink: &mut dyn MergeSink) -> Vec<(usize, CommandError)> {
     let mut problems = Vec::new();
     let mut streams: Vec<Stream<'_>> = Vec::new();
     for (source, input) in inputs.iter_mut().enumerate() {
@@ -41,7 +41,7 @@ pub fn merge(inputs: &mut [Input], sink: &mut dyn Together) -> Vec<(usize, Comma
             problems.extend(stream.fill(&mut buffer).err().map(|error| (stream.source, error)));
         }
         streams.retain(|stream| !stream.waiting.sink.0.is_empty());
-        // Of equal moments the one that was named first has the first word: it sends the others out.
+        // At equal times the first source precedes: it starts the others.
         let Some(next) = streams.iter_mut().min_by_key(|stream| (stream.due(), stream.source)) else { break };
         if let Some(event) = next.next() {
             sink.event(next.source, &event);
@@ -50,17 +50,16 @@ pub fn merge(inputs: &mut [Input], sink: &mut dyn Together) -> Vec<(usize, Comma
     problems
 }
 
-/// One source of several.
 struct Stream<'i> {
     source: usize,
     pass: Box<dyn Read + 'i>,
     reading: Option<Reading>,
     waiting: CheckRepeats<Waiting>,
-    /// The latest moment that it told of.
+    /// The latest time it stated.
     clock: Option<i64>,
 }
 
-/// Events that were read and whose time has not come.
+/// Events that are read and not yet due.
 #[derive(Default)]
 struct Waiting(VecDeque<Event<'static>>);
 
@@ -73,7 +72,7 @@ impl Sink for Waiting {
 }
 
 impl Stream<'_> {
-    /// Reads on until an event waits.
+    /// Reads until an event waits.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), CommandError> {
         while self.waiting.sink.0.is_empty() {
             let Some(reading) = &mut self.reading else { return Ok(()) };
@@ -92,8 +91,8 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// When its next event is due. One without a time follows the one before it; where none is known yet, the next that is known counts, and
-    /// a source without any has its turn in the order in which it was named.
+    /// When the next event is due. An event without a time follows the one before it; if no time is known yet, the next known
+    /// one counts, and a source without times keeps its position among the sources.
     fn due(&self) -> i64 {
         let next = || self.waiting.sink.0.iter().find_map(moment);
         let own = self.waiting.sink.0.front().and_then(moment);

@@ -1,4 +1,4 @@
-//! Reading what an audit is about: a file or a session, with its side conversations. What comes of it is the library's.
+//! Reads the sources of an audit: a file or a session, with its side conversations.
 
 use std::path::Path;
 
@@ -13,27 +13,25 @@ use stenograph_store::{Passes, folder, subagent_files};
 
 use super::{Options, merge};
 use crate::error::CommandError;
-use crate::input::{self, Go, Input};
+use crate::input::{self, Flow, TranscriptInput};
 use crate::output::Output;
-use crate::progress::Progress;
-use crate::store::{Chosen, NamedBy};
+use crate::progress::SourceProgress;
+use crate::store::{NamedBy, ResolvedSession};
 
-/// What was read, and what came of it.
+/// The sources and the audit.
 pub struct Audited {
-    /// What to call it.
+    /// The name in messages.
     pub name: String,
-    /// The agent.
     pub agent: String,
-    /// The files that were read, in order; events are numbered in each.
+    /// The files that were read, in order; events are numbered within each.
     pub paths: Vec<String>,
-    /// What it did.
     pub audit: Audit,
-    /// What it did to files, if that was asked for.
+    /// The changes to files, if requested.
     pub changes: Option<Outcome>,
 }
 
 impl Audited {
-    /// Puts what is known beside the audit into an object.
+    /// Adds the facts beside the audit to an object.
     pub fn put(&self, draft: &mut Draft<'static>) {
         draft.set_str("agent", &self.agent);
         let paths: Vec<String> = self.paths.iter().map(|path| stenograph::text::quote(path)).collect();
@@ -41,7 +39,7 @@ impl Audited {
     }
 }
 
-/// A file with its side conversations, or a folder that was recorded into.
+/// A file with its side conversations, or a recording folder.
 pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<Audited, CommandError> {
     let mut reading = Folding::of(options);
     let name = path.display().to_string();
@@ -67,8 +65,7 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
     Ok(Audited { name, agent, paths, audit, changes })
 }
 
-/// A session with its side conversations.
-pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> Result<Audited, CommandError> {
+pub fn session(options: &Options, chosen: &ResolvedSession, output: &mut Output<'_>) -> Result<Audited, CommandError> {
     let store = options.place.store()?;
     let from = options.from.as_deref();
     let mut reading = Folding::of(options);
@@ -77,7 +74,7 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
         fold_parts(&parts, &mut reading)?;
         for row in chosen.threads() {
             let parts = chosen.parts_of_thread(row);
-            // Under the name of its document a recording is read as a whole.
+            // The name of a recording's document means the whole recording.
             let document = parts.as_ref().and_then(|parts| parts.files().first()).unwrap_or(&row.path);
             paths.push(document.display().to_string());
             reading.source(paths.len() - 1);
@@ -101,20 +98,20 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
     Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit, changes })
 }
 
-/// How many sources are read at the same time. A system does not let everybody open more files than some hundreds.
+/// How many sources are open at the same time. Some systems allow only some hundreds.
 const TOGETHER_MAX: usize = 64;
 
-/// Reads a source and its side conversations, in the order of their times as far as they can be open at the same time. One that cannot be
-/// read does not stop the rest.
+/// Reads a source and its side conversations, in the order of their times as far as they can be open together. One that cannot
+/// be read does not stop the rest.
 fn all<O>(
-    mut main: Input,
+    mut main: TranscriptInput,
     sides: impl Iterator<Item = (String, O)>,
     paths: &mut Vec<String>,
     reading: &mut Folding,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError>
 where
-    O: FnOnce(&mut Output<'_>) -> Result<Input, CommandError>,
+    O: FnOnce(&mut Output<'_>) -> Result<TranscriptInput, CommandError>,
 {
     let mut sides = sides.peekable();
     if sides.peek().is_none() {
@@ -150,33 +147,33 @@ where
     }
 }
 
-/// Hands the events of several sources to the folds.
+/// Passes the events of several sources to the folds.
 struct From<'f> {
     /// The number of the first of them.
     first: usize,
     reading: &'f mut Folding,
 }
 
-impl merge::Together for From<'_> {
+impl merge::MergeSink for From<'_> {
     fn event(&mut self, source: usize, event: &Event<'_>) {
         self.reading.source(self.first + source);
         self.reading.event(event);
     }
 }
 
-/// The session of that number, by its main source.
-pub fn chosen(catalogue: &Catalogue, id: SessionId) -> Result<Option<Chosen>, CommandError> {
+/// A session by its id, with its main source.
+pub fn chosen(catalogue: &Catalogue, id: SessionId) -> Result<Option<ResolvedSession>, CommandError> {
     let Some(session) = catalogue.session(id)? else { return Ok(None) };
     match catalogue.source_at(&session.path)? {
-        Some(source) => Chosen::of(catalogue, session, source, NamedBy::Session).map(Some),
+        Some(source) => ResolvedSession::of(catalogue, session, source, NamedBy::Session).map(Some),
         None => Ok(None),
     }
 }
 
-fn fold(input: &mut Input, reading: &mut Folding) -> Result<(), CommandError> {
-    let progress = Progress::over(&input.source, 1);
+fn fold(input: &mut TranscriptInput, reading: &mut Folding) -> Result<(), CommandError> {
+    let progress = SourceProgress::over(&input.source, 1);
     let mut checked = CheckRepeats::new(reading);
-    let read = input.read(&mut checked, &progress, |_| Go::On);
+    let read = input.read(&mut checked, &progress, |_| Flow::Continue);
     checked.finish();
     read
 }
@@ -188,7 +185,6 @@ fn fold_parts(parts: &folder::RecordingParts, reading: &mut Folding) -> Result<(
     Ok(read?)
 }
 
-/// Hands events to the folds.
 struct Folding {
     audit: Auditor,
     changes: Option<Changes>,

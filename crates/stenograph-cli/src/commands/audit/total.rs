@@ -1,14 +1,12 @@
-//! What several sessions did together.
+//! The totals of several sessions.
 
 use stenograph::audit::{Audit, Change};
 use stenograph::json::Draft;
 
 use crate::output::{counted, grouped};
 
-/// What several sessions did together.
 #[derive(Debug, Default)]
-pub struct Total {
-    /// How many sessions.
+pub struct AuditTotal {
     pub sessions: u64,
     calls: u64,
     failed: u64,
@@ -20,8 +18,7 @@ pub struct Total {
     failures: u64,
 }
 
-impl Total {
-    /// Adds one session.
+impl AuditTotal {
     pub fn add(&mut self, audit: &Audit) {
         let files = |change: Change| audit.files.items.iter().filter(|file| file.change == change).count() as u64;
         self.sessions += 1;

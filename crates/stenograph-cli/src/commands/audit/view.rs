@@ -1,5 +1,5 @@
-//! An audit for people: a head, then the parts, each with its numbers first. Everything from a transcript passes through `harmless`. What a
-//! run went through is in `course.rs`.
+//! Formats an audit for people: a head, then the parts, each with its totals first. Text from transcripts passes through
+//! `harmless`. `course.rs` formats the course of a run.
 
 use std::fmt::Write as _;
 
@@ -8,33 +8,32 @@ use stenograph::audit::{Audit, Call, CallOutcome, Change, Part, Parts, Place};
 use super::course;
 use super::read::Audited;
 use crate::clock;
-use crate::output::{Colour, Ink, counted, grouped, harmless, harmless_line, shortened};
-use crate::table::{self, Side};
+use crate::output::{Colour, TextStyle, counted, grouped, harmless, harmless_line, shortened};
+use crate::table::{self, Align};
 
-/// How many lines of a part are shown beside the others.
+/// How many lines of a part are shown among other parts.
 const LINES_MAX: usize = 12;
 
-/// How long a line of a call is beside the others, and alone.
+/// The maximum length of a call's line, among other parts and alone.
 const LINE_LENGTH_MAX: usize = 120;
 const LINE_LENGTH_ALONE_MAX: usize = 400;
 
-/// How many files are named beside the first.
+/// How many further files are named.
 const FILES_MAX: usize = 12;
 
-/// How long the last message is beside the others.
+/// The maximum length of the last message among other parts.
 const LAST_LENGTH_MAX: usize = 1200;
 
-/// How much is shown of a part.
+/// How much of a part is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// It stands beside others.
+    /// Among other parts.
     Beside,
-    /// It stands alone.
     Alone,
 }
 
 impl Room {
-    /// How many lines of a list there is room for.
+    /// The maximum number of lines of a list.
     pub fn lines(self) -> usize {
         match self {
             Room::Beside => LINES_MAX,
@@ -42,7 +41,7 @@ impl Room {
         }
     }
 
-    /// How long a line may be.
+    /// The maximum length of a line.
     pub fn length(self) -> usize {
         match self {
             Room::Beside => LINE_LENGTH_MAX,
@@ -51,7 +50,7 @@ impl Room {
     }
 }
 
-/// Whether there is anything of a part.
+/// Whether a part has any content.
 pub fn has(audit: &Audit, part: Part) -> bool {
     match part {
         Part::Tools => !audit.tools.is_empty(),
@@ -64,7 +63,7 @@ pub fn has(audit: &Audit, part: Part) -> bool {
     }
 }
 
-/// What to say when there is nothing of a part.
+/// The message for an empty part.
 pub fn nothing(part: Part) -> &'static str {
     match part {
         Part::Tools => "no tool was called",
@@ -77,12 +76,11 @@ pub fn nothing(part: Part) -> &'static str {
     }
 }
 
-/// All of an audit, or a part of it.
 pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
     let audit = &audited.audit;
     let mut out = String::new();
     match parts {
-        // What was said last is often wanted for itself.
+        // The last message alone is printed without decoration.
         Parts::Only(Part::Last) => {
             if let Some(last) = &audit.last {
                 out.push_str(&harmless(&last.text));
@@ -111,12 +109,16 @@ pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
     out
 }
 
-/// The line that says of which session a part is.
+/// The line that names the session of a part.
 pub fn name(audited: &Audited, colour: Colour) -> String {
     let title = audited.audit.title.as_deref().map(|title| format!("  {}", brief(title, LINE_LENGTH_MAX)));
     let agent = Some(audited.agent.as_str()).filter(|agent| !agent.is_empty()).map(|agent| format!("  {agent}"));
     let rest = [agent, title].into_iter().flatten().collect::<String>();
-    format!("{}{}", colour.ink(Ink::Strong, &harmless_line(&audited.name)), colour.ink(Ink::Faint, &rest))
+    format!(
+        "{}{}",
+        colour.paint(TextStyle::Strong, &harmless_line(&audited.name)),
+        colour.paint(TextStyle::Faint, &rest)
+    )
 }
 
 fn one(audit: &Audit, part: Part, room: Room, colour: Colour, out: &mut String) {
@@ -131,23 +133,23 @@ fn one(audit: &Audit, part: Part, room: Room, colour: Colour, out: &mut String) 
     }
 }
 
-/// A heading with what there is in all.
+/// A heading with totals.
 pub fn heading(name: &str, rest: &str, colour: Colour, out: &mut String) {
     if !out.is_empty() {
         out.push('\n');
     }
-    let _ = writeln!(out, "{}  {rest}", colour.ink(Ink::Strong, name));
+    let _ = writeln!(out, "{}  {rest}", colour.paint(TextStyle::Strong, name));
 }
 
-/// That there is more than is shown.
+/// States how much more there is.
 pub fn more(number: u64, part: &str, colour: Colour, out: &mut String) {
     if number > 0 {
         let hint = if part.is_empty() { String::new() } else { format!(": --only {part}") };
-        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, &format!("and {} more{hint}", grouped(number))));
+        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, &format!("and {} more{hint}", grouped(number))));
     }
 }
 
-/// The number of an event; of another file than the first with the number of that file.
+/// The number of an event, preceded by the number of its file except for the first file.
 pub fn number(place: Place) -> String {
     match place.source {
         0 => place.event.to_string(),
@@ -161,7 +163,7 @@ pub fn brief(text: &str, length: usize) -> String {
     shortened(&harmless_line(&line), length).into_owned()
 }
 
-/// How long something took.
+/// Formats a duration.
 pub fn span(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms}ms"),
@@ -174,7 +176,7 @@ pub fn span(ms: u64) -> String {
 fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let audit = &audited.audit;
     let title = audit.title.as_deref().map(|title| brief(title, LINE_LENGTH_MAX)).unwrap_or_default();
-    let name = colour.ink(Ink::Strong, &harmless_line(&audited.name));
+    let name = colour.paint(TextStyle::Strong, &harmless_line(&audited.name));
     let _ = writeln!(out, "{}", [name.as_str(), &audited.agent, &title].join("  ").trim_end());
     let branch = audit.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     let place = audit.cwd.as_deref().map(|cwd| format!("{cwd}{branch}")).unwrap_or_default();
@@ -185,7 +187,7 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let mut line = String::new();
     if let (Some(from), Some(to)) = (audit.started_ms, audit.ended_ms) {
         let took = u64::try_from(to.saturating_sub(from)).unwrap_or(0);
-        let _ = write!(line, "{} to {} ({}), ", clock::minute(from), clock::minute(to), span(took));
+        let _ = write!(line, "{} to {} ({}), ", clock::format_minute(from), clock::format_minute(to), span(took));
     }
     let questions = counted(audit.asked, "question");
     let answers = counted(audit.answered, "answer");
@@ -237,14 +239,14 @@ fn tools(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         })
         .collect();
     let headings = [
-        ("  tool", Side::Left),
-        ("calls", Side::Right),
-        ("failed", Side::Right),
-        ("denied", Side::Right),
-        ("open", Side::Right),
-        ("retries", Side::Right),
-        ("time", Side::Right),
-        ("longest", Side::Right),
+        ("  tool", Align::Left),
+        ("calls", Align::Right),
+        ("failed", Align::Right),
+        ("denied", Align::Right),
+        ("open", Align::Right),
+        ("retries", Align::Right),
+        ("time", Align::Right),
+        ("longest", Align::Right),
     ];
     for line in table::lines(headings, &rows, usize::MAX) {
         let _ = writeln!(out, "{line}");
@@ -269,7 +271,7 @@ fn calls(audit: &Audit, colour: Colour, out: &mut String) {
             "  {:>6}  {}{}",
             number(call.place),
             shortened(&line, LINE_LENGTH_ALONE_MAX),
-            colour.ink(Ink::Faint, &aside)
+            colour.paint(TextStyle::Faint, &aside)
         );
         if let Some(said) = &call.said {
             let _ = writeln!(out, "          {}", brief(said, LINE_LENGTH_MAX));
@@ -278,7 +280,7 @@ fn calls(audit: &Audit, colour: Colour, out: &mut String) {
     more(audit.calls.more, "", colour, out);
 }
 
-/// What came of a call, where it is worth a word.
+/// The outcome of a call, unless it is ordinary.
 fn aside(audit: &Audit, call: &Call) -> String {
     let mut words = Vec::new();
     match call.outcome {
@@ -324,7 +326,7 @@ fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
             out,
             "  {:<8} {path}  {}",
             file.change.name(),
-            colour.ink(Ink::Faint, &format!("({})", uses.join(", ")))
+            colour.paint(TextStyle::Faint, &format!("({})", uses.join(", ")))
         );
     }
     more(total.saturating_sub(shown), if room == Room::Beside { "files" } else { "" }, colour, out);
@@ -339,11 +341,11 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         let _ = write!(rest, ", {} failed", grouped(failed));
     }
     heading("commands", &rest, colour, out);
-    // Beside the others the last ones say most.
+    // Among other parts, the last commands say most.
     let passed_over = commands.len().saturating_sub(room.lines());
     if passed_over > 0 {
         let text = format!("{} before: --only commands", grouped(passed_over as u64));
-        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, &text));
+        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, &text));
     }
     for call in commands.into_iter().skip(passed_over) {
         let exit = match (call.exit, call.outcome) {
@@ -354,7 +356,8 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         let took =
             call.took_ms.filter(|took| *took >= 1000).map(|took| format!("  ({})", span(took))).unwrap_or_default();
         let command = brief(call.command.as_deref().unwrap_or_default(), room.length());
-        let line = format!("  {:>6}  {exit:<9}  {command}{}", number(call.place), colour.ink(Ink::Faint, &took));
+        let line =
+            format!("  {:>6}  {exit:<9}  {command}{}", number(call.place), colour.paint(TextStyle::Faint, &took));
         let _ = writeln!(out, "{line}");
     }
     more(left, "", colour, out);
@@ -368,6 +371,6 @@ fn last(audit: &Audit, colour: Colour, out: &mut String) {
         let _ = writeln!(out, "  {line}");
     }
     if last.text.chars().count() > LAST_LENGTH_MAX {
-        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, "all of it: --only last"));
+        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, "all of it: --only last"));
     }
 }

@@ -1,4 +1,4 @@
-//! A family of conversations as a tree, for people and for programs. What comes from transcripts passes through [`harmless_line`].
+//! Prints related conversations as a tree, for people and for programs. Text from transcripts passes through [`harmless_line`].
 
 use stenograph::compare::{Branch, How};
 use stenograph::json::Draft;
@@ -6,30 +6,27 @@ use stenograph::text::quote;
 
 use super::Member;
 use crate::clock;
-use crate::output::{Colour, Ink, counted, grouped, harmless_line, shortened};
+use crate::output::{Colour, TextStyle, counted, grouped, harmless_line, shortened};
 use crate::table;
 
-/// How much of what a user said is shown where the screen has no end.
+/// The maximum length of a user's words.
 const ASKED_LENGTH_MAX: usize = 100;
 
-/// A tree of conversations, and of branches within them.
+/// A tree of conversations and of branches within them.
 pub struct Tree<'m> {
     members: &'m [Member],
-    /// For each conversation those that grew out of it.
+    /// The children of each conversation.
     children: Vec<Vec<usize>>,
 }
 
-/// A place in the tree.
 #[derive(Clone, Copy)]
 enum Node {
-    /// A conversation.
     Member(usize),
-    /// A branch within one, from 1.
+    /// A branch within a conversation, from 1.
     Branch(usize, u32),
 }
 
 impl<'m> Tree<'m> {
-    /// The tree of these.
     pub fn of(members: &'m [Member]) -> Tree<'m> {
         let mut children = vec![Vec::new(); members.len()];
         for (at, member) in members.iter().enumerate() {
@@ -41,18 +38,18 @@ impl<'m> Tree<'m> {
         Tree { members, children }
     }
 
-    /// Those that grew out of nothing.
+    /// The conversations without a parent.
     pub fn roots(&self) -> impl Iterator<Item = usize> {
         self.members.iter().enumerate().filter(|(_, member)| member.relation.is_none()).map(|(at, _)| at)
     }
 
-    /// Whether it has no relatives and no branches, and does not say where it was forked from.
+    /// Whether a conversation has no relatives, no branches and no stated origin.
     pub fn is_alone(&self, root: usize) -> bool {
         let is_forked = self.members.get(root).is_some_and(|member| member.strand.fork.is_some());
         !is_forked && self.below(Node::Member(root)).is_empty()
     }
 
-    /// What hangs on a place, in the order in which it left.
+    /// The children of a node, in the order of their branching points.
     fn below(&self, node: Node) -> Vec<Node> {
         let (at, within) = match node {
             Node::Member(at) => (at, 0),
@@ -74,8 +71,7 @@ impl<'m> Tree<'m> {
         found.into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Everything below a root, with how deep it is and whether more hangs beside it. Nothing is called within itself: a chain may be
-    /// long.
+    /// Visits everything below a root, with its depth and whether siblings follow. Not recursive: a chain may be long.
     fn walk(&self, root: usize, each: &mut dyn FnMut(Node, &[bool])) {
         let mut open: Vec<(Node, Vec<bool>)> = vec![(Node::Member(root), Vec::new())];
         while let Some((node, lasts)) = open.pop() {
@@ -83,7 +79,7 @@ impl<'m> Tree<'m> {
             let below = self.below(node);
             let count = below.len();
             for (at, child) in below.into_iter().enumerate().rev() {
-                // A chain of continuations stays readable: beyond some depth it goes straight on.
+                // Beyond some depth, a chain of continuations is drawn straight, to stay readable.
                 let mut lasts = lasts.clone();
                 if lasts.len() < DEPTH_MAX {
                     lasts.push(at + 1 == count);
@@ -109,23 +105,23 @@ impl<'m> Tree<'m> {
                 });
                 rest.push_str(if *is_last { "   " } else { "│  " });
             }
-            let (name, about, asked) = self.told(node);
-            lines.push(format!("{first}{}  {about}", colour.ink(Ink::Strong, &name)));
+            let (name, about, asked) = self.described(node);
+            lines.push(format!("{first}{}  {about}", colour.paint(TextStyle::Strong, &name)));
             if let Some(asked) = asked {
-                let hangs = !self.below(node).is_empty();
-                let rest = format!("{rest}{}", if hangs { "│  " } else { "   " });
-                let room = width.saturating_sub(table::columns(&rest)).min(ASKED_LENGTH_MAX);
-                lines.push(format!("{rest}{}", table::cut(&format!("\u{201c}{asked}\u{201d}"), room)));
+                let has_children = !self.below(node).is_empty();
+                let rest = format!("{rest}{}", if has_children { "│  " } else { "   " });
+                let room = width.saturating_sub(table::display_width(&rest)).min(ASKED_LENGTH_MAX);
+                lines.push(format!("{rest}{}", table::truncated(&format!("\u{201c}{asked}\u{201d}"), room)));
             }
         });
         lines
     }
 
-    /// What is told of a place: its name, what it is, and what a user said there first.
-    fn told(&self, node: Node) -> (String, String, Option<String>) {
+    /// A node's name, description, and first words of the user.
+    fn described(&self, node: Node) -> (String, String, Option<String>) {
         let (Node::Member(at) | Node::Branch(at, _)) = node;
         let Some(member) = self.members.get(at) else { return Default::default() };
-        let said = |asked: Option<&str>| {
+        let quoted_words = |asked: Option<&str>| {
             let text = asked?.split_whitespace().collect::<Vec<_>>().join(" ");
             Some(shortened(&harmless_line(&text), ASKED_LENGTH_MAX).into_owned())
         };
@@ -138,7 +134,7 @@ impl<'m> Tree<'m> {
             };
             let left = branch.left.map(|left| format!(", left after event {}", grouped(left))).unwrap_or_default();
             let name = "given up".to_owned();
-            return (name, format!("{events}{left}{}", when(branch.started)), said(branch.asked.as_deref()));
+            return (name, format!("{events}{left}{}", when(branch.started)), quoted_words(branch.asked.as_deref()));
         }
         let size = counted(strand.events, "event");
         let shared = member.relation.as_ref().map_or(0, |relation| relation.shared);
@@ -163,12 +159,12 @@ impl<'m> Tree<'m> {
         };
         let about: Vec<String> = [about, size].into_iter().filter(|part| !part.is_empty()).collect();
         let is_copy = member.relation.as_ref().is_some_and(|relation| relation.how == How::Copy);
-        let asked = said(strand.asked_from(shared)).filter(|_| !is_copy);
+        let asked = quoted_words(strand.asked_from(shared)).filter(|_| !is_copy);
         let started = strand.steps.get(shared).and_then(|step| step.time).or_else(|| strand.started());
         (harmless_line(&member.name), format!("{}{}", about.join(", "), when(started)), asked)
     }
 
-    /// The tree for programs, an object for each place.
+    /// The tree for programs, one object per node.
     pub fn json(&self, root: usize) -> Vec<String> {
         let mut lines = Vec::new();
         self.walk(root, &mut |node, _| {
@@ -211,7 +207,7 @@ impl<'m> Tree<'m> {
     }
 }
 
-/// How deep a tree is drawn: beyond that, the lines of a screen have no room for it.
+/// The maximum depth of the drawing; deeper lines do not fit on a screen.
 const DEPTH_MAX: usize = 20;
 
 fn branch(member: &Member, number: u32) -> Option<&Branch> {
@@ -241,7 +237,6 @@ fn number(number: Option<u64>) -> String {
     number.map_or_else(|| "null".to_owned(), |number| number.to_string())
 }
 
-/// A moment, where it is known.
 fn when(started: Option<i64>) -> String {
-    started.map(|started| format!(", {}", clock::minute(started))).unwrap_or_default()
+    started.map(|started| format!(", {}", clock::format_minute(started))).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Results without their call. Agents write several records at once, so a result may stand before its call: it is only an orphan
-//! when the call does not come at all. Memory is bounded; it must not grow with the file.
+//! Finds results without a call. Agents write several records at once, so a result may precede its call; it is an orphan only
+//! if the call never comes. Memory does not grow with the file.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,11 +7,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use stenograph::model::{Body, Event, Note, NoteKind};
 use stenograph::synthesizer::CallIds;
 
-/// Finds them.
 #[derive(Default)]
 pub struct Orphans {
     pairing: CallIds,
-    /// Results seen, so that one said twice is no orphan.
+    /// Results seen, so that a repeated one is not an orphan.
     answered: HashSet<u64>,
     /// Results whose call may still come, oldest first.
     waiting: VecDeque<(u64, Note)>,
@@ -20,19 +19,19 @@ pub struct Orphans {
 /// How many results are remembered.
 const ANSWERED_MAX: usize = 1 << 18;
 
-/// How many results wait for their call.
+/// How many results may wait for their call.
 const WAITING_MAX: usize = 1024;
 
 impl Orphans {
-    /// Takes an event. Gives an orphan as soon as it is certain that one was found.
+    /// Adds an event. Returns a note as soon as a result is certainly an orphan.
     pub fn event(&mut self, event: &Event<'_>) -> Option<Note> {
         if event.restates {
             return None;
         }
         match &event.body {
             Body::ToolCall { call, name, .. } => {
-                match call.as_deref().and_then(|id| self.called(id)) {
-                    Some(waited) => drop(self.waiting.remove(waited)),
+                match call.as_deref().and_then(|id| self.waiting_result_of(id)) {
+                    Some(position) => drop(self.waiting.remove(position)),
                     None => drop(self.pairing.call(call.as_deref(), name)),
                 }
                 None
@@ -51,24 +50,24 @@ impl Orphans {
         }
     }
 
-    /// The orphans that are left when the file ends.
+    /// The orphans that remain at the end of the file.
     pub fn finish(&mut self) -> Vec<Note> {
         self.waiting.drain(..).map(|(_, note)| note).collect()
     }
 
-    /// Which waiting result this call belongs to.
-    fn called(&self, id: &str) -> Option<usize> {
+    /// The waiting result that this call belongs to.
+    fn waiting_result_of(&self, id: &str) -> Option<usize> {
         let id = fingerprint(id);
         self.waiting.iter().position(|(waiting, _)| *waiting == id)
     }
 
-    /// Lets a result wait; gives the oldest when too many do.
+    /// Adds a waiting result; returns the oldest if there are too many.
     fn wait(&mut self, id: &str, note: Note) -> Option<Note> {
         self.waiting.push_back((fingerprint(id), note));
         if self.waiting.len() > WAITING_MAX { self.waiting.pop_front().map(|(_, note)| note) } else { None }
     }
 
-    /// Whether a result with this id was seen; it is remembered from now on.
+    /// Whether a result with this id was seen before; remembers the id.
     fn answered_before(&mut self, id: &str) -> bool {
         if self.answered.len() >= ANSWERED_MAX {
             self.answered.clear();

@@ -1,4 +1,4 @@
-//! What is said about a compaction: what went, how much of it, and where it is now.
+//! Reports a compaction: what was removed, how much of it, and where it is now.
 
 use std::path::PathBuf;
 
@@ -10,43 +10,52 @@ use stenograph_store::layouts::chibi::Context;
 use stenograph_store::systems::chibi::WindowChange;
 
 use super::Options;
-use crate::edited::{self, Target, Written};
-use crate::error::{CommandError, Status};
+use crate::edit_output::{self, EditTarget, WrittenFiles};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped, harmless_json};
 
-/// The account of a compaction.
-pub struct Report<'a> {
+pub struct CompactionReport<'a> {
     name: String,
     tokenizer: &'a Tokenizer<'a>,
     events: Split,
     turns: Split,
     tokens: Split,
-    /// What goes, where that is listed.
+    /// The removed events, if they are listed.
     goes: Vec<Gone>,
     summary: Option<String>,
     outcome: Outcome,
 }
 
-/// What became of it.
 enum Outcome {
-    /// Nothing, so far.
+    /// Nothing so far.
     None,
-    /// A file was edited.
-    Edited(Box<Edited>, Written),
-    /// The old entries of a window stand in an archive.
-    Archived { window: PathBuf, archive: PathBuf },
+    Edited(Box<Edited>, WrittenFiles),
+    /// The old entries of a window are in an archive.
+    Archived {
+        window: PathBuf,
+        archive: PathBuf,
+    },
 }
 
-impl<'a> Report<'a> {
-    /// A report about this file or folder.
-    pub fn new(name: &str, tokenizer: &'a Tokenizer<'a>) -> Report<'a> {
+impl<'a> CompactionReport<'a> {
+    /// A report about a file or folder.
+    pub fn new(name: &str, tokenizer: &'a Tokenizer<'a>) -> CompactionReport<'a> {
         let (events, turns, tokens) = (Split::default(), Split::default(), Split::default());
         let name = name.to_owned();
-        Report { name, tokenizer, events, turns, tokens, goes: Vec::new(), summary: None, outcome: Outcome::None }
+        CompactionReport {
+            name,
+            tokenizer,
+            events,
+            turns,
+            tokens,
+            goes: Vec::new(),
+            summary: None,
+            outcome: Outcome::None,
+        }
     }
 
-    /// Takes notice of what goes.
-    pub fn add(&mut self, events: &Sketches, compacting: &Compacting<'_>, aside: &Aside, target: &Target) {
+    /// Records what is removed.
+    pub fn add(&mut self, events: &Sketches, compacting: &Compacting<'_>, aside: &Aside, target: &EditTarget) {
         let gone = aside.goes.len() as u64;
         self.events = Split { gone, kept: events.len() as u64 - gone };
         (self.turns, self.tokens) = (aside.turns, aside.tokens);
@@ -55,37 +64,34 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Takes notice of the summary.
     pub fn summary(&mut self, summary: &str) {
         self.summary = Some(summary.to_owned());
     }
 
-    /// Takes notice of a file that was edited.
-    pub fn edited(&mut self, edited: Edited, written: Written) {
+    pub fn edited(&mut self, edited: Edited, written: WrittenFiles) {
         self.outcome = Outcome::Edited(Box::new(edited), written);
     }
 
-    /// Takes notice of where the entries of a window are now.
     pub fn archived(&mut self, window: PathBuf, archive: PathBuf) {
         self.outcome = Outcome::Archived { window, archive };
     }
 
-    /// Says that there is nothing to do.
-    pub fn nothing(&self, target: &Target, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    /// Reports that there is nothing to do.
+    pub fn nothing(&self, target: &EditTarget, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         if target.json {
             target.report(&self.json(target), output)?;
         } else {
             let why = "all that was said since the last summary is to be kept";
             output.say(&format!("{}: there is nothing to compact: {why}", self.name));
         }
-        Ok(Status::No)
+        Ok(ExitStatus::No)
     }
 
-    /// Says what was done, or what would be.
-    pub fn done(&self, target: &Target, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    /// Reports what was done, or what would be done.
+    pub fn done(&self, target: &EditTarget, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         if target.json {
             target.report(&self.json(target), output)?;
-            return Ok(Status::Done);
+            return Ok(ExitStatus::Done);
         }
         if target.dry_run {
             for gone in &self.goes {
@@ -102,20 +108,20 @@ impl<'a> Report<'a> {
         output.say(&format!("  {kept} kept: {}{}", in_tokens(self.tokens.kept), summary.unwrap_or_default()));
         match &self.outcome {
             Outcome::None => {}
-            Outcome::Edited(done, written) => edited::tell(done, written, "compact", output),
+            Outcome::Edited(done, written) => edit_output::report_differences(done, written, "compact", output),
             Outcome::Archived { archive, .. } => {
                 let (archive, name) = (archive.display(), &self.name);
                 output.say(&format!("what went is in {archive}: steno compact --undo {name} brings it back"));
             }
         }
-        Ok(Status::Done)
+        Ok(ExitStatus::Done)
     }
 
     fn summary_tokens(&self) -> Option<u64> {
         self.summary.as_deref().map(|summary| self.tokenizer.text(summary))
     }
 
-    fn json(&self, target: &Target) -> String {
+    fn json(&self, target: &EditTarget) -> String {
         let split = |split: Split| format!("{{\"gone\":{},\"kept\":{}}}", split.gone, split.kept);
         let goes = self.goes.iter().map(|gone| {
             let line = gone.line.map_or(String::new(), |line| format!(",\"line\":{line}"));
@@ -125,7 +131,7 @@ impl<'a> Report<'a> {
         let goes: Vec<String> = goes.collect();
         let outcome = match &self.outcome {
             Outcome::None => String::new(),
-            Outcome::Edited(done, written) => format!(",{}", edited::json_fields(done, written)),
+            Outcome::Edited(done, written) => format!(",{}", edit_output::json_fields(done, written)),
             Outcome::Archived { window, archive } => {
                 let text = |path: &PathBuf| quote(&path.display().to_string());
                 format!(",\"output\":{},\"archive\":{}", text(window), text(archive))
@@ -152,13 +158,13 @@ fn in_tokens(number: u64) -> String {
     format!("{} {}", grouped(number), if number == 1 { "token" } else { "tokens" })
 }
 
-/// Says what came back into a window.
-pub fn brought_back(
+/// Reports what returned to a window.
+pub fn report_undo(
     options: &Options,
     context: &Context,
     changed: &WindowChange,
     output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let (name, back, entries) = (context.folder.display(), changed.archived, changed.entries);
     if options.json {
         let file = quote(&name.to_string());
@@ -168,5 +174,5 @@ pub fn brought_back(
         let are = if back == 1 { "entry is" } else { "entries are" };
         output.say(&format!("{name}: {} {are} back; the window has {}", grouped(back as u64), grouped(entries as u64)));
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

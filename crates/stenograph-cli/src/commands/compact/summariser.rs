@@ -1,5 +1,5 @@
-//! Runs a command of the shell that reads on standard input and prints a summary. It may read and print in any order and amount;
-//! one that fails, takes too long or is stopped gives an error, and nothing of it runs on.
+//! Runs a shell command that reads standard input and prints a summary, in any order and amount. If it fails, takes too long or
+//! is stopped, the result is an error and all its processes end.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,22 +12,22 @@ use stenograph_store::Spool;
 
 use crate::error::CommandError;
 
-/// How often the time and signals are looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval between checks of the time and of signals.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the command prints when it reads `input`.
-pub fn run(command: &str, input: Spool, patience: Duration, size_max: u64) -> Result<Vec<u8>, CommandError> {
+/// The output of the command for `input`.
+pub fn run(command: &str, input: Spool, timeout: Duration, size_max: u64) -> Result<Vec<u8>, CommandError> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped());
-    // It and all that it starts can be ended together.
+    // A process group, so that everything it starts can be killed together.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut shell, 0);
-    let stop = Stop::caught()?;
+    let stop = SignalFlag::install()?;
     let mut child = shell.spawn().map_err(|error| {
         CommandError::new(format!("sh: cannot be run: {error}")).hint("give the summary itself with --summary TEXT")
     })?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read all of it may still know what to say.
+        // A command that does not read all its input may still print a summary.
         std::thread::spawn(move || drop(input.copy_to(&mut stdin)));
     }
     let (sender, printed) = channel();
@@ -38,28 +38,28 @@ pub fn run(command: &str, input: Spool, patience: Duration, size_max: u64) -> Re
             let _ = sender.send(read.map(|_| bytes));
         });
     }
-    let waiting = Waiting { deadline: Instant::now() + patience, stop, size_max };
-    let ended = waiting.end(&mut child, &printed);
+    let supervisor = Supervisor { deadline: Instant::now() + timeout, stop, size_max };
+    let ended = supervisor.end(&mut child, &printed);
     if ended.is_err() {
         kill(&mut child);
     }
     match ended? {
         (bytes, status) if status.success() => Ok(bytes),
         (_, status) => {
-            let said = format!("the command that summarises ended with {status}; nothing was changed");
-            Err(CommandError::new(said).hint("try it by hand: steno show FILE --json | CMD"))
+            let message = format!("the command that summarises ended with {status}; nothing was changed");
+            Err(CommandError::new(message).hint("try it by hand: steno show FILE --json | CMD"))
         }
     }
 }
 
-struct Waiting {
+struct Supervisor {
     deadline: Instant,
-    stop: Stop,
+    stop: SignalFlag,
     size_max: u64,
 }
 
-impl Waiting {
-    /// Waits for everything that is printed, and then for the end.
+impl Supervisor {
+    /// Waits for all output, then for the end.
     fn end(
         &self,
         child: &mut Child,
@@ -69,29 +69,29 @@ impl Waiting {
             CommandError::new(format!("the command that summarises cannot be heard: {error}"))
         };
         let bytes = loop {
-            match printed.recv_timeout(LOOK) {
+            match printed.recv_timeout(CHECK_INTERVAL) {
                 Ok(read) => break read.map_err(|error| lost(&error))?,
-                Err(RecvTimeoutError::Timeout) => self.go_on()?,
+                Err(RecvTimeoutError::Timeout) => self.check_limits()?,
                 Err(error @ RecvTimeoutError::Disconnected) => return Err(lost(&error)),
             }
         };
         if bytes.len() as u64 > self.size_max {
-            let said = format!("the summary is larger than {} MiB; nothing was changed", self.size_max >> 20);
-            return Err(CommandError::new(said).hint("a summary is shorter than what it sums up"));
+            let message = format!("the summary is larger than {} MiB; nothing was changed", self.size_max >> 20);
+            return Err(CommandError::new(message).hint("a summary is shorter than what it sums up"));
         }
         loop {
             match child.try_wait().map_err(|error| lost(&error))? {
                 Some(status) => return Ok((bytes, status)),
                 None => {
-                    self.go_on()?;
-                    std::thread::sleep(LOOK);
+                    self.check_limits()?;
+                    std::thread::sleep(CHECK_INTERVAL);
                 }
             }
         }
     }
 
-    fn go_on(&self) -> Result<(), CommandError> {
-        if self.stop.came() {
+    fn check_limits(&self) -> Result<(), CommandError> {
+        if self.stop.is_set() {
             return Err(CommandError::new("stopped; nothing was changed"));
         }
         if Instant::now() >= self.deadline {
@@ -102,21 +102,21 @@ impl Waiting {
     }
 }
 
-/// Whether somebody asked this process to end: the command, in a group of its own, does not hear of that by itself.
-struct Stop(Arc<AtomicBool>);
+/// Whether this process received a signal to end. The command runs in a group of its own and does not receive it.
+struct SignalFlag(Arc<AtomicBool>);
 
-impl Stop {
-    fn caught() -> Result<Stop, CommandError> {
+impl SignalFlag {
+    fn install() -> Result<SignalFlag, CommandError> {
         let stop = Arc::new(AtomicBool::new(false));
         #[cfg(unix)]
         for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))
                 .map_err(|error| CommandError::new(format!("signals cannot be caught: {error}")))?;
         }
-        Ok(Stop(stop))
+        Ok(SignalFlag(stop))
     }
 
-    fn came(&self) -> bool {
+    fn is_set(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }

@@ -1,4 +1,5 @@
-//! Where a summary comes from: it is given, or a command makes it of what goes (`summariser.rs`). An empty one changes nothing.
+//! Obtains a summary: from the arguments, or from a command that reads the removed events (`summariser.rs`). An empty summary
+//! is refused.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,12 +14,12 @@ use super::summariser;
 use crate::error::CommandError;
 use crate::input::format_named;
 
-/// How long a summary may be. No model takes as much.
+/// The size limit of a summary. No model accepts that much.
 const SIZE_MAX: u64 = 16 << 20;
 
 /// What may be typed about a summary.
 #[derive(Debug, clap::Args)]
-pub struct Wanted {
+pub struct SummaryArgs {
     /// The summary; @FILE takes it from a file
     #[arg(long, value_name = "TEXT", conflicts_with = "summarise")]
     summary: Option<String>,
@@ -33,24 +34,22 @@ pub struct Wanted {
     timeout: u64,
 }
 
-/// Shows events, as often as it is called.
+/// Calls a closure with each event; callable repeatedly.
 type EachEvent<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&Event<'_>)) -> io::Result<()>;
 
-/// What a summary stands for.
-pub struct Summary<'a> {
-    /// The events.
+/// The events to summarise.
+pub struct EventsToSummarise<'a> {
     pub each: EachEvent<'a>,
-    /// The format they come from.
+    /// The format of the events.
     pub origin: &'static str,
 }
 
-impl Summary<'_> {
-    /// The summary.
-    pub fn make(&mut self, wanted: &Wanted) -> Result<String, CommandError> {
+impl EventsToSummarise<'_> {
+    pub fn make(&mut self, wanted: &SummaryArgs) -> Result<String, CommandError> {
         let summary = match (&wanted.summary, &wanted.summarise) {
             (Some(text), _) => given(text)?,
             (None, Some(command)) => {
-                let input = self.spelled(wanted.spelling.as_deref())?;
+                let input = self.command_input(wanted.spelling.as_deref())?;
                 let printed = summariser::run(command, input, Duration::from_secs(wanted.timeout), SIZE_MAX)?;
                 decoded(printed, "the command that summarises")?
             }
@@ -67,8 +66,8 @@ impl Summary<'_> {
         }
     }
 
-    /// What the command reads. It may be larger than memory.
-    fn spelled(&mut self, spelling: Option<&str>) -> Result<Spool, CommandError> {
+    /// The input of the command. It may be larger than memory.
+    fn command_input(&mut self, spelling: Option<&str>) -> Result<Spool, CommandError> {
         let mut spool = Spool::new()?;
         let Some(name) = spelling else {
             self.write(&mut spool, &mut |event| (wire::event(event) + "\n").into_bytes())?;
@@ -83,11 +82,11 @@ impl Summary<'_> {
         Ok(spool)
     }
 
-    fn write(&mut self, spool: &mut Spool, spell: &mut dyn FnMut(&Event<'_>) -> Vec<u8>) -> io::Result<()> {
+    fn write(&mut self, spool: &mut Spool, format_event: &mut dyn FnMut(&Event<'_>) -> Vec<u8>) -> io::Result<()> {
         let mut written = Ok(());
         (self.each)(&mut |event| {
             if written.is_ok() {
-                written = spool.write_all(&spell(event));
+                written = spool.write_all(&format_event(event));
             }
         })?;
         written

@@ -1,5 +1,4 @@
-//! `steno config folder`: the folders that are looked through besides the usual places. The archive's log remembers them, so that they
-//! outlive an index.
+//! `steno config folder`: manages additional folders to search. The archive's log stores them, so that they outlive an index.
 
 use std::path::PathBuf;
 
@@ -7,9 +6,9 @@ use clap::Subcommand;
 
 use super::super::archive::{archive, archive_writer};
 use crate::clock;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless, harmless_json};
-use crate::store::{Where, path_json};
+use crate::store::{StoreArgs, path_json};
 
 /// Look through a folder too, from now on
 ///
@@ -32,15 +31,15 @@ pub struct Options {
 enum Action {
     /// Add a folder
     #[command(after_help = "Examples:\n  steno config folder add ~/transcripts")]
-    Add(Which),
+    Add(FolderArgs),
     /// Remove a folder; what was kept from there stays
     #[command(after_help = "Examples:\n  steno config folder remove ~/transcripts")]
-    Remove(Which),
+    Remove(FolderArgs),
     /// List the folders that were added
     #[command(after_help = "Examples:\n  steno config folder list --json")]
     List {
         #[command(flatten)]
-        place: Where,
+        place: StoreArgs,
         /// Print one JSON object a folder
         #[arg(long)]
         json: bool,
@@ -48,33 +47,32 @@ enum Action {
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+struct FolderArgs {
     /// The folder
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]
-    place: Where,
+    place: StoreArgs,
 }
 
-impl Which {
-    /// From the root of the file system, as it is called without links where it is there.
-    fn whole(&self) -> Result<PathBuf, CommandError> {
+impl FolderArgs {
+    /// The absolute path, without symbolic links if the folder exists.
+    fn absolute(&self) -> Result<PathBuf, CommandError> {
         std::fs::canonicalize(&self.folder)
             .or_else(|_| std::path::absolute(&self.folder))
             .map_err(|error| CommandError::new(format!("{}: {error}", self.folder.display())).hint("name a folder"))
     }
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match &options.action {
-        Action::Add(which) => {
-            let folder = which.whole()?;
+        Action::Add(args) => {
+            let folder = args.absolute()?;
             if !folder.is_dir() {
                 return Err(CommandError::new(format!("{}: is no folder", folder.display()))
                     .hint("name a folder that is there; steno archive add FILE keeps a single file"));
             }
-            let mut writer = archive_writer(&which.place.store()?)?;
+            let mut writer = archive_writer(&args.place.store()?)?;
             writer.add_folder(&folder)?;
             writer.commit(clock::millis())?;
             output.say(&format!(
@@ -82,11 +80,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
                 folder.display()
             ));
         }
-        Action::Remove(which) => {
-            let folder = which.whole()?;
-            let mut writer = archive_writer(&which.place.store()?)?;
+        Action::Remove(args) => {
+            let folder = args.absolute()?;
+            let mut writer = archive_writer(&args.place.store()?)?;
             if !writer.folders().contains(&folder) {
-                return Err(CommandError::nothing(format!("{}: was not added", folder.display()))
+                return Err(CommandError::not_found(format!("{}: was not added", folder.display()))
                     .hint("steno config folder list shows those that were"));
             }
             writer.remove_folder(&folder)?;
@@ -102,5 +100,5 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             }
         }
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,4 +1,4 @@
-//! Dividing a transcript: which pieces there are, what they are called, and that none of them takes the place of a file.
+//! Splits a transcript: computes the pieces, names them, and never overwrites an existing file unasked.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,50 +12,49 @@ use stenograph::text::quote;
 use stenograph_store::{Problem, Spool};
 
 use super::Options;
-use crate::edited::{self, Subject};
-use crate::error::{CommandError, Status};
+use crate::edit_output::{self, EditedFile};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped, harmless_json};
 use crate::tokenizer;
 
-/// How many files are written at most.
+/// The limit of files written.
 const PIECES_MAX: usize = 10_000;
 
-/// Divides.
-pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let counter = tokenizer::named(&options.tokenizer)?;
-    let mut subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
-    let (name, format) = (subject.name(), subject.format());
-    let files_like = options.target.output.options(Some(subject.source()));
-    let is_input = subject.source().recognizer();
+    let mut file = EditedFile::open(&options.input, options.from.as_deref(), &options.target)?;
+    let (name, format) = (file.name(), file.format());
+    let files_like = options.target.output.options(Some(file.source()));
+    let is_input = file.source().recognizer();
     let mut tokens = Vec::new();
     let counts = options.split_tokens.is_some();
-    let base = options.target.output.path().or(subject.path()).map(Path::to_owned);
-    let mut original = subject.read(&mut |event| tokens.extend(counts.then(|| counter.tokenizer.event(event))))?;
+    let base = options.target.output.path().or(file.path()).map(Path::to_owned);
+    let mut original = file.read(&mut |event| tokens.extend(counts.then(|| counter.tokenizer.event(event))))?;
     let how = match (options.split_every, options.split_tokens) {
         (Some(turns), _) => Split::Every(turns),
         (_, Some(most)) => Split::Tokens(most, &tokens),
         (None, None) => Split::At(options.split_at.iter().map(|event| event.saturating_sub(1)).collect()),
     };
     let mut status = match &how {
-        Split::At(places) => tell_moved(&divisions(&original.sketches, places), original.sketches.len(), output),
-        Split::Every(_) | Split::Tokens(..) => Status::Done,
+        Split::At(places) => report_moved(&divisions(&original.sketches, places), original.sketches.len(), output),
+        Split::Every(_) | Split::Tokens(..) => ExitStatus::Done,
     };
     let pieces = split(&original.sketches, &how);
     let count = pieces.pieces.len();
     let paths = paths(options, base.as_deref(), format, count)?;
     let mut files = Vec::new();
-    let mut told = Vec::new();
+    let mut report = Vec::new();
     let mut renamed = false;
     let mut result = Spool::new()?;
     for (piece, path) in pieces.pieces.iter().zip(&paths) {
-        // A part of a session is not the session: whoever finds both would take one for a copy of the other.
+        // A part of a session must not have the session's id: a program that finds both would take one for a copy of the other.
         let own = if count > 1 { pieces.plan_of_its_own(&original.sketches, piece) } else { None };
         renamed |= own.is_some();
         let plan = own.unwrap_or_else(|| pieces.plan(&original.sketches, piece));
         result.restart()?;
-        let edited = edited::carry_out(&mut original, &plan, &name, &mut result)?;
+        let edited = edit_output::carry_out(&mut original, &plan, &name, &mut result)?;
         drop(plan);
-        told.push(Told::new(path, piece, &edited, format, &mut result, &counter.tokenizer)?);
+        report.push(PieceReport::new(path, piece, &edited, format, &mut result, &counter.tokenizer)?);
         if !options.target.dry_run {
             if is_input(path) {
                 return Err(stenograph_store::Error::about(path, Problem::OwnInput).into());
@@ -66,36 +65,36 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, 
         }
     }
     drop(original);
-    // All are written before the first one appears: a full disk leaves none of them.
+    // All pieces are complete before the first one appears: a full disk leaves none of them.
     for file in files {
         file.commit()?;
     }
-    for told in &told {
-        output.line(&if options.target.json { harmless_json(&told.json()).into_owned() } else { told.people() })?;
+    for report in &report {
+        output.line(&if options.target.json { harmless_json(&report.json()).into_owned() } else { report.people() })?;
     }
-    if told.iter().any(|told| !told.exact) {
+    if report.iter().any(|report| !report.exact) {
         output.say("warning: the format cannot say all that was planned: steno check tells what is odd about a piece");
     }
     if renamed {
         output.say("note: each piece is a session of its own, with an id that follows from the whole session's id");
     }
     let most = options.split_tokens.unwrap_or(u64::MAX);
-    for told in told.iter().filter(|told| told.tokens > most) {
-        let (path, tokens) = (crate::output::harmless_line(&told.path), grouped(told.tokens));
+    for report in report.iter().filter(|report| report.tokens > most) {
+        let (path, tokens) = (crate::output::harmless_line(&report.path), grouped(report.tokens));
         let why = "a turn is not divided, nor what every piece has";
         output.say(&format!("note: {path} has {tokens} tokens, more than {}: {why}", grouped(most)));
-        status = status.max(Status::No);
+        status = status.max(ExitStatus::No);
     }
     if count < 2 {
         output.say(&format!("note: {name} is all one piece that way"));
-        status = status.max(Status::No);
+        status = status.max(ExitStatus::No);
     }
     Ok(status)
 }
 
-/// Says where it is not divided as asked, and why. The status is a no where it is not divided at all.
-fn tell_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -> Status {
-    let mut status = Status::Done;
+/// Reports where the transcript is split elsewhere or not at all. The status is a no if a requested split is missing.
+fn report_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -> ExitStatus {
+    let mut status = ExitStatus::Done;
     for division in divisions {
         let Some(hindrance) = division.hindrance else { continue };
         let (asked, why) = (division.asked + 1, hindrance.words());
@@ -110,13 +109,13 @@ fn tell_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -> 
             }
         });
         if division.at.is_none() {
-            status = Status::No;
+            status = ExitStatus::No;
         }
     }
     status
 }
 
-/// The names of the pieces: NAME.1.EXT, NAME.2.EXT and so on, beside the file that `-o` names, or beside the input.
+/// The names of the pieces: NAME.1.EXT, NAME.2.EXT and so on, beside the file that `-o` names or beside the input.
 fn paths(
     options: &Options,
     base: Option<&Path>,
@@ -151,8 +150,8 @@ fn paths(
     }
 }
 
-/// What is told of a piece.
-struct Told {
+/// The report of one piece.
+struct PieceReport {
     path: String,
     turns: usize,
     first: usize,
@@ -164,7 +163,7 @@ struct Told {
     session: Option<String>,
 }
 
-impl Told {
+impl PieceReport {
     fn new(
         path: &Path,
         piece: &Piece,
@@ -172,7 +171,7 @@ impl Told {
         format: &dyn Format,
         result: &mut Spool,
         tokenizer: &Tokenizer<'_>,
-    ) -> Result<Told, CommandError> {
+    ) -> Result<PieceReport, CommandError> {
         let how = Trim { tokenizer: tokenizer.borrowed(), ..Trim::default() };
         let mut counting = Trimming::new(Moment::Load, &how);
         let mut session = None;
@@ -183,7 +182,7 @@ impl Told {
                 session = event.session.as_deref().map(str::to_owned);
             }
         })?;
-        Ok(Told {
+        Ok(PieceReport {
             path: path.display().to_string(),
             turns: piece.turns,
             first: piece.events.start + 1,

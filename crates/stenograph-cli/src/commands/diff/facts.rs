@@ -1,4 +1,4 @@
-//! What is known of both runs, fact by fact. That a fact differs does not make two runs differ: they may be copies in two formats.
+//! The facts of both runs. A differing fact does not make two runs different: they may be copies in two formats.
 
 use stenograph::compare::{Class, Turn};
 use stenograph::json::Draft;
@@ -8,23 +8,19 @@ use stenograph::text::quote;
 use crate::commands::replay::view;
 use crate::output::grouped;
 
-/// One fact of both.
+/// One fact of both runs.
 pub struct Fact {
-    /// What it is about.
     pub name: &'static str,
-    /// What A says.
     pub a: Option<String>,
-    /// What B says.
     pub b: Option<String>,
 }
 
 impl Fact {
-    /// Whether both say it, and not the same.
+    /// Whether both state it differently.
     pub fn differs(&self) -> bool {
         matches!((&self.a, &self.b), (Some(a), Some(b)) if a != b)
     }
 
-    /// As a line of JSON.
     pub fn json(&self) -> String {
         let mut draft = Draft::new();
         draft.set("fact", quote(self.name));
@@ -36,12 +32,12 @@ impl Fact {
     }
 }
 
-/// The facts of both that one of them states.
+/// The facts that at least one of the runs states.
 pub fn of(a: (&Outline, &[Turn]), b: (&Outline, &[Turn]), formats: (&str, &str)) -> Vec<Fact> {
-    let both = |name: &'static str, say: &dyn Fn(&Outline, &[Turn]) -> Option<String>| Fact {
+    let both = |name: &'static str, fact_of: &dyn Fn(&Outline, &[Turn]) -> Option<String>| Fact {
         name,
-        a: say(a.0, a.1),
-        b: say(b.0, b.1),
+        a: fact_of(a.0, a.1),
+        b: fact_of(b.0, b.1),
     };
     let mut facts = vec![
         Fact { name: "format", a: Some(formats.0.to_owned()), b: Some(formats.1.to_owned()) },

@@ -1,4 +1,4 @@
-//! How two runs side by side look, for people and for programs. What comes from transcripts passes through [`harmless_line`].
+//! Formats a comparison for people and for programs. Text from transcripts passes through [`harmless_line`].
 
 use std::fmt::Write as _;
 
@@ -7,45 +7,43 @@ use stenograph::json::Draft;
 use stenograph::text::quote;
 
 use super::facts::Fact;
-use crate::output::{Colour, Ink, counted, grouped, harmless_line, shortened};
+use crate::output::{Colour, TextStyle, counted, grouped, harmless_line, shortened};
 use crate::table;
 
-/// How much of a turn that only one has is shown, and of what differs in two that are alike.
+/// The maximum length of the text of a turn, and of a difference.
 const TEXT_LENGTH_MAX: usize = 160;
 
-/// How much of what both share stands around what differs.
+/// The length of equal text around a difference.
 const AROUND_LENGTH: usize = 24;
 
-/// How wide what A says of a fact may become.
+/// The maximum width of A's column in the table of facts.
 const FACT_LENGTH_MAX: usize = 60;
 
-/// A turn with what it says.
-pub struct Said<'t> {
-    /// The turn.
+/// A turn with its text.
+pub struct TurnText<'t> {
     pub turn: &'t Turn,
-    /// The tool it is about.
+    /// The tool of a call or a result.
     pub tool: Option<String>,
-    /// What it says.
     pub text: String,
 }
 
-/// What is told of one change.
-pub enum Told<'t> {
-    /// So many are the same from here on.
+/// One change, ready to print.
+pub enum ShownChange<'t> {
+    /// `count` equal turns from here on.
     Same { a: Option<&'t Turn>, b: Option<&'t Turn>, count: usize },
-    /// It stands elsewhere.
-    Moved { a: Said<'t>, b: &'t Turn },
-    /// Two are alike.
-    Changed { a: Said<'t>, b: Said<'t> },
-    /// Only one has it.
-    Only { side: Side, text: Said<'t> },
+    /// The turn is at another position.
+    Moved { a: TurnText<'t>, b: &'t Turn },
+    /// The turns are similar.
+    Changed { a: TurnText<'t>, b: TurnText<'t> },
+    /// Only one run has the turn.
+    Only { side: Side, text: TurnText<'t> },
 }
 
-/// What is known of both.
+/// Formats the facts of both runs.
 pub fn facts(a: &str, b: &str, facts: &[Fact], colour: Colour) -> String {
     let mut out = String::new();
     for (side, name) in [("A", a), ("B", b)] {
-        let _ = writeln!(out, "{side}  {}", colour.ink(Ink::Strong, &harmless_line(name)));
+        let _ = writeln!(out, "{side}  {}", colour.paint(TextStyle::Strong, &harmless_line(name)));
     }
     out.push('\n');
     let cell = |text: &Option<String>| {
@@ -54,20 +52,20 @@ pub fn facts(a: &str, b: &str, facts: &[Fact], colour: Colour) -> String {
     };
     let rows: Vec<(&Fact, String, String)> = facts.iter().map(|fact| (fact, cell(&fact.a), cell(&fact.b))).collect();
     let beside = rows.iter().filter(|(fact, ..)| fact.a != fact.b);
-    let width = beside.map(|(_, a, _)| table::columns(a)).max().unwrap_or(0);
+    let width = beside.map(|(_, a, _)| table::display_width(a)).max().unwrap_or(0);
     for (fact, a, b) in rows {
         let mark = if fact.differs() { "*" } else { " " };
-        let gap = " ".repeat(width.saturating_sub(table::columns(&a)));
+        let gap = " ".repeat(width.saturating_sub(table::display_width(&a)));
         let line = if fact.a == fact.b { a } else { format!("{a}{gap}  {b}") };
         let line = format!("{mark} {:<14}{line}", fact.name);
-        let _ = writeln!(out, "{}", if fact.differs() { colour.ink(Ink::Warning, &line) } else { line });
+        let _ = writeln!(out, "{}", if fact.differs() { colour.paint(TextStyle::Warning, &line) } else { line });
     }
     out.push('\n');
     out
 }
 
-/// Where both part.
-pub fn parting(found: &Comparison) -> String {
+/// States where the runs diverge.
+pub fn divergence(found: &Comparison) -> String {
     let shared = found.shared();
     let at = |turns: &[Turn]| shared.checked_sub(1).and_then(|at| turns.get(at)).map_or(0, |turn| turn.number);
     let place = format!("event {} of A, event {} of B", grouped(at(&found.a)), grouped(at(&found.b)));
@@ -79,7 +77,7 @@ pub fn parting(found: &Comparison) -> String {
     }
 }
 
-/// How much came out how.
+/// Summarises the comparison.
 pub fn summary(found: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = found
         .aside
@@ -119,12 +117,12 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         (counts.only_a, "only in A"),
         (counts.only_b, "only in B"),
     ];
-    let parts = parts.into_iter().map(|(count, what)| format!("{} {what}", grouped(count)));
+    let parts = parts.into_iter().map(|(count, description)| format!("{} {description}", grouped(count)));
     lines.push(format!("turns: {}", parts.collect::<Vec<_>>().join(", ")));
     lines
 }
 
-/// The same for programs.
+/// The summary for programs.
 pub fn summary_json(found: &Comparison) -> String {
     let counts = found.counts();
     let mut draft = Draft::new();
@@ -160,24 +158,24 @@ pub fn summary_json(found: &Comparison) -> String {
     draft.render(None)
 }
 
-impl Told<'_> {
+impl ShownChange<'_> {
     /// For people.
     pub fn text(&self, colour: Colour) -> String {
         match self {
-            Told::Same { count, .. } => {
-                colour.ink(Ink::Faint, &format!("  {} the same", counted(*count as u64, "turn"))) + "\n"
+            ShownChange::Same { count, .. } => {
+                colour.paint(TextStyle::Faint, &format!("  {} the same", counted(*count as u64, "turn"))) + "\n"
             }
-            Told::Moved { a, b } => {
+            ShownChange::Moved { a, b } => {
                 let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.number));
-                let head = format!("> {}, {place}: stands elsewhere", what(a));
-                let said = one_line(&a.text);
-                format!("{}\n    {}\n", colour.ink(Ink::Strong, &head), shortened(&said, TEXT_LENGTH_MAX))
+                let head = format!("> {}, {place}: stands elsewhere", description(a));
+                let text = one_line(&a.text);
+                format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), shortened(&text, TEXT_LENGTH_MAX))
             }
-            Told::Changed { a, b } => {
+            ShownChange::Changed { a, b } => {
                 let (length_a, length_b) = (a.text.chars().count() as u64, b.text.chars().count() as u64);
                 let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.turn.number));
                 let size = format!("{} and {} characters", grouped(length_a), grouped(length_b));
-                let head = colour.ink(Ink::Strong, &format!("~ {}, {place}: {size}", what(a)));
+                let head = colour.paint(TextStyle::Strong, &format!("~ {}, {place}: {size}", description(a)));
                 let (one, other) = match a.text == b.text {
                     true => (String::new(), String::new()),
                     false => parts(&a.text, &b.text),
@@ -188,53 +186,54 @@ impl Told<'_> {
                 };
                 format!("{head}\n    A  {}\n    B  {}\n", one.trim_end(), other.trim_end())
             }
-            Told::Only { side, text } => {
+            ShownChange::Only { side, text } => {
                 let sign = if *side == Side::A { "-" } else { "+" };
-                let head = format!("{sign} {}, event {} of {}", what(text), grouped(text.turn.number), side.name());
-                let said = one_line(&text.text);
-                format!("{}\n    {}\n", colour.ink(Ink::Strong, &head), shortened(&said, TEXT_LENGTH_MAX))
+                let head =
+                    format!("{sign} {}, event {} of {}", description(text), grouped(text.turn.number), side.name());
+                let text = one_line(&text.text);
+                format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), shortened(&text, TEXT_LENGTH_MAX))
             }
         }
     }
 
-    /// For programs: everything that is said.
+    /// For programs, with the complete texts.
     pub fn json(&self) -> String {
         let mut draft = Draft::new();
-        let turn = |said: &Said<'_>| {
+        let turn = |text: &TurnText<'_>| {
             let mut draft = Draft::new();
-            draft.set("event", said.turn.number.to_string());
-            draft.set("kind", quote(said.turn.class.name()));
-            if said.turn.class == Class::Result {
-                draft.set("failed", said.turn.has_failed.to_string());
+            draft.set("event", text.turn.number.to_string());
+            draft.set("kind", quote(text.turn.class.name()));
+            if text.turn.class == Class::Result {
+                draft.set("failed", text.turn.has_failed.to_string());
             }
-            if said.turn.is_aside {
+            if text.turn.is_aside {
                 draft.set("aside", "true");
             }
-            if let Some(tool) = &said.tool {
+            if let Some(tool) = &text.tool {
                 draft.set("name", quote(tool));
             }
-            draft.set("text", quote(&said.text));
+            draft.set("text", quote(&text.text));
             draft.render(None)
         };
         match self {
-            Told::Same { a, b, count } => {
+            ShownChange::Same { a, b, count } => {
                 draft.set("change", quote("same"));
                 let event = |turn: &Option<&Turn>| turn.map_or(0, |turn| turn.number);
                 draft.set("a", format!("{{\"event\":{}}}", event(a)));
                 draft.set("b", format!("{{\"event\":{}}}", event(b)));
                 draft.set("turns", count.to_string());
             }
-            Told::Moved { a, b } => {
+            ShownChange::Moved { a, b } => {
                 draft.set("change", quote("moved"));
                 draft.set("a", turn(a));
                 draft.set("b", format!("{{\"event\":{}}}", b.number));
             }
-            Told::Changed { a, b } => {
+            ShownChange::Changed { a, b } => {
                 draft.set("change", quote("changed"));
                 draft.set("a", turn(a));
                 draft.set("b", turn(b));
             }
-            Told::Only { side, text } => {
+            ShownChange::Only { side, text } => {
                 draft.set("change", quote(if *side == Side::A { "only_a" } else { "only_b" }));
                 draft.set(if *side == Side::A { "a" } else { "b" }, turn(text));
             }
@@ -243,21 +242,19 @@ impl Told<'_> {
     }
 }
 
-/// Whether a result tells of a failure.
 fn outcome(turn: &Turn) -> &'static str {
     if turn.has_failed { "failed" } else { "ok" }
 }
 
-/// What a turn is.
-fn what(said: &Said<'_>) -> String {
-    let is_of_tool = matches!(said.turn.class, Class::Call | Class::Result);
-    match said.tool.as_deref().filter(|_| is_of_tool) {
-        Some(tool) => format!("{} {}", said.turn.class.name(), harmless_line(tool)),
-        None => said.turn.class.name().to_owned(),
+fn description(text: &TurnText<'_>) -> String {
+    let is_of_tool = matches!(text.turn.class, Class::Call | Class::Result);
+    match text.tool.as_deref().filter(|_| is_of_tool) {
+        Some(tool) => format!("{} {}", text.turn.class.name(), harmless_line(tool)),
+        None => text.turn.class.name().to_owned(),
     }
 }
 
-/// What differs in two texts, with a little of what stands around it.
+/// The differing part of two texts, with a little of the text around it.
 fn parts(a: &str, b: &str) -> (String, String) {
     let found = differing(a, b);
     let before: String = {
@@ -282,14 +279,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_stands_in_brackets() {
+    fn brackets_mark_the_differing_part() {
         let (a, b) = parts("the parser fails on an empty file", "the printer fails on an empty file");
         assert_eq!(a, "the [parser] fails on an empty file");
         assert_eq!(b, "the [printer] fails on an empty file");
     }
 
     #[test]
-    fn nothing_differs_in_nothing() {
-        assert_eq!(parting(&Comparison::default()), "nothing is said or done in either");
+    fn two_empty_runs_do_not_differ() {
+        assert_eq!(divergence(&Comparison::default()), "nothing is said or done in either");
     }
 }

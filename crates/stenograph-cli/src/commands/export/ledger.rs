@@ -1,4 +1,4 @@
-//! The ledger of a session as CSV: a row a model call, with what it took, what that costs and where it is told of.
+//! The ledger of a session as CSV: a row for each model call, with its usage, its cost and its position in the source.
 
 use std::io::Write;
 
@@ -32,7 +32,6 @@ const HEADINGS: [&str; 21] = [
     "told_at",
 ];
 
-/// Writes it.
 pub fn write(ledger: &Ledger, prices: &Prices, out: &mut dyn Write) -> Result<(), CommandError> {
     writeln!(out, "{}", csv::line(HEADINGS))?;
     for entry in &ledger.entries {

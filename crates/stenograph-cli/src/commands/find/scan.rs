@@ -1,4 +1,5 @@
-//! The plain scan: files read from beginning to end, and every entry asked. It needs no index, and finds what one would find.
+//! The plain scan: reads files from beginning to end and matches every entry. It needs no index and finds what the index would
+//! find.
 
 use std::path::{Path, PathBuf};
 
@@ -10,36 +11,35 @@ use stenograph_store::index::catalogue::{Session, SourceRow};
 use stenograph_store::index::search::Hit;
 use stenograph_store::project::Project;
 
-use super::{Answered, Options, Seen, Shown};
-use crate::error::{CommandError, Status};
-use crate::input::{self, Go};
+use super::{HitContent, Options, ShownAnswer, ShownHit};
+use crate::error::{CommandError, ExitStatus};
+use crate::input::{self, Flow};
 use crate::output::{Output, shortened};
-use crate::progress::Progress;
-use crate::store::Openings;
+use crate::progress::SourceProgress;
+use crate::store::EventAddresses;
 
-/// How much of a session's name is shown where nothing is known of others.
+/// The maximum length of a session's name.
 const NAME_LENGTH_MAX: usize = 36;
 
-/// What the files answer.
 pub(super) fn answer(
     options: &Options,
     query: &Query,
     files: &[PathBuf],
     output: &mut Output<'_>,
-) -> Result<Answered, CommandError> {
-    let (mut found, mut status) = (Vec::new(), Status::Done);
+) -> Result<ShownAnswer, CommandError> {
+    let (mut found, mut status) = (Vec::new(), ExitStatus::Done);
     for (number, path) in (0_i64..).zip(files) {
         // One bad file does not stop the rest.
         if let Err(error) = scan(query, path, number, &mut found) {
             output.error(&error);
-            status = Status::Error;
+            status = ExitStatus::Error;
         }
     }
-    // Without an index there is nothing to rank by.
+    // Without an index there is no ranking.
     found.sort_by_key(|shown| shown.hit.newest_first());
     let same: Vec<Same<i64>> = found
         .iter()
-        .map(|Shown { hit, .. }| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
+        .map(|ShownHit { hit, .. }| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
         .collect();
     let stating = found.iter().filter(|shown| !shown.hit.restates);
     let pieces = stating.flat_map(|shown| shown.hit.pieces.iter().map(|piece| (shown.hit.session, *piece)));
@@ -47,7 +47,7 @@ pub(super) fn answer(
     let total = kept.len() as u64;
     let offset = super::offset(options.cursor.as_deref())?;
     let mut hits = Vec::new();
-    let mut found: Vec<Option<Shown>> = found.into_iter().map(Some).collect();
+    let mut found: Vec<Option<ShownHit>> = found.into_iter().map(Some).collect();
     for (rank, kept) in kept.iter().enumerate().skip(offset).take(options.limit) {
         if let Some(mut shown) = found.get_mut(kept.hit).and_then(Option::take) {
             (shown.hit.rank, shown.hit.copies) = (rank, kept.copies.len());
@@ -55,54 +55,54 @@ pub(super) fn answer(
         }
     }
     let next = (offset + hits.len() < kept.len()).then(|| (offset + hits.len()).to_string());
-    Ok(Answered { hits, total, is_exact: true, next, status })
+    Ok(ShownAnswer { hits, total, is_exact: true, next, status })
 }
 
-fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Result<(), CommandError> {
+fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<ShownHit>) -> Result<(), CommandError> {
     let mut input = input::open(path, None, Passes::Once)?;
     let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name = stem.split('.').next().unwrap_or_default().to_owned();
     let agent = input.format.info().agent;
-    let mut scanning = Scanning {
+    let mut scanner = Scanner {
         query,
         agent,
         name,
         projects: Vec::new(),
-        trail: EntryBuilder::default().through(input.format),
+        entry_builder: EntryBuilder::default().through(input.format),
         event: 0,
         number,
         found: Vec::new(),
     };
-    let progress = Progress::over(&input.source, 1);
-    input.read(&mut scanning, &progress, |_| Go::On)?;
-    let Scanning { found: more, name, .. } = scanning;
+    let progress = SourceProgress::over(&input.source, 1);
+    input.read(&mut scanner, &progress, |_| Flow::Continue)?;
+    let Scanner { found: more, name, .. } = scanner;
     let row = SourceRow { format: input.format.info().name.to_owned(), ..SourceRow::new(path) };
     let session = Session::bare(agent, &name, path);
-    let mut openings = Openings::default();
-    found.extend(more.into_iter().map(|(hit, seen)| Shown {
+    let mut addresses = EventAddresses::default();
+    found.extend(more.into_iter().map(|(hit, seen)| ShownHit {
         session: Some(session.clone()),
         short: shortened(&name, NAME_LENGTH_MAX).into_owned(),
         is_named: false,
         source: Some(row.clone()),
-        open: Some(openings.by_path(path, hit.event)),
+        open: Some(addresses.by_path(path, hit.event)),
         hit,
         read: Ok(seen),
     }));
     Ok(())
 }
 
-struct Scanning<'q> {
+struct Scanner<'q> {
     query: &'q Query,
     agent: &'static str,
     name: String,
     projects: Vec<String>,
-    trail: EntryBuilder,
+    entry_builder: EntryBuilder,
     event: u64,
     number: i64,
-    found: Vec<(Hit, Seen)>,
+    found: Vec<(Hit, HitContent)>,
 }
 
-impl Sink for Scanning<'_> {
+impl Sink for Scanner<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let number = self.event;
         self.event += 1;
@@ -115,16 +115,16 @@ impl Sink for Scanning<'_> {
             self.projects.push(cwd.to_owned());
             self.projects.extend(Project::of(Path::new(cwd)).names());
         }
-        let mut trail = std::mem::take(&mut self.trail);
-        trail.entries(event, &mut |event, entry| self.one(number, event, entry));
-        self.trail = trail;
+        let mut entry_builder = std::mem::take(&mut self.entry_builder);
+        entry_builder.entries(event, &mut |event, entry| self.match_entry(number, event, entry));
+        self.entry_builder = entry_builder;
     }
 
     fn note(&mut self, _note: Note) {}
 }
 
-impl Scanning<'_> {
-    fn one(&mut self, number: u64, event: &Event<'_>, entry: &Entry<'_>) {
+impl Scanner<'_> {
+    fn match_entry(&mut self, number: u64, event: &Event<'_>, entry: &Entry<'_>) {
         let sessions = [self.name.clone()];
         let facts = SessionFacts { agent: self.agent, projects: &self.projects, sessions: &sessions };
         if !self.query.matches(entry, &facts) {
@@ -149,6 +149,6 @@ impl Scanning<'_> {
             has_failed: entry.error,
             copies: 0,
         };
-        self.found.push((hit, Seen::of(entry, self.query, None)));
+        self.found.push((hit, HitContent::of(entry, self.query, None)));
     }
 }

@@ -1,42 +1,42 @@
-//! How a hit looks, for people and for programs.
+//! Formats a hit for people and for programs.
 
 use stenograph::resume::{self, Shell};
 use stenograph::text::quote;
 
-use super::{Answered, Seen, Shown};
+use super::{HitContent, ShownAnswer, ShownHit};
 use crate::clock;
-use crate::output::{Colour, Ink, harmless_line};
+use crate::output::{Colour, TextStyle, harmless_line};
 use crate::store::{path_json, project_json};
 
-/// A hit for people: who and when, what, and how to open it.
-pub(super) fn hit(shown: &Shown, colour: Colour) -> String {
+/// A hit for people: session and time, text, and how to open it.
+pub(super) fn hit(shown: &ShownHit, colour: Colour) -> String {
     let mut head = Vec::new();
     if let Some(session) = &shown.session {
-        head.push(colour.ink(Ink::Strong, &harmless_line(&session.agent)));
+        head.push(colour.paint(TextStyle::Strong, &harmless_line(&session.agent)));
         head.push(harmless_line(&shown.short));
         head.extend(session.project.as_ref().map(|project| harmless_line(&project.name)));
     }
-    head.extend(shown.hit.time.map(clock::minute));
+    head.extend(shown.hit.time.map(clock::format_minute));
     if let Ok(seen) = &shown.read {
-        head.push(colour.ink(Ink::Faint, &who(seen)));
+        head.push(colour.paint(TextStyle::Faint, &speaker(seen)));
     }
     if let Some(version) = shown.hit.version {
-        head.push(colour.ink(Ink::Warning, &format!("(in version {version}, which is no longer in the file)")));
+        head.push(colour.paint(TextStyle::Warning, &format!("(in version {version}, which is no longer in the file)")));
     }
     if shown.hit.copies > 0 {
         head.push(format!("(+{} elsewhere)", shown.hit.copies));
     }
     let text = match &shown.read {
-        Ok(seen) => marked(&seen.snippet, colour),
-        Err(reason) => colour.ink(Ink::Warning, &format!("({reason})")),
+        Ok(seen) => with_marks(&seen.snippet, colour),
+        Err(reason) => colour.paint(TextStyle::Warning, &format!("({reason})")),
     };
     let mut lines = vec![head.join("  "), format!("  {text}")];
-    lines.push(colour.ink(Ink::Faint, &format!("  {}", place(shown))));
+    lines.push(colour.paint(TextStyle::Faint, &format!("  {}", location(shown))));
     lines.join("\n")
 }
 
-/// Who says it: a role, a tool, and whether it failed.
-fn who(seen: &Seen) -> String {
+/// The role or the tool, and whether it failed.
+fn speaker(seen: &HitContent) -> String {
     let mut words = vec![match seen.kind {
         "message" => seen.role.unwrap_or("message").to_owned(),
         kind => kind.replace('_', " "),
@@ -48,8 +48,8 @@ fn who(seen: &Seen) -> String {
     words.join(" ")
 }
 
-/// The snippet, with what was looked for marked so that it is seen without colour too.
-fn marked(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
+/// The snippet with marked matches, visible without colour too.
+fn with_marks(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
     let mut text = String::new();
     let mut at = 0;
     for mark in &snippet.marks {
@@ -66,8 +66,8 @@ fn marked(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
     format!("{before}{text}{after}")
 }
 
-/// Where it stands and how to get there.
-fn place(shown: &Shown) -> String {
+/// The position of the hit and the commands that lead there.
+fn location(shown: &ShownHit) -> String {
     let path = shown.source.as_ref().map(|source| source.path.display().to_string());
     let is_main = match (&shown.session, &shown.source) {
         (Some(session), Some(source)) => shown.is_named && session.path == source.path,
@@ -83,25 +83,23 @@ fn place(shown: &Shown) -> String {
     [open, resume, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
-/// The command that shows it.
-fn show_line(shown: &Shown) -> Option<String> {
+fn show_line(shown: &ShownHit) -> Option<String> {
     let open = shown.open.as_ref()?;
     let version = shown.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
     Some(format!("steno show {}{version} --event {}", open.name, open.event))
 }
 
-/// The command with which the agent goes on, where it has one.
-pub(super) fn resume_line(shown: &Shown) -> Option<String> {
+/// The command that resumes the session in its agent, if the agent has one.
+pub(super) fn resume_line(shown: &ShownHit) -> Option<String> {
     let (session, source) = (shown.session.as_ref()?, shown.source.as_ref()?);
     let template = stenograph::Registry::built_in().named(&source.format)?.info().resume?;
     let path = source.path.display().to_string();
-    let made =
+    let arguments =
         resume::ResumeArguments { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
-    resume::line(template, &made, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
+    resume::line(template, &arguments, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
 }
 
-/// A hit for programs.
-pub(super) fn json(shown: &Shown) -> String {
+pub(super) fn json(shown: &ShownHit) -> String {
     let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quote);
     let session = shown.session.as_ref();
     let time = clock::iso(shown.hit.time);
@@ -145,13 +143,13 @@ pub(super) fn json(shown: &Shown) -> String {
     )
 }
 
-/// What ends an answer for programs.
-pub(super) fn end_json(answered: &Answered) -> String {
-    let next = answered.next.as_deref().map_or_else(|| "null".to_owned(), quote);
+/// The last line of an answer for programs.
+pub(super) fn end_json(answer: &ShownAnswer) -> String {
+    let next = answer.next.as_deref().map_or_else(|| "null".to_owned(), quote);
     format!(
         "{{\"total\":{},\"exact\":{},\"shown\":{},\"next\":{next}}}",
-        answered.total,
-        answered.is_exact,
-        answered.hits.len()
+        answer.total,
+        answer.is_exact,
+        answer.hits.len()
     )
 }

@@ -1,4 +1,4 @@
-//! Which sessions are asked for. What speaks of sessions is answered by what is known of them, what speaks of events by the index.
+//! Selects sessions. The catalogue answers conditions about sessions, the index those about events.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,17 @@ use stenograph_store::index::catalogue::{Catalogue, Session, SessionId};
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use super::Options;
-use crate::commands::find::parsed;
+use crate::commands::find::parse_query;
 use crate::error::CommandError;
 use crate::output::{Output, counted};
 
-/// How many hits are looked at to see which sessions they are in.
+/// How many hits are searched for their sessions.
 const HITS_MAX: usize = 200_000;
 
-/// What was asked for.
 pub(super) struct Choice {
-    /// What the options say, each on its own.
+    /// The conditions of the options, one query each.
     conditions: Vec<Query>,
-    /// What was typed as a query.
+    /// The query argument.
     query: Option<Query>,
 }
 
@@ -36,11 +35,11 @@ impl Choice {
         for (name, value) in given {
             if let Some(value) = value {
                 let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-                conditions.push(parsed(&format!("{name}:\"{value}\""))?);
+                conditions.push(parse_query(&format!("{name}:\"{value}\""))?);
             }
         }
         let text = options.query.join(" ");
-        let query = if text.trim().is_empty() { None } else { Some(parsed(&text)?) };
+        let query = if text.trim().is_empty() { None } else { Some(parse_query(&text)?) };
         Ok(Choice { conditions, query })
     }
 
@@ -67,7 +66,7 @@ impl Choice {
     }
 }
 
-/// Leaves the sessions that are what a query asks for, or in which it is found.
+/// Keeps the sessions that match a query, or contain an event that does.
 pub(in crate::commands) fn narrow(
     sessions: &mut Vec<Session>,
     store: &Store,
@@ -83,7 +82,7 @@ pub(in crate::commands) fn narrow(
     Ok(())
 }
 
-/// The sessions in which a query is found.
+/// The sessions with an event that matches.
 fn found(store: &Store, query: &Query, output: &mut Output<'_>) -> Result<HashSet<SessionId>, CommandError> {
     let mut searcher = store.searcher()?;
     let request = SearchRequest { query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: None };
@@ -95,7 +94,7 @@ fn found(store: &Store, query: &Query, output: &mut Output<'_>) -> Result<HashSe
     Ok(answer.hits.iter().map(|hit| hit.session).collect())
 }
 
-/// Whether a condition can be answered only by looking at events.
+/// Whether only events can answer a condition.
 fn speaks_of_events(expr: &Expr) -> bool {
     match expr {
         Expr::All(parts) | Expr::Any(parts) => parts.iter().any(speaks_of_events),
@@ -115,7 +114,7 @@ fn speaks_of_events(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a session is what was asked for, by what is known of it.
+/// Whether a session's facts match.
 fn matches(expr: &Expr, session: &Session) -> bool {
     match expr {
         Expr::All(parts) => parts.iter().all(|part| matches(part, session)),

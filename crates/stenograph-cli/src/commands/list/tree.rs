@@ -1,4 +1,4 @@
-//! What belongs to what: sessions with their sub-agents, forks and continuations below them. It only puts in order.
+//! Orders sessions with their sub-agents, forks and continuations below them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,28 +6,25 @@ use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRo
 
 use crate::error::CommandError;
 
-/// How sessions are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// One below the other.
     Flat,
-    /// Each below what it follows from.
+    /// Each below its parent.
     Tree,
 }
 
-/// One line of a list.
 #[derive(Debug)]
 pub(super) enum Row {
-    /// A session, and how deep it stands.
+    /// A session and its depth.
     Session { session: Box<Session>, depth: Option<usize> },
     /// A side conversation of the session above it.
     Thread { source: Box<SourceRow>, session: String, depth: usize },
 }
 
-/// Deeper than this nothing is indented: a chain of sessions may be as long as it likes.
+/// The maximum indentation: a chain of sessions may be any length.
 const DEPTH_MAX: usize = 12;
 
-/// Sessions in their order, with what belongs to each of them below it where that is asked for.
+/// Orders sessions, with their children and side conversations below each of them if `shape` is a tree.
 pub(super) fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: Shape) -> Result<Vec<Row>, CommandError> {
     if shape == Shape::Flat {
         let flat = |session| Row::Session { session: Box::new(session), depth: None };
@@ -41,13 +38,13 @@ pub(super) fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: Shape) 
     }
     let listed: HashSet<SessionId> = sessions.iter().map(|session| session.id).collect();
     let mut below: HashMap<Option<SessionId>, Vec<Session>> = HashMap::new();
-    // What follows from something that is not listed stands on its own.
+    // A session whose parent is not listed is a root.
     for session in sessions.into_iter().rev() {
         let parent = session.parent.as_ref().map(|(parent, _)| *parent).filter(|parent| listed.contains(parent));
         below.entry(parent).or_default().push(session);
     }
     let mut rows = Vec::new();
-    // The last one is the next; so what stands below a session comes before what stands beside it.
+    // A stack: the children of a session precede its siblings.
     let mut waiting: Vec<(Session, usize)> =
         below.remove(&None).into_iter().flatten().map(|session| (session, 0)).collect();
     while let Some((session, depth)) = waiting.pop() {
@@ -55,7 +52,7 @@ pub(super) fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: Shape) 
         let children = below.remove(&Some(session.id)).into_iter().flatten();
         waiting.extend(children.map(|child| (child, deeper)));
         let threads = threads.remove(&session.id).unwrap_or_default();
-        // A session that is nothing but one side conversation is shown once.
+        // A session that consists of one side conversation appears once.
         let threads = if session.sources == 1 { Vec::new() } else { threads };
         let name = session.name.clone();
         rows.push(Row::Session { session: Box::new(session), depth: Some(depth) });

@@ -1,45 +1,44 @@
-//! How a session looks in a list, for people and for programs.
+//! Formats a session in a list, for people and for programs.
 
 use stenograph::json::Draft;
 use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
 
 use super::tree::Row;
 use crate::error::CommandError;
-use crate::output::{Colour, Ink, grouped, harmless_line, shortened};
-use crate::store::{Shorts, bytes, project_json};
-use crate::table::{self, Side};
+use crate::output::{Colour, TextStyle, grouped, harmless_line, shortened};
+use crate::store::{ShortNames, bytes, project_json};
+use crate::table::{self, Align};
 use crate::{clock, commands::resume};
 
-const HEADINGS: [(&str, Side); 7] = [
-    ("SESSION", Side::Left),
-    ("AGENT", Side::Left),
-    ("PROJECT", Side::Left),
-    ("LAST", Side::Right),
-    ("MESSAGES", Side::Right),
-    ("SIZE", Side::Right),
-    ("TITLE", Side::Left),
+const HEADINGS: [(&str, Align); 7] = [
+    ("SESSION", Align::Left),
+    ("AGENT", Align::Left),
+    ("PROJECT", Align::Left),
+    ("LAST", Align::Right),
+    ("MESSAGES", Align::Right),
+    ("SIZE", Align::Right),
+    ("TITLE", Align::Left),
 ];
 
-/// The widest that a name becomes; a session's is never cut, for it is there to be copied.
+/// The maximum length of a name; a session's name is never cut, because people copy it.
 const NAME_LENGTH_MAX: usize = 24;
 
-/// The table for people.
-pub(super) fn table(rows: &[Row], shorts: &Shorts, colour: Colour) -> Vec<String> {
+pub(super) fn table(rows: &[Row], shorts: &ShortNames, colour: Colour) -> Vec<String> {
     let now = clock::millis();
     let cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row, shorts, now)).collect();
     let mut lines = table::lines(HEADINGS, &cells, table::screen_width());
     if let Some(heading) = lines.first_mut() {
-        *heading = colour.ink(Ink::Faint, heading);
+        *heading = colour.paint(TextStyle::Faint, heading);
     }
     for (line, row) in lines.iter_mut().skip(1).zip(rows) {
         if is_gone(row) {
-            *line = colour.ink(Ink::Faint, line);
+            *line = colour.paint(TextStyle::Faint, line);
         }
     }
     lines
 }
 
-fn cells(row: &Row, shorts: &Shorts, now: i64) -> [String; 7] {
+fn cells(row: &Row, shorts: &ShortNames, now: i64) -> [String; 7] {
     let ago = |ended: Option<i64>| ended.map_or("-".to_owned(), |ended| table::ago(now - ended));
     let short = |text: &str| shortened(&harmless_line(text), NAME_LENGTH_MAX).into_owned();
     match row {
@@ -68,7 +67,7 @@ fn indent(depth: usize) -> String {
     if depth == 0 { String::new() } else { format!("{}\u{2514} ", "  ".repeat(depth - 1)) }
 }
 
-/// Whether it is gone, how it follows from what it stands below, and what it is about.
+/// Whether it is gone, its relation to its parent, and its title.
 fn title(session: &Session, depth: Option<usize>) -> String {
     let gone = match (session.gone == session.sources, session.lost == session.sources) {
         (true, true) => "[gone, not kept] ",
@@ -98,8 +97,7 @@ fn is_gone(row: &Row) -> bool {
     }
 }
 
-/// A row for programs.
-pub(super) fn json(row: &Row, shorts: &Shorts, catalogue: &Catalogue) -> Result<String, CommandError> {
+pub(super) fn json(row: &Row, shorts: &ShortNames, catalogue: &Catalogue) -> Result<String, CommandError> {
     match row {
         Row::Session { session, depth } => session_json(session, *depth, shorts, catalogue),
         Row::Thread { source, session, depth } => Ok(thread_json(source, session, *depth)),
@@ -109,7 +107,7 @@ pub(super) fn json(row: &Row, shorts: &Shorts, catalogue: &Catalogue) -> Result<
 fn session_json(
     session: &Session,
     depth: Option<usize>,
-    shorts: &Shorts,
+    shorts: &ShortNames,
     catalogue: &Catalogue,
 ) -> Result<String, CommandError> {
     let mut draft = Draft::new();
@@ -143,7 +141,7 @@ fn session_json(
         inner.set_str("link", link);
         draft.nest("parent", inner);
     }
-    draft.set_opt("resume", resume::here(session, catalogue)?.as_deref());
+    draft.set_opt("resume", resume::command_here(session, catalogue)?.as_deref());
     draft.set_number("depth", depth.map(|depth| depth as u64));
     Ok(draft.render(None))
 }

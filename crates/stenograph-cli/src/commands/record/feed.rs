@@ -1,5 +1,5 @@
-//! What arrives: bytes from standard input or from a command, its end, and signals, in one queue. What the bytes mean is not
-//! known here.
+//! Receives input: bytes from standard input or from a command, its end, and signals, in one queue. It does not interpret the
+//! bytes.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,11 +9,9 @@ use std::time::Duration;
 
 use crate::error::CommandError;
 
-/// Where bytes come from.
 pub struct Feed {
     queue: Receiver<Message>,
     child: Option<Child>,
-    /// The signal that came, if any.
     signal: Option<i32>,
 }
 
@@ -25,44 +23,36 @@ enum Message {
     Signal(i32),
 }
 
-/// What arrived.
 pub enum Arrival {
-    /// Bytes.
     Bytes(Vec<u8>),
-    /// The end.
     End(Exit),
-    /// Nothing more can be read.
+    /// The input cannot be read any further.
     Failed(io::Error),
 }
 
-/// How it ended.
 pub enum Exit {
-    /// Well.
     Done,
-    /// The command failed.
     Failed {
-        /// Its exit code.
         code: u8,
-        /// What to say of it.
-        said: String,
+        /// The message.
+        message: String,
     },
-    /// Somebody stopped it.
+    /// The user stopped it.
     Canceled {
-        /// What to say to whoever waits.
+        /// The exit code.
         code: u8,
     },
 }
 
 const CHUNK_SIZE: usize = 64 << 10;
 
-/// How many chunks wait: what cannot be recorded as fast as it comes holds up whoever writes it.
+/// The limit of waiting chunks. If recording is slower than the input, the writer waits.
 const QUEUE_LENGTH: usize = 16;
 
-/// How often it is looked whether a command that was told to stop has ended.
-const STEP: Duration = Duration::from_millis(500);
+/// The interval between checks whether a stopped command has ended.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Feed {
-    /// Standard input.
     pub fn standard_input() -> Result<Feed, CommandError> {
         let (sender, queue) = sync_channel(QUEUE_LENGTH);
         catch_signals(&sender)?;
@@ -70,7 +60,7 @@ impl Feed {
         Ok(Feed { queue, child: None, signal: None })
     }
 
-    /// What a command prints.
+    /// Reads the output of a command.
     pub fn command(program: &str, arguments: &[String]) -> Result<Feed, CommandError> {
         let (sender, queue) = sync_channel(QUEUE_LENGTH);
         catch_signals(&sender)?;
@@ -83,20 +73,20 @@ impl Feed {
         Ok(Feed { queue, child: Some(child), signal: None })
     }
 
-    /// Whether the bytes are somebody's output, to be passed on.
+    /// Whether the bytes are a command's output, which is passed on.
     pub fn passes_on(&self) -> bool {
         self.child.is_some()
     }
 
-    /// Waits for what comes next.
+    /// Waits for the next arrival.
     pub fn next(&mut self) -> Arrival {
         loop {
-            match self.queue.recv_timeout(STEP) {
+            match self.queue.recv_timeout(CHECK_INTERVAL) {
                 Ok(Message::Bytes(bytes)) => return Arrival::Bytes(bytes),
                 Ok(Message::Signal(signal)) => {
                     self.signal = Some(signal);
                     match &self.child {
-                        // The command hears of it too, and may still have something to say before it ends.
+                        // The command receives the signal too, and may print more before it ends.
                         Some(child) => pass_signal(child, signal),
                         None => return Arrival::End(canceled(signal)),
                     }
@@ -104,7 +94,7 @@ impl Feed {
                 Ok(Message::Failed(error)) => return Arrival::Failed(error),
                 Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return Arrival::End(self.exit()),
                 Err(RecvTimeoutError::Timeout) => {
-                    // What a command started may hold its output open for ever: who was told to stop does not wait for that.
+                    // A grandchild may hold the output open forever; after a signal, do not wait for it.
                     let ended = self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_))));
                     if self.signal.is_some() && ended {
                         return Arrival::End(self.exit());
@@ -116,7 +106,7 @@ impl Feed {
 
     fn exit(&mut self) -> Exit {
         let status = self.child.as_mut().map(Child::wait);
-        // A signal may have come while the command was waited for.
+        // A signal may have arrived while waiting for the command.
         while let Ok(message) = self.queue.try_recv() {
             if let Message::Signal(signal) = message {
                 self.signal = Some(signal);
@@ -128,16 +118,19 @@ impl Feed {
             (None, Some(Ok(status))) if status.success() => Exit::Done,
             (None, Some(Ok(status))) => {
                 let code = status.code().or_else(|| ended_by(status).map(|signal| 128 + signal)).unwrap_or(2);
-                Exit::Failed { code: u8::try_from(code).unwrap_or(2), said: format!("the command ended with {status}") }
+                Exit::Failed {
+                    code: u8::try_from(code).unwrap_or(2),
+                    message: format!("the command ended with {status}"),
+                }
             }
-            (None, Some(Err(error))) => Exit::Failed { code: 2, said: error.to_string() },
+            (None, Some(Err(error))) => Exit::Failed { code: 2, message: error.to_string() },
         }
     }
 }
 
-/// Refuses a command that is nowhere to be found, before anything is begun.
-pub fn look_for(program: &str) -> Result<(), CommandError> {
-    // There names have endings that need not be said; the attempt to run it tells.
+/// Refuses a command that does not exist, before anything starts.
+pub fn check_exists(program: &str) -> Result<(), CommandError> {
+    // On Windows, names have implied extensions; starting the command tells whether it exists.
     if cfg!(windows) {
         return Ok(());
     }
@@ -193,17 +186,17 @@ fn catch_signals(sender: &SyncSender<Message>) -> Result<(), CommandError> {
 
 #[cfg(not(unix))]
 fn catch_signals(_sender: &SyncSender<Message>) -> Result<(), CommandError> {
-    // There Ctrl-C ends the process at once, and steno recover completes what is there.
+    // On other systems Ctrl-C ends the process at once, and steno recover completes the recording.
     Ok(())
 }
 
 #[cfg(unix)]
 fn pass_signal(child: &Child, signal: i32) {
     use rustix::process::{Pid, Signal, kill_process};
-    // On a terminal the command is asked by the terminal itself.
-    let asked = signal == signal_hook::consts::SIGINT && io::IsTerminal::is_terminal(&io::stdin());
+    // A terminal sends the signal to the command itself.
+    let sent_by_terminal = signal == signal_hook::consts::SIGINT && io::IsTerminal::is_terminal(&io::stdin());
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let (false, Some(pid), Some(signal)) = (asked, pid, Signal::from_named_raw(signal)) {
+    if let (false, Some(pid), Some(signal)) = (sent_by_terminal, pid, Signal::from_named_raw(signal)) {
         let _ = kill_process(pid, signal);
     }
 }

@@ -1,5 +1,5 @@
-//! How bytes that arrive become events. The format is looked for in the first lines, and nothing is guessed: input that nobody
-//! knows is an error, and what a command prints that nobody knows is kept as it is.
+//! Turns arriving bytes into events. The first lines decide the format, without guessing: standard input of an unknown format
+//! is an error; a command's output of an unknown format is kept as it is.
 
 use stenograph::format::{Format, Head};
 use stenograph::frame::Framing;
@@ -8,26 +8,25 @@ use stenograph::read::{Collected, Sink};
 use stenograph::text::Text;
 use stenograph::{Detected, Registry};
 
-use super::known::{How, Known};
+use super::known_input::{FormatOrigin, KnownInput};
 use crate::error::CommandError;
 use crate::input;
 
-/// Bytes on their way to become events.
 pub struct Intake {
-    state: State,
+    state: IntakeState,
     unknown: Unknown,
     arrived: Collected,
 }
 
-enum State {
-    /// The first lines, of which the format is not known yet.
-    Held(Vec<u8>),
-    Read(Known),
-    /// Lines of no format, kept as they are.
-    Kept(Lines),
+enum IntakeState {
+    /// The first lines, before the format is known.
+    Undecided(Vec<u8>),
+    Read(KnownInput),
+    /// Lines of an unknown format, kept as they are.
+    Kept(RawLines),
 }
 
-/// What is done with input of no format we know.
+/// How to treat input of an unknown format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     Refused,
@@ -35,64 +34,63 @@ enum Unknown {
 }
 
 impl Intake {
-    /// Input of this format, or of one to be found; what a command prints is kept in any case, for it was run already.
+    /// Input of the named or a detected format. A command's output is always kept, because the command has already run.
     pub fn new(from: Option<&str>, command: &[String]) -> Result<Intake, CommandError> {
         let unknown = if command.is_empty() { Unknown::Refused } else { Unknown::Kept };
         let state = match from {
-            None => State::Held(Vec::new()),
-            Some(name) => State::Read(known(input::format_named(name)?, How::Told)?),
+            None => IntakeState::Undecided(Vec::new()),
+            Some(name) => IntakeState::Read(known_input(input::format_named(name)?, FormatOrigin::Named)?),
         };
         Ok(Intake { state, unknown, arrived: Collected::default() })
     }
 
-    /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         match &mut self.state {
-            State::Held(held) => {
+            IntakeState::Undecided(held) => {
                 held.extend_from_slice(bytes);
                 let enough = Head::is_whole(held);
                 if enough || held.contains(&b'\n') {
-                    self.decide(if enough { Certainty::Needed } else { Certainty::Hoped })?;
+                    self.decide(if enough { Certainty::Required } else { Certainty::Optional })?;
                 }
             }
-            State::Read(known) => known.feed(bytes, &mut self.arrived),
-            State::Kept(lines) => lines.feed(bytes, &mut self.arrived),
+            IntakeState::Read(known_input) => known_input.feed(bytes, &mut self.arrived),
+            IntakeState::Kept(lines) => lines.feed(bytes, &mut self.arrived),
         }
         Ok(())
     }
 
-    /// Says that nothing more comes.
+    /// Ends the input.
     pub fn end(&mut self) -> Result<(), CommandError> {
-        if let State::Held(held) = &self.state
+        if let IntakeState::Undecided(held) = &self.state
             && !held.is_empty()
         {
-            self.decide(Certainty::Needed)?;
+            self.decide(Certainty::Required)?;
         }
-        match std::mem::replace(&mut self.state, State::Held(Vec::new())) {
-            State::Held(_) => {}
-            State::Read(known) => known.end(&mut self.arrived),
-            State::Kept(lines) => lines.end(&mut self.arrived),
+        match std::mem::replace(&mut self.state, IntakeState::Undecided(Vec::new())) {
+            IntakeState::Undecided(_) => {}
+            IntakeState::Read(known_input) => known_input.end(&mut self.arrived),
+            IntakeState::Kept(lines) => lines.end(&mut self.arrived),
         }
         Ok(())
     }
 
-    /// The events and notes since it was asked last.
+    /// The events and notes since the last call.
     pub fn arrived(&mut self) -> Collected {
         std::mem::take(&mut self.arrived)
     }
 
     fn decide(&mut self, certainty: Certainty) -> Result<(), CommandError> {
-        let State::Held(held) = &mut self.state else { return Ok(()) };
-        // The first line decides where it can: what comes later in a live stream may be of another kind.
+        let IntakeState::Undecided(held) = &mut self.state else { return Ok(()) };
+        // The first line decides if it can: later lines of a live stream may be of another format.
         let line = held.split_inclusive(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
         let detected = match Registry::built_in().detect(line.unwrap_or_default()) {
             Detected::Tie(_) | Detected::Unknown => Registry::built_in().detect(held),
-            known @ Detected::Format(_) => known,
+            known_input @ Detected::Format(_) => known_input,
         };
         let state = match (detected, self.unknown, certainty) {
-            (Detected::Format(format), _, _) => State::Read(known(format, How::Seen)?),
-            (_, _, Certainty::Hoped) => return Ok(()),
-            (Detected::Tie(_) | Detected::Unknown, Unknown::Kept, _) => State::Kept(Lines::default()),
+            (Detected::Format(format), _, _) => IntakeState::Read(known_input(format, FormatOrigin::Detected)?),
+            (_, _, Certainty::Optional) => return Ok(()),
+            (Detected::Tie(_) | Detected::Unknown, Unknown::Kept, _) => IntakeState::Kept(RawLines::default()),
             (Detected::Tie(formats), Unknown::Refused, _) => {
                 let names: Vec<&str> = formats.iter().map(|format| format.info().name).collect();
                 return Err(CommandError::new(format!("standard input could be {}", names.join(" or ")))
@@ -112,13 +110,13 @@ impl Intake {
 /// Whether the format must be known now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Certainty {
-    Hoped,
-    Needed,
+    Optional,
+    Required,
 }
 
-fn known(format: &'static dyn Format, how: How) -> Result<Known, CommandError> {
+fn known_input(format: &'static dyn Format, how: FormatOrigin) -> Result<KnownInput, CommandError> {
     match format.info().framing {
-        Framing::Lines | Framing::LinesOrItems(_) => Ok(Known::new(format, how)),
+        Framing::Lines | Framing::LinesOrItems(_) => Ok(KnownInput::new(format, how)),
         Framing::Items(_) => {
             let name = format.info().name;
             Err(CommandError::new(format!("{name} is a document, which says nothing before it ends"))
@@ -127,35 +125,35 @@ fn known(format: &'static dyn Format, how: How) -> Result<Known, CommandError> {
     }
 }
 
-/// Lines that nobody understands.
+/// Lines of an unknown format.
 #[derive(Default)]
-struct Lines {
+struct RawLines {
     open: Vec<u8>,
     offset: u64,
     line: u64,
 }
 
-impl Lines {
+impl RawLines {
     fn feed(&mut self, bytes: &[u8], out: &mut dyn Sink) {
         self.open.extend_from_slice(bytes);
         while let Some(newline) = self.open.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.open.drain(..=newline).collect();
-            self.put(line.strip_suffix(b"\n").unwrap_or(&line), out);
+            self.add_line(line.strip_suffix(b"\n").unwrap_or(&line), out);
         }
         if self.open.len() >= stenograph::frame::RECORD_SIZE_MAX {
             let line = std::mem::take(&mut self.open);
-            self.put(&line, out);
+            self.add_line(&line, out);
         }
     }
 
     fn end(mut self, out: &mut dyn Sink) {
         let line = std::mem::take(&mut self.open);
         if !line.is_empty() {
-            self.put(&line, out);
+            self.add_line(&line, out);
         }
     }
 
-    fn put(&mut self, line: &[u8], out: &mut dyn Sink) {
+    fn add_line(&mut self, line: &[u8], out: &mut dyn Sink) {
         self.line += 1;
         let at = Span { offset: self.offset, length: line.len() as u64, line: self.line };
         self.offset += line.len() as u64 + 1;
@@ -175,7 +173,7 @@ mod tests {
     const LINE: &str = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"a\"}\n";
 
     #[test]
-    fn the_format_is_known_with_the_first_line() {
+    fn the_first_line_decides_the_format() {
         let mut intake = Intake::new(None, &[]).unwrap();
         let (first, second) = LINE.split_at(20);
         intake.feed(first.as_bytes()).unwrap();
@@ -188,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_refused_or_kept() {
+    fn unknown_input_is_refused_and_unknown_output_is_kept() {
         let mut input = Intake::new(None, &[]).unwrap();
         input.feed(b"hello\n").unwrap();
         assert!(input.end().is_err());

@@ -1,6 +1,6 @@
-//! The token limits of `steno config` while a loaded conversation goes on, at the three moments of CycoD: when it is loaded, when the
-//! user says something, and before the model is asked. A recording keeps every word, so nothing is trimmed here: each limit that is
-//! exceeded is said once, with the command that prints the conversation trimmed.
+//! Checks the token limits of `steno config` while a loaded conversation continues, at the three moments of CycoD: when it is
+//! loaded, when the user adds a message, and before a request to the model. A recording keeps every word, so nothing is
+//! trimmed: each exceeded limit is reported once, with the command that prints the trimmed conversation.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::config::{Config, MAX_CHAT_TOKENS, MAX_PROMPT_TOKENS, MAX_TOOL_TOKENS,
 use crate::error::CommandError;
 use crate::output::{Output, grouped};
 
-/// Counts a conversation as it goes on.
+/// Counts the tokens of a conversation as it continues.
 #[derive(Debug)]
 pub struct LimitWatch {
     limits: Limits,
     bytes: u64,
-    /// The limits that were exceeded and not said yet, with the number of tokens.
-    news: Vec<(&'static str, u64, u64)>,
+    /// The exceeded limits to report, with the number of tokens.
+    unreported: Vec<(&'static str, u64, u64)>,
     /// The limits that were exceeded before.
     exceeded: Vec<&'static str>,
 }
@@ -27,19 +27,18 @@ pub struct LimitWatch {
 const BYTES_PER_TOKEN: u64 = 4;
 
 impl LimitWatch {
-    /// The limits that are set; `None` when there are none.
+    /// The configured limits; `None` if there are none.
     pub fn configured() -> Result<Option<LimitWatch>, CommandError> {
         let limits = Config::load()?.limits()?;
-        let watch = LimitWatch { limits, bytes: 0, news: Vec::new(), exceeded: Vec::new() };
+        let watch = LimitWatch { limits, bytes: 0, unreported: Vec::new(), exceeded: Vec::new() };
         Ok((limits != Limits::NONE).then_some(watch))
     }
 
-    /// Compares what was loaded with the limit of a conversation.
+    /// Checks the loaded conversation.
     pub fn loaded(&mut self) {
         self.compare(&MAX_CHAT_TOKENS, self.limits.chat, self.bytes);
     }
 
-    /// Takes notice of an event.
     pub fn add(&mut self, event: &Event<'_>) {
         if event.restates {
             return;
@@ -51,7 +50,7 @@ impl LimitWatch {
                 self.compare(&MAX_PROMPT_TOKENS, self.limits.prompt, size);
                 self.compare(&MAX_CHAT_TOKENS, self.limits.chat, self.bytes);
             }
-            // The model is asked with it next.
+            // The next request to the model contains it.
             Body::ToolResult { .. } => {
                 self.compare(&MAX_TOOL_TOKENS, self.limits.tool, size);
                 self.compare(&MAX_CHAT_TOKENS, self.limits.chat, self.bytes);
@@ -64,13 +63,13 @@ impl LimitWatch {
         let tokens = bytes / BYTES_PER_TOKEN;
         if limit > 0 && tokens > limit && !self.exceeded.contains(&setting.key) {
             self.exceeded.push(setting.key);
-            self.news.push((setting.key, tokens, limit));
+            self.unreported.push((setting.key, tokens, limit));
         }
     }
 
-    /// Says which limits are exceeded now.
-    pub fn say(&mut self, load: Option<&Path>, output: &mut Output<'_>) {
-        for (key, tokens, limit) in self.news.drain(..) {
+    /// Reports the limits exceeded since the last call.
+    pub fn report(&mut self, load: Option<&Path>, output: &mut Output<'_>) {
+        for (key, tokens, limit) in self.unreported.drain(..) {
             let file = load.map_or_else(|| "FILE".to_owned(), |load| load.display().to_string());
             let (tokens, limit) = (grouped(tokens), grouped(limit));
             output.say(&format!(
@@ -82,22 +81,22 @@ impl LimitWatch {
 
 impl Sink for LimitWatch {
     fn event(&mut self, event: &Event<'_>) {
-        let (news, exceeded) = (self.news.len(), self.exceeded.len());
+        let (unreported, exceeded) = (self.unreported.len(), self.exceeded.len());
         self.add(event);
-        // One moment for all that is loaded.
-        self.news.truncate(news);
+        // The loaded conversation is checked as a whole, once.
+        self.unreported.truncate(unreported);
         self.exceeded.truncate(exceeded);
     }
 
     fn note(&mut self, _note: Note) {}
 }
 
-/// How many bytes an event says.
+/// The size of an event's texts and input.
 fn size(event: &Event<'_>) -> u64 {
     let input = match &event.body {
         Body::ToolCall { input, .. } => input.to_json().len(),
         _ => 0,
     };
-    let said = event.content().map_or(0, |content| content.texts().map(|text| text.wtf8().len()).sum::<usize>());
-    (input + said) as u64
+    let texts = event.content().map_or(0, |content| content.texts().map(|text| text.wtf8().len()).sum::<usize>());
+    (input + texts) as u64
 }

@@ -1,4 +1,4 @@
-//! Where events go: one recorder for every `--to`, and an acknowledgement when all of them have it.
+//! Writes events: one recorder for every `--to`, and an acknowledgement once all of them have the event.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,11 +19,10 @@ use super::limits::LimitWatch;
 use crate::config::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, Config};
 use crate::error::CommandError;
 use crate::home::Root;
-use crate::input::{self, Go};
+use crate::input::{self, Flow};
 use crate::output::{Output, counted, harmless_json};
-use crate::progress::Progress;
+use crate::progress::SourceProgress;
 
-/// The recorders of this process, and what they have recorded.
 pub struct Recorders {
     recorders: Vec<Recorder>,
     exchange: ExchangeFilter,
@@ -31,54 +30,55 @@ pub struct Recorders {
     ack: Ack,
     recorded: u64,
     left_out: u64,
-    /// How many warnings there were about the input.
+    /// The number of notes about the input.
     notes: u64,
-    /// Whether anything was given to a recorder, if only to be refused.
+    /// Whether any recorder has received an event, even one that it refused.
     touched: bool,
-    /// The limits of a conversation that goes on, and its file.
-    watch: Option<(LimitWatch, Option<PathBuf>)>,
+    /// The limits of a continued conversation, and its file.
+    limit_watch: Option<(LimitWatch, Option<PathBuf>)>,
 }
 
-/// How many warnings about the input are said as they come: something else than a transcript has one for every line.
-const NOTES_SAID_MAX: u64 = 20;
+/// The number of notes about the input to print: a file that is not a transcript causes one for every line.
+const NOTES_PRINTED_MAX: u64 = 20;
 
-/// Where acknowledgements are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ack {
     No,
-    /// On standard output.
-    Data,
-    /// On standard error, where standard output belongs to a command.
-    Talk,
+    Stdout,
+    /// On standard error, because a command's output goes to standard output.
+    Stderr,
 }
 
-/// How long a full disk is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
-const STEP: Duration = Duration::from_millis(250);
+/// How long to wait for space on a full disk.
+const FULL_DISK_WAIT: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Recorders {
-    /// Opens a recorder for every target.
     pub fn open(options: &Options) -> Result<Recorders, CommandError> {
-        let chosen = options.to.iter().map(|to| chosen(to)).collect::<Result<Vec<_>, _>>()?;
+        let parse_target = options.to.iter().map(|to| parse_target(to)).collect::<Result<Vec<_>, _>>()?;
         let settings = settings(&options.set)?;
-        check_keys(&chosen, &settings)?;
+        check_keys(&parse_target, &settings)?;
         let debug = if options.debug { DebugLogs::Record } else { DebugLogs::LeaveOut };
         let mut recorders = Vec::new();
-        let mut begun: Vec<&str> = Vec::new();
-        for (layout, path) in chosen {
+        let mut seen_layouts: Vec<&str> = Vec::new();
+        for (layout, path) in parse_target {
             let mut settings = settings.clone();
             let name = layout.info().name;
-            add_configured(layout, if begun.contains(&name) { Turn::Later } else { Turn::First }, &mut settings)?;
-            begun.push(name);
+            add_configured(
+                layout,
+                if seen_layouts.contains(&name) { TargetOrder::Later } else { TargetOrder::First },
+                &mut settings,
+            )?;
+            seen_layouts.push(name);
             let place = if path.is_none() { layout.default_path(&settings) } else { None };
             let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let target = Target { path, settings, debug, load: options.load.clone() };
-            recorders.push(Recorder::open(layout, &target, site(options.sync)).map_err(refused)?);
+            recorders.push(Recorder::open(layout, &target, environment(options.sync)).map_err(open_error)?);
         }
         let ack = match (options.ack, options.command.is_empty()) {
             (false, _) => Ack::No,
-            (true, true) => Ack::Data,
-            (true, false) => Ack::Talk,
+            (true, true) => Ack::Stdout,
+            (true, false) => Ack::Stderr,
         };
         Ok(Recorders {
             recorders,
@@ -89,46 +89,47 @@ impl Recorders {
             left_out: 0,
             notes: 0,
             touched: false,
-            watch: None,
+            limit_watch: None,
         })
     }
 
-    /// Records the conversation that goes on, where it does not stand there already.
+    /// Records the loaded conversation for recorders that do not have it yet.
     pub fn load(&mut self, load: Option<&Path>, output: &mut Output<'_>) -> Result<(), CommandError> {
         let Some(load) = load else { return Ok(()) };
-        if let Some(mut watch) = LimitWatch::configured()? {
-            input::open(load, None, Passes::Once)?.read(&mut watch, &Progress::none(), |_| Go::On)?;
-            watch.loaded();
+        if let Some(mut limit_watch) = LimitWatch::configured()? {
+            input::open(load, None, Passes::Once)?
+                .read(&mut limit_watch, &SourceProgress::none(), |_| Flow::Continue)?;
+            limit_watch.loaded();
             let is_in_place =
                 self.recorders.iter().any(|recorder| recorder.continued() == ContinuedConversation::InPlace);
             let file = is_in_place.then(|| load.to_owned());
-            watch.say(Some(load), output);
-            self.watch = Some((watch, file));
+            limit_watch.report(Some(load), output);
+            self.limit_watch = Some((limit_watch, file));
         }
-        let wanting: Vec<&Recorder> = self
+        let without_loaded: Vec<&Recorder> = self
             .recorders
             .iter()
             .filter(|recorder| recorder.continued() == ContinuedConversation::ToBeRecorded)
             .collect();
-        if wanting.is_empty() {
+        if without_loaded.is_empty() {
             return Ok(());
         }
         let mut input = input::open(load, None, Passes::Once)?;
         self.touched = true;
-        let mut loading = Loading { recorders: wanting, held: Vec::new(), failed: None };
-        input.read(&mut loading, &Progress::none(), |loading| match loading.failed {
-            Some(_) => Go::NoFurther,
-            None => Go::On,
+        let mut loading = LoadingSink { recorders: without_loaded, batch: Vec::new(), failed: None };
+        input.read(&mut loading, &SourceProgress::none(), |loading| match loading.failed {
+            Some(_) => Flow::Stop,
+            None => Flow::Continue,
         })?;
         loading.flush();
         loading.failed.map_or(Ok(()), Err)
     }
 
-    /// Records what arrived, and acknowledges it.
+    /// Records and acknowledges what arrived.
     pub fn take(&mut self, arrived: Collected, output: &mut Output<'_>) -> Result<(), CommandError> {
         for note in arrived.notes {
             self.notes += 1;
-            if self.notes > NOTES_SAID_MAX {
+            if self.notes > NOTES_PRINTED_MAX {
                 continue;
             }
             output.say(&format!("note: line {} of the input: {}", note.at.line, note.text));
@@ -145,9 +146,9 @@ impl Recorders {
         for recorder in &self.recorders {
             append(recorder, &events, output)?;
         }
-        if let Some((watch, file)) = &mut self.watch {
-            events.iter().for_each(|event| watch.add(event));
-            watch.say(file.as_deref(), output);
+        if let Some((limit_watch, file)) = &mut self.limit_watch {
+            events.iter().for_each(|event| limit_watch.add(event));
+            limit_watch.report(file.as_deref(), output);
         }
         for event in &events {
             self.recorded += 1;
@@ -156,38 +157,36 @@ impl Recorders {
         Ok(())
     }
 
-    /// Says that an event is recorded. That nobody listens any more is no reason to stop recording.
+    /// Acknowledges an event. If nobody reads acknowledgements any more, the recording continues.
     fn acknowledge(&self, event: &Event<'_>, output: &mut Output<'_>) {
         let line = event.at.map_or(0, |at| at.line);
         let ack = || format!("{{\"ack\":{},\"line\":{line},\"kind\":{}}}", self.recorded, quote(event.kind().name()));
         match self.ack {
             Ack::No => {}
-            Ack::Data => {
+            Ack::Stdout => {
                 let _ = output.line(&ack()).and_then(|()| output.flush());
             }
-            Ack::Talk => output.say(&ack()),
+            Ack::Stderr => output.say(&ack()),
         }
     }
 
-    /// Says what there is to say about what was found.
-    pub fn say_remarks(&self, output: &mut Output<'_>) {
-        self.recorders.iter().flat_map(Recorder::warnings).for_each(|warning| say(warning, output));
+    /// Prints the recorders' warnings.
+    pub fn print_warnings(&self, output: &mut Output<'_>) {
+        self.recorders.iter().flat_map(Recorder::warnings).for_each(|warning| print_warning(warning, output));
     }
 
-    /// Whether nothing was given to any recorder yet.
     pub fn is_untouched(&self) -> bool {
         !self.touched
     }
 
-    /// Takes all recordings back.
+    /// Discards all recordings.
     pub fn discard(self) -> Result<(), CommandError> {
         let discarded: Vec<_> = self.recorders.into_iter().map(Recorder::discard).collect();
         discarded.into_iter().collect::<Result<(), _>>().map_err(CommandError::from)
     }
 
-    /// Ends all recordings.
-    pub fn finish(self, end: &RecordingEnd) -> Result<Done, CommandError> {
-        let mut done = Done {
+    pub fn finish(self, end: &RecordingEnd) -> Result<RecordingResult, CommandError> {
+        let mut done = RecordingResult {
             end: end.clone(),
             recorded: self.recorded,
             left_out: self.left_out,
@@ -203,7 +202,7 @@ impl Recorders {
                     done.files.extend(kept.files);
                     done.warnings.extend(kept.warnings);
                 }
-                // One recording that fails does not keep the others from their end.
+                // One failing recording does not keep the others from finishing.
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
@@ -211,22 +210,22 @@ impl Recorders {
     }
 }
 
-/// What came of it.
-pub struct Done {
+/// The result of a recording.
+pub struct RecordingResult {
     end: RecordingEnd,
     recorded: u64,
     left_out: u64,
     notes: u64,
     files: Vec<PathBuf>,
-    /// What was remarked, and said, at the beginning.
+    /// The warnings printed at the beginning.
     said: Vec<Warning>,
     warnings: Vec<Warning>,
 }
 
-impl Done {
-    /// Says how much was recorded, and where it is.
+impl RecordingResult {
+    /// Reports how much was recorded, and where.
     pub fn report(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
-        if let Some(more @ 1..) = self.notes.checked_sub(NOTES_SAID_MAX) {
+        if let Some(more @ 1..) = self.notes.checked_sub(NOTES_PRINTED_MAX) {
             output.say(&format!("{} more about the input", counted(more, "note")));
         }
         if self.left_out > 0 {
@@ -243,7 +242,10 @@ impl Done {
             }
             return Ok(());
         }
-        self.warnings.iter().filter(|warning| !self.said.contains(warning)).for_each(|warning| say(warning, output));
+        self.warnings
+            .iter()
+            .filter(|warning| !self.said.contains(warning))
+            .for_each(|warning| print_warning(warning, output));
         let files: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
         let (events, end) = (counted(self.recorded, "event"), self.end.name());
         output.say(&format!("{events} recorded, {end}: {}", files.join(", ")));
@@ -266,7 +268,7 @@ impl Done {
     }
 }
 
-fn refused(error: stenograph_store::Error) -> CommandError {
+fn open_error(error: stenograph_store::Error) -> CommandError {
     match error.problem {
         Problem::Locked { holder: Some(holder) } if holder == std::process::id() => {
             CommandError::new(format!("{}: is given twice", error.place)).hint("name each place once")
@@ -275,18 +277,18 @@ fn refused(error: stenograph_store::Error) -> CommandError {
     }
 }
 
-/// A full disk may have room again: whoever writes is held up as long, and nothing is acknowledged. Everything else is told.
+/// Waits while the disk is full, without acknowledging; the input waits too. Every other error is returned.
 fn append(recorder: &Recorder, events: &[Event<'_>], output: &mut Output<'_>) -> Result<(), CommandError> {
     let started = Instant::now();
-    let mut told = false;
+    let mut is_reported = false;
     loop {
         match recorder.append_all(events) {
-            Err(error) if error.problem == Problem::Full && started.elapsed() < PATIENCE => {
-                if !told {
+            Err(error) if error.problem == Problem::Full && started.elapsed() < FULL_DISK_WAIT => {
+                if !is_reported {
                     output.say(&format!("warning: {error}: waiting for room"));
-                    told = true;
+                    is_reported = true;
                 }
-                std::thread::sleep(STEP);
+                std::thread::sleep(RETRY_INTERVAL);
             }
             Err(error) => return Err(error.into()),
             Ok(()) => return Ok(()),
@@ -294,30 +296,30 @@ fn append(recorder: &Recorder, events: &[Event<'_>], output: &mut Output<'_>) ->
     }
 }
 
-/// Records what is loaded in large steps.
-struct Loading<'r> {
+/// Records the loaded events in large batches.
+struct LoadingSink<'r> {
     recorders: Vec<&'r Recorder>,
-    held: Vec<Event<'static>>,
+    batch: Vec<Event<'static>>,
     failed: Option<CommandError>,
 }
 
 const LOADED_AT_ONCE: usize = 1024;
 
-impl Loading<'_> {
+impl LoadingSink<'_> {
     fn flush(&mut self) {
         for recorder in &self.recorders {
-            if let Err(error) = recorder.append_all(&self.held) {
+            if let Err(error) = recorder.append_all(&self.batch) {
                 self.failed = Some(error.into());
             }
         }
-        self.held.clear();
+        self.batch.clear();
     }
 }
 
-impl Sink for Loading<'_> {
+impl Sink for LoadingSink<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        self.held.push(event.clone().into_owned());
-        if self.held.len() >= LOADED_AT_ONCE {
+        self.batch.push(event.clone().into_owned());
+        if self.batch.len() >= LOADED_AT_ONCE {
             self.flush();
         }
     }
@@ -325,24 +327,28 @@ impl Sink for Loading<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
-/// What a recording of this command stands on.
-pub fn site(durability: stenograph_store::log::Durability) -> Environment {
-    Environment { files: Arc::new(Disk), clock: Arc::new(crate::clock::now), durability, home: crate::home::named() }
+/// The environment of a recording.
+pub fn environment(durability: stenograph_store::log::Durability) -> Environment {
+    Environment {
+        files: Arc::new(Disk),
+        clock: Arc::new(crate::clock::now),
+        durability,
+        home: crate::home::from_environment(),
+    }
 }
 
-/// Something to be known about a recording.
-pub fn say(warning: &Warning, output: &mut Output<'_>) {
+pub fn print_warning(warning: &Warning, output: &mut Output<'_>) {
     output.say(&format!("note: {}: {}", warning.path.display(), warning.text));
 }
 
-fn chosen(to: &str) -> Result<(&'static dyn Layout, Option<PathBuf>), CommandError> {
+fn parse_target(to: &str) -> Result<(&'static dyn Layout, Option<PathBuf>), CommandError> {
     let (name, path) = to.split_once(':').map_or((to, None), |(name, path)| (name, Some(path)));
     let layout = layouts::layout_named(name).ok_or_else(|| {
         let names: Vec<&str> = LAYOUTS.iter().map(|layout| layout.info().name).collect();
         CommandError::new(format!("no layout is called {name}")).hint(format!("these are: {}", names.join(", ")))
     })?;
     let path = path.filter(|path| !path.is_empty()).map(|path| match (path.strip_prefix("~/"), std::env::home_dir()) {
-        // The shell does not look behind the colon.
+        // The shell does not expand `~` after a colon.
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),
     });
@@ -373,16 +379,16 @@ fn settings(set: &[String]) -> Result<Settings, CommandError> {
 
 const VALUE_SIZE_MAX: u64 = 16 << 20;
 
-/// Whether a layout is recorded into for the first time, or once more beside that.
+/// Whether this layout is the first or a further target of the same layout.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum TargetOrder {
     First,
     Later,
 }
 
-/// Tells a layout what is configured, where it wants to know and nobody said it on the command line. What is saved without being
-/// asked for is saved once.
-fn add_configured(layout: &dyn Layout, turn: Turn, settings: &mut Settings) -> Result<(), CommandError> {
+/// Adds the configured settings that the layout uses and the command line does not set. Only the first target of a layout saves
+/// automatically.
+fn add_configured(layout: &dyn Layout, order: TargetOrder, settings: &mut Settings) -> Result<(), CommandError> {
     let switches = [&AUTO_SAVE_CHAT_HISTORY, &AUTO_SAVE_TRAJECTORY];
     let wanted = |key: &str| layout.info().keys.iter().any(|(known, _)| *known == key);
     let wanted: Vec<_> = switches.into_iter().filter(|setting| wanted(&setting.layout_key())).collect();
@@ -401,7 +407,7 @@ fn add_configured(layout: &dyn Layout, turn: Turn, settings: &mut Settings) -> R
                 checked?;
             }
             None => {
-                let on = turn == Turn::First && config.is_on(setting)?;
+                let on = order == TargetOrder::First && config.is_on(setting)?;
                 settings.insert(key, on.to_string());
             }
         }
@@ -409,8 +415,12 @@ fn add_configured(layout: &dyn Layout, turn: Turn, settings: &mut Settings) -> R
     Ok(())
 }
 
-fn check_keys(chosen: &[(&'static dyn Layout, Option<PathBuf>)], settings: &Settings) -> Result<(), CommandError> {
-    let known: Vec<&str> = chosen.iter().flat_map(|(layout, _)| layout.info().keys).map(|(key, _)| *key).collect();
+fn check_keys(
+    parse_target: &[(&'static dyn Layout, Option<PathBuf>)],
+    settings: &Settings,
+) -> Result<(), CommandError> {
+    let known: Vec<&str> =
+        parse_target.iter().flat_map(|(layout, _)| layout.info().keys).map(|(key, _)| *key).collect();
     match settings.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) if known.is_empty() => {

@@ -1,28 +1,25 @@
-//! What keys mean while a conversation is played. Nothing here waits for one.
+//! The meaning of keys during a replay. This file reads no keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stenograph::replay::Command;
 
-/// What somebody wants.
+/// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// Something that the player can do.
+pub enum KeyAction {
+    /// A command for the player.
     Player(Command),
-    /// Lines up or down within what is shown; pages are so many screens.
+    /// Scroll within the visible event.
     Scroll(Scroll),
-    /// Another mode.
+    /// Switch to the next mode.
     Mode,
-    /// What keys there are.
+    /// Show or hide the keys.
     Help,
-    /// Another line below: a number is being typed.
+    /// Redraw the status line: the user is typing a number.
     Typing,
-    /// Out of here for a moment.
     Suspend,
-    /// Out of here.
     Quit,
 }
 
-/// How far to go within what is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
     LineUp,
@@ -31,27 +28,26 @@ pub enum Scroll {
     PageDown,
 }
 
-/// Understands keys: after `g` digits are a number.
+/// Interprets keys: digits after `g` form a number.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
     typed: Option<String>,
 }
 
-/// A number of an event has fewer digits.
+/// More digits than any event number has.
 const DIGITS_MAX: usize = 12;
 
 impl Keys {
-    /// The number that is being typed.
+    /// The number typed so far.
     pub fn typed(&self) -> Option<&str> {
         self.typed.as_deref()
     }
 
-    /// What a key means, if anything.
-    pub fn wish(&mut self, key: KeyEvent) -> Option<Wish> {
+    pub fn action(&mut self, key: KeyEvent) -> Option<KeyAction> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c' | 'd') => Some(Wish::Quit),
-                KeyCode::Char('z') => Some(Wish::Suspend),
+                KeyCode::Char('c' | 'd') => Some(KeyAction::Quit),
+                KeyCode::Char('z') => Some(KeyAction::Suspend),
                 _ => None,
             };
         }
@@ -70,28 +66,28 @@ impl Keys {
             KeyCode::Char('-') => Command::Slower,
             other => return self.other(other),
         };
-        Some(Wish::Player(command))
+        Some(KeyAction::Player(command))
     }
 
-    fn other(&mut self, code: KeyCode) -> Option<Wish> {
+    fn other(&mut self, code: KeyCode) -> Option<KeyAction> {
         match code {
             KeyCode::Char('g') => {
                 self.typed = Some(String::new());
-                Some(Wish::Typing)
+                Some(KeyAction::Typing)
             }
-            KeyCode::Char('m') => Some(Wish::Mode),
-            KeyCode::Char('?' | 'h') => Some(Wish::Help),
-            KeyCode::Char('q') => Some(Wish::Quit),
-            KeyCode::Up | KeyCode::Char('k') => Some(Wish::Scroll(Scroll::LineUp)),
-            KeyCode::Down | KeyCode::Char('j') => Some(Wish::Scroll(Scroll::LineDown)),
-            KeyCode::PageUp => Some(Wish::Scroll(Scroll::PageUp)),
-            KeyCode::PageDown => Some(Wish::Scroll(Scroll::PageDown)),
+            KeyCode::Char('m') => Some(KeyAction::Mode),
+            KeyCode::Char('?' | 'h') => Some(KeyAction::Help),
+            KeyCode::Char('q') => Some(KeyAction::Quit),
+            KeyCode::Up | KeyCode::Char('k') => Some(KeyAction::Scroll(Scroll::LineUp)),
+            KeyCode::Down | KeyCode::Char('j') => Some(KeyAction::Scroll(Scroll::LineDown)),
+            KeyCode::PageUp => Some(KeyAction::Scroll(Scroll::PageUp)),
+            KeyCode::PageDown => Some(KeyAction::Scroll(Scroll::PageDown)),
             _ => None,
         }
     }
 
-    /// A key while a number is typed. Whatever is no digit ends it.
-    fn number(&mut self, mut typed: String, code: KeyCode) -> Option<Wish> {
+    /// Handles a key while a number is typed. Any key but a digit ends it.
+    fn number(&mut self, mut typed: String, code: KeyCode) -> Option<KeyAction> {
         match code {
             KeyCode::Char(digit) if digit.is_ascii_digit() && typed.len() < DIGITS_MAX => typed.push(digit),
             KeyCode::Char(digit) if digit.is_ascii_digit() => {}
@@ -99,16 +95,15 @@ impl Keys {
                 typed.pop();
             }
             KeyCode::Enter => {
-                return Some(typed.parse().map_or(Wish::Typing, |number| Wish::Player(Command::Go(number))));
+                return Some(typed.parse().map_or(KeyAction::Typing, |number| KeyAction::Player(Command::Go(number))));
             }
-            _ => return Some(Wish::Typing),
+            _ => return Some(KeyAction::Typing),
         }
         self.typed = Some(typed);
-        Some(Wish::Typing)
+        Some(KeyAction::Typing)
     }
 }
 
-/// The keys, for people.
 pub const HELP: &str = "\
 space         pause, and go on
 n right enter one event further
@@ -125,28 +120,31 @@ q Ctrl-C      quit";
 mod tests {
     use super::*;
 
-    fn wishes(codes: &[KeyCode]) -> Vec<Option<Wish>> {
+    fn actions(codes: &[KeyCode]) -> Vec<Option<KeyAction>> {
         let mut keys = Keys::default();
-        codes.iter().map(|code| keys.wish(KeyEvent::new(*code, KeyModifiers::NONE))).collect()
+        codes.iter().map(|code| keys.action(KeyEvent::new(*code, KeyModifiers::NONE))).collect()
     }
 
     #[test]
     fn a_number_is_typed_after_g() {
         use KeyCode::{Backspace, Char, Enter, Esc};
-        let typed = wishes(&[Char('g'), Char('1'), Char('2'), Backspace, Char('7'), Enter, Char(' ')]);
-        assert_eq!(typed.get(4), Some(&Some(Wish::Typing)));
-        assert_eq!(typed.get(5), Some(&Some(Wish::Player(Command::Go(17)))));
-        assert_eq!(typed.get(6), Some(&Some(Wish::Player(Command::Pause))));
-        // Going nowhere, and changing one's mind.
-        assert_eq!(wishes(&[Char('g'), Enter, Char('q')]).last(), Some(&Some(Wish::Quit)));
-        assert_eq!(wishes(&[Char('g'), Char('3'), Esc, Char('n')]).last(), Some(&Some(Wish::Player(Command::Step))));
+        let typed = actions(&[Char('g'), Char('1'), Char('2'), Backspace, Char('7'), Enter, Char(' ')]);
+        assert_eq!(typed.get(4), Some(&Some(KeyAction::Typing)));
+        assert_eq!(typed.get(5), Some(&Some(KeyAction::Player(Command::Go(17)))));
+        assert_eq!(typed.get(6), Some(&Some(KeyAction::Player(Command::Pause))));
+        // An empty number, and Escape.
+        assert_eq!(actions(&[Char('g'), Enter, Char('q')]).last(), Some(&Some(KeyAction::Quit)));
+        assert_eq!(
+            actions(&[Char('g'), Char('3'), Esc, Char('n')]).last(),
+            Some(&Some(KeyAction::Player(Command::Step)))
+        );
     }
 
     #[test]
     fn control_c_quits_even_while_a_number_is_typed() {
         let mut keys = Keys::default();
-        keys.wish(KeyEvent::new(KeyCode::Char('g'), KeyModifiers::NONE));
-        let quit = keys.wish(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
-        assert_eq!(quit, Some(Wish::Quit));
+        keys.action(KeyEvent::new(KeyCode::Char('g'), KeyModifiers::NONE));
+        let quit = keys.action(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
+        assert_eq!(quit, Some(KeyAction::Quit));
     }
 }

@@ -1,5 +1,4 @@
-//! A conversation played in a terminal: waits, listens to keys, and draws. Where a replay has come to is the library's part; how events
-//! look is in `view.rs`.
+//! Plays a conversation in a terminal: waits, reads keys, and draws. The library keeps the position; `view.rs` formats events.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,44 +7,43 @@ use crossterm::event::{self, Event as Input, KeyEventKind};
 use stenograph::replay::{Changed, Command, Player, State};
 use stenograph_store::follow::{SWEEP, Wake};
 
-use super::keys::{HELP, Keys, Scroll, Wish};
-use super::origin::{Live, Overview, ReplaySource};
-use super::screen::{Asked, Screen};
-use super::stage::Stage;
-use super::{Options, nothing, view};
-use crate::error::{CommandError, Status};
+use super::keys::{HELP, KeyAction, Keys, Scroll};
+use super::playback::Playback;
+use super::screen::{Screen, SignalRequest};
+use super::source::{Live, ReplayOverview, ReplaySource};
+use super::{Options, nothing_to_play, view};
+use crate::error::{CommandError, ExitStatus};
 use crate::output::{Colour, Output, grouped};
 use crate::table;
 
-/// How long to listen for a key before looking at everything else: signals, and what was written meanwhile.
-const LISTEN: Duration = Duration::from_millis(100);
+/// How long to wait for a key before checking signals and the file.
+const KEY_WAIT: Duration = Duration::from_millis(100);
 
-/// However fast it plays: whoever listens for no time at all hears nothing.
-const LISTEN_MIN: Duration = Duration::from_millis(1);
+/// The minimum wait at any speed: without waiting, no key is read.
+const KEY_WAIT_MIN: Duration = Duration::from_millis(1);
 
-/// The exit code of whoever is ended by a signal is this and the signal's number.
-const SIGNALLED: u8 = 128;
+/// The exit code after a signal is this plus the signal's number.
+const SIGNAL_EXIT_BASE: u8 = 128;
 
-/// Plays it.
 pub fn run(
     options: &Options,
-    mut origin: ReplaySource,
-    overview: Overview,
+    mut source: ReplaySource,
+    overview: ReplayOverview,
     output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
-    let name = origin.name();
+) -> Result<ExitStatus, CommandError> {
+    let name = source.name();
     let heading = view::heading(&name, &overview.outline, overview.summary.as_ref());
-    let mut stage = Stage::new(options, origin.event_cache(), heading, overview.outline.events, overview.judge);
-    origin.play(&mut stage)?;
+    let mut stage = Playback::new(options, source.event_cache(), heading, overview.outline.events, overview.filter);
+    source.play(&mut stage)?;
     stage.failed()?;
     if stage.timeline().is_empty() && !options.follow {
-        return Err(nothing(options, stage.range(), &name));
+        return Err(nothing_to_play(options, stage.range(), &name));
     }
     output.flush()?;
     let Ok(screen) = Screen::enter() else {
         return Err(CommandError::new("the terminal cannot be taken over").hint("steno replay FILE | less prints it"));
     };
-    let mut playing = Playing {
+    let mut playback = PlaybackScreen {
         screen,
         stage,
         player: Player::new(options.speed),
@@ -56,9 +54,9 @@ pub fn run(
         help: Help::Hidden,
         looked: Instant::now(),
     };
-    let ended = playing.run(&mut origin);
-    let Playing { screen, stage, player, .. } = playing;
-    // The terminal is given back before anything is said.
+    let ended = playback.run(&mut source);
+    let PlaybackScreen { screen, stage, player, .. } = playback;
+    // Restores the terminal before printing anything.
     drop(screen);
     let ended = ended?;
     if let Some(place) = stage.range().missing().filter(|_| !options.follow) {
@@ -80,58 +78,57 @@ enum Help {
     Hidden,
 }
 
-struct Playing {
+struct PlaybackScreen {
     screen: Screen,
-    stage: Stage,
+    stage: Playback,
     player: Player,
     keys: Keys,
     colour: Colour,
-    /// How many lines are below what is shown; where nobody scrolled, that depends on the event.
+    /// How many lines are below the visible ones; `None` if the user has not scrolled.
     scroll: Option<usize>,
-    /// How wide the screen was when that was so.
+    /// The width of the screen at that time.
     width: usize,
     help: Help,
-    /// When the file was looked at last, if it is followed.
+    /// When a followed file was last read.
     looked: Instant,
 }
 
-/// What came of a key or a signal.
-enum Came {
+/// The result of a key or a signal.
+enum InputResult {
     Nothing,
-    /// Something that has to be drawn.
-    News,
-    End(Status),
+    Redraw,
+    End(ExitStatus),
 }
 
-impl Playing {
-    fn run(&mut self, origin: &mut ReplaySource) -> Result<Status, CommandError> {
+impl PlaybackScreen {
+    fn run(&mut self, source: &mut ReplaySource) -> Result<ExitStatus, CommandError> {
         let mut before = Instant::now();
-        let mut news = Changed::Yes;
+        let mut changed = Changed::Yes;
         loop {
-            if news == Changed::Yes {
+            if changed == Changed::Yes {
                 self.draw()?;
             }
-            let wait = self.player.due(self.stage.timeline()).unwrap_or(LISTEN).clamp(LISTEN_MIN, LISTEN);
-            news = match self.listen(wait)? {
-                Came::Nothing => Changed::No,
-                Came::News => Changed::Yes,
-                Came::End(status) => return Ok(status),
+            let wait = self.player.due(self.stage.timeline()).unwrap_or(KEY_WAIT).clamp(KEY_WAIT_MIN, KEY_WAIT);
+            changed = match self.listen(wait)? {
+                InputResult::Nothing => Changed::No,
+                InputResult::Redraw => Changed::Yes,
+                InputResult::End(status) => return Ok(status),
             };
-            if let ReplaySource::Live(live) = origin
+            if let ReplaySource::Live(live) = source
                 && self.look(live)? == Changed::Yes
             {
-                news = Changed::Yes;
+                changed = Changed::Yes;
             }
             let now = Instant::now();
             if self.player.pass(now.duration_since(before), self.stage.timeline()) == Changed::Yes {
                 self.scroll = None;
-                news = Changed::Yes;
+                changed = Changed::Yes;
             }
             before = now;
         }
     }
 
-    /// Looks for what was written meanwhile, when something says so and now and then.
+    /// Reads new events of a followed file when it changes, and periodically.
     fn look(&mut self, live: &mut Live) -> Result<Changed, CommandError> {
         if live.signal.wait(Duration::ZERO) == Wake::No && self.looked.elapsed() < SWEEP {
             return Ok(Changed::No);
@@ -140,67 +137,69 @@ impl Playing {
         let had = self.stage.timeline().len();
         live.look(&mut self.stage)?;
         self.stage.failed()?;
-        if self.stage.begins_anew() {
+        if self.stage.take_restarted() {
             self.player = Player::new(self.player.speed());
             return Ok(Changed::Yes);
         }
         Ok(if self.stage.timeline().len() == had { Changed::No } else { Changed::Yes })
     }
 
-    /// Waits for a key, but no longer than this.
-    fn listen(&mut self, most: Duration) -> Result<Came, CommandError> {
-        match self.screen.asked() {
-            Some(Asked::Stop(signal)) => return Ok(Came::End(Status::Code(SIGNALLED.saturating_add(signal)))),
-            Some(Asked::Suspend) => {
-                self.screen.suspend()?;
-                return Ok(Came::News);
+    /// Waits for a key for at most `most`.
+    fn listen(&mut self, most: Duration) -> Result<InputResult, CommandError> {
+        match self.screen.requested() {
+            Some(SignalRequest::Stop(signal)) => {
+                return Ok(InputResult::End(ExitStatus::Code(SIGNAL_EXIT_BASE.saturating_add(signal))));
             }
-            Some(Asked::Redraw) => {
-                self.screen.take_again()?;
-                return Ok(Came::News);
+            Some(SignalRequest::Suspend) => {
+                self.screen.suspend()?;
+                return Ok(InputResult::Redraw);
+            }
+            Some(SignalRequest::Redraw) => {
+                self.screen.take_over_again()?;
+                return Ok(InputResult::Redraw);
             }
             None => {}
         }
-        if !heard(event::poll(most))? {
-            return Ok(Came::Nothing);
+        if !is_key_pressed(event::poll(most))? {
+            return Ok(InputResult::Nothing);
         }
         let input = match event::read() {
             Ok(input) => input,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Came::Nothing),
-            // The terminal is gone, and so is whoever watched.
-            Err(_) => return Ok(Came::End(Status::Done)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(InputResult::Nothing),
+            // The terminal is gone, and so is the user.
+            Err(_) => return Ok(InputResult::End(ExitStatus::Done)),
         };
         match input {
-            Input::Key(key) if key.kind != KeyEventKind::Release => match self.keys.wish(key) {
-                Some(wish) => self.grant(wish),
-                None => Ok(Came::Nothing),
+            Input::Key(key) if key.kind != KeyEventKind::Release => match self.keys.action(key) {
+                Some(action) => self.perform(action),
+                None => Ok(InputResult::Nothing),
             },
-            Input::Resize(..) => Ok(Came::News),
-            _ => Ok(Came::Nothing),
+            Input::Resize(..) => Ok(InputResult::Redraw),
+            _ => Ok(InputResult::Nothing),
         }
     }
 
-    fn grant(&mut self, wish: Wish) -> Result<Came, CommandError> {
+    fn perform(&mut self, action: KeyAction) -> Result<InputResult, CommandError> {
         let help = std::mem::replace(&mut self.help, Help::Hidden);
-        match wish {
-            Wish::Player(command) => {
+        match action {
+            KeyAction::Player(command) => {
                 self.player.obey(command, self.stage.timeline());
                 self.scroll = None;
             }
-            Wish::Scroll(scroll) => self.scroll(scroll)?,
-            Wish::Mode => {
+            KeyAction::Scroll(scroll) => self.scroll(scroll)?,
+            KeyAction::Mode => {
                 let number =
                     self.player.at().and_then(|at| self.stage.timeline().beat(at)).map_or(0, |beat| beat.number);
                 self.stage.next_mode();
                 self.player.obey(Command::Go(number), self.stage.timeline());
                 self.scroll = None;
             }
-            Wish::Help => self.help = if help == Help::Hidden { Help::Shown } else { Help::Hidden },
-            Wish::Typing => {}
-            Wish::Suspend => self.screen.suspend()?,
-            Wish::Quit => return Ok(Came::End(Status::Done)),
+            KeyAction::Help => self.help = if help == Help::Hidden { Help::Shown } else { Help::Hidden },
+            KeyAction::Typing => {}
+            KeyAction::Suspend => self.screen.suspend()?,
+            KeyAction::Quit => return Ok(InputResult::End(ExitStatus::Done)),
         }
-        Ok(Came::News)
+        Ok(InputResult::Redraw)
     }
 
     fn scroll(&mut self, scroll: Scroll) -> Result<(), CommandError> {
@@ -222,7 +221,7 @@ impl Playing {
         Ok(())
     }
 
-    /// Keeps about the same words in sight when the screen gets another width, and the event another number of lines.
+    /// Keeps about the same words visible when the width of the screen changes.
     fn fit(&mut self, width: usize) -> Result<(), CommandError> {
         let before = std::mem::replace(&mut self.width, width);
         if let (Some(below), Some(at)) = (self.scroll, self.player.at())
@@ -239,27 +238,27 @@ impl Playing {
         let page = height.saturating_sub(1);
         self.fit(width)?;
         let lines: Vec<String> = match self.help {
-            Help::Shown => HELP.lines().map(|line| table::cut(line, width)).collect(),
+            Help::Shown => HELP.lines().map(|line| table::truncated(line, width)).collect(),
             Help::Hidden => {
                 let below = match self.scroll {
                     Some(scroll) => scroll,
                     None => self.stage.below(self.player.at(), width, page)?,
                 };
                 let lines = self.stage.page(self.player.at(), width, page, below)?;
-                lines.into_iter().map(|line| line.inked(self.colour)).collect()
+                lines.into_iter().map(|line| line.painted(self.colour)).collect()
             }
         };
-        let status = table::cut(&self.status(), width);
+        let status = table::truncated(&self.status(), width);
         let status = match self.colour {
             Colour::Shown => {
-                format!("\x1b[7m{status}{}\x1b[0m", " ".repeat(width.saturating_sub(table::columns(&status))))
+                format!("\x1b[7m{status}{}\x1b[0m", " ".repeat(width.saturating_sub(table::display_width(&status))))
             }
             Colour::Plain => status,
         };
         Ok(self.screen.draw(&lines, &status)?)
     }
 
-    /// Where the replay has come to.
+    /// The status line.
     fn status(&self) -> String {
         if let Some(typed) = self.keys.typed() {
             return format!("go to event: {typed}_  (enter goes, esc does not)");
@@ -281,15 +280,15 @@ impl Playing {
         };
         let (events, speed, mode) = (grouped(self.stage.events()), self.player.speed(), self.stage.mode().name());
         let number = grouped(number);
-        let said = self.stage.said().map(|said| format!("  {said}")).unwrap_or_default();
-        format!("event {number} of {events}  {state}{time}  {speed}  {mode}{said}  | space n b g + - ? q")
+        let notice = self.stage.notice().map(|notice| format!("  {notice}")).unwrap_or_default();
+        format!("event {number} of {events}  {state}{time}  {speed}  {mode}{notice}  | space n b g + - ? q")
     }
 }
 
-/// Whether a key was pressed. A signal that comes in between is seen to elsewhere.
-fn heard(poll: io::Result<bool>) -> Result<bool, CommandError> {
+/// Whether a key was pressed. Signals are handled elsewhere.
+fn is_key_pressed(poll: io::Result<bool>) -> Result<bool, CommandError> {
     match poll {
-        Ok(heard) => Ok(heard),
+        Ok(is_key_pressed) => Ok(is_key_pressed),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         Err(error) => {
             Err(CommandError::new(format!("the keys cannot be read: {error}"))

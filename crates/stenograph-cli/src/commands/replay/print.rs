@@ -1,4 +1,5 @@
-//! A conversation printed at once, for files, pagers and other programs: a heading, then every event. As JSON it is the wire.
+//! Prints a conversation at once, for files, pagers and other programs: a heading, then every event. As JSON it is the wire
+//! format.
 
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
@@ -6,114 +7,113 @@ use stenograph::replay::{Mode, Range, Within};
 use stenograph::wire;
 use stenograph_store::follow::{FollowChange, Listener, SWEEP};
 
-use super::origin::{Audience, Judge, Overview, ReplaySource, turned};
-use super::view::{self, Narrator};
-use super::{Options, nothing};
-use crate::error::{CommandError, Status};
-use crate::input::Go;
+use super::source::{EventFilter, EventReceiver, ReplayOverview, ReplaySource, describe_change};
+use super::view::{self, FactTracker};
+use super::{Options, nothing_to_play};
+use crate::error::{CommandError, ExitStatus};
+use crate::input::Flow;
 use crate::output::{Colour, Output, harmless_json};
 
-/// Prints it.
 pub fn run(
     options: &Options,
-    mut origin: ReplaySource,
-    overview: Overview,
+    mut source: ReplaySource,
+    overview: ReplayOverview,
     output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
-    let name = origin.name();
-    let mut printing = Printing {
-        manner: if options.json { Manner::Json } else { Manner::View(output.colour()) },
+) -> Result<ExitStatus, CommandError> {
+    let name = source.name();
+    let mut printer = ReplayPrinter {
+        form: if options.json { PrintForm::Json } else { PrintForm::View(output.colour()) },
         mode: options.mode(),
         range: options.range(),
-        judge: overview.judge,
-        narrator: Narrator::default(),
+        filter: overview.filter,
+        fact_tracker: FactTracker::default(),
         heading: Some(view::heading(&name, &overview.outline, overview.summary.as_ref())),
         printed: 0,
-        go: Go::On,
+        flow: Flow::Continue,
         output,
         failed: None,
     };
-    origin.play(&mut printing)?;
-    while let ReplaySource::Live(live) = &mut origin {
-        if let Some(error) = printing.failed.take() {
+    source.play(&mut printer)?;
+    while let ReplaySource::Live(live) = &mut source {
+        if let Some(error) = printer.failed.take() {
             return Err(error);
         }
-        printing.output.flush()?;
+        printer.output.flush()?;
         live.signal.wait(SWEEP);
-        live.look(&mut printing)?;
+        live.look(&mut printer)?;
     }
-    if let Some(error) = printing.failed.take() {
+    if let Some(error) = printer.failed.take() {
         return Err(error);
     }
-    if printing.printed == 0 {
-        return Err(nothing(options, &printing.range, &name));
+    if printer.printed == 0 {
+        return Err(nothing_to_play(options, &printer.range, &name));
     }
-    if let Some(place) = printing.range.missing() {
-        let said = format!("there is no {place}; this goes to the end");
-        printing.output.say(&said);
+    if let Some(place) = printer.range.missing() {
+        let message = format!("there is no {place}; this goes to the end");
+        printer.output.say(&message);
     }
-    Ok(Status::Done)
+    Ok(ExitStatus::Done)
 }
 
 #[derive(Clone, Copy)]
-enum Manner {
+enum PrintForm {
     View(Colour),
     Json,
 }
 
-struct Printing<'a, 'o> {
-    manner: Manner,
+struct ReplayPrinter<'a, 'o> {
+    form: PrintForm,
     mode: Mode,
     range: Range,
-    judge: Judge,
-    narrator: Narrator,
-    /// What stands above the first event.
+    filter: EventFilter,
+    fact_tracker: FactTracker,
+    /// The heading above the first event.
     heading: Option<String>,
     printed: u64,
-    go: Go,
+    flow: Flow,
     output: &'a mut Output<'o>,
     failed: Option<CommandError>,
 }
 
-impl Sink for Printing<'_, '_> {
+impl Sink for ReplayPrinter<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         let (number, within) = self.range.next(event);
-        let verdict = self.judge.next(event);
-        let Some(scene) = self.narrator.scene(number, event, verdict) else { return };
+        let decision = self.filter.next(event);
+        let Some(event_facts) = self.fact_tracker.event_facts(number, event, decision) else { return };
         if within == Within::After {
-            self.go = Go::NoFurther;
+            self.flow = Flow::Stop;
         }
         if within != Within::Inside || !self.mode.shows(event) || self.failed.is_some() {
             return;
         }
-        let text = match self.manner {
-            Manner::Json => format!("{}\n", harmless_json(&wire::event_at(event))),
-            Manner::View(colour) => {
+        let text = match self.form {
+            PrintForm::Json => format!("{}\n", harmless_json(&wire::event_at(event))),
+            PrintForm::View(colour) => {
                 let heading = self.heading.take().unwrap_or_default();
-                format!("{heading}{}", view::event(self.mode, &scene, event, colour))
+                format!("{heading}{}", view::event(self.mode, &event_facts, event, colour))
             }
         };
         self.printed += 1;
         self.failed = self.output.data().write_all(text.as_bytes()).err().map(CommandError::from);
     }
 
-    /// What is odd about a source is told by steno check.
+    /// `steno check` reports notes.
     fn note(&mut self, _note: Note) {}
 }
 
-impl Listener for Printing<'_, '_> {
+impl Listener for ReplayPrinter<'_, '_> {
     fn file_change(&mut self, change: FollowChange) {
-        self.output.say(turned(change));
+        self.output.say(describe_change(change));
         if change != FollowChange::Gone {
-            self.judge.anew();
-            self.narrator = Narrator::default();
+            self.filter.restart();
+            self.fact_tracker = FactTracker::default();
             self.range = Range::new(None, None);
         }
     }
 }
 
-impl Audience for Printing<'_, '_> {
-    fn go(&self) -> Go {
-        if self.failed.is_some() { Go::NoFurther } else { self.go }
+impl EventReceiver for ReplayPrinter<'_, '_> {
+    fn flow(&self) -> Flow {
+        if self.failed.is_some() { Flow::Stop } else { self.flow }
     }
 }

@@ -1,5 +1,5 @@
-//! A terminal that is taken over and always given back: when the replay ends, when it is suspended, when a signal ends it and when it
-//! panics. Nothing here knows what is drawn.
+//! Takes the terminal over and always restores it: at the end, on suspension, on a signal and on a panic. It does not know what
+//! is drawn.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,81 +11,78 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-/// A terminal that was taken over.
 pub struct Screen {
     signals: Signals,
 }
 
-/// What signals asked for.
+/// The signals received.
 #[derive(Clone, Default)]
 struct Signals {
-    /// The signal that came, or 0.
+    /// The signal's number, or 0.
     stop: Arc<AtomicUsize>,
     suspend: Arc<AtomicBool>,
     resumed: Arc<AtomicBool>,
 }
 
-/// What a signal asks for.
+/// What a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// To end; the signal's number says how.
+pub enum SignalRequest {
+    /// To end; the exit code contains the signal's number.
     Stop(u8),
-    /// To let go of the terminal for a while.
+    /// To release the terminal for a while.
     Suspend,
-    /// To draw everything again.
     Redraw,
 }
 
 impl Screen {
-    /// Takes the terminal over.
     pub fn enter() -> io::Result<Screen> {
         let signals = Signals::default();
         signals.listen();
-        // What a panic says must be seen, and not on a screen that goes away.
-        let told = std::panic::take_hook();
+        // A panic message must not appear on the alternate screen, which disappears.
+        let previous_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            told(panic);
+            restore();
+            previous_hook(panic);
         }));
         let screen = Screen { signals };
         take_over()?;
         Ok(screen)
     }
 
-    /// What a signal asked for since the last time.
-    pub fn asked(&self) -> Option<Asked> {
-        let was = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
+    /// The request of a signal since the last call.
+    pub fn requested(&self) -> Option<SignalRequest> {
+        let take = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
         let signal = self.signals.stop.swap(0, Ordering::Relaxed);
         if signal > 0 {
-            return Some(Asked::Stop(u8::try_from(signal).unwrap_or(u8::MAX)));
+            return Some(SignalRequest::Stop(u8::try_from(signal).unwrap_or(u8::MAX)));
         }
-        if was(&self.signals.suspend) {
-            return Some(Asked::Suspend);
+        if take(&self.signals.suspend) {
+            return Some(SignalRequest::Suspend);
         }
-        was(&self.signals.resumed).then_some(Asked::Redraw)
+        take(&self.signals.resumed).then_some(SignalRequest::Redraw)
     }
 
-    /// Gives the terminal back, stops until somebody lets the process go on, and takes it over again.
+    /// Restores the terminal, stops the process until it is resumed, and takes the terminal over again.
     pub fn suspend(&mut self) -> io::Result<()> {
-        give_back();
+        restore();
         #[cfg(unix)]
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
-        self.take_again()
+        self.take_over_again()
     }
 
-    /// Takes the terminal over again: whoever had it may have changed it.
-    pub fn take_again(&mut self) -> io::Result<()> {
+    /// Takes the terminal over again: another program may have changed it.
+    pub fn take_over_again(&mut self) -> io::Result<()> {
         self.signals.resumed.store(false, Ordering::Relaxed);
         take_over()
     }
 
-    /// How many columns and lines there are.
+    /// The number of columns and lines.
     pub fn size(&self) -> (usize, usize) {
         let (columns, lines) = size().unwrap_or((80, 24));
         (usize::from(columns.max(1)), usize::from(lines.max(1)))
     }
 
-    /// Draws these lines from the top, and the last one at the bottom. Lines are no wider than the screen.
+    /// Draws lines from the top, and `last` at the bottom. No line is wider than the screen.
     pub fn draw(&mut self, lines: &[String], last: &str) -> io::Result<()> {
         let (_, height) = self.size();
         let mut out = io::stdout().lock();
@@ -104,7 +101,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        restore();
         if !std::thread::panicking() {
             let _ = std::panic::take_hook();
         }
@@ -112,7 +109,7 @@ impl Drop for Screen {
 }
 
 impl Signals {
-    /// Signals only set flags, which are looked at many times a second: nothing is left half drawn.
+    /// Signals only set flags, which are checked many times a second, so that no drawing is interrupted.
     fn listen(&self) {
         #[cfg(unix)]
         {
@@ -133,8 +130,8 @@ fn take_over() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, Hide, Clear(ClearType::All))
 }
 
-/// Gives the terminal back. That it is gone is no reason to fail.
-fn give_back() {
+/// Restores the terminal. Ignores errors: the terminal may be gone.
+fn restore() {
     let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }
@@ -145,10 +142,10 @@ mod tests {
 
     use super::*;
 
-    /// Takes a real terminal over and panics, as only a mistake would. It is the part of the test below that runs in that terminal.
+    /// Takes a real terminal over and panics. The test below runs this in a terminal of its own.
     #[test]
     #[ignore = "needs a terminal of its own"]
-    fn somebody_panics() {
+    fn panics_in_a_terminal() {
         let mut screen = Screen::enter().unwrap();
         screen.draw(&["something is drawn".to_owned()], "the last line").unwrap();
         panic!("this is why");
@@ -156,13 +153,13 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_panic_gives_the_terminal_back_and_is_seen() {
+    fn a_panic_restores_the_terminal_and_shows_its_message() {
         let drive = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/drive.py");
         let own = std::env::current_exe().unwrap();
         let mut python = Command::new("python3");
         python.arg(drive).arg("[]").arg(own).env("TERM", "xterm").env("RUST_BACKTRACE", "0");
-        // What is not captured is neither held back nor written by somebody else later.
-        python.args(["--exact", "commands::replay::screen::tests::somebody_panics", "--ignored", "--nocapture"]);
+        // With captured output, the message would appear elsewhere or later.
+        python.args(["--exact", "commands::replay::screen::tests::panics_in_a_terminal", "--ignored", "--nocapture"]);
         let Ok(done) = python.output() else {
             eprintln!("no python3: the terminal is not tried");
             return;
@@ -171,7 +168,7 @@ mod tests {
         let found: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(found["failed"], serde_json::Value::Null, "{text}");
         assert_eq!((&found["restored"], &found["code"]), (&true.into(), &101.into()), "{text}");
-        // Said on the screen that stays, and not on the one that went away.
+        // The message is on the normal screen.
         assert!(found["said"].as_str().unwrap().contains("this is why"), "{text}");
     }
 }

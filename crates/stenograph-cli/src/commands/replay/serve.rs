@@ -1,22 +1,22 @@
-//! `steno replay --serve`: the recording answers an agent in the model's place. What is answered and what has drifted is the library's
-//! part, how it is asked the server's; here it is opened, and told what happens.
+//! `steno replay --serve`: answers an agent from the recording in the model's place. The library chooses answers and finds
+//! drift, the server handles requests; this file opens the recording and reports what happens.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use stenograph::cassette::{Errors, Manner, Played, Tape, TapeBuilder, Verdict};
 use stenograph::json::Draft;
-use stenograph_web::{Account, Pace, ServerEvent, Until};
+use stenograph_web::{Pace, PlaybackSummary, ServerEvent, Until};
 
 use crate::conversation::Conversation;
-use crate::error::{CommandError, Status};
-use crate::input::Go;
-use crate::output::{Output, counted, harmless_json, harmless_line};
+use crate::error::{CommandError, ExitStatus};
+use crate::input::Flow;
+use crate::output::{Output, OutputForm, counted, harmless_json, harmless_line};
 use crate::store::on_interrupt;
 
 /// How a recording is served.
 #[derive(Debug, clap::Args)]
-pub struct Serving {
+pub struct ServeArgs {
     /// Answer an agent from the recording, on this port of this machine; 0 takes one that is free
     #[arg(long, value_name = "PORT", conflicts_with_all = ["speed", "mode", "start", "end", "follow"])]
     pub serve: Option<u16>,
@@ -37,59 +37,63 @@ pub struct Serving {
     thread: Option<String>,
 }
 
-/// How many differences of one request are told; /steno/drift tells all.
-const TOLD_MAX: usize = 8;
+/// How many differences of one request are printed; /steno/drift has all.
+const DIFFERENCES_MAX: usize = 8;
 
-/// How many side conversations are named to somebody who asked for another.
+/// How many side conversations an error names.
 const NAMED_MAX: usize = 8;
 
-/// Answers from the conversation that is named, until it is stopped or played.
-pub fn run(options: &super::Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+/// Serves the named conversation until it is stopped or played.
+pub fn run(options: &super::Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let mut conversation = Conversation::open(&options.place, &options.file, options.from.as_deref(), output)?;
     let tape = tape(&options.serve, &mut conversation, output)?;
-    let talk = if options.json { Talk::Json } else { Talk::Plain };
-    serve(&options.serve, tape, talk, output)
+    let form = OutputForm::of(options.json);
+    serve(&options.serve, tape, form, output)
 }
 
-/// Makes the tape of a conversation.
-fn tape(options: &Serving, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
-    let mut taping = TapeBuilder::new(options.thread.as_deref()).with_errors(match options.errors {
+fn tape(options: &ServeArgs, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
+    let mut tape_builder = TapeBuilder::new(options.thread.as_deref()).with_errors(match options.errors {
         true => Errors::Played,
         false => Errors::Left,
     });
-    conversation.through(&mut |event| {
-        taping.notice(event);
-        Go::On
+    conversation.read_with_progress(&mut |event| {
+        tape_builder.notice(event);
+        Flow::Continue
     })?;
-    taping.decide();
-    conversation.through(&mut |event| {
-        taping.add(event);
-        if taping.is_full() { Go::NoFurther } else { Go::On }
+    tape_builder.decide();
+    conversation.read_with_progress(&mut |event| {
+        tape_builder.add(event);
+        if tape_builder.is_full() { Flow::Stop } else { Flow::Continue }
     })?;
     let name = &conversation.name;
-    if taping.is_full() {
+    if tape_builder.is_full() {
         output.say(&format!("{name}: is larger than a tape; what does not fit is not answered"));
     }
-    let threads: Vec<String> = taping.threads().iter().take(NAMED_MAX).cloned().collect();
-    let tape = taping.finish();
+    let threads: Vec<String> = tape_builder.threads().iter().take(NAMED_MAX).cloned().collect();
+    let tape = tape_builder.finish();
     if !tape.answers().is_empty() {
         return Ok(tape);
     }
     Err(match &options.thread {
         Some(thread) => {
             let error =
-                CommandError::nothing(format!("{name}: no model answers in a side conversation called {thread}"));
+                CommandError::not_found(format!("{name}: no model answers in a side conversation called {thread}"));
             match threads.is_empty() {
                 true => error.hint("there is no side conversation in it; sub-agents may have files of their own"),
                 false => error.hint(format!("there are {}", threads.join(", "))),
             }
         }
-        None => CommandError::nothing(format!("{name}: no model answers in it"))
+        None => CommandError::not_found(format!("{name}: no model answers in it"))
             .hint(format!("steno show {name} shows what is in it")),
     })
 }
 
-fn serve(options: &Serving, tape: Tape, talk: Talk, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn serve(
+    options: &ServeArgs,
+    tape: Tape,
+    form: OutputForm,
+    output: &mut Output<'_>,
+) -> Result<ExitStatus, CommandError> {
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop);
     let answers = tape.answers().len();
@@ -100,36 +104,29 @@ fn serve(options: &Serving, tape: Tape, talk: Talk, output: &mut Output<'_>) -> 
         until: if options.once { Until::Played } else { Until::Stopped },
         stop,
     };
-    let mut telling = Telling { manner: talk, answers, output, failed: None };
-    let account = stenograph_web::serve(tape, &served, &mut |happening| telling.tell(&happening));
-    let account = account.map_err(|error| {
+    let mut printer = ServerEventPrinter { form, answers, output, failed: None };
+    let summary = stenograph_web::serve(tape, &served, &mut |event| printer.print(&event));
+    let summary = summary.map_err(|error| {
         let port = served.port;
         CommandError::new(format!("127.0.0.1:{port}: cannot listen there: {error}"))
             .hint("--serve 0 takes a port that is free")
     })?;
-    telling.end(&account)?;
-    // A run that went another way is a no, so that a script sees it.
-    Ok(if account.drifted == 0 { Status::Done } else { Status::No })
+    printer.end(&summary)?;
+    // Drift is a no, so that a script notices it.
+    Ok(if summary.drifted == 0 { ExitStatus::Done } else { ExitStatus::No })
 }
 
-/// In what manner it is told.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Talk {
-    Plain,
-    Json,
-}
-
-/// Tells what happens.
-struct Telling<'a, 'o> {
-    manner: Talk,
+/// Prints the server's events.
+struct ServerEventPrinter<'a, 'o> {
+    form: OutputForm,
     answers: usize,
     output: &'a mut Output<'o>,
     failed: Option<CommandError>,
 }
 
-impl Telling<'_, '_> {
-    fn tell(&mut self, happening: &ServerEvent) {
-        let told = match happening {
+impl ServerEventPrinter<'_, '_> {
+    fn print(&mut self, event: &ServerEvent) {
+        let printed = match event {
             ServerEvent::Listening(address) => self.listening(&format!("http://{address}")),
             ServerEvent::Played(played) => self.played(played),
             ServerEvent::Rejected { status, message } => {
@@ -141,14 +138,14 @@ impl Telling<'_, '_> {
                 Ok(())
             }
         };
-        // Nobody may read any more what is printed; the agent is answered all the same.
-        self.failed = self.failed.take().or(told.err());
+        // Nobody may read the output any more; the agent still gets its answers.
+        self.failed = self.failed.take().or(printed.err());
     }
 
     fn listening(&mut self, address: &str) -> Result<(), CommandError> {
-        match self.manner {
-            Talk::Plain => self.output.line(address)?,
-            Talk::Json => {
+        match self.form {
+            OutputForm::People => self.output.line(address)?,
+            OutputForm::Json => {
                 let mut draft = Draft::new();
                 draft.set_str("listening", address);
                 draft.set_number("answers", Some(self.answers as u64));
@@ -164,28 +161,28 @@ impl Telling<'_, '_> {
 
     fn played(&mut self, played: &Played) -> Result<(), CommandError> {
         let request = played.request;
-        for drift in played.news.iter().take(TOLD_MAX) {
+        for drift in played.news.iter().take(DIFFERENCES_MAX) {
             self.output.say(&harmless_line(&format!("request {request}: drift: {}", drift.line())));
         }
-        if played.news.len() > TOLD_MAX {
-            let more = counted((played.news.len() - TOLD_MAX) as u64, "difference");
+        if played.news.len() > DIFFERENCES_MAX {
+            let more = counted((played.news.len() - DIFFERENCES_MAX) as u64, "difference");
             self.output.say(&format!("request {request}: drift: and {more} more"));
         }
         for warning in &played.remarks {
             self.output.say(&harmless_line(&format!("request {request}: {}", warning.line())));
         }
-        if self.manner == Talk::Json {
+        if self.form == OutputForm::Json {
             self.output.line(&harmless_json(&played_json(played)))?;
             self.output.flush()?;
         }
         Ok(())
     }
 
-    fn end(&mut self, account: &Account) -> Result<(), CommandError> {
-        if self.manner == Talk::Json {
-            self.output.line(&harmless_json(&account.json))?;
+    fn end(&mut self, summary: &PlaybackSummary) -> Result<(), CommandError> {
+        if self.form == OutputForm::Json {
+            self.output.line(&harmless_json(&summary.json))?;
         }
-        let Account { answers, given, requests, drifted, beside, differences, .. } = account;
+        let PlaybackSummary { answers, given, requests, drifted, beside, differences, .. } = summary;
         let drift = match drifted {
             0 => "none drifted".to_owned(),
             1 => format!("1 drifted, with {}", counted(*differences, "difference")),
@@ -198,7 +195,7 @@ impl Telling<'_, '_> {
     }
 }
 
-/// What came of a request, as a JSON object.
+/// The result of a request as a JSON object.
 fn played_json(played: &Played) -> String {
     let (verdict, answer) = match played.verdict {
         Verdict::Answer(index) => ("answered", Some(index)),

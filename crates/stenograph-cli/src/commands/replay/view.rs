@@ -1,5 +1,5 @@
-//! How a conversation looks when it is played: a heading, and each event with a line that says what, when and how long. Everything that
-//! comes from a transcript passes through [`harmless`].
+//! Formats a played conversation: a heading, and each event with a line that states its kind, time and duration. Text from
+//! transcripts passes through [`harmless`].
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,69 +12,67 @@ use stenograph::replay::Mode;
 use stenograph::time::Time;
 use stenograph_store::layouts::RunSummary;
 
-use super::origin::Verdict;
+use super::source::FilterDecision;
 use crate::clock;
 use crate::commands::show::view::{content_text, input_text};
-use crate::output::{Colour, Ink, grouped, harmless, harmless_line, shortened};
+use crate::output::{Colour, TextStyle, grouped, harmless, harmless_line, shortened};
 
-/// How wide the lines are that part things.
+/// The width of rules.
 const RULE_WIDTH: usize = 60;
 
-/// How much of what an event says stands on its line in a summary.
+/// The maximum length of an event's text in a summary.
 const SUMMARY_LENGTH_MAX: usize = 100;
 
-/// How many lines of what a tool was given and of what it answered are shown, and how much of each.
+/// How many lines of a tool's input and result are shown, and how long each may be.
 const INPUT_LINES_MAX: usize = 24;
 const RESULT_LINES_MAX: usize = 8;
 const LINE_LENGTH_MAX: usize = 200;
 
-/// What there is to be told of an event beside what it says itself.
+/// Facts about an event that the event itself does not state.
 #[derive(Clone, Debug, Default)]
-pub struct Scene {
-    /// Its number in the source.
+pub struct EventFacts {
     pub number: u64,
-    /// The tool that was called, or that answered.
     pub tool: Option<Arc<str>>,
-    /// How a call failed, if the event decides that one did.
+    /// How a call failed, if the event decides that it did.
     pub failure: Option<CallOutcome>,
-    /// How long after the event before it, in milliseconds.
+    /// The time since the event before it, in milliseconds.
     pub took_ms: Option<u64>,
-    /// What it took in tokens, unless that is said again later.
+    /// Its usage, unless a later event repeats it.
     pub usage: Option<Usage>,
 }
 
-/// Remembers what an event does not say of itself: which tool answers, whether its call failed, and how long it took.
+/// Tracks the tool of each result whether its call failed, and the time between events.
 #[derive(Default)]
-pub struct Narrator {
+pub struct FactTracker {
     calls: Calls,
     before: Option<i64>,
 }
 
-impl Narrator {
-    /// What there is to be told of the next event; `None` for one that is not played.
-    pub fn scene(&mut self, number: u64, event: &Event<'_>, verdict: Verdict) -> Option<Scene> {
+impl FactTracker {
+    /// The facts about the next event; `None` for an event that is not played.
+    pub fn event_facts(&mut self, number: u64, event: &Event<'_>, decision: FilterDecision) -> Option<EventFacts> {
         // Records that are not played may state how a call ended.
         let step = self.calls.add(event);
-        let Verdict::Played(usage) = verdict else { return None };
+        let FilterDecision::Played(usage) = decision else { return None };
         let (tool, failure) = (step.tool.clone(), failure(&step));
         let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
-        // How long a user thought about it is nobody's work.
+        // The time that a user takes is not working time.
         let is_work = event.role() != Some(Role::User);
         let took = self.before.zip(time).filter(|_| is_work);
         let took = took.and_then(|(before, time)| u64::try_from(time.saturating_sub(before)).ok());
         self.before = time.or(self.before);
-        Some(Scene { number, tool, failure, took_ms: took, usage })
+        Some(EventFacts { number, tool, failure, took_ms: took, usage })
     }
 }
 
-/// What stands above a conversation. What its system states about it as a whole counts before what its events add up to.
+/// The heading of a conversation. What the agent's system states about the whole run precedes the sums of events.
 pub fn heading(name: &str, outline: &Outline, summary: Option<&RunSummary>) -> String {
     let rule = "=".repeat(RULE_WIDTH);
     let mut out = format!("{rule}\n");
     let mut line = |key: &str, values: Vec<Option<String>>| {
-        let said: Vec<String> = values.into_iter().flatten().collect();
-        if !said.is_empty() {
-            let _ = writeln!(out, "{key:<10}{}", harmless_line(&said.join(" | ")));
+        let parts_stated: Vec<String> = values.into_iter().flatten().collect();
+        if !parts_stated.is_empty() {
+            let _ = writeln!(out, "{key:<10}{}", harmless_line(&parts_stated.join(" | ")));
         }
     };
     let run = summary.map(|summary| summary.run.clone()).filter(|run| !run.is_empty());
@@ -92,7 +90,7 @@ pub fn heading(name: &str, outline: &Outline, summary: Option<&RunSummary>) -> S
     let took = took.map(|(start, end)| end.as_millisecond().saturating_sub(start.as_millisecond()));
     let took = summary.and_then(|summary| summary.duration_ms).or_else(|| took.and_then(|ms| u64::try_from(ms).ok()));
     let took = took.map(|ms| format!("Duration: {}", stretch(ms)));
-    line("Started", vec![started.and_then(clock::second), took]);
+    line("Started", vec![started.and_then(clock::format_second), took]);
     let stated = summary.filter(|summary| summary.tokens_in > 0 || summary.tokens_out > 0);
     let total = stated.map_or(outline.total, |summary| Usage {
         input: Some(summary.tokens_in),
@@ -111,37 +109,37 @@ pub fn heading(name: &str, outline: &Outline, summary: Option<&RunSummary>) -> S
     out
 }
 
-/// How a conversation ended, in its own word.
+/// The end of a conversation, in its own words.
 pub fn ended(outline: &Outline) -> Option<String> {
-    let well = outline.success.map(|success| if success { "success" } else { "no success" });
-    let said: Vec<&str> = [outline.stop.as_deref(), well].into_iter().flatten().collect();
-    (!said.is_empty()).then(|| said.join(", "))
+    let outcome = outline.success.map(|success| if success { "success" } else { "no success" });
+    let parts_stated: Vec<&str> = [outline.stop.as_deref(), outcome].into_iter().flatten().collect();
+    (!parts_stated.is_empty()).then(|| parts_stated.join(", "))
 }
 
-/// Tokens for people.
 pub fn tokens(usage: &Usage) -> String {
     let cached = match (usage.cache_read, usage.cache_write) {
         (None, None) => None,
         (read, write) => Some(read.unwrap_or(0).saturating_add(write.unwrap_or(0))),
     };
     let parts = [(usage.input, "in"), (usage.output, "out"), (cached, "cached")];
-    let said = parts.into_iter().filter_map(|(number, word)| Some(format!("{} {word}", grouped(number?))));
-    said.collect::<Vec<_>>().join(" / ")
+    let parts_stated = parts.into_iter().filter_map(|(number, word)| Some(format!("{} {word}", grouped(number?))));
+    parts_stated.collect::<Vec<_>>().join(" / ")
 }
 
-/// An event as it is shown in this mode.
-pub fn event(mode: Mode, scene: &Scene, event: &Event<'_>, colour: Colour) -> String {
-    let head = head(scene, event);
+pub fn event(mode: Mode, event_facts: &EventFacts, event: &Event<'_>, colour: Colour) -> String {
+    let head = head(event_facts, event);
     let head = match head.split_once(' ') {
-        Some((number, rest)) => format!("{} {}", colour.ink(Ink::Faint, number), colour.ink(Ink::Strong, rest)),
+        Some((number, rest)) => {
+            format!("{} {}", colour.paint(TextStyle::Faint, number), colour.paint(TextStyle::Strong, rest))
+        }
         None => head,
     };
     if mode == Mode::Summary {
         let text = harmless_line(&text(event).split_whitespace().collect::<Vec<_>>().join(" "));
         return format!("{head} {}", shortened(&text, SUMMARY_LENGTH_MAX)).trim_end().to_owned() + "\n";
     }
-    let aside = aside(scene);
-    let aside = if aside.is_empty() { aside } else { format!(" {}", colour.ink(Ink::Faint, &aside)) };
+    let aside = aside(event_facts);
+    let aside = if aside.is_empty() { aside } else { format!(" {}", colour.paint(TextStyle::Faint, &aside)) };
     let mut out = format!("{head}{aside}\n{}\n", "-".repeat(RULE_WIDTH));
     let lines_max = match &event.body {
         Body::ToolCall { .. } => INPUT_LINES_MAX,
@@ -163,15 +161,15 @@ pub fn event(mode: Mode, scene: &Scene, event: &Event<'_>, colour: Colour) -> St
     out
 }
 
-/// The first line: number, who, when.
-fn head(scene: &Scene, event: &Event<'_>) -> String {
+/// The first line of an event: number, kind, time.
+fn head(event_facts: &EventFacts, event: &Event<'_>) -> String {
     let time = event.time.as_ref().and_then(clock::time_of_day);
     let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
-    format!("[{}] {}{time}", scene.number, harmless_line(&who(scene, event)))
+    format!("[{}] {}{time}", event_facts.number, harmless_line(&kind_and_name(event_facts, event)))
 }
 
-/// Who speaks or what happens, the kind in capitals.
-fn who(scene: &Scene, event: &Event<'_>) -> String {
+/// The role or the kind in capitals, with a name.
+fn kind_and_name(event_facts: &EventFacts, event: &Event<'_>) -> String {
     let named = |kind: &str, name: Option<&str>| match name {
         Some(name) if !name.is_empty() => format!("{kind} {name}"),
         _ => kind.to_owned(),
@@ -183,33 +181,33 @@ fn who(scene: &Scene, event: &Event<'_>) -> String {
         Body::Thinking { .. } => "THINKING".to_owned(),
         Body::ToolCall { name, .. } => named("CALL", Some(name)),
         Body::ToolResult { .. } => {
-            let failure = scene.failure.map(|outcome| format!(", {}", outcome.name())).unwrap_or_default();
-            format!("{}{failure}", named("RESULT", scene.tool.as_deref()))
+            let failure = event_facts.failure.map(|outcome| format!(", {}", outcome.name())).unwrap_or_default();
+            format!("{}{failure}", named("RESULT", event_facts.tool.as_deref()))
         }
         Body::Compaction { .. } => "COMPACTION".to_owned(),
         Body::Failure { name, .. } => named("FAILURE", name.as_deref()),
         Body::Stop { reason, success, .. } => {
-            let well = match success {
+            let outcome = match success {
                 Some(true) => ", success",
                 Some(false) => ", no success",
                 None => "",
             };
-            format!("{}{well}", named("STOP", reason.as_deref()))
+            format!("{}{outcome}", named("STOP", reason.as_deref()))
         }
         Body::Fact { name, .. } => named("FACT", Some(name)),
         Body::Other { name, .. } => named("OTHER", name.as_deref()),
     }
 }
 
-/// What stands beside the first line: tokens and time.
-fn aside(scene: &Scene) -> String {
-    let usage = scene.usage.unwrap_or_default();
+/// Usage and duration, beside the first line.
+fn aside(event_facts: &EventFacts) -> String {
+    let usage = event_facts.usage.unwrap_or_default();
     let number = |number: Option<u64>, word: &str| number.map(|number| format!("[{} {word}]", grouped(number)));
     let parts = [
         number(usage.input, "tokens in"),
         number(usage.cache_read, "tokens cached"),
         number(usage.output, "tokens out"),
-        number(scene.took_ms, "ms"),
+        number(event_facts.took_ms, "ms"),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
@@ -256,17 +254,17 @@ mod tests {
     #[test]
     fn a_summary_is_one_line_cut_between_characters() {
         let content = Content::text(format!("{}\n\n{}", "ä".repeat(60), "ö".repeat(60)));
-        let said = Event::new(Body::Message { role: Role::User, content });
-        let scene = Scene { number: 7, ..Scene::default() };
-        let line = event(Mode::Summary, &scene, &said, Colour::Plain);
+        let parts_stated = Event::new(Body::Message { role: Role::User, content });
+        let event_facts = EventFacts { number: 7, ..EventFacts::default() };
+        let line = event(Mode::Summary, &event_facts, &parts_stated, Colour::Plain);
         assert_eq!(line, format!("[7] USER {} {}…\n", "ä".repeat(60), "ö".repeat(38)));
     }
 
     #[test]
     fn control_characters_are_shown_and_not_done() {
-        let said = Event::new(Body::Message { role: Role::User, content: Content::text("a\x1b[2Jb") });
+        let parts_stated = Event::new(Body::Message { role: Role::User, content: Content::text("a\x1b[2Jb") });
         for mode in Mode::ALL {
-            assert!(!event(mode, &Scene::default(), &said, Colour::Plain).contains('\x1b'));
+            assert!(!event(mode, &EventFacts::default(), &parts_stated, Colour::Plain).contains('\x1b'));
         }
     }
 

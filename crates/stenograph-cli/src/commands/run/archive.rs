@@ -1,13 +1,12 @@
-//! `steno run archive`: puts runs away.
+//! `steno run archive`: moves runs into archives.
 
 use stenograph_store::files::Disk;
-use stenograph_store::systems::devflow::archive::Maintenance;
 use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
 
-use super::choice::Choice;
-use super::{Deed, Effect, Manner, settle_index, tell};
+use super::choice::RunSelection;
+use super::{Effect, RunAction, print_action, update_index};
 use crate::error::{self, CommandError};
-use crate::output::{Output, counted};
+use crate::output::{Output, OutputForm, counted};
 
 /// Put runs away: archive/YYYY-MM/RUN.tar.gz
 ///
@@ -23,7 +22,7 @@ pub struct Options {
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
     #[command(flatten)]
-    choice: Choice,
+    choice: RunSelection,
     /// Tell what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -32,60 +31,57 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
     if options.runs.is_empty() && options.choice.is_everything() {
         return Err(CommandError::new("which runs are to be put away is not said")
             .hint("name them, or say --before 30d, --status completed or --flow FLOW"));
     }
-    let manner = if options.json { Manner::Json } else { Manner::People };
-    let effect = if options.dry_run { Effect::DryRun } else { Effect::Real };
-    let mut status = error::Status::Done;
+    let form = OutputForm::of(options.json);
+    let effect = Effect::of(options.dry_run);
+    let mut status = error::ExitStatus::Done;
     let all = index::read_all(&Disk, &base)?;
     for missing in options.runs.iter().filter(|id| !all.iter().any(|run| run.id == **id)) {
-        let told = CommandError::nothing(format!("{missing}: no such run")).hint("steno run list shows the runs");
-        output.error(&told);
-        status = status.max(told.status());
+        let error_shown =
+            CommandError::not_found(format!("{missing}: no such run")).hint("steno run list shows the runs");
+        output.error(&error_shown);
+        status = status.max(error_shown.status());
     }
     let named = |run: &DevflowRun| options.runs.is_empty() || options.runs.contains(&run.id);
-    let chosen: Vec<&DevflowRun> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();
-    let house = match effect {
-        Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
-        Effect::DryRun => None,
-    };
+    let selected: Vec<&DevflowRun> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();
+    let maintenance = effect.maintenance(&base)?;
     let (mut done, mut running) = (0_u64, 0_u64);
-    for run in chosen {
+    for run in selected {
         if run.status == RunStatus::Running && options.runs.is_empty() {
             running += 1;
             continue;
         }
-        let moved = match &house {
-            Some(house) => house.archive(run),
+        let moved = match &maintenance {
+            Some(maintenance) => maintenance.archive(run),
             None => stenograph_store::systems::devflow::archive::destination(&base, run),
         };
         match moved {
             Ok(path) => {
                 done += 1;
                 let about = ("archive", path.display().to_string());
-                tell(&Deed { action: "archive", run: &run.id, about }, manner, effect, output)?;
+                print_action(&RunAction { action: "archive", run: &run.id, about }, form, effect, output)?;
             }
             // One bad run does not stop the rest.
             Err(error) => {
                 output.error(&error.into());
-                status = error::Status::Error;
+                status = error::ExitStatus::Error;
             }
         }
     }
-    if house.is_some() {
-        settle_index(&base, output);
+    if maintenance.is_some() {
+        update_index(&base, output);
     }
     if running > 0 {
         output.say(&format!("{} left alone: still running", counted(running, "run")));
     }
-    if done == 0 && status == error::Status::Done {
+    if done == 0 && status == error::ExitStatus::Done {
         output.say(&format!("no such run in {}", base.path().display()));
-        return Ok(error::Status::No);
+        return Ok(error::ExitStatus::No);
     }
     Ok(status)
 }

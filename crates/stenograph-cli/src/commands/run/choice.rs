@@ -1,4 +1,4 @@
-//! Which runs are meant: by flow, status and date, in one base folder.
+//! Selects runs by flow, status and date, in one base folder.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::error::CommandError;
 
 /// Which runs.
 #[derive(Debug, clap::Args)]
-pub struct Choice {
+pub struct RunSelection {
     /// The folder that holds runs/ and archive/
     #[arg(long, value_name = "DIR", default_value = devflow::BASE)]
     base: PathBuf,
@@ -36,8 +36,8 @@ fn statuses() -> PossibleValuesParser {
     PossibleValuesParser::new(RunStatus::ALL.map(RunStatus::name))
 }
 
-impl Choice {
-    /// The base folder, which must be there.
+impl RunSelection {
+    /// The base folder, which must exist.
     pub fn base(&self) -> Result<Base, CommandError> {
         if self.base.is_dir() {
             return Ok(Base::at(&self.base));
@@ -46,7 +46,7 @@ impl Choice {
             .hint("--base DIR names the folder that holds runs/"))
     }
 
-    /// Whether a run is meant.
+    /// Whether the selection includes a run.
     pub fn has(&self, run: &DevflowRun) -> bool {
         let began = run.started.as_ref().and_then(Time::to_seconds).or_else(|| run.moment());
         let since = self.since.is_none_or(|since| began.is_some_and(|began| began >= since));
@@ -58,11 +58,11 @@ impl Choice {
 
     fn finds(&self, run: &DevflowRun) -> bool {
         let Some(text) = self.find.as_ref().map(|text| text.to_lowercase()) else { return true };
-        let told = [Some(&run.id), Some(&run.flow), run.node.as_ref(), run.error.as_ref(), run.query.as_ref()];
-        told.into_iter().flatten().any(|told| told.to_lowercase().contains(&text))
+        let fields = [Some(&run.id), Some(&run.flow), run.node.as_ref(), run.error.as_ref(), run.query.as_ref()];
+        fields.into_iter().flatten().any(|fields| fields.to_lowercase().contains(&text))
     }
 
-    /// Whether all runs are meant.
+    /// Whether the selection includes all runs.
     pub fn is_everything(&self) -> bool {
         self.find.is_none()
             && self.flow.is_none()
@@ -72,20 +72,20 @@ impl Choice {
     }
 }
 
-/// A moment in seconds since 1970: a date here, a moment with its offset, or so long ago.
+/// Parses a time as seconds since 1970: a local date, a time with its offset, or a duration before now.
 fn seconds(text: &str) -> Result<i64, String> {
     let bad =
         || "it is a date (2025-01-15), a moment (2025-01-15T10:30:00Z), or how long ago: 30m, 24h, 7d, 2w".to_owned();
     if let Some(time) = clock::start_of_day(text).or_else(|| Time::iso(text.to_owned().into())) {
         return time.to_seconds().ok_or_else(bad);
     }
-    let ago = clock::span_seconds(text).ok_or_else(bad)?;
+    let ago = clock::duration_seconds(text).ok_or_else(bad)?;
     clock::now().to_seconds().and_then(|now| now.checked_sub(ago)).ok_or_else(bad)
 }
 
-/// Seconds since 1970 as people read them.
+/// Formats seconds since 1970 for people.
 pub fn moment(seconds: i64) -> String {
-    clock::minute(seconds.saturating_mul(1000))
+    clock::format_minute(seconds.saturating_mul(1000))
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_a_date_or_some_time_ago() {
+    fn a_time_is_a_date_or_a_duration_before_now() {
         assert_eq!(seconds("1970-01-02T00:00:00Z"), Ok(86_400));
         assert!(seconds("yesterday").is_err());
         assert!(seconds("2025-02-30").is_err());

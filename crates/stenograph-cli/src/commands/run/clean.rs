@@ -1,17 +1,17 @@
-//! `steno run clean`: puts old runs away and removes old archives, by devflow's rules.
+//! `steno run clean`: archives old runs and removes old archives, by devflow's rules.
 
 use stenograph_store::Error;
 use stenograph_store::files::Disk;
+use stenograph_store::layouts::devflow::{Base, DevflowRun, index};
 use stenograph_store::systems::devflow::archive::{self, ArchivedRun, Maintenance};
 use stenograph_store::systems::devflow::retention::{
     FailedRuns, KeepReason, OutdatedRuns, RetentionPolicy, RunFate, fates, is_outdated,
 };
-use stenograph_store::layouts::devflow::{Base, DevflowRun, index};
 
-use super::choice::Choice;
-use super::{Deed, Effect, Manner, settle_index, tell};
+use super::choice::RunSelection;
+use super::{Effect, RunAction, print_action, update_index};
 use crate::error::{self, CommandError};
-use crate::output::{Output, counted};
+use crate::output::{Output, OutputForm, counted};
 
 /// Put old runs away, and remove old archives
 ///
@@ -25,7 +25,7 @@ Examples:
   steno run clean --delete --retention-days 60 --include-failed --dry-run")]
 pub struct Options {
     #[command(flatten)]
-    choice: Choice,
+    choice: RunSelection,
     /// Put away runs older than this
     #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().archive_after_days)]
     archive_after_days: u32,
@@ -52,8 +52,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
     let policy = RetentionPolicy {
         retention_days: options.retention_days,
@@ -63,99 +62,96 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
         keep_min_runs: options.keep_min_runs,
         outdated: if options.delete { OutdatedRuns::Deleted } else { OutdatedRuns::Archived },
     };
-    let effect = if options.dry_run { Effect::DryRun } else { Effect::Real };
-    let house = match effect {
-        Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
-        Effect::DryRun => None,
-    };
+    let effect = Effect::of(options.dry_run);
+    let maintenance = effect.maintenance(&base)?;
     let now = crate::clock::now().to_seconds().unwrap_or_default();
     let runs = index::read_all(&Disk, &base)?;
-    // Looked at before anything is put away: what is put away now is new.
+    // Listed before anything is archived: what this run archives is new.
     let archives = archive::list(&Disk, &base)?;
-    let mut cleaning = Cleaning {
-        manner: if options.json { Manner::Json } else { Manner::People },
+    let mut cleaner = Cleaner {
+        form: OutputForm::of(options.json),
         effect,
-        house: house.as_ref(),
+        maintenance: maintenance.as_ref(),
         base: &base,
         kept: Vec::new(),
-        status: error::Status::Done,
+        status: error::ExitStatus::Done,
         output,
     };
     for (run, fate) in runs.iter().zip(fates(&runs, &policy, now)).filter(|(run, _)| options.choice.has(run)) {
-        cleaning.run(run, fate)?;
+        cleaner.run(run, fate)?;
     }
     for archived in archives.iter().filter(|archived| is_outdated(archived, &policy, now)) {
         if options.choice.is_everything() || options.choice.has(&archived.read()) {
-            cleaning.archived(archived)?;
+            cleaner.archived(archived)?;
         }
     }
-    cleaning.finish()
+    cleaner.finish()
 }
 
-/// Does what was planned, one after the other, and tells of it.
-struct Cleaning<'a, 'o> {
-    manner: Manner,
+/// Carries out the decisions one by one and reports each.
+struct Cleaner<'a, 'o> {
+    form: OutputForm,
     effect: Effect,
-    house: Option<&'a Maintenance<'a>>,
+    maintenance: Option<&'a Maintenance<'a>>,
     base: &'a Base,
     kept: Vec<KeepReason>,
-    status: error::Status,
+    status: error::ExitStatus,
     output: &'a mut Output<'o>,
 }
 
-impl Cleaning<'_, '_> {
+impl Cleaner<'_, '_> {
     fn run(&mut self, run: &DevflowRun, fate: RunFate) -> Result<(), CommandError> {
         match fate {
             RunFate::Keep(reason) => {
                 self.kept.push(reason);
-                if self.manner == Manner::Json {
+                if self.form == OutputForm::Json {
                     let about = ("reason", reason.text().to_owned());
-                    let deed = Deed { action: "keep", run: &run.id, about };
-                    tell(&deed, self.manner, self.effect, self.output)?;
+                    let run_action = RunAction { action: "keep", run: &run.id, about };
+                    print_action(&run_action, self.form, self.effect, self.output)?;
                 }
                 Ok(())
             }
             RunFate::Archive => {
-                let moved = match self.house {
-                    Some(house) => house.archive(run),
+                let moved = match self.maintenance {
+                    Some(maintenance) => maintenance.archive(run),
                     None => archive::destination(self.base, run),
                 };
-                self.told("archive", &run.id, moved.map(|path| ("archive", path.display().to_string())))
+                self.report("archive", &run.id, moved.map(|path| ("archive", path.display().to_string())))
             }
             RunFate::Delete => {
-                let removed = self.house.map_or(Ok(()), |house| house.remove(run));
+                let removed = self.maintenance.map_or(Ok(()), |maintenance| maintenance.remove(run));
                 let folder = self.base.run(&run.id).display().to_string();
-                self.told("delete", &run.id, removed.map(|()| ("folder", folder)))
+                self.report("delete", &run.id, removed.map(|()| ("folder", folder)))
             }
         }
     }
 
     fn archived(&mut self, archived: &ArchivedRun) -> Result<(), CommandError> {
-        let removed = self.house.map_or(Ok(()), |house| house.remove_archived(archived));
+        let removed = self.maintenance.map_or(Ok(()), |maintenance| maintenance.remove_archived(archived));
         let path = archived.path.display().to_string();
-        self.told("delete archive", &archived.id, removed.map(|()| ("archive", path)))
+        self.report("delete archive", &archived.id, removed.map(|()| ("archive", path)))
     }
 
-    /// Tells of a deed or of why it failed; one that fails does not stop the rest.
-    fn told(
+    /// Reports an action or its error; a failed action does not stop the rest.
+    fn report(
         &mut self,
         action: &'static str,
         run: &str,
         done: Result<(&'static str, String), Error>,
     ) -> Result<(), CommandError> {
         match done {
-            Ok(about) => tell(&Deed { action, run, about }, self.manner, self.effect, self.output),
+            Ok(about) => print_action(&RunAction { action, run, about }, self.form, self.effect, self.output),
             Err(error) => {
                 self.output.error(&error.into());
-                self.status = error::Status::Error;
+                self.status = error::ExitStatus::Error;
                 Ok(())
             }
         }
     }
 
-    fn finish(self) -> Result<error::Status, CommandError> {
-        if self.house.is_some() {
-            settle_index(self.base, self.output);
+    fn finish(self) -> Result<error::ExitStatus, CommandError> {
+        if self.maintenance.is_some() {
+            update_index(self.base, self.output);
         }
         let all = [
             KeepReason::Running,

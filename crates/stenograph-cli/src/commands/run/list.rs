@@ -1,15 +1,15 @@
-//! `steno run list`: the runs, newest first. Unreadable ones are listed as such.
+//! `steno run list`: lists runs, newest first, including unreadable ones.
 
 use stenograph::time::Time;
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
 use stenograph_store::systems::devflow::archive;
 
-use super::choice::{Choice, moment};
+use super::choice::{RunSelection, moment};
 use crate::clock;
 use crate::commands::replay::view::stretch;
 use crate::error::{self, CommandError};
-use crate::output::{Colour, Ink, Output, counted, harmless_json, harmless_line, shortened};
+use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_line, shortened};
 
 /// List runs, newest first
 ///
@@ -23,7 +23,7 @@ Examples:
   steno run list --archived")]
 pub struct Options {
     #[command(flatten)]
-    choice: Choice,
+    choice: RunSelection,
     /// List what was put away instead
     #[arg(long)]
     archived: bool,
@@ -35,8 +35,7 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
     let limit = options.limit.unwrap_or(usize::MAX);
     let mut listed = 0;
@@ -65,20 +64,20 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
         }
     }
     if listed > 0 {
-        return Ok(error::Status::Done);
+        return Ok(error::ExitStatus::Done);
     }
     output.say(&format!("no such run in {}", base.path().display()));
-    Ok(error::Status::No)
+    Ok(error::ExitStatus::No)
 }
 
 const QUERY_LENGTH_MAX: usize = 90;
 
-/// A run on two lines: what it is, and what it was about.
+/// A run on two lines: its facts, and its error or first question.
 fn show(run: &DevflowRun, output: &mut Output<'_>) -> Result<(), CommandError> {
     let colour = output.colour();
-    let began = run.started.as_ref().and_then(Time::to_millis).map(clock::minute);
+    let began = run.started.as_ref().and_then(Time::to_millis).map(clock::format_minute);
     let began = began.or_else(|| run.moment().map(moment)).unwrap_or_else(|| "at an unknown time".to_owned());
-    let mut parts = vec![colour.ink(Ink::Strong, &harmless_line(&run.id)), status(run.status, colour), began];
+    let mut parts = vec![colour.paint(TextStyle::Strong, &harmless_line(&run.id)), status(run.status, colour), began];
     if !run.flow.is_empty() {
         parts.push(harmless_line(&run.flow));
     }
@@ -100,15 +99,15 @@ fn show(run: &DevflowRun, output: &mut Output<'_>) -> Result<(), CommandError> {
         None => Ok(()),
         Some(about) => {
             let about = harmless_line(about);
-            output.line(&colour.ink(Ink::Faint, &format!("  {}", shortened(&about, QUERY_LENGTH_MAX))))
+            output.line(&colour.paint(TextStyle::Faint, &format!("  {}", shortened(&about, QUERY_LENGTH_MAX))))
         }
     }
 }
 
 fn status(status: RunStatus, colour: Colour) -> String {
     match status {
-        RunStatus::Completed => colour.ink(Ink::Good, status.name()),
-        RunStatus::Failed | RunStatus::Unreadable => colour.ink(Ink::Warning, status.name()),
+        RunStatus::Completed => colour.paint(TextStyle::Good, status.name()),
+        RunStatus::Failed | RunStatus::Unreadable => colour.paint(TextStyle::Warning, status.name()),
         RunStatus::Running | RunStatus::Canceled => status.name().to_owned(),
     }
 }

@@ -1,12 +1,12 @@
-//! `steno run restore`: brings runs back.
+//! `steno run restore`: restores archived runs.
 
 use stenograph_store::files::Disk;
-use stenograph_store::systems::devflow::archive::{self, ArchiveAfterRestore, ArchivedRun, Maintenance};
+use stenograph_store::systems::devflow::archive::{self, ArchiveAfterRestore, ArchivedRun};
 
-use super::choice::Choice;
-use super::{Deed, Effect, Manner, settle_index, tell};
+use super::choice::RunSelection;
+use super::{Effect, RunAction, print_action, update_index};
 use crate::error::{self, CommandError};
-use crate::output::Output;
+use crate::output::{Output, OutputForm};
 
 /// Bring back runs that were put away
 ///
@@ -22,7 +22,7 @@ pub struct Options {
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
     #[command(flatten)]
-    choice: Choice,
+    choice: RunSelection,
     /// Keep the archive, too
     #[arg(long)]
     keep: bool,
@@ -34,17 +34,16 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs it.
-pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
     if options.runs.is_empty() && options.choice.is_everything() {
         return Err(CommandError::new("which runs are to be brought back is not said")
             .hint("name them; steno run list --archived shows them"));
     }
-    let manner = if options.json { Manner::Json } else { Manner::People };
-    let effect = if options.dry_run { Effect::DryRun } else { Effect::Real };
+    let form = OutputForm::of(options.json);
+    let effect = Effect::of(options.dry_run);
     let afterwards = if options.keep { ArchiveAfterRestore::Kept } else { ArchiveAfterRestore::Removed };
-    let mut status = error::Status::Done;
+    let mut status = error::ExitStatus::Done;
     let all = archive::list(&Disk, &base)?;
     for id in &options.runs {
         let places: Vec<String> = all
@@ -52,52 +51,51 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
             .filter(|archived| archived.id == *id)
             .map(|archived| archived.path.display().to_string())
             .collect();
-        let told = match places.as_slice() {
+        let error_shown = match places.as_slice() {
             [_] => continue,
             [] => {
-                let told = CommandError::nothing(format!("{id}: no such run was put away"));
-                told.hint("steno run list --archived shows them")
+                let error_shown = CommandError::not_found(format!("{id}: no such run was put away"));
+                error_shown.hint("steno run list --archived shows them")
             }
             several => {
-                let told = CommandError::new(format!("{id}: was put away more than once: {}", several.join(", ")));
-                told.hint("rename or remove all but one")
+                let error_shown =
+                    CommandError::new(format!("{id}: was put away more than once: {}", several.join(", ")));
+                error_shown.hint("rename or remove all but one")
             }
         };
-        output.error(&told);
-        status = status.max(told.status());
+        output.error(&error_shown);
+        status = status.max(error_shown.status());
     }
-    let alone = |one: &ArchivedRun| all.iter().filter(|other| other.id == one.id).count() == 1;
+    let is_unique = |one: &ArchivedRun| all.iter().filter(|other| other.id == one.id).count() == 1;
     let named = |archived: &ArchivedRun| options.runs.is_empty() || options.runs.contains(&archived.id);
-    let meant = |archived: &ArchivedRun| options.choice.is_everything() || options.choice.has(&archived.read());
-    let chosen: Vec<&ArchivedRun> = all.iter().filter(|one| alone(one) && named(one) && meant(one)).collect();
-    let house = match effect {
-        Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
-        Effect::DryRun => None,
-    };
+    let is_selected = |archived: &ArchivedRun| options.choice.is_everything() || options.choice.has(&archived.read());
+    let selected: Vec<&ArchivedRun> =
+        all.iter().filter(|one| is_unique(one) && named(one) && is_selected(one)).collect();
+    let maintenance = effect.maintenance(&base)?;
     let mut done = 0_u64;
-    for archived in chosen {
-        let restored = match &house {
-            Some(house) => house.restore(archived, afterwards),
+    for archived in selected {
+        let restored = match &maintenance {
+            Some(maintenance) => maintenance.restore(archived, afterwards),
             None => Ok(base.run(&archived.id)),
         };
         match restored {
             Ok(folder) => {
                 done += 1;
                 let about = ("folder", folder.display().to_string());
-                tell(&Deed { action: "restore", run: &archived.id, about }, manner, effect, output)?;
+                print_action(&RunAction { action: "restore", run: &archived.id, about }, form, effect, output)?;
             }
             Err(error) => {
                 output.error(&error.into());
-                status = error::Status::Error;
+                status = error::ExitStatus::Error;
             }
         }
     }
-    if house.is_some() {
-        settle_index(&base, output);
+    if maintenance.is_some() {
+        update_index(&base, output);
     }
-    if done == 0 && status == error::Status::Done {
+    if done == 0 && status == error::ExitStatus::Done {
         output.say(&format!("no such run was put away in {}", base.path().display()));
-        return Ok(error::Status::No);
+        return Ok(error::ExitStatus::No);
     }
     Ok(status)
 }

@@ -1,36 +1,36 @@
-//! `steno show --last N` of a file of lines: it is read from its end, as `steno tail` reads it.
+//! `steno show --last N` for a file of lines: reads the file from its end, as `steno tail` does.
 
 use stenograph::repeat::SpokenWords;
 use stenograph_store::Place;
 use stenograph_store::follow::{Follow, LastLine};
 use stenograph_store::source_file::Access;
 
-use super::select::{Chosen, Selection};
-use super::{Manner, Options};
+use super::select::{EventSelection, Selected};
+use super::{Options, ShowForm};
 use crate::error::CommandError;
-use crate::input::Input;
+use crate::input::TranscriptInput;
 use crate::last::{last_shown, unless_repeated};
 
-/// The last events as they are shown; nothing when the source has to be read from its beginning to know them.
+/// The texts of the last events; `None` if the source must be read from its beginning.
 pub(super) fn texts(
     options: &Options,
-    manner: Manner,
+    form: ShowForm,
     most: usize,
-    input: &Input,
+    input: &TranscriptInput,
 ) -> Result<Option<Vec<String>>, CommandError> {
     let Place::Path(path) = input.source.place() else { return Ok(None) };
-    // What only the archive has is not at its path any more.
+    // A source that only the archive has is no longer at its path.
     if !input.source.is_at(path) || input.source.access(input.format) != Access::ByRecord {
         return Ok(None);
     }
-    let mut selection = Selection::new(&options.kind, &options.types);
+    let mut selection = EventSelection::new(&options.kind, &options.types);
     let mut follow = Follow::open(path, Some(input.format))?;
     let (last, _) = last_shown(&mut follow, most, LastLine::Include, &mut |event| match selection.choose(event) {
-        Chosen::No => None,
-        Chosen::ByKind if manner != Manner::Json => unless_repeated(event, |event| manner.text(event)),
-        Chosen::ByKind | Chosen::ByType => Some((SpokenWords::stated(event), manner.text(event)?)),
+        Selected::No => None,
+        Selected::ByKind if form != ShowForm::Json => unless_repeated(event, |event| form.text(event)),
+        Selected::ByKind | Selected::ByType => Some((SpokenWords::stated(event), form.text(event)?)),
     })?;
-    // What is rare may stand further back, and whoever finds nothing is told what there is.
+    // Rare events may be further back; and if there are none, the full read lists the kinds that exist.
     let is_answer = last.gave_up.is_none() && !last.events.is_empty();
     Ok(is_answer.then(|| last.events.into()))
 }

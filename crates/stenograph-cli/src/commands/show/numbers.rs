@@ -1,72 +1,67 @@
-//! Which events are meant by their numbers, as `steno find` and `steno audit` give them: from 1, every event counted that `steno show`
+//! Selects events by number, as `steno find` and `steno audit` state them: counted from 1 over all events that `steno show`
 //! reads under the same name.
 
 use std::collections::BTreeSet;
 
-/// Events that are asked for by number, and how far around them is looked.
+/// The requested events, and how many neighbours of each to show.
 #[derive(Debug)]
-pub struct Numbers {
+pub struct NumberSelection {
     wanted: BTreeSet<u64>,
     around: u64,
     seen: u64,
 }
 
-/// What an event is to those that are asked for.
+/// The relation of an event to the requested ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Near {
-    /// It is one of them.
-    Meant,
-    /// It stands around one of them.
-    Beside,
-    /// It is none of them.
+pub enum Nearness {
+    Requested,
+    Neighbour,
     Far,
 }
 
-impl Numbers {
-    /// These events, and so many before and after each of them.
-    pub fn new(wanted: &[u64], around: u64) -> Numbers {
-        Numbers { wanted: wanted.iter().copied().collect(), around, seen: 0 }
+impl NumberSelection {
+    pub fn new(wanted: &[u64], around: u64) -> NumberSelection {
+        NumberSelection { wanted: wanted.iter().copied().collect(), around, seen: 0 }
     }
 
-    /// Counts one more event: its number, and whether it is to be shown.
-    pub fn next(&mut self) -> (u64, Near) {
+    /// Counts an event; returns its number and its relation.
+    pub fn next(&mut self) -> (u64, Nearness) {
         self.seen += 1;
         let number = self.seen;
         let range = number.saturating_sub(self.around)..=number.saturating_add(self.around);
-        let near = match (self.wanted.contains(&number), self.wanted.range(range).next()) {
-            (true, _) => Near::Meant,
-            (false, Some(_)) => Near::Beside,
-            (false, None) => Near::Far,
+        let nearness = match (self.wanted.contains(&number), self.wanted.range(range).next()) {
+            (true, _) => Nearness::Requested,
+            (false, Some(_)) => Nearness::Neighbour,
+            (false, None) => Nearness::Far,
         };
-        (number, near)
+        (number, nearness)
     }
 
-    /// The first event that is shown, from 0.
+    /// The first event to show, from 0.
     pub fn first(&self) -> u64 {
         self.wanted.first().map_or(0, |first| first.saturating_sub(self.around).saturating_sub(1))
     }
 
-    /// Passes over the events before this one, counted from 0.
+    /// Skips the events before `event`, which counts from 0.
     pub fn skip_to(&mut self, event: u64) {
         self.seen = event;
     }
 
-    /// Whether nothing that comes can be asked for any more.
+    /// Whether no further event can be requested.
     pub fn is_past(&self) -> bool {
         self.wanted.last().is_none_or(|last| self.seen >= last.saturating_add(self.around))
     }
 
-    /// Those that the source does not have, once it was read.
+    /// The requested events that the source does not have, once it is read.
     pub fn missing(&self) -> Vec<u64> {
         self.wanted.iter().copied().filter(|number| *number > self.seen).collect()
     }
 
-    /// How many events were counted.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// How many digits the longest number has.
+    /// The number of digits of the largest number.
     pub fn width(&self) -> usize {
         self.wanted.last().map_or(1, |last| last.saturating_add(self.around).to_string().len())
     }
@@ -77,19 +72,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_around_is_shown_too() {
-        let mut numbers = Numbers::new(&[6, 2], 1);
-        let seen: Vec<Near> = (0..8).map(|_| numbers.next().1).collect();
-        use Near::{Beside, Far, Meant};
-        assert_eq!(seen, [Beside, Meant, Beside, Far, Beside, Meant, Beside, Far]);
+    fn neighbours_of_a_requested_event_are_shown_too() {
+        let mut numbers = NumberSelection::new(&[6, 2], 1);
+        let seen: Vec<Nearness> = (0..8).map(|_| numbers.next().1).collect();
+        use Nearness::{Far, Neighbour, Requested};
+        assert_eq!(seen, [Neighbour, Requested, Neighbour, Far, Neighbour, Requested, Neighbour, Far]);
         assert!(numbers.is_past() && numbers.missing().is_empty());
     }
 
     #[test]
-    fn what_is_not_there_is_told() {
-        let mut numbers = Numbers::new(&[1, 9], 0);
-        assert_eq!(numbers.next(), (1, Near::Meant));
+    fn missing_events_are_reported() {
+        let mut numbers = NumberSelection::new(&[1, 9], 0);
+        assert_eq!(numbers.next(), (1, Nearness::Requested));
         assert_eq!((numbers.is_past(), numbers.missing()), (false, vec![9]));
-        assert_eq!(Numbers::new(&[u64::MAX], u64::MAX).next().1, Near::Beside);
+        assert_eq!(NumberSelection::new(&[u64::MAX], u64::MAX).next().1, Nearness::Neighbour);
     }
 }

@@ -1,37 +1,35 @@
-//! Which events `--kind` and `--type` mean. A kind is one of ours, or a role; a type is the name that the format itself gives a record.
-//! The two never mix: many formats call a record `user` that only holds the result of a tool. It must not name a format.
+//! Selects events for `--kind` and `--type`. A kind is one of ours, or a role; a type is the format's own name for a record.
+//! The two never mix: many formats name a record `user` that only holds a tool's result. This file must not name a format.
 
 use std::collections::BTreeSet;
 
 use stenograph::model::{Body, Event, Kind, Role, Span};
 use stenograph::text::Text;
 
-/// What is asked for.
-pub struct Selection {
+pub struct EventSelection {
     kinds: Vec<String>,
     wanted_types: Vec<String>,
-    /// The type names of the record that was begun last: they stand on its first part and mean all of them.
+    /// The type names of the current record: its first part has them, and they apply to all parts.
     types: Vec<String>,
     record: Option<Span>,
     seen_kinds: BTreeSet<&'static str>,
     seen_types: BTreeSet<String>,
 }
 
-/// Whether an event is asked for, and by what.
+/// Whether an event is selected, and by what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chosen {
-    /// It is not.
+pub enum Selected {
     No,
-    /// By its kind or role, or because everything is.
+    /// By its kind or role, or because everything is selected.
     ByKind,
-    /// By the name its format gives it.
+    /// By the format's own name.
     ByType,
 }
 
 /// How many types are remembered for the hint.
 const SEEN_MAX: usize = 40;
 
-/// Reads a kind or a role.
+/// Parses a kind or a role.
 pub fn kind(text: &str) -> Result<String, String> {
     let mut names = Kind::ALL.map(Kind::name).into_iter().chain(Role::ALL.map(Role::name));
     match names.any(|name| name == text) {
@@ -40,11 +38,10 @@ pub fn kind(text: &str) -> Result<String, String> {
     }
 }
 
-impl Selection {
-    /// A selection of these kinds and roles, and of these types; of everything when there are none. Where both are given, both have
-    /// to hold.
-    pub fn new(kinds: &[String], types: &[String]) -> Selection {
-        Selection {
+impl EventSelection {
+    /// Selects these kinds and roles, and these types; everything if there are none. If both are given, both must match.
+    pub fn new(kinds: &[String], types: &[String]) -> EventSelection {
+        EventSelection {
             kinds: kinds.to_vec(),
             wanted_types: types.to_vec(),
             types: Vec::new(),
@@ -54,11 +51,10 @@ impl Selection {
         }
     }
 
-    /// Whether this event is asked for.
-    pub fn choose(&mut self, event: &Event<'_>) -> Chosen {
+    pub fn choose(&mut self, event: &Event<'_>) -> Selected {
         let is_kind = self.is_kind(event);
         if self.wanted_types.is_empty() {
-            return if is_kind { Chosen::ByKind } else { Chosen::No };
+            return if is_kind { Selected::ByKind } else { Selected::No };
         }
         if event.part.index == 0 || event.at != self.record {
             self.types.clear();
@@ -67,12 +63,12 @@ impl Selection {
         self.types.extend(types(event));
         let names = own_name(event).into_iter().chain(self.types.iter().map(String::as_str));
         if is_kind && names.clone().any(|name| self.wanted_types.iter().any(|wanted| wanted == name)) {
-            return Chosen::ByType;
+            return Selected::ByType;
         }
         if self.seen_types.len() < SEEN_MAX {
             self.seen_types.extend(names.map(str::to_owned));
         }
-        Chosen::No
+        Selected::No
     }
 
     fn is_kind(&mut self, event: &Event<'_>) -> bool {
@@ -87,18 +83,18 @@ impl Selection {
         is_wanted
     }
 
-    /// The kinds and roles that were there and not asked for.
+    /// The kinds and roles that occurred and were not selected.
     pub fn seen_kinds(&self) -> Vec<&str> {
         self.seen_kinds.iter().copied().collect()
     }
 
-    /// The types that were there and not asked for.
+    /// The types that occurred and were not selected.
     pub fn seen_types(&self) -> Vec<&str> {
         self.seen_types.iter().map(String::as_str).collect()
     }
 }
 
-/// The word of the source that the body itself keeps.
+/// The source's own name, if the body keeps it.
 fn own_name<'e>(event: &'e Event<'_>) -> Option<&'e str> {
     match &event.body {
         Body::Fact { .. } | Body::Failure { .. } | Body::Other { .. } => event.name(),
@@ -111,7 +107,7 @@ fn own_name<'e>(event: &'e Event<'_>) -> Option<&'e str> {
     }
 }
 
-/// The values of the fields that spell what a record is, in the words of the format it came from.
+/// The fields that name a record's type, in the words of its format.
 fn types(event: &Event<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for (info, residue) in event.extra.known() {

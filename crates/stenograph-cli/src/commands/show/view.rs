@@ -1,35 +1,33 @@
-//! One event for people: a line that says when, who and what, and the text below it. Everything passes through [`harmless`].
+//! Formats one event for people: a line with time, role and kind, and the text below it. All text passes through [`harmless`].
 
 use std::fmt::Write as _;
 
 use stenograph::model::{Body, Content, Data, Event, Input, PieceKind, Usage};
 
 use crate::clock;
-use crate::output::{Colour, Ink, harmless, harmless_line, shortened};
+use crate::output::{Colour, TextStyle, harmless, harmless_line, shortened};
 
 /// How much of a call or a result is shown.
 const LINES_MAX: usize = 8;
 const LINE_CHARS_MAX: usize = 200;
 
-/// Whether a text is shown whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
     Whole,
     Short,
 }
 
-/// An event as people read it.
 pub fn event(event: &Event<'_>, colour: Colour) -> String {
     let mut out = String::new();
-    let time = event.time.as_ref().and_then(clock::second);
+    let time = event.time.as_ref().and_then(clock::format_second);
     let time = format!("{:<23}", time.unwrap_or_else(|| "-".to_owned()));
-    out.push_str(&colour.ink(Ink::Faint, &time));
+    out.push_str(&colour.paint(TextStyle::Faint, &time));
     out.push_str("  ");
-    out.push_str(&colour.ink(Ink::Strong, &harmless_line(&who(event))));
+    out.push_str(&colour.paint(TextStyle::Strong, &harmless_line(&kind_and_name(event))));
     let aside = aside(event);
     if !aside.is_empty() {
         out.push_str("  ");
-        out.push_str(&colour.ink(Ink::Faint, &harmless_line(&aside)));
+        out.push_str(&colour.paint(TextStyle::Faint, &harmless_line(&aside)));
     }
     out.push('\n');
     match &event.body {
@@ -45,7 +43,7 @@ pub fn event(event: &Event<'_>, colour: Colour) -> String {
     out
 }
 
-/// The contents of an event and nothing else; `None` when it has none.
+/// The contents of an event only; `None` if it has none.
 pub fn contents(event: &Event<'_>) -> Option<String> {
     let text = match &event.body {
         Body::ToolCall { input, .. } => input_text(input),
@@ -57,8 +55,8 @@ pub fn contents(event: &Event<'_>) -> Option<String> {
     (!text.is_empty()).then(|| format!("{text}{end}"))
 }
 
-/// Who speaks or what happens.
-fn who(event: &Event<'_>) -> String {
+/// The role or the kind, with a name.
+fn kind_and_name(event: &Event<'_>) -> String {
     match &event.body {
         Body::Message { role, .. } => match &event.from {
             Some(from) if from != role.name() => format!("{} ({from})", role.name()),
@@ -74,12 +72,12 @@ fn who(event: &Event<'_>) -> String {
         Body::Compaction { .. } => "compaction".to_owned(),
         Body::Failure { name, .. } => named("failure", name.as_deref()),
         Body::Stop { reason, success, .. } => {
-            let well = match success {
+            let outcome = match success {
                 Some(true) => ", success",
                 Some(false) => ", no success",
                 None => "",
             };
-            format!("{}{well}", named("stop", reason.as_deref()))
+            format!("{}{outcome}", named("stop", reason.as_deref()))
         }
         Body::Fact { name, .. } => named("fact", Some(name)),
         Body::Other { name, .. } => named("other", name.as_deref()),
@@ -93,19 +91,19 @@ fn named(kind: &str, name: Option<&str>) -> String {
     }
 }
 
-/// What stands beside it: the model, the tokens, the side conversation.
+/// Beside it: the side conversation, the model, the usage.
 fn aside(event: &Event<'_>) -> String {
-    let mut said: Vec<String> = Vec::new();
-    said.extend(event.thread.as_ref().map(|thread| format!("thread {thread}")));
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(event.thread.as_ref().map(|thread| format!("thread {thread}")));
     if let Body::Message { .. } = event.body {
-        said.extend(event.model.as_ref().map(ToString::to_string));
+        parts.extend(event.model.as_ref().map(ToString::to_string));
     }
-    said.extend(event.usage.as_ref().map(usage));
+    parts.extend(event.usage.as_ref().map(usage));
     if event.restates {
-        said.push("said again".to_owned());
+        parts.push("said again".to_owned());
     }
-    said.retain(|part| !part.is_empty());
-    said.join(", ")
+    parts.retain(|part| !part.is_empty());
+    parts.join(", ")
 }
 
 fn usage(usage: &Usage) -> String {
@@ -120,7 +118,7 @@ fn usage(usage: &Usage) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" + ")
 }
 
-/// What a tool was given, on one line where it is JSON.
+/// A tool's input, on one line if it is JSON.
 pub fn input_text(input: &Input<'_>) -> String {
     match input {
         Input::Json(raw) => stenograph::json::compact(raw).into_owned(),
@@ -128,7 +126,7 @@ pub fn input_text(input: &Input<'_>) -> String {
     }
 }
 
-/// The texts of a content, with a word for what is not text.
+/// The texts of a content, with a description of pieces that are not text.
 pub fn content_text(content: &Content<'_>) -> String {
     let pieces = match content {
         Content::Text(text) => return text.decode().into_owned(),

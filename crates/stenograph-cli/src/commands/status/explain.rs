@@ -4,11 +4,11 @@ use stenograph::json::Draft;
 use stenograph::run_state::Place;
 use stenograph_store::follow;
 
-use super::look::Run;
+use super::look::RunLook;
 use crate::output::harmless_line;
 
 /// For people: a line for the state, and one for the last recovered error.
-pub fn lines(run: &Run) -> Vec<String> {
+pub fn lines(run: &RunLook) -> Vec<String> {
     let decision = &run.status.decision;
     let name = harmless_line(&run.id().unwrap_or_else(|| run.path.display().to_string()));
     let (state, rule) = (run.status.state.name(), decision.rule);
@@ -22,7 +22,7 @@ pub fn lines(run: &Run) -> Vec<String> {
 }
 
 /// For programs.
-pub fn json(run: &Run) -> String {
+pub fn json(run: &RunLook) -> String {
     let decision = &run.status.decision;
     let mut draft = at(run, decision.to);
     draft.set_str("rule", decision.rule.name());
@@ -37,7 +37,7 @@ pub fn json(run: &Run) -> String {
     draft.render(None)
 }
 
-fn at(run: &Run, place: Place) -> Draft<'static> {
+fn at(run: &RunLook, place: Place) -> Draft<'static> {
     let mut draft = Draft::new();
     if place.event > 0 {
         draft.set_number("line", line(run, place));
@@ -46,7 +46,7 @@ fn at(run: &Run, place: Place) -> Draft<'static> {
     draft
 }
 
-fn record(run: &Run, place: Place) -> String {
+fn record(run: &RunLook, place: Place) -> String {
     match line(run, place) {
         _ if place.event == 0 => "no record".to_owned(),
         Some(line) => format!("line {line}"),
@@ -55,7 +55,7 @@ fn record(run: &Run, place: Place) -> String {
 }
 
 /// The line of a record. What was read from the end of a large file has no line until somebody counts.
-fn line(run: &Run, place: Place) -> Option<u64> {
+fn line(run: &RunLook, place: Place) -> Option<u64> {
     match place.line {
         0 => follow::line_at(&run.path, place.offset).ok(),
         line => Some(line),

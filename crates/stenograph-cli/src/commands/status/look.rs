@@ -1,5 +1,5 @@
-//! A look at one run: the head of its file for what only stands there, its end for how it stands. Whether it is silent follows from what its
-//! records say; a file's own time counts only where no record states one, for copying a file makes it new.
+//! Reads one run: the head of its file for facts stated only there, its end for its state. Its records decide whether it is
+//! silent; the file's own time counts only if no record states one, because copying a file changes its time.
 
 use std::path::{Path, PathBuf};
 
@@ -18,74 +18,68 @@ use stenograph_store::{Error, Passes, Problem, Source, read_head, recover};
 use crate::error::CommandError;
 use crate::input;
 
-/// How many events tell how a run stands: enough for any rule, and for the last words on its title and its model.
+/// How many events decide the state: enough for every rule, and for the latest title and model.
 const EVENTS_MAX: usize = 60;
 
-/// How far the clock that stamped a record may run ahead of ours.
+/// How far the clock of a record may be ahead of ours.
 const AHEAD_MAX_MS: i64 = 60_000;
 
-/// A run, and how it stands.
 #[derive(Clone, Debug)]
-pub struct Run {
-    /// Its file.
+pub struct RunLook {
     pub path: PathBuf,
-    /// What wrote it; nothing when there is nothing to tell by.
     pub format: Option<&'static dyn Format>,
-    /// What a journal says of the recording that it holds.
+    /// What its journal states about the recording.
     pub recording: Option<JournalSummary>,
-    /// What makes its file the one it is.
     pub file: FileId,
-    /// When the file was written last, in milliseconds since 1970.
+    /// When the file was last written, in milliseconds since 1970.
     pub changed_ms: i64,
-    /// How it stands.
     pub status: Status,
 }
 
-/// What a journal says of the recording that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalSummary {
     /// The agent whose session it is.
     pub agent: &'static str,
-    /// Whether its documents are complete: whatever changes them later is somebody else's work.
+    /// Whether its documents are complete: later changes come from another program.
     pub is_completed: bool,
 }
 
-/// Looks at a file. One whose last record is older than `since_ms` is passed over.
+/// Reads a file. Returns `None` if its last record is older than `since_ms`.
 pub fn at(
     path: &Path,
     from: Option<&str>,
     now_ms: i64,
     since_ms: i64,
     patience: &Patience,
-) -> Result<Option<Run>, CommandError> {
+) -> Result<Option<RunLook>, CommandError> {
     let stat = Stat::of(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     let changed_ms = stat.modified_ns / 1_000_000;
     let source = Source::open(path, Passes::Once)?;
     let format = input::format_so_far(&source, from)?;
     let mut follow = Follow::open(path, format)?;
     let mut watch = Watch::default();
-    // A whole last line may lack its newline, and half of one says nothing that is listened to.
+    // A complete last line may lack its newline; an incomplete one is ignored.
     let last = follow.last(EVENTS_MAX, LastLine::Include, &mut |event| Some(event.clone().into_owned()))?;
     let recording = add_all(&mut watch, last.events.iter(), path);
     if watch.active_ms().unwrap_or(changed_ms) < since_ms {
         return Ok(None);
     }
     let stated_ms = watch.active_ms().filter(|active_ms| *active_ms <= now_ms.saturating_add(AHEAD_MAX_MS));
-    // A clock that runs behind another's is no reason to wait for it.
+    // A record from the future counts as current.
     let silence_ms = u64::try_from(now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
     let mut status = watch.status(Some(silence_ms), patience);
     let beginning = format.map(|format| beginning(format, source.head(), &status)).unwrap_or_default();
-    // The first one stated is the session's own: later ones may be copies of what another session said.
+    // The first session id stated is the session's own: later ones may be copied from another session.
     status.session = beginning.session.or(status.session);
     status.title = status.title.or(beginning.title);
     status.cwd = status.cwd.or(beginning.cwd);
     status.branch = status.branch.or(beginning.branch);
     status.model = status.model.or(beginning.model);
-    Ok(Some(Run { path: path.to_owned(), format, recording, file: stat.id, changed_ms, status }))
+    Ok(Some(RunLook { path: path.to_owned(), format, recording, file: stat.id, changed_ms, status }))
 }
 
-/// Has the watch take notice of the last events of a file. In a journal, the mark at the end of a recording is a stop; a journal of another
-/// system's layout says which agent it is.
+/// Adds the last events of a file. In a journal, the mark at the end of a recording counts as a stop; a journal of another
+/// system's layout names its agent.
 fn add_all<'e>(
     watch: &mut Watch,
     events: impl Iterator<Item = &'e Event<'static>>,
@@ -103,28 +97,28 @@ fn add_all<'e>(
             (None, _) => is_stopped = matches!(event.body, Body::Stop { .. }),
         }
     }
-    // A recording that has been going on for long has no mark among its last events.
+    // A long recording has no mark among its last events.
     let header = if has_marks || recover::is_journal_name(path) { RecordingHeader::at(path) } else { None };
     header.and_then(|header| header.agent()).map(|agent| JournalSummary { agent, is_completed })
 }
 
-/// What the head of a file says beyond what is known. Some systems state the session and its folder there and nowhere else.
+/// The facts that the head of a file adds. Some systems state the session and its folder only there.
 fn beginning(format: &'static dyn Format, head: &[u8], known: &Status) -> Outline {
-    let mut outlining = Outlining(Outline::new(format.info().name));
+    let mut sink = OutlineSink(Outline::new(format.info().name));
     let is_known = |known: &Option<String>, found: &Option<String>| known.is_some() || found.is_some();
-    read_head(format, head, &mut outlining, |Outlining(found)| {
+    read_head(format, head, &mut sink, |OutlineSink(found)| {
         found.session.is_some()
             && is_known(&known.title, &found.title)
             && is_known(&known.cwd, &found.cwd)
             && is_known(&known.branch, &found.branch)
             && is_known(&known.model, &found.model)
     });
-    outlining.0
+    sink.0
 }
 
-struct Outlining(Outline);
+struct OutlineSink(Outline);
 
-impl Sink for Outlining {
+impl Sink for OutlineSink {
     fn event(&mut self, event: &Event<'_>) {
         self.0.add(event);
     }
@@ -132,19 +126,19 @@ impl Sink for Outlining {
     fn note(&mut self, _note: Note) {}
 }
 
-impl Run {
-    /// When something happened last: what the events say, else the file.
+impl RunLook {
+    /// The time of the last event, else of the file.
     pub fn active_ms(&self) -> i64 {
         self.status.active_ms.unwrap_or(self.changed_ms)
     }
 
-    /// The agent: the one whose session a journal records, else the one that writes this format.
+    /// The agent whose session a journal records, else the one that writes this format.
     pub fn agent(&self) -> Option<&'static str> {
         let recorded = self.recording.map(|recording| recording.agent);
         recorded.or_else(|| self.format.map(|format| format.info().agent))
     }
 
-    /// What it is called: its session, and its agent where the session has several. Commands take it as it stands here.
+    /// The session id, and the agent if the session has several. Commands accept it as a name.
     pub fn id(&self) -> Option<String> {
         let session = self.status.session.as_deref()?;
         Some(match self.status.thread.as_deref() {
@@ -153,16 +147,16 @@ impl Run {
         })
     }
 
-    /// Takes notice of a live process that works on it: a silence means nothing then.
+    /// Records that a live process works on the run, so silence means nothing.
     pub fn is_alive(&mut self) {
         if self.status.state == State::Stale {
             self.status.state = State::Running;
         }
     }
 
-    /// Whether it tells more of an agent than another run that tells of the same one: text for people says less than records, a document
-    /// less than the journal that it is made of, and of two that say the same much the newer one says more.
-    pub fn tells_more_than(&self, other: &Run) -> bool {
+    /// Whether this run describes an agent better than `other`: records are better than text for people, a journal is better
+    /// than the document made from it, and otherwise the newer one is better.
+    pub fn tells_more_than(&self, other: &RunLook) -> bool {
         match (self.recording, other.recording) {
             (Some(_), None) => !other.goes_beyond(self),
             (None, Some(_)) => self.goes_beyond(other),
@@ -175,9 +169,9 @@ impl Run {
         (!is_for_people, self.status.state != State::Unknown, self.active_ms(), self.changed_ms)
     }
 
-    /// Whether a document tells what happened after its journal ended: its agent went on with it. One that states no times was written
-    /// again after the recorder was done with it.
-    fn goes_beyond(&self, journal: &Run) -> bool {
+    /// Whether a document has events after the end of its journal: its agent continued it. A document without times was written
+    /// again after the recorder finished.
+    fn goes_beyond(&self, journal: &RunLook) -> bool {
         let is_completed = journal.recording.is_some_and(|recording| recording.is_completed);
         match self.status.active_ms {
             Some(active_ms) => active_ms > journal.active_ms(),
@@ -185,12 +179,10 @@ impl Run {
         }
     }
 
-    /// Whether nothing worth telling has changed.
-    pub fn says_the_same(&self, other: &Run) -> bool {
+    pub fn says_the_same(&self, other: &RunLook) -> bool {
         self.path == other.path && self.status == other.status
     }
 
-    /// As one line of JSON.
     pub fn json(&self) -> String {
         self.draft().render(None)
     }

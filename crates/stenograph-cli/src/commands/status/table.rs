@@ -1,21 +1,21 @@
-//! Runs as a table for people. Everything from a transcript is made harmless and short first; colour only repeats the words.
+//! Formats runs as a table for people. Text from transcripts is made harmless and short first; colour only repeats the words.
 
 use stenograph::status::{State, Why};
 
-use super::look::Run;
-use crate::output::{Colour, Ink, harmless_line, shortened};
+use super::look::RunLook;
+use crate::output::{Colour, TextStyle, harmless_line, shortened};
 use crate::table::ago;
 
 const HEADINGS: [&str; 7] = ["AGENT", "SESSION", "STATE", "ACTIVE", "LAST TOOL", "CONTEXT", "PROJECT"];
 
-/// The widest that a column becomes.
+/// The maximum width of a column.
 const WIDTHS_MAX: [usize; 7] = [20, 64, 40, 12, 24, 8, 40];
 
-/// How much of a session's id stands before the name of one of its agents.
+/// How much of a session's id precedes the name of one of its agents.
 const SHORT_LENGTH: usize = 13;
 
-/// The lines of the table; none when there is nothing in it.
-pub fn lines(runs: &[Run], now_ms: i64, colour: Colour) -> Vec<String> {
+/// The lines of the table; none if it is empty.
+pub fn lines(runs: &[RunLook], now_ms: i64, colour: Colour) -> Vec<String> {
     if runs.is_empty() {
         return Vec::new();
     }
@@ -27,27 +27,27 @@ pub fn lines(runs: &[Run], now_ms: i64, colour: Colour) -> Vec<String> {
         }
     }
     let heading = line(&HEADINGS.map(str::to_owned), &widths);
-    let mut lines = vec![colour.ink(Ink::Faint, &heading)];
+    let mut lines = vec![colour.paint(TextStyle::Faint, &heading)];
     for (run, row) in runs.iter().zip(&rows) {
-        let ink = match run.status.state {
-            State::Running => Ink::Good,
-            State::Failed | State::Error | State::Stuck | State::Stale => Ink::Warning,
-            State::Completed | State::Unknown => Ink::Faint,
+        let paint = match run.status.state {
+            State::Running => TextStyle::Good,
+            State::Failed | State::Error | State::Stuck | State::Stale => TextStyle::Warning,
+            State::Completed | State::Unknown => TextStyle::Faint,
         };
         let [agent, session, state, rest @ ..] = row;
         let [agent_width, session_width, state_width, rest_widths @ ..] = &widths;
-        let state = colour.ink(ink, &padded(state, *state_width));
+        let state = colour.paint(paint, &padded(state, *state_width));
         let (agent, session) = (padded(agent, *agent_width), padded(session, *session_width));
         lines.push(format!("{agent}  {session}  {state}  {}", line(rest, rest_widths)).trim_end().to_owned());
     }
     lines
 }
 
-fn row(run: &Run, now_ms: i64) -> [String; 7] {
+fn row(run: &RunLook, now_ms: i64) -> [String; 7] {
     let status = &run.status;
     let file = || run.path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let session = match (&status.session, &status.thread) {
-        // The beginning of an id is as good as all of it, and a cut one is none.
+        // A prefix of an id is as good as all of it; an id with an ellipsis is not.
         (Some(session), Some(thread)) => {
             Some(format!("{}/{thread}", session.chars().take(SHORT_LENGTH).collect::<String>()))
         }
@@ -68,8 +68,8 @@ fn row(run: &Run, now_ms: i64) -> [String; 7] {
     cells.map(|cell| shortened(&harmless_line(&cell), widths.next().unwrap_or(40)).into_owned())
 }
 
-/// The state, and what there is to say of it.
-fn state(run: &Run) -> String {
+/// The state, with an explanation.
+fn state(run: &RunLook) -> String {
     let status = &run.status;
     let more = match status.why {
         Why::Waiting => "waits for its user".to_owned(),
@@ -99,7 +99,6 @@ fn padded(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(gap))
 }
 
-/// A number of tokens, short.
 fn thousands(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),

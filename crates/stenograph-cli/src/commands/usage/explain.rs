@@ -1,14 +1,14 @@
-//! The account of a ledger: what was joined, what was left out, why and where, and which prices were taken.
+//! Explains a ledger: what was merged or left out, why and where, and which prices apply.
 
 use stenograph::ledger::{Decision, Ledger, Price, PriceCounter, Prices, ServiceTier, Tokens, UsageReport};
 use stenograph::text::quote;
 use stenograph_store::usage::UnrecognizedFiles;
 
 use crate::error::CommandError;
-use crate::output::{Ink, Output, counted, grouped, harmless_line};
+use crate::output::{Output, TextStyle, counted, grouped, harmless_line};
 
-/// Tells it to people.
-pub fn tell(
+/// For people.
+pub fn print(
     ledger: &Ledger,
     report: &UsageReport,
     prices: &Prices,
@@ -29,14 +29,14 @@ pub fn tell(
         output.line(&format!("  {count} {verb}: {}", decision.reason.says()))?;
         for (source, line) in &decision.examples {
             let place = format!("{}:{line}", harmless_line(ledger.source(*source)));
-            output.line(&format!("      {}", colour.ink(Ink::Faint, &place)))?;
+            output.line(&format!("      {}", colour.paint(TextStyle::Faint, &place)))?;
         }
     }
     if strangers.count > 0 {
         output.line(&format!("{} left out: of no format that is read", counted(strangers.count, "file")))?;
         for path in &strangers.examples {
             let place = harmless_line(&path.to_string_lossy());
-            output.line(&format!("      {}", colour.ink(Ink::Faint, &place)))?;
+            output.line(&format!("      {}", colour.paint(TextStyle::Faint, &place)))?;
         }
     }
     let models: Vec<&String> = report.total.models.iter().filter(|model| prices.knows(model)).collect();
@@ -51,7 +51,7 @@ pub fn tell(
     Ok(())
 }
 
-/// What a model costs as long as its context is small, and under which name that was found.
+/// The rates of a model for small contexts, and the name under which they were found.
 fn rates(price: &Price, model: &str) -> String {
     let small = Tokens { input: 1, ..Tokens::default() };
     let rates = price.rates(&small);
@@ -74,7 +74,6 @@ fn rates(price: &Price, model: &str) -> String {
 
 const MILLION: u64 = 1_000_000;
 
-/// The decisions as JSON.
 pub fn json(ledger: &Ledger) -> Vec<String> {
     let one = |decision: &Decision| {
         let examples: Vec<String> = decision

@@ -1,5 +1,5 @@
-//! `steno usage --as`: what another program counts in the same files, and with `--explain` its numbers beside ours. How it counts is the
-//! library's to say.
+//! `steno usage --as`: counts as another program does, and with `--explain` compares its numbers with ours. The library has the
+//! counting rules.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,12 +10,12 @@ use stenograph::ledger::{By, Group, Ledger, Tokens, UsageReport};
 use stenograph::text::quote;
 use stenograph_store::peer_usage::{PeerUsage, peer_usage};
 
-use super::{Options, STOPPED, say_some};
+use super::{Options, STOPPED, print_first};
 use crate::error::CommandError;
-use crate::output::{Ink, Output, counted, grouped, harmless_line};
-use crate::progress::Bar;
+use crate::output::{Output, TextStyle, counted, grouped, harmless_line};
+use crate::progress::IndexProgress;
 use crate::store::on_interrupt;
-use crate::table::{self, Side};
+use crate::table::{self, Align};
 
 /// A program that counts otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,22 +36,22 @@ impl As {
     }
 }
 
-/// The program as which was counted, and what it does not count.
+/// The other program, and what it does not count.
 #[derive(Debug)]
 pub struct Peer {
     rule: PeerRule,
     agents: Vec<&'static str>,
     unknown: Vec<(&'static str, u64)>,
     unread: u64,
-    sides: Vec<Sides>,
+    sides: Vec<BothCounts>,
 }
 
-/// What an agent's calls took, by our count and by the other's; the last one is all of them together.
+/// An agent's usage by our count and by the other program's; the last entry is the total.
 #[derive(Debug)]
-struct Sides {
+struct BothCounts {
     agent: Option<String>,
     ours: Numbers,
-    /// Nothing where the program does not know the agent.
+    /// `None` if the program does not know the agent.
     theirs: Option<Numbers>,
 }
 
@@ -60,7 +60,7 @@ type Numbers = [u64; 5];
 
 const NAMES: [&str; 5] = ["calls", "input", "output", "cache_write", "cache_read"];
 
-/// Counts as another program does; nothing when somebody ended it early.
+/// Counts as another program does; `None` if the user stopped it.
 pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Option<(Ledger, Peer)>, CommandError> {
     let rule = rule.meaning();
     if options.by == By::Tool {
@@ -70,7 +70,7 @@ pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Opt
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop);
     let (files, places) = options.sources(&options.place.store()?)?;
-    let mut bar = Bar::new("counting", &stop);
+    let mut bar = IndexProgress::new("counting", &stop);
     let PeerUsage { ledger, agents, unknown, unread, notes, warnings, stopped } =
         peer_usage(rule, places.as_ref(), &files, &mut bar);
     drop(bar);
@@ -80,8 +80,8 @@ pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Opt
     }
     let peer = Peer { rule, agents, unknown: unknown.into_iter().collect(), unread, sides: Vec::new() };
     peer.say(output);
-    say_some(notes.into_iter(), output);
-    say_some(warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text)), output);
+    print_first(notes.into_iter(), output);
+    print_first(warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text)), output);
     Ok(Some((ledger, peer)))
 }
 
@@ -100,7 +100,7 @@ impl Peer {
         }
     }
 
-    /// Puts both counts side by side, each by agent.
+    /// Compares both counts by agent.
     pub fn compare(&mut self, ours: &UsageReport, theirs: &UsageReport) {
         let numbers = |group: Option<&Group>| group.map(numbers).unwrap_or_default();
         let find = |report: &'_ UsageReport, key: &Option<String>| {
@@ -114,14 +114,14 @@ impl Peer {
             .map(|group| {
                 let other = find(theirs, &group.key);
                 let is_counted = group.key.as_deref().is_some_and(|key| self.agents.contains(&key));
-                Sides {
+                BothCounts {
                     agent: group.key.clone(),
                     ours: numbers(find(ours, &group.key).as_ref()),
                     theirs: (is_counted || other.is_some()).then(|| numbers(other.as_ref())),
                 }
             })
             .collect();
-        let total = Sides {
+        let total = BothCounts {
             agent: Some("total".to_owned()),
             ours: numbers(Some(&ours.total)),
             theirs: Some(numbers(Some(&theirs.total))),
@@ -130,9 +130,9 @@ impl Peer {
     }
 
     /// Both counts for people.
-    pub fn tell(&self, output: &mut Output<'_>) -> Result<(), CommandError> {
+    pub fn print(&self, output: &mut Output<'_>) -> Result<(), CommandError> {
         let mut rows = Vec::new();
-        for Sides { agent, ours, theirs } in &self.sides {
+        for BothCounts { agent, ours, theirs } in &self.sides {
             let agent = harmless_line(agent.as_deref().unwrap_or("(not said)"));
             rows.push(cells(&agent, "steno", ours.map(grouped)));
             let other = theirs.map_or([(); 5].map(|()| "not counted".to_owned()), |theirs| theirs.map(grouped));
@@ -142,24 +142,24 @@ impl Peer {
             }
         }
         let headings = [
-            ("AGENT", Side::Left),
-            ("COUNTED BY", Side::Left),
-            ("CALLS", Side::Right),
-            ("INPUT", Side::Right),
-            ("OUTPUT", Side::Right),
-            ("CACHE WRITE", Side::Right),
-            ("CACHE READ", Side::Right),
+            ("AGENT", Align::Left),
+            ("COUNTED BY", Align::Left),
+            ("CALLS", Align::Right),
+            ("INPUT", Align::Right),
+            ("OUTPUT", Align::Right),
+            ("CACHE WRITE", Align::Right),
+            ("CACHE READ", Align::Right),
         ];
         output.line("")?;
         let colour = output.colour();
         for (at, line) in table::lines(headings, &rows, table::screen_width()).into_iter().enumerate() {
-            output.line(&if at == 0 { colour.ink(Ink::Faint, &line) } else { line })?;
+            output.line(&if at == 0 { colour.paint(TextStyle::Faint, &line) } else { line })?;
         }
         let rule = self.rule;
         output.line(&format!("{} is {} {}: {}", rule.name(), rule.program(), rule.version(), rule.says()))
     }
 
-    /// What there is to say in JSON: fields and their values.
+    /// The comparison in JSON: fields and their values.
     pub fn json(&self) -> Vec<(&'static str, String)> {
         let rule = self.rule;
         let agents: Vec<String> = self.agents.iter().map(|agent| quote(agent)).collect();
@@ -180,14 +180,14 @@ impl Peer {
         );
         let mut fields = vec![("as", told)];
         if !self.sides.is_empty() {
-            let sides: Vec<String> = self.sides.iter().map(Sides::json).collect();
+            let sides: Vec<String> = self.sides.iter().map(BothCounts::json).collect();
             fields.push(("compared", format!("[{}]", sides.join(","))));
         }
         fields
     }
 }
 
-impl Sides {
+impl BothCounts {
     fn json(&self) -> String {
         let agent = self.agent.as_deref().map_or("null".to_owned(), quote);
         let theirs = self.theirs.map_or("null".to_owned(), object);
@@ -206,7 +206,7 @@ fn numbers(group: &Group) -> Numbers {
     [group.calls, input, output, cache_write, cache_read]
 }
 
-/// By how much theirs are more.
+/// Theirs minus ours.
 fn differences(ours: Numbers, theirs: Numbers) -> [i128; 5] {
     let mut differences = theirs.map(i128::from);
     for (difference, ours) in differences.iter_mut().zip(ours) {

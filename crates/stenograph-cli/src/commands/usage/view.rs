@@ -1,4 +1,4 @@
-//! How sums of the ledger look: as a table, as JSON, as CSV.
+//! Formats sums of the ledger: as a table, as JSON, as CSV.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use stenograph::text::quote;
 
 use crate::clock;
 use crate::csv;
-use crate::output::{Colour, Ink, counted, grouped, harmless_json, harmless_line};
-use crate::table::{self, Side};
+use crate::output::{Colour, TextStyle, counted, grouped, harmless_json, harmless_line};
+use crate::table::{self, Align};
 
-/// What stands where nothing says what calls have in common.
-fn nameless(by: By) -> &'static str {
+/// The label of calls that lack the grouping property.
+fn unnamed(by: By) -> &'static str {
     match by {
         By::Day | By::Week | By::Month | By::HourBlock => "(no time)",
         By::Session | By::Project | By::Model | By::Agent | By::Branch => "(not said)",
@@ -20,12 +20,11 @@ fn nameless(by: By) -> &'static str {
     }
 }
 
-/// Money for people.
 fn dollars(money: Money) -> String {
     format!("${}", money.rounded(2))
 }
 
-/// What a group costs, for people. What has no price is never nothing.
+/// The cost of a group for people. A model without a price is never free.
 fn cost(group: &Group) -> String {
     match (group.cost.priced, group.cost.unpriced, group.cost.money) {
         (_, 0, Some(money)) => dollars(money),
@@ -37,7 +36,7 @@ fn cost(group: &Group) -> String {
     }
 }
 
-/// The table, and the total below it.
+/// The table with its total.
 pub fn table(report: &UsageReport, by: By, colour: Colour) -> Vec<String> {
     let has_stated = report.total.stated.is_some();
     let cells = |group: &Group, name: String| {
@@ -54,29 +53,29 @@ pub fn table(report: &UsageReport, by: By, colour: Colour) -> Vec<String> {
         };
         [name, calls, input, output, write, read, cost(group), stated, models]
     };
-    let named = |group: &Group| harmless_line(group.key.as_deref().unwrap_or(nameless(by)));
+    let named = |group: &Group| harmless_line(group.key.as_deref().unwrap_or(unnamed(by)));
     let mut rows: Vec<[String; 9]> = report.groups.iter().map(|group| cells(group, named(group))).collect();
     let mut total = report.total.clone();
     total.models.clear();
     rows.push(cells(&total, "total".to_owned()));
     let heading = by.name().replace('-', " ").to_uppercase();
     let headings = [
-        (heading.as_str(), Side::Left),
-        ("CALLS", Side::Right),
-        ("INPUT", Side::Right),
-        ("OUTPUT", Side::Right),
-        ("CACHE WRITE", Side::Right),
-        ("CACHE READ", Side::Right),
-        ("COST", Side::Right),
-        (if has_stated { "STATED" } else { "" }, Side::Right),
-        (if by == By::Model { "" } else { "MODELS" }, Side::Left),
+        (heading.as_str(), Align::Left),
+        ("CALLS", Align::Right),
+        ("INPUT", Align::Right),
+        ("OUTPUT", Align::Right),
+        ("CACHE WRITE", Align::Right),
+        ("CACHE READ", Align::Right),
+        ("COST", Align::Right),
+        (if has_stated { "STATED" } else { "" }, Align::Right),
+        (if by == By::Model { "" } else { "MODELS" }, Align::Left),
     ];
     let mut lines = table::lines(headings, &rows, table::screen_width());
     if let Some(first) = lines.first_mut() {
-        *first = colour.ink(Ink::Faint, first);
+        *first = colour.paint(TextStyle::Faint, first);
     }
     if let Some(last) = lines.last_mut() {
-        *last = colour.ink(Ink::Strong, last);
+        *last = colour.paint(TextStyle::Strong, last);
     }
     lines
 }
@@ -86,7 +85,7 @@ fn signed(money: Money) -> String {
     format!("{sign}{}", money.rounded(2))
 }
 
-/// What has no price, as a sentence.
+/// The models without a price, as a sentence.
 pub fn unpriced(unpriced: &Unpriced) -> String {
     let mut model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
     if unpriced.service_tier != ServiceTier::Standard {
@@ -103,7 +102,7 @@ pub fn unpriced(unpriced: &Unpriced) -> String {
     format!("{model}: {what}; {}, {} tokens", counted(unpriced.calls, "call"), grouped(tokens))
 }
 
-/// One JSON object, with more fields at its end.
+/// One JSON object; `more` fields follow at its end.
 pub fn json(
     report: &UsageReport,
     ledger: &Ledger,
@@ -135,8 +134,11 @@ pub fn json(
 }
 
 /// What was not counted, as fields.
-pub fn left([odd_counts, oversize_records]: [u64; 2], left: &super::Left) -> Vec<(&'static str, String)> {
-    let unread: Vec<String> = left
+pub fn not_counted(
+    [odd_counts, oversize_records]: [u64; 2],
+    not_counted: &super::NotCounted,
+) -> Vec<(&'static str, String)> {
+    let unread: Vec<String> = not_counted
         .unread
         .iter()
         .map(|warning| {
@@ -146,8 +148,8 @@ pub fn left([odd_counts, oversize_records]: [u64; 2], left: &super::Left) -> Vec
     vec![
         ("odd_counts", odd_counts.to_string()),
         ("oversize_records", oversize_records.to_string()),
-        ("forgotten", left.forgotten.to_string()),
-        ("unknown_files", left.strangers.count.to_string()),
+        ("forgotten", not_counted.forgotten.to_string()),
+        ("unknown_files", not_counted.strangers.count.to_string()),
         ("unread", format!("[{}]", unread.join(","))),
     ]
 }
@@ -197,7 +199,7 @@ fn unpriced_json(unpriced: &Unpriced) -> String {
     )
 }
 
-/// The rows as CSV, without the total: whoever reads them can add up.
+/// The rows as CSV, without the total.
 pub fn rows(report: &UsageReport, by: By) -> Vec<String> {
     let mut lines = vec![format!(
         "{},calls,input,output,cache_write,cache_write_hour,cache_read,reasoning,searches,fetches,cost,unpriced_calls,stated_cost,models",

@@ -362,7 +362,12 @@ impl Catalogue {
     }
 
     /// Records that a file is not a transcript. `expected` is the format that its place suggests.
-    pub(crate) fn put_non_transcript(&self, path: &Path, stamp: FileStamp, expected: Option<&str>) -> Result<(), Error> {
+    pub(crate) fn put_non_transcript(
+        &self,
+        path: &Path,
+        stamp: FileStamp,
+        expected: Option<&str>,
+    ) -> Result<(), Error> {
         self.query(|connection| {
             let sql = "INSERT OR REPLACE INTO strangers VALUES (?1, ?2, ?3, ?4)";
             let values = params![path_bytes(path), to_signed(stamp.size), stamp.changed, expected];

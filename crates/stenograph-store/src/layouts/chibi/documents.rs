@@ -150,8 +150,8 @@ impl ContextDocuments {
         recorded.read(&mut |event| {
             let is_fact = exchange.has(event) && matches!(event.body, Body::Fact { .. }) && event.part.index == 0;
             for ((_, log, side), count) in LOGS.iter().zip(&mut counts) {
-                let is_written =
-                    event.extra.get(log.info().name).is_some() || *side == ExchangeSide::Response && event.usage.is_some();
+                let is_written = event.extra.get(log.info().name).is_some()
+                    || *side == ExchangeSide::Response && event.usage.is_some();
                 *count += u64::from(is_fact && side_of(event) == *side && !is_written);
             }
         })?;

@@ -112,7 +112,12 @@ impl ContextTranscript {
     }
 
     /// Adds an anchor that was made for this transcript, unless it already has it.
-    pub(crate) fn add_anchor(&mut self, files: &dyn Files, anchor: &ContextEntry, now: u64) -> Result<Vec<Warning>, Error> {
+    pub(crate) fn add_anchor(
+        &mut self,
+        files: &dyn Files,
+        anchor: &ContextEntry,
+        now: u64,
+    ) -> Result<Vec<Warning>, Error> {
         let missing: &[&ContextEntry] = if self.held(files)?.has(anchor) { &[] } else { &[anchor] };
         self.append(files, missing, now, SyncTime::Now)
     }

@@ -10,7 +10,6 @@ mod plan;
 mod tests;
 mod title;
 
-
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -10,13 +10,13 @@ use stenograph::formats::chibi::Chibi;
 use stenograph::model::Event;
 use stenograph::read;
 
-use crate::layouts::chibi::NAME;
-use crate::layouts::chibi::entry::{self, Anchor, ContextEntry};
 use super::markdown;
-use crate::layouts::chibi::transcript::ContextTranscript;
 use super::window::{EntryPlace, Undo, Window, WindowChange, spoken};
 use crate::error::{Error, Problem};
 use crate::files::{Files, truncate_durably};
+use crate::layouts::chibi::NAME;
+use crate::layouts::chibi::entry::{self, Anchor, ContextEntry};
+use crate::layouts::chibi::transcript::ContextTranscript;
 use crate::undo::{self, UndoOutcome};
 
 /// The entries that a compaction would archive.

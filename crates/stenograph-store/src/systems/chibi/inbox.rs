@@ -10,11 +10,11 @@ use stenograph::formats::chibi_inbox::ChibiInbox;
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::json::{Draft, Object};
 
+use crate::error::{Error, Problem};
+use crate::files::{Files, create_folder_durably, folder_of, replace};
 use crate::layouts::chibi::entry::{self, ContextEntry, EntryStamp};
 use crate::layouts::chibi::inbox_lock::InboxLock;
 use crate::layouts::chibi::transcript::{SyncTime, append_lines};
-use crate::error::{Error, Problem};
-use crate::files::{Files, create_folder_durably, folder_of, replace};
 use crate::tail::Warning;
 
 /// The format of an inbox.

@@ -6,14 +6,15 @@ use super::inbox;
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::layouts::chibi::Context;
-use crate::layouts::chibi::context_lock::{self, HEARTBEAT_SECONDS, ContextLockStatus};
+use crate::layouts::chibi::context_lock::{self, ContextLockStatus, HEARTBEAT_SECONDS};
 use crate::layouts::chibi::entry::{self, ContextEntry};
 use crate::layouts::chibi::transcript::WindowState;
 
 impl Context {
     /// Summarises the context.
     pub fn look(&self, files: &dyn Files, now: u64) -> Result<ContextSummary, Error> {
-        let mut look = ContextSummary { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
+        let mut look =
+            ContextSummary { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
         let mut add = |entry: &ContextEntry| {
             look.entries += 1;
             look.active_seconds = look.active_seconds.max(entry.seconds);

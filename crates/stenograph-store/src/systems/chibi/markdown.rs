@@ -7,9 +7,9 @@ use stenograph::formats::{chibi::Chibi, chibi_markdown::ChibiMarkdown};
 use stenograph::model::Outline;
 use stenograph::{read, write};
 
-use crate::layouts::chibi::entry::{self, ContextEntry};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, truncate_durably, write_all};
+use crate::layouts::chibi::entry::{self, ContextEntry};
 
 /// Appends messages after the first `length` bytes, where a crash may have left some of them already.
 pub fn append(files: &dyn Files, path: &Path, spoken: &[&ContextEntry], length: u64) -> Result<(), Error> {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use stenograph::json::{Draft, Object};
 use stenograph::text::quote;
 
-use crate::layouts::chibi::context::Context;
-use crate::layouts::chibi::entry::ContextEntry;
 use crate::error::{Error, Problem};
 use crate::files::{Files, replace};
+use crate::layouts::chibi::context::Context;
+use crate::layouts::chibi::entry::ContextEntry;
 
 /// A change that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]

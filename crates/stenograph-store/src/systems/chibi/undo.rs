@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
+use super::window::{Window, WindowChange, transcript_path};
+use crate::error::{Error, Problem};
+use crate::files::replace;
 use crate::layouts::chibi::context_lock::seconds;
 use crate::layouts::chibi::entry::{self, Anchor, ContextEntry, EntryStamp};
 use crate::layouts::chibi::rebuild::kept_by_anchor;
 use crate::layouts::chibi::transcript::ContextTranscript;
-use super::window::{Window, WindowChange, transcript_path};
-use crate::error::{Error, Problem};
-use crate::files::replace;
 
 impl Window {
     /// Undoes the compaction that the window begins with; `None` if it does not begin with one.

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use stenograph::model::Role;
 
+use super::markdown;
+use super::pending::Pending;
+use crate::error::{Error, Problem};
+use crate::files::replace;
 use crate::layouts::chibi::context::Context;
 use crate::layouts::chibi::context_lock::{ContextLock, HEARTBEAT_SECONDS, seconds};
 use crate::layouts::chibi::entry::{self, Anchor, ContextEntry, EntryStamp};
-use super::markdown;
-use super::pending::Pending;
 use crate::layouts::chibi::rebuild::{Rebuilt, remove_mark};
 use crate::layouts::chibi::transcript::ContextTranscript;
-use crate::error::{Error, Problem};
-use crate::files::replace;
 use crate::layouts::{Environment, LockedJournal};
 use crate::lock::Lock;
 use crate::tail::{self, LastLineRule, Warning};

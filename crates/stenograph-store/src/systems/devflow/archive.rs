@@ -11,11 +11,13 @@ use flate2::write::GzEncoder;
 use stenograph::time::{Time, TimeUnit};
 
 use super::compare::{self, ArchiveComparison};
-use crate::layouts::devflow::run::METADATA_SIZE_MAX;
 use super::tree::{self, PathKind, TreeEntry};
-use crate::layouts::devflow::{ARCHIVE_ENDING, Base, DevflowRun, JOURNAL, METADATA, REMOVED, RESTORING, RunStatus, date_of};
 use crate::error::{Error, Problem};
 use crate::files::{Files, create_folder_durably, folder_of, write_all};
+use crate::layouts::devflow::run::METADATA_SIZE_MAX;
+use crate::layouts::devflow::{
+    ARCHIVE_ENDING, Base, DevflowRun, JOURNAL, METADATA, REMOVED, RESTORING, RunStatus, date_of,
+};
 use crate::layouts::rewrite::FileWriter;
 use crate::lock::{self, Lock, safe_component};
 

@@ -1,18 +1,17 @@
-//! Whether a session may be let go of, or why not.
+//! Decides whether a session may be removed, and why not.
 
 use stenograph_store::archive::{Archive, CopyInfo, Label, SourceCheck};
 
 use super::Candidate;
 use crate::output::counted;
 
-/// Whether a session may go.
-pub(super) enum Verdict {
+pub(super) enum PruneDecision {
     Goes,
-    /// It stays, and why.
+    /// With the reason.
     Stays(String),
 }
 
-/// Whether the only copy may go.
+/// Whether the only copy may be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Force {
     No,
@@ -25,32 +24,31 @@ impl From<bool> for Force {
     }
 }
 
-/// Decides about a session.
-pub(super) fn verdict(archive: &Archive, candidate: &Candidate, force: Force) -> Verdict {
+pub(super) fn decide(archive: &Archive, candidate: &Candidate, force: Force) -> PruneDecision {
     if candidate.copies.is_empty() {
-        // Somebody who was ended in the middle may have left it in the index.
+        // An interrupted run may have left it in the index.
         let is_forgotten = candidate.rows.iter().any(|row| {
             let label = Label { format: row.format.clone(), session: Some(candidate.session.name.clone()) };
             archive.is_session_forgotten(&label)
         });
         return match is_forgotten {
-            true => Verdict::Goes,
-            false => Verdict::Stays("nothing of it is kept, so there is nothing to let go of".to_owned()),
+            true => PruneDecision::Goes,
+            false => PruneDecision::Stays("nothing of it is kept, so there is nothing to let go of".to_owned()),
         };
     }
     if force == Force::Yes {
-        return Verdict::Goes;
+        return PruneDecision::Goes;
     }
     match candidate.copies.iter().find_map(|copy| reason(archive, copy, candidate)) {
-        Some(why) => Verdict::Stays(why),
-        None => Verdict::Goes,
+        Some(why) => PruneDecision::Stays(why),
+        None => PruneDecision::Goes,
     }
 }
 
 /// Why a copy must stay.
 fn reason(archive: &Archive, copy: &CopyInfo, candidate: &Candidate) -> Option<String> {
     let path = copy.path.display();
-    // A file that was moved says under its new name what was kept under its old one.
+    // A moved file has under its new path what was archived under its old one.
     let places = candidate.rows.iter().map(|row| &row.path).filter(|place| **place != copy.path);
     let mut worst = SourceCheck::Nothing;
     for place in std::iter::once(&copy.path).chain(places) {

@@ -1,5 +1,5 @@
-//! What is played, and the lines it makes on a screen. Of each event only its place and a few numbers are kept; what it says is read
-//! again when it is shown, and the lines of the latest ones are remembered.
+//! The played events and their lines on the screen. Only the position and a few numbers of each event are in memory; its text
+//! is read again when it is shown, and the lines of recent events are cached.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,41 +13,38 @@ use stenograph_store::event_cache::{EventCache, EventRef};
 use stenograph_store::follow::{FollowChange, Listener};
 
 use super::Options;
-use super::origin::{Audience, Judge, turned};
-use super::view::{self, Narrator, Scene};
+use super::source::{EventFilter, EventReceiver, describe_change};
+use super::view::{self, EventFacts, FactTracker};
 use crate::error::CommandError;
-use crate::input::Go;
-use crate::output::{Colour, Ink};
+use crate::input::Flow;
+use crate::output::{Colour, TextStyle};
 use crate::table;
 
-/// One line on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ScreenLine {
     text: String,
-    ink: Option<Ink>,
+    paint: Option<TextStyle>,
 }
 
-impl Line {
-    /// The line as it is drawn.
-    pub fn inked(self, colour: Colour) -> String {
-        match self.ink {
-            Some(ink) => colour.ink(ink, &self.text),
+impl ScreenLine {
+    pub fn painted(self, colour: Colour) -> String {
+        match self.paint {
+            Some(paint) => colour.paint(paint, &self.text),
             None => self.text,
         }
     }
 }
 
-/// An event that can be played.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     beat: Beat,
     mark: EventRef,
     class: Class,
-    /// The tool it is about, as `Stage::tools` numbers them.
+    /// The index of its tool in `tools`.
     tool: Option<u32>,
     failure: Option<CallOutcome>,
     took_ms: Option<u32>,
-    usage: Usage,
+    usage: UsageShown,
 }
 
 /// Which modes play an event.
@@ -58,54 +55,52 @@ enum Class {
     Other,
 }
 
-/// Whether what an event took is told with it.
+/// Whether an event shows its usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Usage {
-    Told,
-    /// A later event says it again.
+enum UsageShown {
+    Shown,
+    /// A later event repeats it.
     Later,
 }
 
-/// How many events' lines are remembered: more than fit on any screen.
-const LINES_KEPT_MAX: usize = 256;
+/// How many events' lines are cached: more than fit on any screen.
+const LINES_CACHED_MAX: usize = 256;
 
-/// How many lines of one event are shown: who wants to read more of it wants another tool.
+/// How many lines of one event are shown; `steno show` has the rest.
 const EVENT_LINES_MAX: usize = 2_000;
 
-/// What is played.
-pub struct Stage {
+pub struct Playback {
     cache: EventCache,
-    judge: Judge,
+    filter: EventFilter,
     range: Range,
-    narrator: Narrator,
+    fact_tracker: FactTracker,
     heading: String,
     mode: Mode,
     live: bool,
     items: Vec<Item>,
-    /// The tools there are, by number.
+    /// The names of tools, by index.
     tools: Vec<Arc<str>>,
     tool_numbers: HashMap<Arc<str>, u32>,
-    /// What is played in this mode, and which item each is.
+    /// The events of the current mode, and the item of each.
     timeline: Timeline,
-    places: Vec<u32>,
-    lines: HashMap<usize, Rc<Vec<Line>>>,
-    /// For which width they are.
+    item_indexes: Vec<u32>,
+    lines: HashMap<usize, Rc<Vec<ScreenLine>>>,
+    /// The width that the cached lines fit.
     width: usize,
     events: u64,
-    said: Option<&'static str>,
-    anew: bool,
-    go: Go,
+    notice: Option<&'static str>,
+    restarted: bool,
+    flow: Flow,
     failed: Option<CommandError>,
 }
 
-impl Stage {
-    /// A stage on which nothing was put yet.
-    pub fn new(options: &Options, cache: EventCache, heading: String, events: u64, judge: Judge) -> Stage {
-        Stage {
+impl Playback {
+    pub fn new(options: &Options, cache: EventCache, heading: String, events: u64, filter: EventFilter) -> Playback {
+        Playback {
             cache,
-            judge,
+            filter,
             range: options.range(),
-            narrator: Narrator::default(),
+            fact_tracker: FactTracker::default(),
             heading,
             mode: options.mode(),
             live: options.follow,
@@ -113,70 +108,69 @@ impl Stage {
             tools: Vec::new(),
             tool_numbers: HashMap::new(),
             timeline: Timeline::default(),
-            places: Vec::new(),
+            item_indexes: Vec::new(),
             lines: HashMap::new(),
             width: 0,
             events,
-            said: None,
-            anew: false,
-            go: Go::On,
+            notice: None,
+            restarted: false,
+            flow: Flow::Continue,
             failed: None,
         }
     }
 
-    /// The line of moments in this mode.
+    /// The timeline of the current mode.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// Which events were asked for.
+    /// The requested events.
     pub fn range(&self) -> &Range {
         &self.range
     }
 
-    /// What is shown.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// How many events the source has.
+    /// The number of events in the source.
     pub fn events(&self) -> u64 {
         self.events.max(self.range.seen())
     }
 
-    /// Whether more may come.
+    /// Whether more events may arrive.
     pub fn is_live(&self) -> bool {
         self.live
     }
 
-    /// What happened to the file last.
-    pub fn said(&self) -> Option<&'static str> {
-        self.said
+    /// The last change of the file.
+    pub fn notice(&self) -> Option<&'static str> {
+        self.notice
     }
 
-    /// Whether what was played before is no more; asked once.
-    pub fn begins_anew(&mut self) -> bool {
-        std::mem::take(&mut self.anew)
+    /// Whether the replay has restarted; resets the flag.
+    pub fn take_restarted(&mut self) -> bool {
+        std::mem::take(&mut self.restarted)
     }
 
-    /// What went wrong while events came.
+    /// The error of the last event, if any.
     pub fn failed(&mut self) -> Result<(), CommandError> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Goes on with the next mode.
+    /// Switches to the next mode.
     pub fn next_mode(&mut self) {
         let at = Mode::ALL.iter().position(|mode| *mode == self.mode).unwrap_or(0);
         self.mode = Mode::ALL.into_iter().cycle().nth(at + 1).unwrap_or_default();
-        (self.timeline, self.places) = (Timeline::default(), Vec::new());
+        (self.timeline, self.item_indexes) = (Timeline::default(), Vec::new());
         self.lines.clear();
         for at in 0..self.items.len() {
-            self.place(at);
+            self.add_to_timeline(at);
         }
     }
 
-    /// Puts an item into the line of moments, if this mode plays it.
-    fn place(&mut self, at: usize) {
+    /// Adds an item to the timeline if the mode plays it.
+    fn add_to_timeline(&mut self, at: usize) {
         let Some(item) = self.items.get(at) else { return };
         let is_played = match self.mode {
             Mode::Full | Mode::Summary => true,
@@ -185,11 +179,11 @@ impl Stage {
         };
         if is_played {
             self.timeline.push(item.beat);
-            self.places.push(u32::try_from(at).unwrap_or(u32::MAX));
+            self.item_indexes.push(u32::try_from(at).unwrap_or(u32::MAX));
         }
     }
 
-    /// How many lines stand below a page that nobody scrolled: of an event that is longer than a page its beginning is shown.
+    /// How many lines are below an unscrolled page: a long event shows its beginning.
     pub fn below(&mut self, at: Option<usize>, width: usize, page: usize) -> Result<usize, CommandError> {
         match at {
             Some(at) => Ok(self.lines_of(at, width)?.len().saturating_sub(page)),
@@ -197,12 +191,12 @@ impl Stage {
         }
     }
 
-    /// How many lines the event at this place has.
+    /// How many lines an event has.
     pub fn height(&mut self, at: usize, width: usize) -> Result<usize, CommandError> {
         Ok(self.lines_of(at, width)?.len())
     }
 
-    /// How far one can scroll, where that is less than `wanted`.
+    /// How far one can scroll, at most `wanted`.
     pub fn scroll_max(
         &mut self,
         at: Option<usize>,
@@ -210,26 +204,26 @@ impl Stage {
         page: usize,
         wanted: usize,
     ) -> Result<usize, CommandError> {
-        let all = self.upwards(at, width, wanted.saturating_add(page))?.len();
+        let all = self.lines_up_to(at, width, wanted.saturating_add(page))?.len();
         Ok(all.saturating_sub(page))
     }
 
-    /// The lines of a page that ends `below` lines above the end of the event at this place.
+    /// The lines of a page that ends `below` lines above the end of an event.
     pub fn page(
         &mut self,
         at: Option<usize>,
         width: usize,
         page: usize,
         below: usize,
-    ) -> Result<Vec<Line>, CommandError> {
-        let mut lines = self.upwards(at, width, page.saturating_add(below))?;
+    ) -> Result<Vec<ScreenLine>, CommandError> {
+        let mut lines = self.lines_up_to(at, width, page.saturating_add(below))?;
         lines.truncate(lines.len().saturating_sub(below).max(page.min(lines.len())));
         Ok(lines.split_off(lines.len().saturating_sub(page)))
     }
 
-    /// At least so many lines up to the end of the event at this place, as far as there are.
-    fn upwards(&mut self, at: Option<usize>, width: usize, least: usize) -> Result<Vec<Line>, CommandError> {
-        let mut blocks: Vec<Rc<Vec<Line>>> = Vec::new();
+    /// At least `least` lines up to the end of an event, if there are as many.
+    fn lines_up_to(&mut self, at: Option<usize>, width: usize, least: usize) -> Result<Vec<ScreenLine>, CommandError> {
+        let mut blocks: Vec<Rc<Vec<ScreenLine>>> = Vec::new();
         let mut count = 0;
         let mut next = at;
         while let Some(at) = next.filter(|_| count < least) {
@@ -244,50 +238,55 @@ impl Stage {
         Ok(blocks.iter().rev().flat_map(|block| block.iter().cloned()).collect())
     }
 
-    /// The lines of the event at this place.
-    fn lines_of(&mut self, at: usize, width: usize) -> Result<Rc<Vec<Line>>, CommandError> {
-        if self.width != width || self.lines.len() >= LINES_KEPT_MAX {
+    /// The lines of an event.
+    fn lines_of(&mut self, at: usize, width: usize) -> Result<Rc<Vec<ScreenLine>>, CommandError> {
+        if self.width != width || self.lines.len() >= LINES_CACHED_MAX {
             self.width = width;
             self.lines.clear();
         }
         if let Some(lines) = self.lines.get(&at) {
             return Ok(Rc::clone(lines));
         }
-        let lines = Rc::new(self.made(at, width)?);
+        let lines = Rc::new(self.build_lines(at, width)?);
         self.lines.insert(at, Rc::clone(&lines));
         Ok(lines)
     }
 
-    fn made(&mut self, at: usize, width: usize) -> Result<Vec<Line>, CommandError> {
-        let item = self.places.get(at).and_then(|place| self.items.get(*place as usize)).copied();
+    fn build_lines(&mut self, at: usize, width: usize) -> Result<Vec<ScreenLine>, CommandError> {
+        let item =
+            self.item_indexes.get(at).and_then(|add_to_timeline| self.items.get(*add_to_timeline as usize)).copied();
         let Some(item) = item else { return Ok(Vec::new()) };
         let mut lines = Vec::new();
         if let Some(skipped) = self.timeline.wait(at).skipped() {
             let text = format!("\u{2026} {} later", view::stretch(skipped));
-            lines.push(Line { text: table::cut(&text, width), ink: Some(Ink::Faint) });
+            lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Faint) });
             if self.mode != Mode::Summary {
-                lines.push(Line { text: String::new(), ink: None });
+                lines.push(ScreenLine { text: String::new(), paint: None });
             }
         }
         let Some(event) = self.cache.event(item.mark)? else {
             let text = format!("[{}] is not in the file any more", item.beat.number);
-            lines.push(Line { text: table::cut(&text, width), ink: Some(Ink::Warning) });
+            lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Warning) });
             return Ok(lines);
         };
-        let scene = Scene {
+        let event_facts = EventFacts {
             number: item.beat.number,
             tool: item.tool.and_then(|tool| self.tools.get(tool as usize)).cloned(),
             failure: item.failure,
             took_ms: item.took_ms.map(u64::from),
-            usage: event.usage.filter(|_| item.usage == Usage::Told),
+            usage: event.usage.filter(|_| item.usage == UsageShown::Shown),
         };
-        lines.extend(wrapped(&view::event(self.mode, &scene, &event, Colour::Plain), width, Some(Ink::Strong)));
+        lines.extend(wrapped(
+            &view::event(self.mode, &event_facts, &event, Colour::Plain),
+            width,
+            Some(TextStyle::Strong),
+        ));
         if lines.len() > EVENT_LINES_MAX {
             let more = lines.len() - EVENT_LINES_MAX;
             lines.truncate(EVENT_LINES_MAX);
             let text = format!("\u{2026} {more} more lines: steno show --event {} --text shows them", item.beat.number);
-            lines.push(Line { text: table::cut(&text, width), ink: Some(Ink::Faint) });
-            lines.push(Line { text: String::new(), ink: None });
+            lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Faint) });
+            lines.push(ScreenLine { text: String::new(), paint: None });
         }
         Ok(lines)
     }
@@ -301,29 +300,29 @@ impl Stage {
     }
 }
 
-/// The lines of a text, none wider than the screen; the first one in this ink.
-fn wrapped(text: &str, width: usize, first: Option<Ink>) -> Vec<Line> {
-    let mut ink = first;
+/// Wraps a text to the width of the screen; `first` is the style of the first line.
+fn wrapped(text: &str, width: usize, first: Option<TextStyle>) -> Vec<ScreenLine> {
+    let mut paint = first;
     let mut lines = Vec::new();
     for line in text.lines() {
-        // A rule is as long as there is room.
+        // A rule is as wide as the screen.
         let is_rule = line.len() > width && line.bytes().all(|byte| matches!(byte, b'-' | b'='));
         let line = if is_rule { line.get(..width).unwrap_or(line) } else { line };
         for text in table::wrapped(&line.replace('\t', "    "), width) {
-            lines.push(Line { text, ink });
+            lines.push(ScreenLine { text, paint });
         }
-        ink = None;
+        paint = None;
     }
     lines
 }
 
-impl Sink for Stage {
+impl Sink for Playback {
     fn event(&mut self, event: &Event<'_>) {
         let (number, within) = self.range.next(event);
-        let verdict = self.judge.next(event);
-        let Some(scene) = self.narrator.scene(number, event, verdict) else { return };
+        let decision = self.filter.next(event);
+        let Some(event_facts) = self.fact_tracker.event_facts(number, event, decision) else { return };
         if within == Within::After {
-            self.go = Go::NoFurther;
+            self.flow = Flow::Stop;
         }
         if within != Within::Inside || !Mode::Full.shows(event) || self.failed.is_some() {
             return;
@@ -340,45 +339,45 @@ impl Sink for Stage {
             Body::ToolCall { .. } | Body::ToolResult { .. } => Class::Tools,
             _ => Class::Other,
         };
-        let tool = scene.tool.map(|tool| self.number_of(tool));
-        let took_ms = scene.took_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
-        let usage = if scene.usage.is_some() { Usage::Told } else { Usage::Later };
+        let tool = event_facts.tool.map(|tool| self.number_of(tool));
+        let took_ms = event_facts.took_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
+        let usage = if event_facts.usage.is_some() { UsageShown::Shown } else { UsageShown::Later };
         self.items.push(Item {
             beat: Beat::of(number, event),
             mark,
             class,
             tool,
-            failure: scene.failure,
+            failure: event_facts.failure,
             took_ms,
             usage,
         });
-        self.place(self.items.len() - 1);
+        self.add_to_timeline(self.items.len() - 1);
     }
 
-    /// What is odd about a source is told by steno check.
+    /// `steno check` reports notes.
     fn note(&mut self, _note: Note) {}
 }
 
-impl Listener for Stage {
+impl Listener for Playback {
     fn file_change(&mut self, change: FollowChange) {
-        self.said = Some(turned(change));
+        self.notice = Some(describe_change(change));
         if change == FollowChange::Gone {
             return;
         }
-        self.judge.anew();
-        self.narrator = Narrator::default();
+        self.filter.restart();
+        self.fact_tracker = FactTracker::default();
         self.range = Range::new(None, None);
-        self.anew = true;
+        self.restarted = true;
         self.items.clear();
-        self.places.clear();
+        self.item_indexes.clear();
         self.lines.clear();
         self.timeline = Timeline::default();
         self.events = 0;
     }
 }
 
-impl Audience for Stage {
-    fn go(&self) -> Go {
-        if self.failed.is_some() { Go::NoFurther } else { self.go }
+impl EventReceiver for Playback {
+    fn flow(&self) -> Flow {
+        if self.failed.is_some() { Flow::Stop } else { self.flow }
     }
 }

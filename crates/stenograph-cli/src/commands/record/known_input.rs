@@ -1,5 +1,5 @@
-//! Input whose format is known. One that was only seen in the first lines may turn out to be another: a line that it does not know
-//! and another format does is read as that one's, and so is what follows.
+//! Input of a known format. A detected format may change: a line that only another format recognises is read as that format,
+//! and so are the lines after it.
 
 use stenograph::format::{Format, Want};
 use stenograph::frame::RECORD_SIZE_MAX;
@@ -7,12 +7,11 @@ use stenograph::model::{NoteKind, Span};
 use stenograph::read::{self, Collected, Reading};
 use stenograph::{Detected, Registry};
 
-/// Input being read.
-pub struct Known {
+pub struct KnownInput {
     reading: Reading,
     format: &'static dyn Format,
-    how: How,
-    /// Half a line.
+    origin: FormatOrigin,
+    /// An incomplete line.
     open: Vec<u8>,
     offset: u64,
     line: u64,
@@ -20,22 +19,20 @@ pub struct Known {
 
 /// How the format is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// Somebody said so.
-    Told,
-    /// It was seen.
-    Seen,
+pub enum FormatOrigin {
+    /// `--from` names it.
+    Named,
+    /// Detected in the first lines.
+    Detected,
 }
 
-impl Known {
-    /// Input of this format.
-    pub fn new(format: &'static dyn Format, how: How) -> Known {
-        Known { reading: Reading::new(format, Want::All), format, how, open: Vec::new(), offset: 0, line: 1 }
+impl KnownInput {
+    pub fn new(format: &'static dyn Format, origin: FormatOrigin) -> KnownInput {
+        KnownInput { reading: Reading::new(format, Want::All), format, origin, open: Vec::new(), offset: 0, line: 1 }
     }
 
-    /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Collected) {
-        if self.how == How::Told || !self.format.info().traits.pieces {
+        if self.origin == FormatOrigin::Named || !self.format.info().traits.pieces {
             return self.reading.feed(bytes, out);
         }
         self.open.extend_from_slice(bytes);
@@ -44,7 +41,7 @@ impl Known {
             self.line(&line, out);
         }
         if self.open.len() > RECORD_SIZE_MAX {
-            // No record is as long: it is let go of as it comes.
+            // No record is that long: the reader receives it in pieces.
             let part = std::mem::take(&mut self.open);
             self.offset += part.len() as u64;
             self.reading.feed(&part, out);
@@ -98,7 +95,7 @@ mod tests {
         let Detected::Format(first) = Registry::built_in().detect(lines[0].as_bytes()) else {
             panic!("the first line is known")
         };
-        let (mut known, mut found) = (Known::new(first, How::Seen), Collected::default());
+        let (mut known, mut found) = (KnownInput::new(first, FormatOrigin::Detected), Collected::default());
         lines.iter().for_each(|line| known.feed(line.as_bytes(), &mut found));
         known.end(&mut found);
         let kinds: Vec<Kind> = found.events.iter().map(stenograph::model::Event::kind).collect();

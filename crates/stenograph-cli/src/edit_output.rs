@@ -1,5 +1,5 @@
-//! What all commands that edit a file have in common: where the result goes, what is kept so that it can be undone, and how that
-//! is told. What is edited is each command's own to say.
+//! The output side of all commands that edit a file: where the result goes, which undo data is kept, and how to report both.
+//! Each command decides what to edit.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use stenograph_store::edit::{FileEdit, FileState, FileStateBuilder};
 use stenograph_store::undo::{self, UndoOutcome, UndoStep};
 use stenograph_store::{Passes, Place, Problem, Source, Spool};
 
-use crate::error::{CommandError, Status};
-use crate::input::{self, Input};
+use crate::error::{CommandError, ExitStatus};
+use crate::input::{self, TranscriptInput};
 use crate::output::{Output, grouped, harmless_json, harmless_line};
 use crate::output_file::OutputFile;
 
 /// Where the result goes.
 #[derive(Debug, clap::Args)]
-pub struct Target {
+pub struct EditTarget {
     #[command(flatten)]
     pub output: OutputFile,
     /// Replace the file itself; what it was is kept beside it, to be undone
@@ -39,26 +39,26 @@ pub struct Target {
     pub own_input: OwnInput,
 }
 
-/// When a command changes its input itself.
+/// When a command changes its input file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnInput {
-    /// When --in-place asks for it.
+    /// Only with `--in-place`.
     #[default]
     WhenAsked,
-    /// Unless another output is named.
+    /// Unless `-o` names another file.
     Usual,
 }
 
-/// The file that is edited.
-pub struct Subject {
-    input: Input,
-    /// What keeps others from writing there while the file itself is changed.
+/// The file to edit.
+pub struct EditedFile {
+    input: TranscriptInput,
+    /// Keeps other programs from writing to the file while it is replaced.
     edit: Option<FileEdit>,
 }
 
-impl Subject {
-    /// Opens a file. A file that is to be changed itself is locked first.
-    pub fn open(path: &Path, from: Option<&str>, target: &Target) -> Result<Subject, CommandError> {
+impl EditedFile {
+    /// Opens a file. Locks it first if it will be replaced.
+    pub fn open(path: &Path, from: Option<&str>, target: &EditTarget) -> Result<EditedFile, CommandError> {
         let changed = target.in_place && !target.dry_run;
         if changed && path == Path::new("-") {
             return Err(CommandError::new("standard input cannot be changed in place")
@@ -70,25 +70,24 @@ impl Subject {
             return Err(CommandError::new(format!("{}: a compressed file cannot be changed in place", input.name()))
                 .hint("name another file with -o OUT, or decompress it first"));
         }
-        Ok(Subject { input, edit })
+        Ok(EditedFile { input, edit })
     }
 
-    /// Reads it and shows each event.
+    /// Reads the file and passes each event to `each`.
     pub fn read(&mut self, each: &mut dyn FnMut(&Event<'_>)) -> Result<EditSource<'_>, CommandError> {
         Ok(EditSource::read(self.input.format, &mut self.input.source, each)?)
     }
 
-    /// Its format.
     pub fn format(&self) -> &'static dyn Format {
         self.input.format
     }
 
-    /// What to call it.
+    /// The name in messages.
     pub fn name(&self) -> String {
         self.input.name()
     }
 
-    /// Its path, if it is a file.
+    /// The path, if the input is a file.
     pub fn path(&self) -> Option<&Path> {
         match self.input.source.place() {
             Place::Path(path) => Some(path),
@@ -96,13 +95,13 @@ impl Subject {
         }
     }
 
-    /// The source, which no output may be.
+    /// The source, which must not be the output.
     pub fn source(&self) -> &Source {
         &self.input.source
     }
 }
 
-/// Carries out a plan and writes the result to `out`.
+/// Applies a plan and writes the result to `out`.
 pub fn carry_out(
     source: &mut EditSource<'_>,
     plan: &Plan,
@@ -116,18 +115,18 @@ pub fn carry_out(
     })
 }
 
-/// What was written.
+/// The files that an edit wrote.
 #[derive(Debug, Default)]
-pub struct Written {
-    /// The file, if it is one.
+pub struct WrittenFiles {
+    /// The output; `None` for standard output.
     pub path: Option<PathBuf>,
-    /// What brings the file back as it was.
+    /// The undo file.
     pub undo: Option<PathBuf>,
 }
 
-impl Target {
+impl EditTarget {
     /// Whether standard output is free for the report.
-    pub fn leaves_output_free(&self) -> bool {
+    pub fn is_stdout_free(&self) -> bool {
         self.dry_run || self.in_place || self.file().is_some()
     }
 
@@ -135,7 +134,7 @@ impl Target {
         self.output.path()
     }
 
-    /// Refuses what makes no sense before anything is read.
+    /// Refuses contradictory options before anything is read.
     pub fn check(&self) -> Result<(), CommandError> {
         if self.reversible && !self.in_place && self.file().is_none() && !self.dry_run {
             return Err(CommandError::new("--reversible has no file to keep anything beside")
@@ -144,21 +143,21 @@ impl Target {
         Ok(())
     }
 
-    /// Writes the result where it belongs. `by` is the command, for whoever undoes it.
+    /// Writes the result to its destination. The undo file records the command `by`.
     pub fn write(
         &self,
-        subject: &mut Subject,
+        edited: &mut EditedFile,
         result: &mut Spool,
         by: &str,
         output: &mut Output<'_>,
-    ) -> Result<Written, CommandError> {
+    ) -> Result<WrittenFiles, CommandError> {
         if self.dry_run {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         }
-        if let Some(edit) = &subject.edit {
-            return replace(subject, edit, result, by);
+        if let Some(edit) = &edited.edit {
+            return replace(edited, edit, result, by);
         }
-        if let Some(path) = self.file().filter(|path| subject.source().is_at(path)) {
+        if let Some(path) = self.file().filter(|path| edited.source().is_at(path)) {
             return Err(CommandError::new(format!("{}: is the input itself", path.display())).hint(
                 match self.own_input {
                     OwnInput::WhenAsked => "write to another file, or change the file itself with --in-place",
@@ -166,22 +165,22 @@ impl Target {
                 },
             ));
         }
-        let file = self.output.create(&[subject.source()])?;
+        let file = self.output.create(&[edited.source()])?;
         let Some((path, file)) = self.file().zip(file) else {
             io::copy(&mut *result.reread()?, output.transcript())?;
             output.flush()?;
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         };
-        let mut file = Stated { out: file, state: FileStateBuilder::default() };
+        let mut file = Fingerprinted { out: file, state: FileStateBuilder::default() };
         io::copy(&mut *result.reread()?, &mut file)?;
-        let undo = if self.reversible { Some(keep(path, subject, &file.state.state(), by)?) } else { None };
+        let undo = if self.reversible { Some(write_undo_file(path, edited, &file.state.state(), by)?) } else { None };
         file.out.commit()?;
-        Ok(Written { path: Some(path.to_owned()), undo })
+        Ok(WrittenFiles { path: Some(path.to_owned()), undo })
     }
 
-    /// Prints a report: on standard output when that is free, else beside the data.
+    /// Prints a report: on standard output if it is free, else on standard error.
     pub fn report(&self, json: &str, output: &mut Output<'_>) -> Result<(), CommandError> {
-        match self.leaves_output_free() {
+        match self.is_stdout_free() {
             true => output.line(&harmless_json(json)),
             false => {
                 output.say(&harmless_json(json));
@@ -191,13 +190,13 @@ impl Target {
     }
 }
 
-/// Something that is written, with its fingerprint.
-struct Stated<W> {
+/// A writer that computes the fingerprint of its data.
+struct Fingerprinted<W> {
     out: W,
     state: FileStateBuilder,
 }
 
-impl<W: Write> Write for Stated<W> {
+impl<W: Write> Write for Fingerprinted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let length = self.out.write(bytes)?;
         self.state.add(bytes.get(..length).unwrap_or_default());
@@ -209,30 +208,30 @@ impl<W: Write> Write for Stated<W> {
     }
 }
 
-/// Keeps the source beside what was made of it.
-fn keep(path: &Path, subject: &mut Subject, after: &FileState, by: &str) -> Result<PathBuf, CommandError> {
-    let source = &mut subject.input.source;
+/// Writes the source to an undo file beside the output.
+fn write_undo_file(path: &Path, file: &mut EditedFile, after: &FileState, by: &str) -> Result<PathBuf, CommandError> {
+    let source = &mut file.input.source;
     let before = FileState::of(&mut *source.pass()?)?;
     let step = UndoStep { before: &before, after, by };
     Ok(undo::save_undo(path, &step, &mut *source.pass()?)?)
 }
 
-/// Changes the file itself. What it was is on disk before the file is touched.
-fn replace(subject: &Subject, edit: &FileEdit, result: &mut Spool, by: &str) -> Result<Written, CommandError> {
-    let name = subject.name();
+/// Replaces the file itself. The undo file is on disk before the file changes.
+fn replace(file: &EditedFile, edit: &FileEdit, result: &mut Spool, by: &str) -> Result<WrittenFiles, CommandError> {
+    let name = file.name();
     let mut out = edit.output()?;
     io::copy(&mut *result.reread()?, &mut out)?;
     let undo = edit.finish(out, by).map_err(|error| match error.problem {
-        // An agent may have written meanwhile: its lines must not be lost.
+        // An agent may have written meanwhile; its lines must survive.
         Problem::Changed => CommandError::new(format!("{name}: the file changed while it was read: nothing was done"))
             .hint("try again when the agent that writes it is at rest"),
         _ => error.into(),
     })?;
-    Ok(Written { path: subject.path().map(Path::to_owned), undo })
+    Ok(WrittenFiles { path: file.path().map(Path::to_owned), undo })
 }
 
-/// Brings a file back as it was before the last edit.
-pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<Status, CommandError> {
+/// Restores a file to its state before the last edit.
+pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let name = path.display();
     match undo::undo(path)? {
         UndoOutcome::Restored { size, appended, by } => {
@@ -248,7 +247,7 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
                     output.say(&format!("  {} bytes that were appended since stay at its end", grouped(appended)));
                 }
             }
-            Ok(Status::Done)
+            Ok(ExitStatus::Done)
         }
         UndoOutcome::AlreadyRestored => {
             if json {
@@ -256,7 +255,7 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
             } else {
                 output.say(&format!("{name}: is as it was; the edit never came to its end"));
             }
-            Ok(Status::Done)
+            Ok(ExitStatus::Done)
         }
         UndoOutcome::Nothing if path.symlink_metadata().is_err() => {
             Err(CommandError::new(format!("{name}: no such file or folder")).hint("check the spelling of the path"))
@@ -265,7 +264,7 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
             if json {
                 output.line(&nothing_undone(path))?;
             }
-            Err(CommandError::nothing(format!("{name}: nothing is kept that could be undone"))
+            Err(CommandError::not_found(format!("{name}: nothing is kept that could be undone"))
                 .hint("what was edited with --in-place or --reversible can be undone; the undo file stands beside it"))
         }
         UndoOutcome::Changed => Err(CommandError::new(format!(
@@ -279,14 +278,14 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
     }
 }
 
-/// The report that nothing had to be undone, or could be: the exit code tells which.
+/// The report of an undo that restored nothing; the exit code says whether that is an error.
 pub fn nothing_undone(path: &Path) -> String {
     let json = format!("{{\"file\":{},\"undone\":null}}", quote(&path.to_string_lossy()));
     harmless_json(&json).into_owned()
 }
 
-/// Says what is not as it was planned, and where what went can be had back.
-pub fn tell(edited: &Edited, written: &Written, verb: &str, output: &mut Output<'_>) {
+/// Reports differences from the plan, and how to undo the edit.
+pub fn report_differences(edited: &Edited, written: &WrittenFiles, verb: &str, output: &mut Output<'_>) {
     for line in edited.differs.summary().iter().filter(|line| !line.ends_with("; whole")) {
         output.say(&format!("warning: the format cannot say all that was planned: {line}"));
     }
@@ -303,9 +302,9 @@ pub fn tell(edited: &Edited, written: &Written, verb: &str, output: &mut Output<
     }
 }
 
-/// The fields of a report that every edit has, without braces.
-pub fn json_fields(edited: &Edited, written: &Written) -> String {
-    let way = match edited.way {
+/// The JSON fields that every edit reports, without braces.
+pub fn json_fields(edited: &Edited, written: &WrittenFiles) -> String {
+    let method = match edited.way {
         Way::Copied => "copied",
         Way::Spliced => "spliced",
         Way::Rewritten => "rewritten",
@@ -313,7 +312,7 @@ pub fn json_fields(edited: &Edited, written: &Written) -> String {
     let path = |path: &Option<PathBuf>| path.as_ref().map_or("null".to_owned(), |path| quote(&path.to_string_lossy()));
     format!(
         "\"way\":{},\"followed\":{},\"exact\":{},\"differs\":{},\"untouched_totals\":[{}],\"output\":{},\"undo\":{}",
-        quote(way),
+        quote(method),
         edited.followed,
         edited.is_exact(),
         edited.differs.to_json(),
