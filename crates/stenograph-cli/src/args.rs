@@ -34,6 +34,7 @@ Examples:
 
 Exit codes: 0 done, 1 no (there are notes, or nothing was found), 2 error";
 
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Formats(formats::Options),
