@@ -140,7 +140,7 @@ fn template(source: &SourceRow) -> Option<&'static str> {
 
 fn line(template: &str, session: &Session, source: &SourceRow, shell: resume::Shell) -> Result<String, Refused> {
     let path = source.path.display().to_string();
-    let made = resume::Session { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
+    let made = resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
     resume::line(template, &made, shell)
 }
 

@@ -135,7 +135,7 @@ impl<'o> Pass<'o> {
         let target = Target {
             out,
             reading: Some(Reading::new(to, Want::All)),
-            sheet: if own { RecordSchema::default() } else { RecordSchema::new(to.info().sheet) },
+            sheet: if own { RecordSchema::default() } else { RecordSchema::new(to.info().record_schema) },
             offset: 0,
             judges: true,
             back: ReadBack {

@@ -1,4 +1,4 @@
-//! The formats. [`FORMATS`] is the one list: help, detection, documents, tests and the laws go by it.
+//! The formats. [`FORMATS`] is the only list of them: help, detection, documents, tests and laws use it.
 
 use crate::format::Format;
 use crate::model::Origin;
@@ -24,7 +24,7 @@ pub mod openai_chat;
 mod placeholder;
 pub mod steno;
 
-/// Every format, in the order people see them.
+/// Every format, in the order in which users see them.
 pub static FORMATS: &[&dyn Format] = &[
     &steno::Steno,
     &chibi::Chibi,
@@ -43,7 +43,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &codex::Codex,
 ];
 
-/// The origin of that name.
+/// The origin with that name.
 pub fn origin(name: Str<'_>) -> Origin<'_> {
     match crate::format::named(&name) {
         Some(format) => Origin::Known(format.info()),

@@ -33,8 +33,8 @@ pub struct FormatInfo {
     pub traits: Traits,
     /// Paths of fields that only spell the structure of a record: a writer makes them anew, so that leaving them out is no loss.
     pub spelling: &'static [&'static str],
-    /// What the real system's own reader demands of a record, as [`crate::sheet`] reads it.
-    pub sheet: &'static [&'static str],
+    /// What the real system's own reader demands of a record, as [`crate::record_schema`] reads it.
+    pub record_schema: &'static [&'static str],
     /// Paths of fields, left over in its records, that say again in another shape what the record says. They must not outlive
     /// an edit of it.
     pub restated: &'static [&'static str],
@@ -72,7 +72,7 @@ impl FormatInfo {
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
         spelling: &[],
-        sheet: &[],
+        record_schema: &[],
         restated: &[],
         counts: &[],
         totals: &[],

@@ -95,7 +95,7 @@ pub(super) fn resume_line(shown: &Shown) -> Option<String> {
     let (session, source) = (shown.session.as_ref()?, shown.source.as_ref()?);
     let template = stenograph::format::named(&source.format)?.info().resume?;
     let path = source.path.display().to_string();
-    let made = resume::Session { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
+    let made = resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
     resume::line(template, &made, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
 }
 

@@ -1,4 +1,4 @@
-//! Chibi's log of requests to a model: one whole request a line. See `README.md` beside this file.
+//! Chibi's log of requests to a model: one whole request per line. See `README.md` beside this file.
 
 mod align;
 mod read;
@@ -12,13 +12,13 @@ use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `chibi-requests`.
 #[derive(Debug)]
 pub struct ChibiRequests;
 
 const NAME: &str = "chibi-requests";
 
-/// The name of the fact that stands for a request as such.
+/// The name of the fact for the request itself.
 const REQUEST: &str = "request";
 
 /// The name of the fact that holds the tools of a request.
@@ -34,7 +34,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: false, carries: true, lossy: false, log: true },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
-    sheet: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
+    record_schema: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
     ..FormatInfo::BLANK
 };
 
@@ -58,10 +58,10 @@ impl Format for ChibiRequests {
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Requests::new(want)))
+        Box::new(JsonLines(read::RequestsReader::new(want)))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Requests::new(outline))
+        Box::new(write::RequestsWriter::new(outline))
     }
 }

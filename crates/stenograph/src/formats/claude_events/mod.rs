@@ -1,4 +1,4 @@
-//! The flat events that some tools take for Claude Code's transcript: one call, result, text or ending a line, among bare
+//! The flat events that some tools believe to be Claude Code's transcript: one call, result, text or stop per line, among bare
 //! messages. See `README.md` beside this file.
 
 mod read;
@@ -12,7 +12,7 @@ use crate::model::{CallWords, ExitCodeAt, Outline, Verdict};
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `claude-events`.
 #[derive(Debug)]
 pub struct ClaudeEvents;
 
@@ -31,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "GoodVibes, Claude Code Transcript Format",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["type", "role", "content.type", "source.type"],
-    sheet: &[
+    record_schema: &[
         "type=tool_use: name text, input object, id text?",
         "type=tool_result: output text?, is_error flag?, tool_use_id text?",
         "type=text: text text",
@@ -59,10 +59,10 @@ impl Format for ClaudeEvents {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Events))
+        Box::new(JsonLines(read::ClaudeEventsReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Events::new(outline))
+        Box::new(write::ClaudeEventsWriter::new(outline))
     }
 }
