@@ -1,9 +1,9 @@
-//! Carrying a source along in the records it was converted to, and giving it back.
+//! Embeds a source in the records it was converted to, and restores it.
 //!
-//! A carried record has one key more, its last: `"steno":{"v":1,"of":FORMAT,"in":FORMAT,"n":i,"seal":…,"src":…}`. The runs
-//! `src` cut the source, which is of the first format, into pieces without a gap; put together they are the source, byte for byte.
-//! The records are of the second format, whatever else they look like. The seal is a fingerprint of the record without the key, so
-//! that an edited record is noticed.
+//! A carrying record has an additional last key: `"steno":{"v":1,"of":FORMAT,"in":FORMAT,"n":i,"seal":…,"src":…}`. The values
+//! of `src` are consecutive runs of the source, whose format is `of`; joined, they are the source, byte for byte. The records
+//! have the format `in`, whatever else they look like. The seal is a fingerprint of the record without the key, so that an
+//! edited record is noticed.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::json::Object;
 use crate::text::{Text, quote};
 
-/// The key under which a record carries its source.
+/// The key that holds the embedded source.
 pub const KEY: &str = "steno";
 
-/// What a record carries.
+/// The part of a source that one record carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The format of the source.
     pub of: String,
-    /// The format of the file that carries it; older files do not say.
+    /// The format of the file that carries the source; older files do not state it.
     pub within: Option<String>,
     /// The number of this run, from 0.
     pub number: u64,
@@ -32,7 +32,7 @@ pub struct Carried {
     pub source: Vec<u8>,
 }
 
-/// Takes the carried key off an object: `None` when it has none that is ours.
+/// Takes the carried key from an object; `None` if the object has none, or one that is not ours.
 pub fn take<'a>(object: &mut Object<'a>) -> Option<&'a str> {
     let raw = object.peek(KEY)?;
     Carried::parse(raw)?;
@@ -40,7 +40,7 @@ pub fn take<'a>(object: &mut Object<'a>) -> Option<&'a str> {
 }
 
 impl Carried {
-    /// Reads the value of a carried key.
+    /// Parses the value of a carried key.
     pub fn parse(raw: &str) -> Option<Carried> {
         let mut object = Object::parse(raw)?;
         if object.take_number("v")? != 1 {
@@ -56,7 +56,7 @@ impl Carried {
         })
     }
 
-    /// Reads what a record carries, and gives the record without it; `None` when it carries nothing.
+    /// Splits a record into the part of the source that it carries and the record without it; `None` if it carries nothing.
     pub fn open(record: &str) -> Option<(Carried, String)> {
         let mut object = Object::parse(record)?;
         let carried = Carried::parse(take(&mut object)?)?;
@@ -65,7 +65,7 @@ impl Carried {
         Some((carried, plain))
     }
 
-    /// The value of the key.
+    /// The value of the key, as JSON.
     pub fn render(&self) -> String {
         let last = if self.last { ",\"last\":true" } else { "" };
         let source = Text::from_bytes(&self.source).to_json();
@@ -75,9 +75,9 @@ impl Carried {
     }
 }
 
-/// The name of the format of a file that carries a source, by the beginning of the file.
+/// The format of a carrying file, read from the beginning of the file.
 pub(crate) fn carrier(head: &str) -> Option<Cow<'_, str>> {
-    // The key is ours, and within a text its quotes would be escaped. It may be cut off at the end of what is seen.
+    // The key is ours; inside a string its quotes would be escaped. The beginning may end in the middle of the key.
     let (_, mut rest) = head.split_once("\"steno\":")?;
     rest = rest.trim_start().strip_prefix('{')?;
     loop {
@@ -86,7 +86,7 @@ pub(crate) fn carrier(head: &str) -> Option<Cow<'_, str>> {
         if key == "in" {
             return Some(text(after)?.0);
         }
-        // What stands before it is a number or a name.
+        // The values before `in` are a number or a name.
         let end = match text(after) {
             Some((_, rest)) => rest,
             None => after.trim_start_matches(|char: char| char.is_ascii_digit()),
@@ -95,7 +95,7 @@ pub(crate) fn carrier(head: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The text that begins here, and what follows it.
+/// The string at the beginning of `json`, and the remaining JSON.
 fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
     const NAME_SIZE_MAX: usize = 128;
     let json = json.trim_start();
@@ -105,19 +105,18 @@ fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
     Some((Text::from_json(raw)?.exact()?, json.get(end + 2..)?))
 }
 
-/// The fingerprint of a record. Spaces and the order of keys are no part of it: a tool that only spells a record anew has not
-/// edited it.
+/// The fingerprint of a record. It ignores spaces and the order of keys: a tool that only reformats a record has not edited it.
 pub fn seal(record: &[u8]) -> String {
     let text = String::from_utf8_lossy(record);
     format!("{:032x}", xxh3_128(crate::json::canonical(&text).as_bytes()))
 }
 
-/// The record with one key more.
+/// Adds the carried key to a record.
 pub fn attach(record: &[u8], carried: &Carried) -> Vec<u8> {
     attach_raw(record, &carried.render())
 }
 
-/// The record with one key more, of which the value is known.
+/// Adds the carried key to a record; `raw` is its value.
 pub(crate) fn attach_raw(record: &[u8], raw: &str) -> Vec<u8> {
     let Some(end) = record.iter().rposition(|byte| *byte == b'}') else { return record.to_vec() };
     let (head, tail) = record.split_at(end);
@@ -137,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_attached_comes_off_again() {
+    fn a_carried_run_comes_back_unchanged() {
         for record in [r#"{"a":1}"#, "{}", "{\n  \"a\": \"}\"\n}"] {
             let source = b"line \xff one\n".to_vec();
             let within = Some("y".to_owned());

@@ -1,13 +1,13 @@
-//! The sheet of a format: what the real system's own reader demands of a record, in a few lines. Everything that is written for
-//! another system is held against its sheet. Nothing here knows a format.
+//! The schema of a format's records: the fields and types that the real system's own reader requires. Every record written for
+//! another system is checked against it. This module knows no format.
 //!
-//! A line of a sheet is `CONDITION: FIELD TYPES, FIELD TYPES`. The condition is `*` for every record, or `PATH=TEXT` (several
-//! joined by `&`). A field is a path (`message.content[].type` speaks of every element); its types are joined by `|`, out of `text`,
-//! `number`, `flag`, `object`, `list`, `null` and `any`; a `?` at the end allows it to be absent.
+//! A line of a schema is `CONDITION: FIELD TYPES, FIELD TYPES`. The condition is `*` for every record, or `PATH=TEXT` (several
+//! joined by `&`). A field is a path (`message.content[].type` means every element). Its types are joined by `|`, out of
+//! `text`, `number`, `flag`, `object`, `list`, `null` and `any`; a `?` at the end makes the field optional.
 
 use crate::json::{Object, items};
 
-/// What a format demands of its records, parsed.
+/// The requirements of one format, parsed.
 #[derive(Debug, Default)]
 pub struct RecordSchema {
     rules: Vec<Rule>,
@@ -27,12 +27,12 @@ struct Field {
 }
 
 impl RecordSchema {
-    /// The sheet of these lines.
+    /// Parses the lines of a schema.
     pub fn new(lines: &'static [&'static str]) -> RecordSchema {
         RecordSchema { rules: lines.iter().filter_map(|line| rule(line)).collect() }
     }
 
-    /// What is wrong with a record, if anything is. What is no object has no sheet.
+    /// The first violation in a record, if there is one. A value that is not an object has none.
     pub(crate) fn objection(&self, record: &str) -> Option<String> {
         if self.rules.is_empty() {
             return None;
@@ -52,7 +52,7 @@ impl RecordSchema {
     }
 }
 
-/// A record of which every object is parsed once, however many rules speak of it.
+/// A record whose inner objects are parsed at most once, however many rules refer to them.
 struct Parsed<'a> {
     root: Object<'a>,
     opened: Vec<(&'static str, Option<Object<'a>>)>,
@@ -85,7 +85,7 @@ impl<'a> Parsed<'a> {
 impl Field {
     fn objection(&self, record: &mut Parsed<'_>) -> Option<String> {
         let found = record.values(self.path);
-        // Of a list that is empty or is none, nothing is demanded.
+        // The schema requires nothing of the elements of an empty or missing list.
         if found.is_empty() && !self.optional && !self.path.contains("[]") {
             return Some(format!("{} is missing", self.path));
         }
@@ -122,13 +122,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_held_against_its_sheet() {
-        let sheet = RecordSchema::new(&["*: id text", "type=a & b.c=x: list[].n number, on flag?, b object|null"]);
-        assert_eq!(sheet.objection(r#"{"id":"1"}"#), None);
-        assert_eq!(sheet.objection(r#"{"id":1}"#).unwrap(), "id is number, not text");
-        assert_eq!(sheet.objection(r#"{"a":1}"#).unwrap(), "id is missing");
-        assert_eq!(sheet.objection(r#"{"id":"1","type":"a","b":{"c":"x"},"list":[{"n":1},{"n":2}]}"#), None);
+    fn a_record_is_checked_against_its_schema() {
+        let schema = RecordSchema::new(&["*: id text", "type=a & b.c=x: list[].n number, on flag?, b object|null"]);
+        assert_eq!(schema.objection(r#"{"id":"1"}"#), None);
+        assert_eq!(schema.objection(r#"{"id":1}"#).unwrap(), "id is number, not text");
+        assert_eq!(schema.objection(r#"{"a":1}"#).unwrap(), "id is missing");
+        assert_eq!(schema.objection(r#"{"id":"1","type":"a","b":{"c":"x"},"list":[{"n":1},{"n":2}]}"#), None);
         let wrong = r#"{"id":"1","type":"a","b":{"c":"x"},"list":[{"n":1},{"n":"2"}]}"#;
-        assert_eq!(sheet.objection(wrong).unwrap(), "list[].n is text, not number");
+        assert_eq!(schema.objection(wrong).unwrap(), "list[].n is text, not number");
     }
 }

@@ -1,21 +1,21 @@
-//! The command with which an agent goes on with a session, as a line for a shell: [`crate::format::FormatInfo::resume`] with everything
-//! put in, and quoted. It runs nothing. Ids and paths come from transcripts, and whoever wrote those may wish for another command.
+//! The shell command that resumes a session: [`crate::format::FormatInfo::resume`] with its placeholders filled in and quoted.
+//! This module runs nothing. Ids and paths come from transcripts, whose authors may try to inject another command.
 
-/// What a command is made of.
+/// The values that fill the placeholders of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResumeArguments<'a> {
+pub struct ResumeTarget<'a> {
     /// The session's id.
     pub session: Option<&'a str>,
-    /// The source.
+    /// The path of the source.
     pub file: Option<&'a str>,
-    /// The folder in which the agent worked, where it is known.
+    /// The folder in which the agent worked, if known.
     pub folder: Option<&'a str>,
 }
 
-/// Whose syntax a line has.
+/// The shell whose syntax a command line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shell {
-    /// Bourne's and all that came of it; fish understands it, too.
+    /// POSIX shells; fish understands the same syntax.
     Sh,
     /// PowerShell, on any system.
     PowerShell,
@@ -23,26 +23,26 @@ pub enum Shell {
     Cmd,
 }
 
-/// Why there is no line.
+/// The reason why there is no command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// The command needs something that is not known.
+    /// The command needs a value that is unknown.
     #[error("the {0} is not known")]
     Missing(&'static str),
-    /// The id is none that an agent gives, and might be taken for something else.
+    /// No agent uses such an id, and a shell might read it as something else.
     #[error("the session's id is not one that can be given to a command")]
     BadSession,
-    /// The path has characters that no line can hold, or that hide what it says.
+    /// The path has characters that a command line cannot hold, or that disguise the path.
     #[error("the path has characters that cannot be given to a command")]
     BadPath,
 }
 
-/// An id is never longer.
+/// The longest id accepted.
 const SESSION_LENGTH_MAX: usize = 200;
 
-/// The line that makes the agent go on: into the folder first, where it is known, and only then the command.
-pub fn line(template: &str, session: &ResumeArguments<'_>, shell: Shell) -> Result<String, Refused> {
+/// The command line that resumes the session: it changes to the folder, if that is known, and then runs the command.
+pub fn line(template: &str, session: &ResumeTarget<'_>, shell: Shell) -> Result<String, Refused> {
     let mut words: Vec<String> = Vec::new();
     for word in template.split(' ').filter(|word| !word.is_empty()) {
         words.push(match word {
@@ -56,23 +56,23 @@ pub fn line(template: &str, session: &ResumeArguments<'_>, shell: Shell) -> Resu
     let folder = path(folder, shell)?;
     Ok(match shell {
         Shell::Sh => format!("cd {folder} && {command}"),
-        // The older PowerShell has no `&&`.
+        // Windows PowerShell 5 has no `&&`.
         Shell::PowerShell => format!("Set-Location -LiteralPath {folder}; if ($?) {{ {command} }}"),
         Shell::Cmd => format!("cd /d {folder} && {command}"),
     })
 }
 
-/// An id as it is: one that would have to be quoted is none.
+/// Checks an id. An id that needs quotes is refused.
 fn id(id: &str) -> Result<&str, Refused> {
     let harmless = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.' | ':' | '+');
-    // What begins with a hyphen is an option.
+    // A word that begins with a hyphen is an option.
     let good = id.starts_with(|char: char| char.is_ascii_alphanumeric() || char == '_')
         && id.len() <= SESSION_LENGTH_MAX
         && id.chars().all(harmless);
     if good { Ok(id) } else { Err(Refused::BadSession) }
 }
 
-/// A path as one word of a Bourne shell, which is never an option.
+/// Quotes a path as one word of a Bourne shell, which is never an option.
 pub fn sh_word(path: &str) -> String {
     let path = not_an_option(path);
     let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '.' | '_' | '-' | '+' | ':' | ',');
@@ -86,25 +86,25 @@ fn not_an_option(path: &str) -> String {
 
 /// A path as one word.
 fn path(path: &str, shell: Shell) -> Result<String, Refused> {
-    if path.is_empty() || path.chars().any(hides) {
+    if path.is_empty() || path.chars().any(is_disguising) {
         return Err(Refused::BadPath);
     }
     let path = not_an_option(path);
     match shell {
         Shell::Sh => Ok(sh_word(&path)),
-        // PowerShell takes the typographic quotes for plain ones.
+        // PowerShell treats typographic quotes as plain ones.
         Shell::PowerShell if path.contains(['\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}']) => Err(Refused::BadPath),
         Shell::PowerShell => Ok(format!("'{}'", path.replace('\'', "''"))),
-        // Between quotes the prompt still puts in variables, and there is no way to write these signs so that it does not.
+        // The command prompt expands variables inside quotes too, and offers no escape for these characters.
         Shell::Cmd if path.contains(['"', '%', '!']) => Err(Refused::BadPath),
-        // A backslash before the closing quote would take it along.
+        // A single backslash would escape the closing quote.
         Shell::Cmd if path.ends_with('\\') => Ok(format!("\"{path}\\\"")),
         Shell::Cmd => Ok(format!("\"{path}\"")),
     }
 }
 
-/// Whether a character cannot be seen, or changes how others are seen.
-fn hides(char: char) -> bool {
+/// Whether a character is invisible, or changes how others are displayed.
+fn is_disguising(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -115,12 +115,12 @@ mod tests {
 
     const TEMPLATE: &str = "agent --resume {session}";
 
-    fn session<'a>(id: &'a str, folder: &'a str) -> ResumeArguments<'a> {
-        ResumeArguments { session: Some(id), folder: Some(folder), file: None }
+    fn session<'a>(id: &'a str, folder: &'a str) -> ResumeTarget<'a> {
+        ResumeTarget { session: Some(id), folder: Some(folder), file: None }
     }
 
     #[test]
-    fn every_shell_has_its_own_way_into_a_folder() {
+    fn every_shell_has_its_own_command_to_enter_a_folder() {
         let session = session("0198-aa", "/w/it's mine");
         let line = |shell| line(TEMPLATE, &session, shell).unwrap();
         assert_eq!(line(Shell::Sh), r"cd '/w/it'\''s mine' && agent --resume 0198-aa");
@@ -138,22 +138,22 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_no_quotes_has_none() {
+    fn a_plain_path_is_not_quoted() {
         assert_eq!(line(TEMPLATE, &session("a", "/w/p-1"), Shell::Sh).unwrap(), "cd /w/p-1 && agent --resume a");
-        let nowhere = ResumeArguments { session: Some("a"), ..ResumeArguments::default() };
+        let nowhere = ResumeTarget { session: Some("a"), ..ResumeTarget::default() };
         assert_eq!(line(TEMPLATE, &nowhere, Shell::Sh).unwrap(), "agent --resume a");
     }
 
     #[test]
-    fn a_source_is_put_in_wherever_it_is_asked_for() {
-        let session = ResumeArguments { file: Some("/h/a b.jsonl"), ..ResumeArguments::default() };
+    fn the_source_fills_every_file_placeholder() {
+        let session = ResumeTarget { file: Some("/h/a b.jsonl"), ..ResumeTarget::default() };
         let found = line("agent --in {file} --out {file}", &session, Shell::Sh).unwrap();
         assert_eq!(found, "agent --in '/h/a b.jsonl' --out '/h/a b.jsonl'");
         assert_eq!(line(TEMPLATE, &session, Shell::Sh), Err(Refused::Missing("session's id")));
     }
 
     #[test]
-    fn an_id_that_is_a_command_is_refused() {
+    fn an_id_that_contains_shell_syntax_is_refused() {
         let long = "a".repeat(201);
         let hostile = ["", "-rf", "a b", "a;rm", "$(x)", "`x`", "a\nb", "../a", "a'b", "a\"b", "%PATH%", "é", &long];
         for id in hostile {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_a_command_is_quoted_or_refused() {
+    fn a_folder_that_contains_shell_syntax_is_quoted_or_refused() {
         let sh = |folder| line(TEMPLATE, &session("a", folder), Shell::Sh);
         assert_eq!(sh("$(x);`y`").unwrap(), "cd '$(x);`y`' && agent --resume a");
         assert_eq!(sh("-P").unwrap(), "cd ./-P && agent --resume a");
@@ -181,19 +181,19 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_real_shell_reads_back_what_was_quoted() {
+    fn a_real_shell_reads_a_quoted_path_unchanged() {
         for folder in ["it's", "a  b", "$HOME", "\\", "*", "é", "#x", "!!", "a\\'b", "-n", "~root"] {
-            let session = ResumeArguments { file: Some(folder), ..ResumeArguments::default() };
+            let session = ResumeTarget { file: Some(folder), ..ResumeTarget::default() };
             let line = line("printf %s {file}", &session, Shell::Sh).unwrap();
             let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
-            let said = String::from_utf8(output.stdout).unwrap();
-            assert_eq!(said.strip_prefix("./").unwrap_or(&said), folder);
+            let printed = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(printed.strip_prefix("./").unwrap_or(&printed), folder);
         }
     }
 
     #[test]
-    fn every_template_of_a_format_makes_a_line() {
-        let session = ResumeArguments { session: Some("id"), file: Some("/f"), folder: Some("/w") };
+    fn the_template_of_every_format_makes_a_line() {
+        let session = ResumeTarget { session: Some("id"), file: Some("/f"), folder: Some("/w") };
         for format in crate::formats::FORMATS {
             let Some(template) = format.info().resume else { continue };
             let line = line(template, &session, Shell::Sh).unwrap();

@@ -1,5 +1,5 @@
-//! The content blocks of Anthropic's Messages form, which several formats share: blocks become events and pieces, and events
-//! and pieces become blocks. Nothing here knows the record that holds the blocks, nor an envelope.
+//! The content blocks of Anthropic's Messages API, which several formats share: blocks become events and pieces, and events and
+//! pieces become blocks. This module knows neither the record around the blocks nor its envelope.
 
 use std::borrow::Cow;
 
@@ -8,20 +8,20 @@ use crate::model::{Body, Content, Data, ExtraFields, Input, NoteKind, Piece, Pie
 use crate::text::Text;
 use crate::write::Ownership;
 
-/// One event's worth of a content list.
+/// One event read from a content list.
 #[derive(Debug)]
-pub struct Said<'a> {
-    /// What is said or done.
+pub struct BlockEvent<'a> {
+    /// The body of the event.
     pub body: Body<'a>,
-    /// What is left of the block. A message has none: each of its pieces keeps its own.
+    /// The extra fields of the block. A message has none: each of its pieces holds its own.
     pub block: Option<Object<'a>>,
 }
 
-/// What is to be said of a block that was kept whole.
+/// A note about a block that is kept whole.
 #[derive(Debug)]
-pub struct Remark(pub NoteKind, pub String);
+pub struct BlockNote(pub NoteKind, pub String);
 
-/// Elements that are known and that only their own system can use: they are kept whole.
+/// Types of known elements that only their own system can use. They are kept whole.
 const OPAQUE: [&str; 8] = [
     "tool_reference",
     "search_result",
@@ -33,52 +33,54 @@ const OPAQUE: [&str; 8] = [
     "web_search_result",
 ];
 
-/// The events of a content list. Consecutive texts and pictures are one message; thoughts, calls and results stand alone.
-/// Remarks on blocks that nobody can read are added to `remarks`.
-pub fn blocks<'a>(list: Vec<&'a str>, role: Role, remarks: &mut Vec<Remark>) -> Vec<Said<'a>> {
-    let mut said: Vec<Said<'a>> = Vec::with_capacity(list.len().max(1));
+/// The events of a content list. Consecutive texts and images form one message; each thought, call and result is its own event.
+/// Notes about unreadable blocks are added to `notes`.
+pub fn blocks<'a>(list: Vec<&'a str>, role: Role, notes: &mut Vec<BlockNote>) -> Vec<BlockEvent<'a>> {
+    let mut events: Vec<BlockEvent<'a>> = Vec::with_capacity(list.len().max(1));
     for raw in list {
-        match block(raw, remarks) {
-            Read::Said(one) => said.push(one),
-            Read::Piece(piece) => match said.last_mut() {
-                Some(Said { body: Body::Message { content: Content::Pieces(pieces), .. }, .. }) => pieces.push(piece),
+        match block(raw, notes) {
+            BlockContent::Event(one) => events.push(one),
+            BlockContent::Piece(piece) => match events.last_mut() {
+                Some(BlockEvent { body: Body::Message { content: Content::Pieces(pieces), .. }, .. }) => {
+                    pieces.push(piece)
+                }
                 _ => {
                     let content = Content::Pieces(vec![piece]);
-                    said.push(Said { body: Body::Message { role, content }, block: None });
+                    events.push(BlockEvent { body: Body::Message { role, content }, block: None });
                 }
             },
         }
     }
-    if said.is_empty() {
+    if events.is_empty() {
         let content = Content::Pieces(Vec::new());
-        said.push(Said { body: Body::Message { role, content }, block: None });
+        events.push(BlockEvent { body: Body::Message { role, content }, block: None });
     }
-    said
+    events
 }
 
-enum Read<'a> {
-    Said(Said<'a>),
+enum BlockContent<'a> {
+    Event(BlockEvent<'a>),
     Piece(Piece<'a>),
 }
 
-fn block<'a>(raw: &'a str, remarks: &mut Vec<Remark>) -> Read<'a> {
-    let Some(mut object) = Object::parse(raw) else { return Read::Piece(piece(raw, remarks)) };
+fn block<'a>(raw: &'a str, notes: &mut Vec<BlockNote>) -> BlockContent<'a> {
+    let Some(mut object) = Object::parse(raw) else { return BlockContent::Piece(piece(raw, notes)) };
     let body = match object.peek_str("type").as_deref() {
         Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
-        // Sealed thoughts have nothing to read: the seal stays with what is left of the block.
+        // Encrypted thoughts have no readable text; the ciphertext stays in the block's extra fields.
         Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") => tool_call(&mut object),
-        Some("tool_result") => Some(tool_result(&mut object, remarks)),
-        Some(name) if name.ends_with("_tool_result") => Some(tool_result(&mut object, remarks)),
+        Some("tool_result") => Some(tool_result(&mut object, notes)),
+        Some(name) if name.ends_with("_tool_result") => Some(tool_result(&mut object, notes)),
         _ => None,
     };
     match body {
-        Some(body) => Read::Said(Said { body, block: Some(object) }),
-        None => Read::Piece(piece_of(object, raw, remarks)),
+        Some(body) => BlockContent::Event(BlockEvent { body, block: Some(object) }),
+        None => BlockContent::Piece(piece_of(object, raw, notes)),
     }
 }
 
-/// Takes a call; `None` leaves the object whole when it has no name or no input.
+/// Takes a call. `None` if it has no name or no input; the object then stays whole.
 pub fn tool_call<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     let name = object.peek_str("name")?;
     let input = Input::Json(Cow::Borrowed(object.take("input")?));
@@ -86,18 +88,18 @@ pub fn tool_call<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     Some(Body::ToolCall { call: object.take_str("id"), name, input })
 }
 
-/// Takes a result. A content that is neither text nor a list of blocks stays where it is, and so does an empty list.
-fn tool_result<'a>(object: &mut Object<'a>, remarks: &mut Vec<Remark>) -> Body<'a> {
+/// Takes a result. A content that is neither text nor a list of blocks stays in the object, and so does an empty list.
+fn tool_result<'a>(object: &mut Object<'a>, notes: &mut Vec<BlockNote>) -> Body<'a> {
     Body::ToolResult {
         call: object.take_str("tool_use_id"),
         name: None,
-        content: take_content(object, "content", remarks).unwrap_or(Content::Pieces(Vec::new())),
+        content: take_content(object, "content", notes).unwrap_or(Content::Pieces(Vec::new())),
         error: object.take_bool("is_error"),
     }
 }
 
-/// Takes a text or a list of which every element becomes a piece. An empty list stays, and so does anything else.
-pub fn take_content<'a>(object: &mut Object<'a>, key: &str, remarks: &mut Vec<Remark>) -> Option<Content<'a>> {
+/// Takes a text, or a list whose elements become pieces. An empty list and any other value stay in the object.
+pub fn take_content<'a>(object: &mut Object<'a>, key: &str, notes: &mut Vec<BlockNote>) -> Option<Content<'a>> {
     if let Some(text) = object.take_text(key) {
         return Some(Content::Text(text));
     }
@@ -106,20 +108,20 @@ pub fn take_content<'a>(object: &mut Object<'a>, key: &str, remarks: &mut Vec<Re
         return None;
     }
     object.take(key);
-    Some(Content::Pieces(list.into_iter().map(|raw| piece(raw, remarks)).collect()))
+    Some(Content::Pieces(list.into_iter().map(|raw| piece(raw, notes)).collect()))
 }
 
-/// One element of a list as a piece.
-fn piece<'a>(raw: &'a str, remarks: &mut Vec<Remark>) -> Piece<'a> {
+/// Reads one element of a list as a piece.
+fn piece<'a>(raw: &'a str, notes: &mut Vec<BlockNote>) -> Piece<'a> {
     match (Object::parse(raw), Text::from_json(raw)) {
-        (Some(object), _) => piece_of(object, raw, remarks),
-        // A bare string among blocks: nothing is left of it, and by that the writer knows it.
+        (Some(object), _) => piece_of(object, raw, notes),
+        // A bare string among blocks has no extra fields, which is how the writer recognizes it.
         (None, Some(text)) => Piece::text(text),
         (None, None) => Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() },
     }
 }
 
-fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, remarks: &mut Vec<Remark>) -> Piece<'a> {
+fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, notes: &mut Vec<BlockNote>) -> Piece<'a> {
     let name = object.peek_str("type");
     let kind = match name.as_deref() {
         Some("text") => object.take_text("text").map(PieceKind::Text),
@@ -129,12 +131,12 @@ fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, remarks: &mut Vec<Remark>)
     if let Some(kind) = kind {
         return Piece { kind, extra: object.into_extra() };
     }
-    remarks.extend(remark(name.as_deref(), &object));
+    notes.extend(note_about(name.as_deref(), &object));
     Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() }
 }
 
-/// Why a block is kept whole; `None` for one that is meant to be.
-fn remark(name: Option<&str>, object: &Object<'_>) -> Option<Remark> {
+/// Why a block is kept whole; `None` for a known opaque block.
+fn note_about(name: Option<&str>, object: &Object<'_>) -> Option<BlockNote> {
     let lack = match name {
         Some(name) if OPAQUE.contains(&name) => return None,
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") if object.peek_str("name").is_none() => {
@@ -147,13 +149,13 @@ fn remark(name: Option<&str>, object: &Object<'_>) -> Option<Remark> {
         Some(_) | None => None,
     };
     Some(match (name, lack) {
-        (Some(name), Some(lack)) => Remark(NoteKind::NotARecord, format!("this {name} block is without {lack}")),
-        (Some(name), None) => Remark(NoteKind::UnknownType, format!("unknown block type {name:?}")),
-        (None, _) => Remark(NoteKind::UnknownType, "a block without a type".to_owned()),
+        (Some(name), Some(lack)) => BlockNote(NoteKind::NotARecord, format!("this {name} block is without {lack}")),
+        (Some(name), None) => BlockNote(NoteKind::UnknownType, format!("unknown block type {name:?}")),
+        (None, _) => BlockNote(NoteKind::UnknownType, "a block without a type".to_owned()),
     })
 }
 
-/// Takes what the source of an image or a document holds. A document of plain text is text.
+/// Takes the data of an image or a document. A plain-text document becomes text.
 fn source<'a>(object: &mut Object<'a>) -> Option<PieceKind<'a>> {
     let mut source = object.open("source")?;
     let kind = match source.peek_str("type").as_deref() {
@@ -171,7 +173,7 @@ fn blob<'a>(source: &mut Object<'a>, data: Data<'a>) -> PieceKind<'a> {
     PieceKind::Blob { media: source.take_str("media_type"), data }
 }
 
-/// The blocks of a content. Pieces from elsewhere that no block can hold are left out.
+/// The blocks of a content. Foreign pieces that no block can hold are left out.
 pub fn content_blocks(content: &Content<'_>, ownership: Ownership, out: &mut Vec<String>) {
     match content {
         Content::Text(text) => out.push(text_block(text)),
@@ -179,7 +181,7 @@ pub fn content_blocks(content: &Content<'_>, ownership: Ownership, out: &mut Vec
     }
 }
 
-/// Whether any block can hold something of a content from elsewhere.
+/// Whether a block can hold some part of a foreign content.
 pub fn is_sayable_content(content: &Content<'_>) -> bool {
     match content {
         Content::Text(_) => true,
@@ -204,9 +206,9 @@ fn text_block(text: &Text<'_>) -> String {
 }
 
 fn piece_block(piece: &Piece<'_>, ownership: Ownership) -> Option<String> {
-    let left = (ownership == Ownership::Own && !piece.extra.0.is_empty()).then_some(&piece.extra);
+    let extra = (ownership == Ownership::Own && !piece.extra.0.is_empty()).then_some(&piece.extra);
     let mut draft = Draft::new();
-    match (&piece.kind, left.and_then(|left| left.text("type"))) {
+    match (&piece.kind, extra.and_then(|extra| extra.text("type"))) {
         (PieceKind::Text(text), Some(name)) if name == "document" => {
             let mut source = Draft::new();
             source.set_text("data", text);
@@ -220,9 +222,9 @@ fn piece_block(piece: &Piece<'_>, ownership: Ownership) -> Option<String> {
         (PieceKind::Text(text), None) => return Some(text_block(text)),
         (PieceKind::Blob { media, data }, _) => {
             let media = media.as_deref();
-            // A block that returns still has its type.
-            let kind = if left.is_some() { "image" } else { blob_type(media, piece)? };
-            return blob_block(media, data, kind, left);
+            // The block returns to its own format and still has its type.
+            let kind = if extra.is_some() { "image" } else { blob_type(media, piece)? };
+            return blob_block(media, data, kind, extra);
         }
         (PieceKind::Other(raw), _) => {
             let name = Object::parse(raw).and_then(|object| object.peek_str("type").map(Cow::into_owned));
@@ -230,11 +232,11 @@ fn piece_block(piece: &Piece<'_>, ownership: Ownership) -> Option<String> {
             return fits.then(|| raw.to_string());
         }
     }
-    Some(draft.render(left))
+    Some(draft.render(extra))
 }
 
-/// The type of block for a blob from elsewhere. One without a media type is what its own element was called; one that was
-/// called nothing of the kind may be anything, and is no picture.
+/// The block type of a foreign blob. A blob without a media type keeps the type of its element; if that is unknown, the blob
+/// may be anything and becomes no block.
 fn blob_type(media: Option<&str>, piece: &Piece<'_>) -> Option<&'static str> {
     match (media, piece.extra.text("type").as_deref()) {
         (Some("application/pdf"), _) | (None, Some("document")) => Some("document"),
@@ -244,7 +246,7 @@ fn blob_type(media: Option<&str>, piece: &Piece<'_>) -> Option<&'static str> {
     }
 }
 
-fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&ExtraFields<'_>>) -> Option<String> {
+fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, extra: Option<&ExtraFields<'_>>) -> Option<String> {
     let mut source = Draft::new();
     match data {
         Data::Inline(text) => {
@@ -254,14 +256,14 @@ fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&Ex
         }
         Data::Url(text) => {
             source.default_str("type", "url");
-            if left.is_some() {
+            if extra.is_some() {
                 source.set_opt("media_type", media);
             }
             source.set_text("url", text);
         }
         Data::File(text) => {
-            // A file of another system is none that these blocks can name.
-            left?;
+            // These blocks cannot refer to a file of another system.
+            extra?;
             source.set_opt("media_type", media);
             source.set_text("file_id", text);
         }
@@ -269,19 +271,20 @@ fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&Ex
     let mut draft = Draft::new();
     draft.default_str("type", kind);
     draft.nest("source", source);
-    Some(draft.render(left))
+    Some(draft.render(extra))
 }
 
-/// The block of a thought, a call or a result; `None` for every other body. `left` is what is left of the block it came from,
-/// and `call` the id that ties call and result.
-pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&ExtraFields<'_>>) -> Option<String> {
-    let ownership = if left.is_some() { Ownership::Own } else { Ownership::Foreign };
+/// The block of a thought, a call or a result; `None` for every other body. `extra` holds the extra fields of the block it was
+/// read from, and `call` is the id that connects call and result.
+pub fn block_of(body: &Body<'_>, call: Option<&str>, extra: Option<&ExtraFields<'_>>) -> Option<String> {
+    let ownership = if extra.is_some() { Ownership::Own } else { Ownership::Foreign };
     let mut draft = Draft::new();
     match body {
         Body::Thinking { content } => {
             draft.default_str("type", "thinking");
-            let sealed = left.and_then(|left| left.text("type")).is_some_and(|name| name == "redacted_thinking");
-            if !sealed {
+            let is_encrypted =
+                extra.and_then(|extra| extra.text("type")).is_some_and(|name| name == "redacted_thinking");
+            if !is_encrypted {
                 draft.set_text("thinking", &content.joined());
             }
             draft.default_str("signature", "");
@@ -298,8 +301,8 @@ pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&ExtraFields<'
         Body::ToolResult { content, error, .. } => {
             draft.set_opt("tool_use_id", call);
             draft.default_str("type", "tool_result");
-            let silent = matches!(content, Content::Pieces(pieces) if pieces.is_empty());
-            if ownership == Ownership::Foreign || !silent {
+            let is_empty = matches!(content, Content::Pieces(pieces) if pieces.is_empty());
+            if ownership == Ownership::Foreign || !is_empty {
                 draft.set("content", content_value(content, ownership));
             }
             if let Some(error) = error {
@@ -313,13 +316,13 @@ pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&ExtraFields<'
         | Body::Stop { .. }
         | Body::Other { .. } => return None,
     }
-    Some(draft.render(left))
+    Some(draft.render(extra))
 }
 
-/// What is left below a key: of an object that was opened, or of one that nobody touched.
-pub fn below<'r>(left: &'r ExtraFields<'_>, key: &str) -> Option<ExtraFields<'r>> {
-    if let Some(inner) = left.object(key) {
+/// The extra fields below a key, whether a reader opened the object or left it whole.
+pub fn below<'r>(extra: &'r ExtraFields<'_>, key: &str) -> Option<ExtraFields<'r>> {
+    if let Some(inner) = extra.object(key) {
         return Some(inner.clone());
     }
-    Object::parse(left.raw(key)?).map(Object::into_extra)
+    Object::parse(extra.raw(key)?).map(Object::into_extra)
 }

@@ -1,5 +1,5 @@
-//! Blocks of lines: what the formats of plain text have in common. Lines are gathered into blocks here, with their places in the
-//! source; what begins a block and what a block says is the format's. Nothing here knows a marker.
+//! Blocks of lines, which the plain-text formats share. This module groups lines into blocks and records their positions in the
+//! source; each format decides where a block begins and what it means. No marker of a format appears here.
 
 use std::borrow::Cow;
 
@@ -8,42 +8,42 @@ use crate::model::{Body, Event, ExtraFields, Held, Note, NoteKind, Span};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
 
-/// Lines that belong together.
+/// Consecutive lines that form one unit of a format.
 #[derive(Debug)]
-pub struct Block<K> {
-    /// What the format takes it for.
+pub struct LineBlock<K> {
+    /// The kind that the format gave it.
     pub kind: K,
     text: Vec<u8>,
-    lines: Vec<Line>,
-    /// The lines between it and the block before, each with its newline.
+    lines: Vec<LineSpan>,
+    /// The lines between it and the previous block, each with its newline.
     before: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct LineSpan {
     at: Span,
     from: usize,
     to: usize,
 }
 
-/// What a line is to the block that is open.
+/// How a line relates to the open block.
 #[derive(Debug)]
-pub enum Step<K> {
-    /// It belongs to the block, or to none where none is open.
-    GoesOn,
-    /// It stands between blocks.
-    Passes,
-    /// It is the last line of the block.
+pub enum LineRole<K> {
+    /// The line belongs to the open block; it is ignored if none is open.
+    Continues,
+    /// The line is between blocks.
+    Between,
+    /// The line is the last one of the block.
     Ends,
-    /// It stands after the end of the block, and between blocks.
-    Follows,
-    /// It is the first line of a block.
+    /// The line is after the end of the block, between blocks.
+    AfterEnd,
+    /// The line is the first one of a block.
     Begins(K),
-    /// It shows that a block began at this line of the open one.
+    /// The line shows that a new block began at this line of the open one.
     BeganAt(usize, K),
 }
 
-/// What a block was ended by.
+/// What ended a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The next block, or its own last line.
@@ -53,58 +53,58 @@ pub enum Ending {
 }
 
 /// Reads the blocks of one format.
-pub trait Blockwise: Send {
-    /// What a block can be.
+pub trait BlockReader: Send {
+    /// The kinds of blocks.
     type Kind: Send;
 
-    /// What this line, given without a carriage return at its end, is to the block that is open.
-    fn step(&mut self, open: Option<&mut Block<Self::Kind>>, line: &[u8]) -> Step<Self::Kind>;
+    /// Decides how a line, given without its carriage return, relates to the open block.
+    fn line_role(&mut self, open: Option<&mut LineBlock<Self::Kind>>, line: &[u8]) -> LineRole<Self::Kind>;
 
-    /// Gives the events of a block.
-    fn block(&mut self, block: &Block<Self::Kind>, ending: Ending, out: &mut dyn Sink);
+    /// Emits the events of a block.
+    fn block(&mut self, block: &LineBlock<Self::Kind>, ending: Ending, out: &mut dyn Sink);
 
-    /// Gives what only the end of the source makes known.
+    /// Emits the events that only the end of the source makes known.
     fn finish(&mut self, _out: &mut dyn Sink) {}
 
-    /// Where something stands that was read and is only given by [`Blockwise::finish`].
+    /// The position of a line that was read and that only [`BlockReader::finish`] emits.
     fn held(&self) -> Option<u64> {
         None
     }
 }
 
-/// Makes a [`Reader`] of something that reads blocks.
+/// Turns a [`BlockReader`] into a [`Reader`].
 #[derive(Debug)]
-pub struct Blocks<R: Blockwise> {
+pub struct Blocks<R: BlockReader> {
     reader: R,
-    open: Option<Block<R::Kind>>,
+    open: Option<LineBlock<R::Kind>>,
     /// The lines since the last block.
-    passed: Vec<u8>,
+    between: Vec<u8>,
 }
 
-/// How much of what stands between two blocks is kept: it is blank, and nobody writes more.
+/// How many bytes between two blocks are kept. They are blank, and no program writes more.
 const BETWEEN_SIZE_MAX: usize = 1024;
 
-impl<K> Block<K> {
-    fn new(kind: K) -> Block<K> {
-        Block { kind, text: Vec::new(), lines: Vec::new(), before: Vec::new() }
+impl<K> LineBlock<K> {
+    fn new(kind: K) -> LineBlock<K> {
+        LineBlock { kind, text: Vec::new(), lines: Vec::new(), before: Vec::new() }
     }
 
-    /// How many lines it has.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether it has no line.
+    /// Whether it has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// One of its lines, without a carriage return at its end.
+    /// One line, without its carriage return.
     pub fn line(&self, index: usize) -> &[u8] {
         without_return(self.lines.get(index).and_then(|line| self.text.get(line.from..line.to)).unwrap_or_default())
     }
 
-    /// What stands between it and the block before, as far as that is kept.
+    /// The bytes between it and the previous block, as far as they are kept.
     pub fn before(&self) -> &[u8] {
         &self.before
     }
@@ -114,7 +114,7 @@ impl<K> Block<K> {
         (0..self.len()).map(|index| self.line(index))
     }
 
-    /// The lines from `first` up to `end`, joined as they stand.
+    /// The lines from `first` up to `end`, joined as in the source.
     pub fn text(&self, first: usize, end: usize) -> &[u8] {
         if first >= end {
             return &[];
@@ -124,14 +124,14 @@ impl<K> Block<K> {
         from.zip(to).and_then(|(from, to)| self.text.get(from..to)).unwrap_or_default()
     }
 
-    /// Where the lines from `first` up to `end` stand.
+    /// The position of the lines from `first` up to `end`.
     pub fn span(&self, first: usize, end: usize) -> Span {
         let first = self.lines.get(first).map(|line| line.at).unwrap_or_default();
         let last = self.lines.get(end.saturating_sub(1)).map_or(first, |line| line.at);
         first.to(last)
     }
 
-    /// The lines without the empty ones at both ends. A line of spaces is text.
+    /// The range of lines without the empty ones at both ends. A line of spaces counts as text.
     pub fn trimmed(&self) -> (usize, usize) {
         let first = self.lines().position(|line| !line.is_empty());
         let last = (0..self.len()).rev().find(|index| !self.line(*index).is_empty());
@@ -144,12 +144,12 @@ impl<K> Block<K> {
         }
         let from = self.text.len();
         self.text.extend_from_slice(line);
-        self.lines.push(Line { at, from, to: self.text.len() });
+        self.lines.push(LineSpan { at, from, to: self.text.len() });
     }
 
-    /// Cuts the lines from `index` on off, as a block of their own.
-    fn split(&mut self, index: usize, kind: K) -> Block<K> {
-        let mut tail = Block::new(kind);
+    /// Moves the lines from `index` on into a new block.
+    fn split(&mut self, index: usize, kind: K) -> LineBlock<K> {
+        let mut tail = LineBlock::new(kind);
         if index == 0 {
             tail.before = std::mem::take(&mut self.before);
         }
@@ -166,16 +166,16 @@ impl<K> Block<K> {
     }
 }
 
-impl<R: Blockwise> Blocks<R> {
+impl<R: BlockReader> Blocks<R> {
     /// A reader at the beginning of a source.
     pub fn new(reader: R) -> Blocks<R> {
-        Blocks { reader, open: None, passed: Vec::new() }
+        Blocks { reader, open: None, between: Vec::new() }
     }
 
-    fn pass(&mut self, line: &[u8]) {
-        if self.passed.len() + line.len() < BETWEEN_SIZE_MAX {
-            self.passed.extend_from_slice(line);
-            self.passed.push(b'\n');
+    fn keep_between(&mut self, line: &[u8]) {
+        if self.between.len() + line.len() < BETWEEN_SIZE_MAX {
+            self.between.extend_from_slice(line);
+            self.between.push(b'\n');
         }
     }
 
@@ -188,7 +188,7 @@ impl<R: Blockwise> Blocks<R> {
     }
 }
 
-impl<R: Blockwise> Reader for Blocks<R>
+impl<R: BlockReader> Reader for Blocks<R>
 where
     R::Kind: Send,
 {
@@ -196,38 +196,38 @@ where
         let line = record.bytes;
         if let Some(open) = &self.open {
             if open.next_offset() != record.at.offset {
-                // A line over the limit stood here, and was given as such: what follows it is another block.
+                // A line over the size limit came before this one and was emitted by itself: this line starts another block.
                 self.end(Ending::Next, out);
             } else if open.text.len() + line.len() > RECORD_SIZE_MAX {
-                let said = "a block over the limit; what follows is read as another one";
-                out.note(Note::new(NoteKind::Oversize, open.span(0, open.len()), said));
+                let text = "a block over the limit; what follows is read as another one";
+                out.note(Note::new(NoteKind::Oversize, open.span(0, open.len()), text));
                 self.end(Ending::Next, out);
             }
         }
-        match self.reader.step(self.open.as_mut(), without_return(line)) {
-            Step::GoesOn => {
+        match self.reader.line_role(self.open.as_mut(), without_return(line)) {
+            LineRole::Continues => {
                 if let Some(open) = &mut self.open {
                     open.push(record.at, line);
                 }
             }
-            Step::Passes => self.pass(line),
-            Step::Follows => {
+            LineRole::Between => self.keep_between(line),
+            LineRole::AfterEnd => {
                 self.end(Ending::Next, out);
-                self.pass(line);
+                self.keep_between(line);
             }
-            Step::Ends => {
+            LineRole::Ends => {
                 if let Some(open) = &mut self.open {
                     open.push(record.at, line);
                 }
                 self.end(Ending::Next, out);
             }
-            Step::Begins(kind) => {
+            LineRole::Begins(kind) => {
                 self.end(Ending::Next, out);
-                let mut block = Block { before: std::mem::take(&mut self.passed), ..Block::new(kind) };
+                let mut block = LineBlock { before: std::mem::take(&mut self.between), ..LineBlock::new(kind) };
                 block.push(record.at, line);
                 self.open = Some(block);
             }
-            Step::BeganAt(index, kind) => {
+            LineRole::BeganAt(index, kind) => {
                 let mut tail = self.open.as_mut().map(|open| open.split(index, kind));
                 self.end(Ending::Next, out);
                 if let Some(block) = &mut tail {
@@ -252,35 +252,35 @@ where
     }
 }
 
-/// A line without a carriage return at its end.
+/// A line without its carriage return.
 pub fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The text of a block without the carriage returns that end its lines, where all lines but the last end in one. Where only some
-/// do, they are text.
+/// The text of a block without the carriage returns at its line ends, if all lines but the last have one. If only some have
+/// one, the carriage returns are text.
 pub fn without_returns(block: &[u8]) -> Cow<'_, [u8]> {
     let last = memchr::memrchr(b'\n', block);
-    let spelling = match last {
+    let every_line_has_one = match last {
         None => block.ends_with(b"\r"),
         Some(last) => {
             block.get(..last).unwrap_or_default().split(|byte| *byte == b'\n').all(|line| line.ends_with(b"\r"))
         }
     };
-    if !spelling {
+    if !every_line_has_one {
         return Cow::Borrowed(block);
     }
     let lines: Vec<&[u8]> = block.split(|byte| *byte == b'\n').map(without_return).collect();
     Cow::Owned(lines.join(&b'\n'))
 }
 
-/// Whether a line says nothing.
+/// Whether a line is empty or only has spaces.
 pub fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii().is_empty()
 }
 
-/// Emits text that stands where only blocks should stand: an unread event, and a note.
-pub fn emit_stray<K>(block: &Block<K>, out: &mut dyn Sink) {
+/// Emits text outside any block: an unread event, and a note.
+pub fn emit_stray<K>(block: &LineBlock<K>, out: &mut dyn Sink) {
     let (first, end) = block.trimmed();
     if first == end {
         return;
@@ -290,35 +290,39 @@ pub fn emit_stray<K>(block: &Block<K>, out: &mut dyn Sink) {
     out.event(&Event { at: Some(at), ..Event::unread(Text::from_bytes(block.text(first, end))) });
 }
 
-/// The key under which a block keeps its own spelling.
+/// The key of a block's original bytes.
 pub const SPELLED: &str = "spelled";
 
-/// What is left of a block that the format's writer would spell otherwise: its bytes. Nothing for all others.
-pub fn leftover(source: &[u8], usual: Option<&[u8]>) -> ExtraFields<'static> {
+/// The original bytes of a block, as an extra field, if the writer would write other bytes; nothing otherwise.
+pub fn spelling_extra(source: &[u8], usual: Option<&[u8]>) -> ExtraFields<'static> {
     if usual == Some(source) {
         return ExtraFields::default();
     }
-    let spelled = Text::from_bytes(source).to_json();
-    ExtraFields(vec![(Cow::Borrowed(SPELLED), Held::Raw(Cow::Owned(spelled)))])
+    let original_spelling = Text::from_bytes(source).to_json();
+    ExtraFields(vec![(Cow::Borrowed(SPELLED), Held::Raw(Cow::Owned(original_spelling)))])
 }
 
-/// The key under which a block keeps how the line after it is spelled, where that is not quite empty.
+/// The key of the blank line after a block, if that line is not empty.
 pub const BLANK: &str = "blank";
 
-/// Keeps that the blank line at the end of a block, which belongs to no text, has a carriage return.
-pub fn leave_blank<K>(block: &Block<K>, end: usize, left: &mut ExtraFields<'static>) {
+/// Records that the blank line at the end of a block, which belongs to no text, has a carriage return.
+pub fn keep_blank<K>(block: &LineBlock<K>, end: usize, extra: &mut ExtraFields<'static>) {
     if end < block.len() && !block.text(end, block.len()).is_empty() {
-        left.0.push((Cow::Borrowed(BLANK), Held::Raw(Cow::Borrowed("\"\\r\""))));
+        extra.0.push((Cow::Borrowed(BLANK), Held::Raw(Cow::Borrowed("\"\\r\""))));
     }
 }
 
-/// The blank line that stood after a block.
+/// The blank line after a block.
 pub fn blank(origin: &str, event: &Event<'_>) -> &'static str {
     if event.extra.get(origin).is_some_and(|own| own.has(BLANK)) { "\r" } else { "" }
 }
 
-/// The spelling that a block had in its source, if it still says what these events say. An edited event loses it.
-pub fn spelled(origin: &str, events: &[Event<'_>], read: impl Fn(&[u8]) -> Vec<Event<'static>>) -> Option<Vec<u8>> {
+/// The original bytes of a block, if they still read as these events. An edited event loses them.
+pub fn original_spelling(
+    origin: &str,
+    events: &[Event<'_>],
+    read: impl Fn(&[u8]) -> Vec<Event<'static>>,
+) -> Option<Vec<u8>> {
     let raw = events.first()?.extra.get(origin)?.raw(SPELLED)?;
     let bytes = Text::from_json(raw)?.bytes().into_owned();
     let bodies = |events: &[Event<'_>]| -> Vec<Body<'static>> {

@@ -1,9 +1,9 @@
-//! One message of OpenAI's Chat Completions, as a JSON object, to events and back. Several formats hold such messages: a file
-//! of them, a log of requests. This module knows the message; it must not know what a file or a record around it looks like.
+//! One message of OpenAI's Chat Completions API, as a JSON object, to events and back. Several formats hold such messages: a
+//! file of messages, a log of requests. This module knows the message, not the file or the record around it.
 //!
-//! A message gives its parts in the order *thinking, what is said, tool calls*. What is left of the message rides on its
-//! first event, always with the key `role`, so that a writer sees where a message begins; what is left of a call rides below the
-//! key `tool_calls` (or `function_call`) of the call's own event.
+//! A message gives its parts in the order *thinking, content, tool calls*. The extra fields of the message belong to its first
+//! event and always include the key `role`, so that a writer sees where a message begins. The extra fields of a call are below
+//! the key `tool_calls` (or `function_call`) of the call's own event.
 
 mod compose;
 mod list;
@@ -13,7 +13,7 @@ pub mod usage;
 mod write;
 
 pub use compose::{Composer, NOT_ANSWERED};
-pub use list::{element, list, put_tools, remark, tools};
+pub use list::{element, list, note_unknown, put_tools, tools};
 pub use pieces::address;
 pub use read::{is_message, may_be_message, message};
 pub use write::drafted;
@@ -22,17 +22,17 @@ use std::borrow::Cow;
 
 use crate::model::{ExtraFields, Held, Role};
 
-/// Who speaks in a message, or that it is a tool's answer.
+/// The speaker of a message, or the fact that it is a tool result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Speaker {
-    /// Somebody with a role.
+    /// A speaker with a role.
     Role(Role),
     /// A tool: `tool`, or `function` in old files.
     Tool,
 }
 
 impl Speaker {
-    /// The speaker of that name, in any case: some readers take `Assistant` too.
+    /// The speaker with that name, in any letter case: some servers write `Assistant`.
     fn named(name: &str) -> Option<Speaker> {
         Some(match name.to_ascii_lowercase().as_str() {
             "system" => Speaker::Role(Role::System),
@@ -45,9 +45,9 @@ impl Speaker {
     }
 }
 
-/// What is left of an object below a key, whether it was opened by a reader or came back whole from a native stream.
-fn below<'r>(residue: &'r ExtraFields<'_>, key: &str) -> Option<Cow<'r, ExtraFields<'r>>> {
-    match residue.held(key)? {
+/// The extra fields of an object below a key, whether a reader opened it or a native stream returned it whole.
+fn below<'r>(extra: &'r ExtraFields<'_>, key: &str) -> Option<Cow<'r, ExtraFields<'r>>> {
+    match extra.held(key)? {
         Held::Hole => None,
         Held::Raw(raw) => crate::json::Object::parse(raw).map(|object| Cow::Owned(object.into_extra())),
         Held::Object(inner) => Some(Cow::Borrowed(inner)),

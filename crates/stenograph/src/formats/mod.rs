@@ -1,4 +1,4 @@
-//! The built-in formats. [`FORMATS`] is the one list: [`Registry::built_in`], help, documents, tests and the laws use it.
+//! The built-in formats. [`FORMATS`] is the only list of them: [`Registry::built_in`], help, documents, tests and laws use it.
 
 use crate::Registry;
 use crate::format::Format;
@@ -28,7 +28,7 @@ pub mod peers;
 mod placeholder;
 pub mod steno;
 
-/// Every format, in the order people see them.
+/// Every format, in the order in which users see them.
 pub static FORMATS: &[&dyn Format] = &[
     &steno::Steno,
     &chibi::Chibi,
@@ -47,7 +47,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &codex::Codex,
 ];
 
-/// The origin of that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
+/// The origin with that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
 pub fn origin(name: Str<'_>) -> Origin<'_> {
     match Registry::built_in().named(&name) {
         Some(format) => Origin::Known(format.info()),

@@ -94,9 +94,8 @@ pub(super) fn resume_line(shown: &ShownHit) -> Option<String> {
     let (session, source) = (shown.session.as_ref()?, shown.source.as_ref()?);
     let template = stenograph::Registry::built_in().named(&source.format)?.info().resume?;
     let path = source.path.display().to_string();
-    let arguments =
-        resume::ResumeArguments { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
-    resume::line(template, &arguments, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
+    let target = resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
+    resume::line(template, &target, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
 }
 
 pub(super) fn json(shown: &ShownHit) -> String {

@@ -1,4 +1,4 @@
-//! The elements of a content list: text, refusals, images, sounds and files, to pieces and back.
+//! The elements of a content list: text, refusals, images, audio and files, to pieces and back.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ fn piece(raw: &str) -> Option<Piece<'_>> {
         "input_audio" => {
             let mut audio = object.open("input_audio")?;
             let data = Data::Inline(audio.take_text("data")?);
-            let media = sound_media(&audio);
+            let media = audio_media(&audio);
             if media.is_some() {
                 audio.take("format");
             }
@@ -52,15 +52,15 @@ fn piece(raw: &str) -> Option<Piece<'_>> {
     Some(Piece { kind, extra: object.into_extra() })
 }
 
-/// The sounds the API knows, and their media types.
-const SOUNDS: [(&str, &str); 2] = [("wav", "audio/wav"), ("mp3", "audio/mpeg")];
+/// The audio formats of the API, and their media types.
+const AUDIO_FORMATS: [(&str, &str); 2] = [("wav", "audio/wav"), ("mp3", "audio/mpeg")];
 
-fn sound_media(audio: &Object<'_>) -> Option<&'static str> {
+fn audio_media(audio: &Object<'_>) -> Option<&'static str> {
     let format = audio.peek_str("format")?;
-    SOUNDS.iter().find(|(name, _)| *name == format).map(|(_, media)| *media)
+    AUDIO_FORMATS.iter().find(|(name, _)| *name == format).map(|(_, media)| *media)
 }
 
-/// An address: a `data:` URI holds the thing itself.
+/// Reads a URL. A `data:` URL holds the data itself.
 pub fn address(text: Text<'_>) -> (Option<Str<'_>>, Data<'_>) {
     let inline = text.clone().exact().and_then(|address| match address {
         Cow::Borrowed(address) => {
@@ -83,17 +83,17 @@ fn inline(address: &str) -> Option<(&str, &str)> {
     (!media.is_empty()).then_some((media, data))
 }
 
-/// What the content of a message may hold.
+/// The pieces that the API accepts in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Everything: what a user says.
+pub enum Accepts {
+    /// All pieces: the message is a user's.
     Anything,
-    /// Text alone: what anybody else says, and what a tool answers.
+    /// Only text: the message is anybody else's, or a tool result.
     Text,
 }
 
-/// Writes a content that was read from such a message: a bare string, or a list.
-pub fn own(content: &Content<'_>) -> String {
+/// Writes a content that was read from a message of this kind: a bare string, or a list.
+pub fn write_own(content: &Content<'_>) -> String {
     match content {
         Content::Text(text) => text.to_json(),
         Content::Pieces(pieces) => {
@@ -103,13 +103,13 @@ pub fn own(content: &Content<'_>) -> String {
     }
 }
 
-/// Writes another system's content. What a message of the API cannot hold is left out; what is one text then is a bare string,
-/// as CycoD has it.
-pub fn foreign(content: &Content<'_>, takes: Takes) -> String {
+/// Writes another system's content without the pieces that a message of the API cannot hold. A single text becomes a bare
+/// string, as in CycoD.
+pub fn write_foreign(content: &Content<'_>, accepts: Accepts) -> String {
     let Content::Pieces(pieces) = content else { return content.joined().to_json() };
     let elements: Vec<(&Piece<'_>, String)> = pieces
         .iter()
-        .filter(|piece| takes == Takes::Anything || piece.as_text().is_some())
+        .filter(|piece| accepts == Accepts::Anything || piece.as_text().is_some())
         .filter_map(|piece| Some((piece, element(piece, Ownership::Foreign)?)))
         .collect();
     match elements.as_slice() {
@@ -119,12 +119,12 @@ pub fn foreign(content: &Content<'_>, takes: Takes) -> String {
     }
 }
 
-fn element(piece: &Piece<'_>, whose: Ownership) -> Option<String> {
-    let rest = match whose {
+fn element(piece: &Piece<'_>, ownership: Ownership) -> Option<String> {
+    let extra = match ownership {
         Ownership::Own => Some(&piece.extra),
         Ownership::Foreign => None,
     };
-    let stated = rest.and_then(|rest| rest.text("type"));
+    let stated = extra.and_then(|extra| extra.text("type"));
     let mut draft = Draft::new();
     match &piece.kind {
         PieceKind::Text(text) => {
@@ -142,20 +142,20 @@ fn element(piece: &Piece<'_>, whose: Ownership) -> Option<String> {
             draft.default_str("type", kind);
             draft.nest(kind, blob(kind, media, data));
         }
-        PieceKind::Other(raw) => return rest.map(|_| raw.to_string()),
+        PieceKind::Other(raw) => return extra.map(|_| raw.to_string()),
     }
-    Some(draft.render(rest))
+    Some(draft.render(extra))
 }
 
-/// The type of element that another system's blob becomes: `None` where the API has no place for it.
+/// The element type for another system's blob; `None` if the API has none.
 fn blob_type(media: Option<&str>, data: &Data<'_>) -> Option<&'static str> {
     let is_image = media.is_none_or(|media| media.starts_with("image/"));
     match data {
-        Data::Inline(_) if SOUNDS.iter().any(|(_, sound)| media == Some(sound)) => Some("input_audio"),
+        Data::Inline(_) if AUDIO_FORMATS.iter().any(|(_, known)| media == Some(known)) => Some("input_audio"),
         Data::Inline(_) | Data::Url(_) if is_image => Some("image_url"),
         Data::Inline(_) => Some("file"),
         Data::Url(_) => None,
-        // A file of the API has an id of this shape; the path of a file on somebody's disk says nothing to it.
+        // The API's file ids have this form; a path on somebody's disk means nothing to the API.
         Data::File(id) => id.decode().starts_with("file-").then_some("file"),
     }
 }
@@ -165,7 +165,7 @@ fn blob<'d>(kind: &str, media: Option<&str>, data: &Data<'_>) -> Draft<'d> {
     match (kind, data) {
         ("input_audio", Data::Inline(data)) => {
             draft.set_text("data", data);
-            if let Some((format, _)) = SOUNDS.iter().find(|(_, sound)| media == Some(sound)) {
+            if let Some((format, _)) = AUDIO_FORMATS.iter().find(|(_, known)| media == Some(known)) {
                 draft.set_str("format", format);
             }
         }
@@ -181,7 +181,7 @@ fn blob<'d>(kind: &str, media: Option<&str>, data: &Data<'_>) -> Draft<'d> {
 
 fn to_address<'t>(media: Option<&str>, data: &'t Data<'_>) -> Text<'t> {
     match data {
-        // Only a picture gets here without a media type, and the API wants one.
+        // Only an image can lack a media type here, and the API requires one.
         Data::Inline(base64) => Text::from(format!("data:{};base64,{}", media.unwrap_or("image/png"), base64.decode())),
         Data::Url(address) | Data::File(address) => address.borrow(),
     }

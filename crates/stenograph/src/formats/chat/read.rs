@@ -1,4 +1,4 @@
-//! Reads one message. Nothing is remembered from one message to the next.
+//! Reads one message. The reader keeps no state between messages.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::json::{Object, items};
 use crate::model::{Body, Content, Event, Extra, ExtraFields, FormatInfo, Held, Input, Role};
 use crate::text::{Str, Text};
 
-/// The keys a message may have, in the API's own words and those that other servers of it added.
+/// The keys of a message: those of the API, and those that compatible servers add.
 const KEYS: [&str; 20] = [
     "role",
     "content",
@@ -31,17 +31,16 @@ const KEYS: [&str; 20] = [
     crate::carry::KEY,
 ];
 
-/// The types of content elements that only messages of Chat Completions have.
+/// The types of content elements that only Chat Completions messages have.
 const PIECES: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"];
 
-/// Whether an object is such a message and nothing speaks against it: a known role, known keys only, and no content of
-/// another vendor's shape.
+/// Whether an object is a message: it has a known role, only known keys, and no content of another vendor's shape.
 pub fn is_message(object: &Object<'_>) -> bool {
     let role = object.peek_str("role");
     if role.and_then(|role| Speaker::named(&role)).is_none() || !object.keys().all(|key| KEYS.contains(&key)) {
         return false;
     }
-    // Other vendors state what a response took in other words.
+    // Other vendors state token counts under other keys.
     let counts = |usage: Object<'_>| usage.has("prompt_tokens") || usage.has("completion_tokens");
     if object.peek("usage").is_some_and(|raw| raw != "null" && !Object::parse(raw).is_some_and(counts)) {
         return false;
@@ -58,7 +57,7 @@ pub fn is_message(object: &Object<'_>) -> bool {
     }
 }
 
-/// Whether an object of which only the first keys can be seen may be such a message: a known role, and no key that it has not.
+/// Whether an object of which only the first keys are visible can be a message: it has a known role and only known keys.
 pub fn may_be_message(object: &Object<'_>) -> bool {
     let role = object.peek_str("role");
     role.and_then(|role| Speaker::named(&role)).is_some()
@@ -66,14 +65,14 @@ pub fn may_be_message(object: &Object<'_>) -> bool {
         && (object.peek("content").is_none() || is_message(object))
 }
 
-/// The events of one message, what is left of it and of its calls in the words of `format`. The object comes back when it is no
-/// message: its role is unknown, or it says nothing.
+/// The events of one message; its extra fields and those of its calls belong to `format`. Returns the object if it is not a
+/// message: its role is unknown, or it has no content.
 pub fn message<'a>(mut object: Object<'a>, format: &'static FormatInfo) -> Result<Vec<Event<'a>>, Object<'a>> {
     let Some(speaker) = object.peek_str("role").and_then(|role| Speaker::named(&role)) else { return Err(object) };
     let bodies = match speaker {
-        Speaker::Tool => answer(&mut object).into_iter().map(|body| (body, None)).collect(),
+        Speaker::Tool => result_body(&mut object).into_iter().map(|body| (body, None)).collect(),
         Speaker::Role(Role::Assistant) => assistant(&mut object),
-        Speaker::Role(role) => said(role, &mut object).into_iter().map(|body| (body, None)).collect(),
+        Speaker::Role(role) => message_body(role, &mut object).into_iter().map(|body| (body, None)).collect(),
     };
     if bodies.is_empty() {
         return Err(object);
@@ -82,51 +81,51 @@ pub fn message<'a>(mut object: Object<'a>, format: &'static FormatInfo) -> Resul
         Speaker::Role(_) => object.take_name("name"),
         Speaker::Tool => None,
     };
-    let mut rest = object.into_extra();
+    let mut message_extra = object.into_extra();
     let mut events = Vec::with_capacity(bodies.len());
     for (at, (body, call)) in bodies.into_iter().enumerate() {
-        let mut residue = if at == 0 { std::mem::take(&mut rest) } else { ExtraFields::default() };
-        if let Some((key, left)) = call {
-            leave_call(&mut residue, key, left);
+        let mut extra = if at == 0 { std::mem::take(&mut message_extra) } else { ExtraFields::default() };
+        if let Some((key, call_extra)) = call {
+            put_call_extra(&mut extra, key, call_extra);
         }
-        events.push(Event { from: from.clone(), extra: Extra::of(format, residue), ..Event::new(body) });
+        events.push(Event { from: from.clone(), extra: Extra::of(format, extra), ..Event::new(body) });
     }
     Ok(events)
 }
 
-/// What is left of a call, and the key of the message it stood below.
-type LeftOfCall<'a> = (&'static str, ExtraFields<'a>);
+/// The extra fields of a call, and the key of the message that held the call.
+type CallExtra<'a> = (&'static str, ExtraFields<'a>);
 
-/// Puts what is left of a call below its key: in the place of the taken field, where this is the message's first event.
-fn leave_call<'a>(residue: &mut ExtraFields<'a>, key: &'static str, left: ExtraFields<'a>) {
-    match residue.0.iter_mut().rev().find(|(name, _)| name == key) {
-        Some((_, held)) => *held = Held::Object(left),
-        None => residue.0.push((Cow::Borrowed(key), Held::Object(left))),
+/// Puts the extra fields of a call below its key. In the first event of a message they replace the hole of the taken field.
+fn put_call_extra<'a>(extra: &mut ExtraFields<'a>, key: &'static str, call_extra: ExtraFields<'a>) {
+    match extra.0.iter_mut().rev().find(|(name, _)| name == key) {
+        Some((_, held)) => *held = Held::Object(call_extra),
+        None => extra.0.push((Cow::Borrowed(key), Held::Object(call_extra))),
     }
 }
 
-fn assistant<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, Option<LeftOfCall<'a>>)> {
+fn assistant<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, Option<CallExtra<'a>>)> {
     let mut bodies = Vec::new();
     if let Some(content) = thought(object) {
         bodies.push((Body::Thinking { content }, None));
     }
     let calls = calls(object);
-    // Beside thoughts and calls an empty content is only spelling; a refusal stands where the content would.
-    let silent = matches!(object.peek("content"), None | Some("null" | "\"\"" | "[]"));
-    let refused = match object.has("content") && silent {
+    // Beside thoughts and calls an empty content is only a spelling; a refusal replaces the content.
+    let is_empty = matches!(object.peek("content"), None | Some("null" | "\"\"" | "[]"));
+    let refused = match object.has("content") && is_empty {
         true => object.take_name("refusal"),
         false => None,
     };
     if let Some(refusal) = refused {
         bodies.push((Body::Message { role: Role::Assistant, content: Content::text(refusal) }, None));
-    } else if !silent || (bodies.is_empty() && calls.is_empty()) {
-        bodies.extend(said(Role::Assistant, object).map(|body| (body, None)));
+    } else if !is_empty || (bodies.is_empty() && calls.is_empty()) {
+        bodies.extend(message_body(Role::Assistant, object).map(|body| (body, None)));
     }
-    bodies.extend(calls.into_iter().map(|(body, left)| (body, Some(left))));
+    bodies.extend(calls.into_iter().map(|(body, call_extra)| (body, Some(call_extra))));
     bodies
 }
 
-/// Thoughts have no place in the API, and two names among those who serve it.
+/// The API has no field for thoughts; compatible servers use two names.
 fn thought<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
     let key = ["reasoning_content", "reasoning"]
         .into_iter()
@@ -134,11 +133,11 @@ fn thought<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
     object.take_text(key).map(Content::Text)
 }
 
-fn said<'a>(role: Role, object: &mut Object<'a>) -> Option<Body<'a>> {
+fn message_body<'a>(role: Role, object: &mut Object<'a>) -> Option<Body<'a>> {
     Some(Body::Message { role, content: content(object)? })
 }
 
-/// The content; an empty one for `null`, which stays where it is.
+/// The content. For `null` it is empty, and the value stays in the object.
 fn content<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
     match object.peek("content")? {
         "null" | "[]" => Some(Content::text("")),
@@ -149,7 +148,7 @@ fn content<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
     }
 }
 
-fn answer<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
+fn result_body<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     let content = content(object)?;
     Some(Body::ToolResult {
         call: object.take_str("tool_call_id"),
@@ -159,8 +158,8 @@ fn answer<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     })
 }
 
-/// The calls of a message. A list with an element of unknown shape is left as a whole.
-fn calls<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, LeftOfCall<'a>)> {
+/// The calls of a message. A list with an element of unknown shape stays whole.
+fn calls<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, CallExtra<'a>)> {
     if object.has("tool_calls") {
         let elements = object.peek("tool_calls").and_then(items).unwrap_or_default();
         let calls: Option<Vec<_>> = elements.into_iter().map(call).collect();
@@ -168,7 +167,7 @@ fn calls<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, LeftOfCall<'a>)> {
         if !calls.is_empty() {
             object.take("tool_calls");
         }
-        return calls.into_iter().map(|(body, left)| (body, ("tool_calls", left))).collect();
+        return calls.into_iter().map(|(body, call_extra)| (body, ("tool_calls", call_extra))).collect();
     }
     let legacy = object.peek("function_call").and_then(Object::parse).and_then(|mut function| {
         let (name, input) = function_of(&mut function)?;
@@ -196,16 +195,16 @@ fn call(raw: &str) -> Option<(Body<'_>, ExtraFields<'_>)> {
     Some((Body::ToolCall { call: object.take_str("id"), name, input }, object.into_extra()))
 }
 
-/// The name and the arguments of a call. Arguments are a string of JSON; some servers give the JSON itself, of which an empty
-/// object stays in the place as a sign.
+/// The name and the arguments of a call. Arguments are a string of JSON. Some servers write the JSON itself; an empty object in
+/// its place records that.
 fn function_of<'a>(function: &mut Object<'a>) -> Option<(Str<'a>, Input<'a>)> {
     let input = match function.take_text("arguments") {
         Some(text) => Input::from_text(text),
         None => {
             let raw = function.peek("arguments").filter(|raw| raw.starts_with('{'))?;
-            let sign = Object::parse("{}")?;
+            let marker = Object::parse("{}")?;
             function.take("arguments");
-            function.close("arguments", sign);
+            function.close("arguments", marker);
             Input::Json(Cow::Borrowed(raw))
         }
     };

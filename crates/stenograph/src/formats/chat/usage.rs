@@ -1,9 +1,9 @@
-//! What a response of Chat Completions took, as the API states it: below the key `usage`.
+//! The token usage of a Chat Completions response, below the key `usage`.
 
 use crate::json::{Draft, Object, number};
 use crate::model::Usage;
 
-/// Takes what is stated below `usage`. Details that have no field of ours stay where they are.
+/// Takes the usage. Details without a field in the model stay in the object.
 pub fn take(object: &mut Object<'_>) -> Option<Usage> {
     let mut numbers = object.open("usage")?;
     let mut usage = Usage { output: numbers.take_number("completion_tokens"), ..Usage::default() };
@@ -17,7 +17,8 @@ pub fn take(object: &mut Object<'_>) -> Option<Usage> {
     usage.stated()
 }
 
-/// The server counts cached tokens among those of the prompt. Where its numbers do not add up, they all stay as they are.
+/// Takes the prompt's tokens. The server includes cached tokens in them; if its numbers do not add up, all of them stay in the
+/// object.
 fn prompt(numbers: &mut Object<'_>, usage: &mut Usage) {
     let Some(all) = numbers.peek("prompt_tokens").and_then(number) else { return };
     let mut details = numbers.open("prompt_tokens_details");
@@ -37,7 +38,7 @@ fn prompt(numbers: &mut Object<'_>, usage: &mut Usage) {
     }
 }
 
-/// The same numbers as the API states them.
+/// Writes the usage in the API's fields.
 pub fn draft<'d>(usage: &Usage) -> Draft<'d> {
     let mut numbers = Draft::new();
     let cached = usage.cache_read.unwrap_or(0).saturating_add(usage.cache_write.unwrap_or(0));

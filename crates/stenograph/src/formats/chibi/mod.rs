@@ -1,4 +1,4 @@
-//! Chibi's entries: one message, call, result or marker a line. See `README.md` beside this file.
+//! Chibi's entries: one message, call, result or marker per line. See `README.md` beside this file.
 
 mod read;
 mod write;
@@ -9,7 +9,7 @@ use crate::model::{CallWords, Outline, Verdict};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `chibi`.
 #[derive(Debug)]
 pub struct Chibi;
 
@@ -52,7 +52,7 @@ impl Format for Chibi {
 
     fn sniff(&self, head: &Head<'_>) -> Sniff {
         let objects = head.objects();
-        // What an entry is stands behind what it says, which may be longer than what is looked at.
+        // The type of an entry comes after its content, which may be longer than the head.
         if let ([first], true) = (objects.as_slice(), head.is_first_line_cut()) {
             let keys = ["id", "timestamp", "from", "to"];
             let begins = keys.iter().all(|key| first.has(key)) && first.keys().count() == keys.len();
@@ -69,10 +69,10 @@ impl Format for Chibi {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Entries))
+        Box::new(JsonLines(read::ChibiReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Entries::new(outline))
+        Box::new(write::ChibiWriter::new(outline))
     }
 }

@@ -1,4 +1,4 @@
-//! Reads Chibi's entries. Nothing is remembered from one entry to the next: pairing calls and results is a fold, not done here.
+//! Reads Chibi's entries. The reader keeps no state between entries; a fold pairs calls and results.
 
 use super::INFO;
 use crate::json::Object;
@@ -9,9 +9,9 @@ use crate::time::TimeUnit;
 
 /// Reads one entry at a time.
 #[derive(Debug)]
-pub struct Entries;
+pub struct ChibiReader;
 
-impl Objects for Entries {
+impl Objects for ChibiReader {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let entry_type = object.peek_str("entry_type");
         let Some(body) = body(entry_type.as_deref(), &mut object) else {
@@ -29,7 +29,7 @@ impl Objects for Entries {
     }
 }
 
-/// What an entry says. `None` for a type no release of Chibi wrote, and for an entry without the content its type needs.
+/// The body of an entry. `None` if no release of Chibi wrote the type, or if the entry lacks the content its type needs.
 fn body<'a>(entry_type: Option<&str>, object: &mut Object<'a>) -> Option<Body<'a>> {
     Some(match entry_type? {
         "message" => Body::Message { role: role(object), content: content(object)? },
@@ -65,7 +65,7 @@ fn summary<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
     summary.map(Content::Text)
 }
 
-/// The role of a message by Chibi's own rule: the field `role`, else whom the message is for.
+/// The role of a message by Chibi's own rule: the field `role`, or else the receiver of the message.
 pub fn role(object: &Object<'_>) -> Role {
     let text = |key: &str| object.peek(key).and_then(Text::from_json).and_then(Text::exact);
     match text("role").as_deref() {

@@ -1,4 +1,4 @@
-//! Chibi's inbox: messages from one context to another, one a line. See `README.md` beside this file.
+//! Chibi's inbox: messages from one context to another, one per line. See `README.md` beside this file.
 
 mod read;
 mod write;
@@ -10,7 +10,7 @@ use crate::model::Outline;
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `chibi-inbox`.
 #[derive(Debug)]
 pub struct ChibiInbox;
 
@@ -36,7 +36,7 @@ impl Format for ChibiInbox {
 
     fn sniff(&self, head: &Head<'_>) -> Sniff {
         let objects = head.objects();
-        // The five fields are common words: whatever tells another format apart speaks against this one.
+        // The five field names are common words, so any key of another format rules this one out.
         let others = ["entry_type", "type", "kind", "role", "v"];
         if objects.iter().any(|object| others.iter().any(|key| object.has(key))) {
             return Sniff::No;
@@ -50,11 +50,11 @@ impl Format for ChibiInbox {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Messages))
+        Box::new(JsonLines(read::InboxReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Messages::new(outline))
+        Box::new(write::InboxWriter::new(outline))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reads the messages of an inbox, without memory.
+//! Reads the messages of an inbox. The reader keeps no state.
 
 use super::INFO;
 use crate::json::Object;
@@ -8,16 +8,16 @@ use crate::time::TimeUnit;
 
 /// Reads one message at a time.
 #[derive(Debug)]
-pub struct Messages;
+pub struct InboxReader;
 
-impl Objects for Messages {
+impl Objects for InboxReader {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let entry_type = object.peek_str("entry_type");
         let content = if entry_type.is_none() { object.take_text("content") } else { None };
         let Some(content) = content else {
             return at.emit_unknown(&INFO, entry_type.as_deref(), object, out);
         };
-        // Chibi puts the message into the prompt of the context it is for: to that context, it is a user who speaks.
+        // Chibi puts the message into the prompt of the receiving context, which sees it as a user's.
         let mut event = Event {
             id: object.take_str("id"),
             time: object.take_time("timestamp", TimeUnit::Seconds),

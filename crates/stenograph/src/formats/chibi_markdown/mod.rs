@@ -1,4 +1,4 @@
-//! Chibi's `transcript.md`: what user and assistant said, for people. See `README.md` beside this file.
+//! Chibi's `transcript.md`: the messages of user and assistant, for people. See `README.md` beside this file.
 
 mod read;
 mod write;
@@ -10,7 +10,7 @@ use crate::model::{Outline, Role};
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `chibi-markdown`.
 #[derive(Debug)]
 pub struct ChibiMarkdown;
 
@@ -29,10 +29,10 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-/// How a message of each role begins.
+/// The marker at the beginning of a message, by role.
 const MARKERS: [(Role, &str); 2] = [(Role::User, "[USER]: "), (Role::Assistant, "[ASSISTANT]: ")];
 
-/// The role that a line's marker names, and what follows the marker.
+/// The role of a line's marker, and the text after the marker.
 fn marker(line: &[u8]) -> Option<(Role, &[u8])> {
     MARKERS.iter().find_map(|(role, marker)| Some((*role, line.strip_prefix(marker.as_bytes())?)))
 }
@@ -50,7 +50,7 @@ impl Format for ChibiMarkdown {
                 roles.extend(marker(line.as_bytes()).map(|(role, _)| role));
             }
             if roles.is_empty() {
-                // Whatever begins otherwise only mentions such lines.
+                // A file that begins otherwise only mentions such lines.
                 return Sniff::No;
             }
             before = line;
@@ -64,10 +64,10 @@ impl Format for ChibiMarkdown {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(Blocks::new(read::Archive))
+        Box::new(Blocks::new(read::ChibiMarkdownReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Archive::new(outline))
+        Box::new(write::ChibiMarkdownWriter::new(outline))
     }
 }

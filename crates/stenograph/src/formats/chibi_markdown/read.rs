@@ -1,9 +1,9 @@
-//! Reads Chibi's `transcript.md`. Nothing in it is escaped: a line is only taken for a marker after a blank line, where Chibi
-//! would write one, and a text with such a line in that place is read as two.
+//! Reads Chibi's `transcript.md`. The format escapes nothing: a line is a marker only after a blank line, where Chibi would
+//! write one, and a message that contains such a line there is read as two.
 
 use super::{INFO, marker, write};
 use crate::formats::blocks::{
-    Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_returns,
+    BlockReader, Ending, LineBlock, LineRole, emit_stray, is_blank, keep_blank, spelling_extra, without_returns,
 };
 use crate::model::{Body, Content, Event, Extra, Note, NoteKind};
 use crate::read::Sink;
@@ -11,55 +11,61 @@ use crate::text::Text;
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Archive;
+pub struct ChibiMarkdownReader;
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// What a marker begins.
+pub enum MarkdownBlockKind {
+    /// A marker and its message.
     Message,
-    /// Text that no marker stands before.
+    /// Text without a marker before it.
     Stray,
 }
 
-impl Blockwise for Archive {
-    type Kind = Kind;
+impl BlockReader for ChibiMarkdownReader {
+    type Kind = MarkdownBlockKind;
 
-    fn step(&mut self, open: Option<&mut Block<Kind>>, line: &[u8]) -> Step<Kind> {
+    fn line_role(
+        &mut self,
+        open: Option<&mut LineBlock<MarkdownBlockKind>>,
+        line: &[u8],
+    ) -> LineRole<MarkdownBlockKind> {
         let marked = marker(line).is_some();
         match open {
-            None if is_blank(line) => Step::Passes,
-            None => Step::Begins(if marked { Kind::Message } else { Kind::Stray }),
-            Some(open) if marked && (open.kind == Kind::Stray || open.line(open.len() - 1).is_empty()) => {
-                Step::Begins(Kind::Message)
+            None if is_blank(line) => LineRole::Between,
+            None => LineRole::Begins(if marked { MarkdownBlockKind::Message } else { MarkdownBlockKind::Stray }),
+            Some(open) if marked && (open.kind == MarkdownBlockKind::Stray || open.line(open.len() - 1).is_empty()) => {
+                LineRole::Begins(MarkdownBlockKind::Message)
             }
-            Some(_) => Step::GoesOn,
+            Some(_) => LineRole::Continues,
         }
     }
 
-    fn block(&mut self, block: &Block<Kind>, _ending: Ending, out: &mut dyn Sink) {
-        // Chibi ends every message with a blank line, the last one too.
+    fn block(&mut self, block: &LineBlock<MarkdownBlockKind>, _ending: Ending, out: &mut dyn Sink) {
+        // Chibi writes a blank line after every message, including the last one.
         let separated = block.len() > 1 && block.line(block.len() - 1).is_empty();
         let end = if separated { block.len() - 1 } else { block.len() };
         let source = block.text(0, end);
-        let Some(body) = body(source).filter(|_| block.kind == Kind::Message) else { return emit_stray(block, out) };
+        let Some(body) = body(source).filter(|_| block.kind == MarkdownBlockKind::Message) else {
+            return emit_stray(block, out);
+        };
         for index in (1..end).filter(|index| marker(block.line(*index)).is_some()) {
-            let said = "looks like a marker, but no blank line stands before it; read as text";
-            out.note(Note::new(NoteKind::Ambiguous, block.span(index, index + 1), said));
+            let text = "looks like a marker, but no blank line stands before it; read as text";
+            out.note(Note::new(NoteKind::Ambiguous, block.span(index, index + 1), text));
         }
         let mut event = Event { at: Some(block.span(0, end)), ..Event::new(body) };
-        let mut left = leftover(source, write::message(&event).as_deref());
-        leave_blank(block, end, &mut left);
-        if !left.is_empty() {
-            event.extra = Extra::of(&INFO, left);
+        let mut extra = spelling_extra(source, write::message(&event).as_deref());
+        keep_blank(block, end, &mut extra);
+        if !extra.is_empty() {
+            event.extra = Extra::of(&INFO, extra);
         }
         out.event(&event);
     }
 }
 
-/// What a message says.
+/// The body of a message.
 pub fn body(source: &[u8]) -> Option<Body<'static>> {
-    // Pasted text may have carriage returns as well, but not at its very end: there the file is spelled so.
+    // Pasted text may contain carriage returns too, but not at its very end: there they are the file's line ends.
     let source = if source.ends_with(b"\r") { without_returns(source) } else { source.into() };
     let (role, text) = marker(&source)?;
     Some(Body::Message { role, content: Content::Text(Text::from_bytes(text).into_owned()) })
@@ -72,7 +78,7 @@ mod tests {
     use crate::{read, write};
 
     #[test]
-    fn text_before_the_first_marker_is_not_silent() {
+    fn text_before_the_first_marker_is_not_lost() {
         let found = read::all(&ChibiMarkdown, b"An old heading\n[USER]: hi\n");
         assert!(
             matches!(&found.events[0].body, Body::Other { bytes: Some(text), .. } if text.decode() == "An old heading")
@@ -84,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_line_returns_as_it_is_spelled() {
+    fn a_blank_line_returns_with_its_original_bytes() {
         let source = b"[USER]: hi\r\n\r\n[USER]: there\n\r\n[ASSISTANT]: yes\n \n[USER]: no\n\n";
         let found = read::all(&ChibiMarkdown, source);
         let outline = Outline::of("chibi-markdown", &found.events);

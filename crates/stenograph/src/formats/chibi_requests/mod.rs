@@ -1,4 +1,4 @@
-//! Chibi's log of requests to a model: one whole request a line. See `README.md` beside this file.
+//! Chibi's log of requests to a model: one whole request per line. See `README.md` beside this file.
 
 mod align;
 mod read;
@@ -11,13 +11,13 @@ use crate::model::Outline;
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `chibi-requests`.
 #[derive(Debug)]
 pub struct ChibiRequests;
 
 const NAME: &str = "chibi-requests";
 
-/// The name of the fact that stands for a request as such.
+/// The name of the fact for the request itself.
 const REQUEST: &str = "request";
 
 /// The name of the fact that holds the tools of a request.
@@ -57,10 +57,10 @@ impl Format for ChibiRequests {
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Requests::new(want)))
+        Box::new(JsonLines(read::RequestsReader::new(want)))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Requests::new(outline))
+        Box::new(write::RequestsWriter::new(outline))
     }
 }

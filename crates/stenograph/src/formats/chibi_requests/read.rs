@@ -1,5 +1,5 @@
-//! Reads requests. Every request says again what the one before it said: the reader remembers fingerprints of the messages of
-//! the last request, and of its tools, and nothing else.
+//! Reads requests. Every request repeats the messages of the previous one: the reader remembers fingerprints of the last
+//! request's messages and tools, and nothing else.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,19 +15,19 @@ const MESSAGES_MAX: usize = 65_536;
 
 /// Reads one request at a time.
 #[derive(Debug)]
-pub struct Requests {
+pub struct RequestsReader {
     want: Want,
     messages: Vec<u64>,
     tools: Option<u64>,
 }
 
-impl Requests {
+impl RequestsReader {
     /// A reader at the beginning of a log.
-    pub fn new(want: Want) -> Requests {
-        Requests { want, messages: Vec::new(), tools: None }
+    pub fn new(want: Want) -> RequestsReader {
+        RequestsReader { want, messages: Vec::new(), tools: None }
     }
 
-    /// The events of a request, its own fact first.
+    /// The events of a request, beginning with the fact for the request itself.
     fn request<'a>(&mut self, request: &mut Object<'a>) -> Vec<Event<'a>> {
         let mut events = vec![Event::new(Body::Fact { name: REQUEST.into(), content: None })];
         let tools = request.peek(TOOLS).map(fingerprint);
@@ -40,17 +40,17 @@ impl Requests {
         if !messages.is_empty() {
             request.take("messages");
         }
-        let prints: Vec<u64> = messages.iter().take(MESSAGES_MAX).map(|raw| fingerprint(raw)).collect();
-        let said = align::said_before(&self.messages, &prints);
-        for (raw, restates) in messages.into_iter().zip(said.into_iter().chain(std::iter::repeat(false))) {
+        let fingerprints: Vec<u64> = messages.iter().take(MESSAGES_MAX).map(|raw| fingerprint(raw)).collect();
+        let known = align::known_messages(&self.messages, &fingerprints);
+        for (raw, restates) in messages.into_iter().zip(known.into_iter().chain(std::iter::repeat(false))) {
             events.extend(chat::element(raw, &INFO).into_iter().map(|event| Event { restates, ..event }));
         }
-        self.messages = prints;
+        self.messages = fingerprints;
         events
     }
 }
 
-impl Objects for Requests {
+impl Objects for RequestsReader {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(mut request) = object.open(REQUEST) else {
             let name = object.keys().next().map(str::to_owned);
@@ -70,17 +70,17 @@ impl Objects for Requests {
         if self.messages.len() == MESSAGES_MAX {
             at.note(NoteKind::Ambiguous, "too many messages to tell which of them say again what was said before", out);
         }
-        chat::remark(&events, at, out);
+        chat::note_unknown(&events, at, out);
         at.emit(&mut events, out);
     }
 
     fn skips(&self, _line: &[u8]) -> bool {
-        // A request does not state what it cost.
+        // A request does not state usage.
         self.want == Want::Usage
     }
 }
 
-/// Two spellings of one value have one fingerprint, so that a rewritten request is still the same.
+/// The fingerprint of a JSON value, independent of its spelling, so that a rewritten request is still the same.
 fn fingerprint(raw: &str) -> u64 {
     xxh3_64(canonical(raw).as_bytes())
 }

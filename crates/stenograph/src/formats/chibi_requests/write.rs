@@ -1,4 +1,4 @@
-//! Writes requests. A session of another system becomes one request that holds all of it, as the last request of a session does.
+//! Writes requests. A session of another system becomes one request that holds all of it, like the last request of a session.
 
 use super::{NAME, REQUEST, TOOLS, chat};
 use crate::json::Draft;
@@ -6,12 +6,12 @@ use crate::model::{Body, Event, Outline};
 use crate::time::Time;
 use crate::write::{Output, Writer};
 
-/// A request larger than this is closed, and the next one goes on: neither memory nor a record grows with the session.
+/// The size at which a request ends and the next one begins, so that neither memory nor a record grows with the session.
 const SIZE_MAX: usize = 16 << 20;
 
-/// Writes one request a line.
+/// Writes one request per line.
 #[derive(Debug)]
-pub struct Requests {
+pub struct RequestsWriter {
     composer: chat::Composer,
     origin: &'static str,
     messages: Vec<String>,
@@ -20,11 +20,11 @@ pub struct Requests {
     model: Option<String>,
 }
 
-impl Requests {
+impl RequestsWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Requests {
+    pub fn new(outline: &Outline) -> RequestsWriter {
         let composer = chat::Composer::new(outline);
-        Requests {
+        RequestsWriter {
             composer,
             origin: outline.origin,
             messages: Vec::new(),
@@ -34,8 +34,8 @@ impl Requests {
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, out: &mut Output) {
-        self.time = Some(self.composer.stand_ins.time(event));
+    fn add(&mut self, event: &Event<'_>, out: &mut Output) {
+        self.time = Some(self.composer.synthesizer.time(event));
         if let Some(model) = &event.model {
             self.model = Some(model.to_string());
         }
@@ -47,7 +47,7 @@ impl Requests {
         }
     }
 
-    /// Writes the request under way.
+    /// Writes the current request.
     fn close(&mut self, out: &mut Output) {
         self.size = 0;
         if self.messages.is_empty() {
@@ -64,11 +64,11 @@ impl Requests {
     }
 }
 
-impl Writer for Requests {
+impl Writer for RequestsWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
-            // Bytes that never were a request return to the file they came from, and go nowhere else.
+            // Bytes that never were a request return only to the file they came from.
             if self.origin == NAME {
                 self.finish(out);
                 out.line(bytes.bytes());
@@ -77,10 +77,10 @@ impl Writer for Requests {
         }
         if first.extra.get(NAME).is_some() {
             self.finish(out);
-            return out.line(own(first, events));
+            return out.line(own_request(first, events));
         }
         for event in events {
-            self.take(event, out);
+            self.add(event, out);
         }
     }
 
@@ -91,15 +91,15 @@ impl Writer for Requests {
 }
 
 /// A request that was read from this format.
-fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
+fn own_request(first: &Event<'_>, events: &[Event<'_>]) -> String {
     let mut draft = Draft::new();
     if let Some(time) = &first.time {
         draft.set("timestamp", time.seconds_json());
     }
-    let rest = first.extra.get(NAME);
+    let extra = first.extra.get(NAME);
     let is_whole = matches!(&first.body, Body::Fact { name, .. } if name == REQUEST);
     if matches!(first.body, Body::Other { .. }) {
-        return draft.render(rest);
+        return draft.render(extra);
     }
     let inside = if is_whole { events.get(1..).unwrap_or_default() } else { events };
     let mut request = Draft::new();
@@ -109,6 +109,6 @@ fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
     }
     chat::put_tools(inside, TOOLS, NAME, &mut request);
     draft.nest(REQUEST, request);
-    // What is left of a message is not what is left of its request.
-    draft.render(rest.filter(|_| is_whole))
+    // The extra fields of a message are not those of its request.
+    draft.render(extra.filter(|_| is_whole))
 }

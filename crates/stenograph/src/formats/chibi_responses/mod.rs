@@ -1,4 +1,4 @@
-//! Chibi's log of what the model's server said about each response. See `README.md` beside this file.
+//! Chibi's log of the model server's metadata for each response. See `README.md` beside this file.
 
 mod read;
 mod write;
@@ -9,13 +9,13 @@ use crate::model::{Outline, UsageWords};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `chibi-responses`.
 #[derive(Debug)]
 pub struct ChibiResponses;
 
 const NAME: &str = "chibi-responses";
 
-/// The key of what a line is about, and the name of the fact for a response that states no usage.
+/// The key of the response in a line, and the name of the fact for a response without usage.
 const RESPONSE: &str = "response";
 
 static INFO: FormatInfo = FormatInfo {
@@ -27,13 +27,13 @@ static INFO: FormatInfo = FormatInfo {
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/response_meta.jsonl"],
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: true, carries: true, lossy: false, log: true },
-    // The total is a sum: a writer makes it anew.
+    // The total is a sum, which the writer computes.
     spelling: &["response.usage.total_tokens"],
     record_schema: &["*: timestamp number, response object, response.usage.prompt_tokens number?, \
          response.usage.completion_tokens number?"],
     usage: UsageWords {
         counters: &[("response.usage", &["prompt_tokens", "completion_tokens"])],
-        // Some servers number their responses from 1.
+        // Some servers number their responses from 1 in every session.
         do_groups_repeat: true,
         ..UsageWords::NONE
     },
@@ -61,10 +61,10 @@ impl Format for ChibiResponses {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Responses))
+        Box::new(JsonLines(read::ResponsesReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Responses::new(outline))
+        Box::new(write::ResponsesWriter::new(outline))
     }
 }

@@ -1,4 +1,4 @@
-//! Reads what was logged of responses. Nothing is remembered from one to the next.
+//! Reads the metadata of responses. The reader keeps no state.
 
 use super::{INFO, RESPONSE};
 use crate::formats::chat::usage;
@@ -9,9 +9,9 @@ use crate::time::TimeUnit;
 
 /// Reads one response at a time.
 #[derive(Debug)]
-pub struct Responses;
+pub struct ResponsesReader;
 
-impl Objects for Responses {
+impl Objects for ResponsesReader {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(mut response) = object.open(RESPONSE) else {
             let name = object.keys().next().map(str::to_owned);

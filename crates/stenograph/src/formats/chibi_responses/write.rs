@@ -1,4 +1,4 @@
-//! Writes what is logged of responses: one line for each model response of which the usage is known.
+//! Writes the metadata of responses: one line for each model response whose usage is known.
 
 use super::{NAME, RESPONSE};
 use crate::formats::chat::usage;
@@ -7,27 +7,28 @@ use crate::model::{Body, Event, Outline};
 use crate::synthesizer::Synthesizer;
 use crate::write::{Output, Writer};
 
-/// Writes one response a line.
+/// Writes one response per line.
 #[derive(Debug)]
-pub struct Responses {
-    stand_ins: Synthesizer,
-    /// The response under way: the records of one response state its usage again and again, and the last one counts.
-    held: Option<Event<'static>>,
+pub struct ResponsesWriter {
+    synthesizer: Synthesizer,
+    /// The current response. The records of one response repeat its usage, and the last one counts.
+    pending: Option<Event<'static>>,
 }
 
-impl Responses {
+impl ResponsesWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Responses {
-        Responses { stand_ins: Synthesizer::new(outline), held: None }
+    pub fn new(outline: &Outline) -> ResponsesWriter {
+        ResponsesWriter { synthesizer: Synthesizer::new(outline), pending: None }
     }
 
-    fn hold(&mut self, event: &Event<'_>, out: &mut Output) {
-        let again = self.held.as_ref().is_some_and(|held| held.group.is_some() && held.group == event.group);
-        if !again {
+    fn collect(&mut self, event: &Event<'_>, out: &mut Output) {
+        let repeats_pending =
+            self.pending.as_ref().is_some_and(|pending| pending.group.is_some() && pending.group == event.group);
+        if !repeats_pending {
             self.finish(out);
         }
-        self.held = Some(Event {
-            time: Some(self.stand_ins.time(event)),
+        self.pending = Some(Event {
+            time: Some(self.synthesizer.time(event)),
             group: event.group.clone().map(|group| group.into_owned().into()),
             model: event.model.clone().map(|model| model.into_owned().into()),
             usage: event.usage,
@@ -36,12 +37,12 @@ impl Responses {
     }
 }
 
-impl Writer for Responses {
+impl Writer for ResponsesWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         for event in events {
             if let Body::Other { bytes: Some(bytes), .. } = &event.body {
-                // Bytes that never were a response return to the file they came from, and go nowhere else.
-                if self.stand_ins.outline().origin == NAME {
+                // Bytes that never were a response return only to the file they came from.
+                if self.synthesizer.outline().origin == NAME {
                     self.finish(out);
                     out.line(bytes.bytes());
                 }
@@ -49,14 +50,14 @@ impl Writer for Responses {
                 self.finish(out);
                 out.line(line(event));
             } else if event.usage.is_some() {
-                self.hold(event, out);
+                self.collect(event, out);
             }
         }
     }
 
     fn finish(&mut self, out: &mut Output) {
-        if let Some(held) = self.held.take() {
-            out.line(line(&held));
+        if let Some(pending) = self.pending.take() {
+            out.line(line(&pending));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a model says, on its way out: which records are one response, why it stopped, and what it cost. An answer is kept back
-//! until that is known. How a record hangs on others, and what its blocks say, is not known here.
+//! Writes the answers of a model: which records form one response, why it stopped, and its cost. An answer is held back until
+//! these are known. This module knows neither the links between records nor the blocks.
 
 use super::write::{put_cost, usage_draft};
 use crate::json::Draft;
@@ -9,42 +9,42 @@ use crate::write::Output;
 
 /// A record with an answer of the model, not yet written.
 #[derive(Debug)]
-pub struct Answer {
+pub struct PendingAnswer {
     /// The record, up to its message.
     pub record: Draft<'static>,
-    /// The message, up to why it stopped.
+    /// The message, up to the stop reason.
     pub message: Draft<'static>,
-    /// The id of the response it is a part of.
+    /// The id of its response.
     pub response: String,
-    /// Why the model stopped; not known before its response is at an end.
+    /// Why the model stopped; unknown until the response ends.
     pub stop: Option<String>,
     /// The record's id.
     pub uuid: String,
-    /// When.
+    /// The record's time.
     pub time: String,
-    /// What it cost.
+    /// The usage of its response.
     pub usage: Option<Usage>,
 }
 
-/// The answers of a file.
+/// Writes the answers of a file.
 #[derive(Debug, Default)]
-pub struct Answers {
-    /// The last one, kept back until it is known whether a count of its tokens follows.
-    held: Option<Answer>,
-    /// The results that follow the answer that is kept back.
+pub struct AnswerWriter {
+    /// The last answer, held back until it is known whether a token count follows.
+    pending: Option<PendingAnswer>,
+    /// The results after the pending answer.
     after: Vec<String>,
-    /// The response that the next answer goes on with, where its source does not say: its conversation and its id.
+    /// The thread and the id of the response that the next answer continues, if its source does not state one.
     open: Option<(u64, String)>,
     responses: u64,
 }
 
-impl Answers {
-    /// Writes what is kept back.
+impl AnswerWriter {
+    /// Writes the pending answer.
     pub fn release(&mut self, out: &mut Output) {
-        if let Some(Answer { mut record, mut message, stop, uuid, time, usage, .. }) = self.held.take() {
+        if let Some(PendingAnswer { mut record, mut message, stop, uuid, time, usage, .. }) = self.pending.take() {
             message.set("stop_reason", stop.as_deref().map_or_else(|| "null".to_owned(), quote));
             message.set("stop_sequence", "null");
-            // Claude Code goes on from answers without a usage. Zeros would say that a call was made that took nothing.
+            // Claude Code resumes from answers without usage. Zeros would state a call that cost nothing.
             if let Some(usage) = usage {
                 let (input, output) = (usage.input.or(Some(0)), usage.output.or(Some(0)));
                 message.nest("usage", usage_draft(&Usage { input, output, ..usage }));
@@ -58,15 +58,15 @@ impl Answers {
         self.after.drain(..).for_each(|line| out.line(line));
     }
 
-    /// The id of the response that an answer is a part of. Where the source does not say, all that a model says in a
-    /// conversation up to a result, a message or a count of tokens is one response.
+    /// The id of an answer's response. If the source does not state it, everything that a model says in a thread up to a
+    /// result, a message or a token count is one response.
     pub fn response(&mut self, event: &Event<'_>, thread: u64, outline: &Outline) -> String {
         if let Some(group) = &event.group {
             self.open = None;
             return group.to_string();
         }
-        let counted = event.part.index == 0 && self.held.as_ref().is_some_and(|held| held.usage.is_some());
-        if let Some((_, id)) = self.open.as_ref().filter(|(of, _)| *of == thread && !counted) {
+        let token_count = event.part.index == 0 && self.pending.as_ref().is_some_and(|pending| pending.usage.is_some());
+        if let Some((_, id)) = self.open.as_ref().filter(|(of, _)| *of == thread && !token_count) {
             return id.clone();
         }
         self.responses += 1;
@@ -75,46 +75,46 @@ impl Answers {
         id
     }
 
-    /// Keeps an answer back, and writes the one before it.
-    pub fn hold(&mut self, mut answer: Answer, out: &mut Output) {
-        if let Some(held) = self.held.as_mut().filter(|held| held.response == answer.response) {
-            // Of the records of one response the last one says why it stopped and what it cost.
-            held.stop = None;
-            answer.usage = answer.usage.or_else(|| held.usage.take());
+    /// Holds an answer back, and writes the previous one.
+    pub fn hold(&mut self, mut answer: PendingAnswer, out: &mut Output) {
+        if let Some(pending) = self.pending.as_mut().filter(|pending| pending.response == answer.response) {
+            // Only the last record of a response has the stop reason and the usage.
+            pending.stop = None;
+            answer.usage = answer.usage.or_else(|| pending.usage.take());
         }
         self.release(out);
-        self.held = Some(answer);
+        self.pending = Some(answer);
     }
 
-    /// The response is at its end: the next answer begins another.
+    /// Ends the response: the next answer begins another one.
     pub fn end(&mut self) {
         self.open = None;
     }
 
-    /// The response is at its end, and this is why. There is no record of an end, but its last answer says it.
+    /// Ends the response with a reason. There is no record for it; the last answer states it.
     pub fn stop(&mut self, reason: &str) {
         self.open = None;
-        if let Some(answer) = &mut self.held {
+        if let Some(answer) = &mut self.pending {
             answer.stop = Some(reason.to_owned());
         }
     }
 
-    /// Puts a count of tokens on the answer it follows; `false` when the event is none, or there is no answer to put it on.
+    /// Adds a token count to the answer before it; `false` if the event is not one, or if there is no answer without one.
     pub fn count(&mut self, event: &Event<'_>) -> bool {
         let (Body::Fact { name, .. }, Some(usage)) = (&event.body, event.usage) else { return false };
         if name != "usage" {
             return false;
         }
         self.open = None;
-        let Some(answer) = self.held.as_mut().filter(|answer| answer.usage.is_none()) else { return false };
+        let Some(answer) = self.pending.as_mut().filter(|answer| answer.usage.is_none()) else { return false };
         answer.usage = Some(usage);
         true
     }
 
-    /// Writes a result: behind the answer before it, whose tokens may be counted only after the result.
+    /// Writes a result after the previous answer, whose token count may come only after the result.
     pub fn result(&mut self, line: String, out: &mut Output) {
         self.open = None;
-        if self.held.as_ref().is_some_and(|answer| answer.usage.is_none()) {
+        if self.pending.as_ref().is_some_and(|answer| answer.usage.is_none()) {
             return self.after.push(line);
         }
         self.release(out);
@@ -130,7 +130,7 @@ mod tests {
     use crate::model::{Content, Input, Piece, PieceKind, Role};
     use crate::write;
 
-    fn said(role: Role, text: &'static str) -> Event<'static> {
+    fn message(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
     }
 
@@ -143,7 +143,7 @@ mod tests {
         Event::new(Body::ToolResult { call: Some(id.into()), name: None, content, error: None })
     }
 
-    fn counted(output: u64) -> Event<'static> {
+    fn token_count(output: u64) -> Event<'static> {
         let body = Body::Fact { name: "usage".into(), content: None };
         Event { usage: Some(Usage { output: Some(output), ..Usage::default() }), ..Event::new(body) }
     }
@@ -152,7 +152,7 @@ mod tests {
         String::from_utf8(write::all(&ClaudeCode, &Outline::of("codex", events), events)).unwrap()
     }
 
-    /// The response, the reason and the tokens of each answer; responses are numbered as they come.
+    /// The response, the stop reason and the output tokens of each answer; responses are numbered in order.
     fn answers(text: &str) -> Vec<(usize, String, String)> {
         let mut ids: Vec<String> = Vec::new();
         let mut found = Vec::new();
@@ -176,28 +176,36 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_says_up_to_a_result_is_one_response() {
-        let hello = said(Role::User, "hello");
-        let text = said(Role::Assistant, "I look");
-        let events =
-            [hello, text, call("a"), call("b"), result("a"), result("b"), counted(7), said(Role::Assistant, "ok")];
+    fn everything_up_to_a_result_is_one_response() {
+        let hello = message(Role::User, "hello");
+        let text = message(Role::Assistant, "I look");
+        let events = [
+            hello,
+            text,
+            call("a"),
+            call("b"),
+            result("a"),
+            result("b"),
+            token_count(7),
+            message(Role::Assistant, "ok"),
+        ];
         let expected = [(0, "null", ""), (0, "null", ""), (0, "\"tool_use\"", "7"), (1, "\"end_turn\"", "")];
         let expected = expected.map(|(at, stop, output)| (at, stop.to_owned(), output.to_owned()));
         assert_eq!(answers(&written(&events)), expected);
     }
 
     #[test]
-    fn what_says_nothing_makes_no_record() {
-        let sealed = Event::new(Body::Thinking { content: Content::text("") });
-        let strange = Piece { kind: PieceKind::Other("{\"type\":\"rune\"}".into()), extra: Default::default() };
-        let strange = Body::Message { role: Role::User, content: Content::Pieces(vec![strange]) };
-        assert_eq!(written(&[sealed, Event::new(strange), said(Role::User, "hello")]).lines().count(), 1);
+    fn an_event_without_content_makes_no_record() {
+        let encrypted = Event::new(Body::Thinking { content: Content::text("") });
+        let unknown = Piece { kind: PieceKind::Other("{\"type\":\"rune\"}".into()), extra: Default::default() };
+        let unknown = Body::Message { role: Role::User, content: Content::Pieces(vec![unknown]) };
+        assert_eq!(written(&[encrypted, Event::new(unknown), message(Role::User, "hello")]).lines().count(), 1);
     }
 
     #[test]
-    fn ids_that_are_no_uuids_are_replaced_and_still_link() {
-        let first = Event { id: Some("a".into()), session: Some("s".into()), ..said(Role::User, "hello") };
-        let second = Event { id: Some("b".into()), parent: Some("a".into()), ..said(Role::User, "again") };
+    fn ids_that_are_not_uuids_are_replaced_and_still_link() {
+        let first = Event { id: Some("a".into()), session: Some("s".into()), ..message(Role::User, "hello") };
+        let second = Event { id: Some("b".into()), parent: Some("a".into()), ..message(Role::User, "again") };
         let found = crate::read::all(&ClaudeCode, written(&[first, second]).as_bytes()).events;
         assert_eq!(found[1].parent, found[0].id);
         assert_eq!(found[1].session, found[0].session);

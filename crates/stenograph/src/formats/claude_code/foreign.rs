@@ -1,12 +1,12 @@
-//! Makes Claude Code's records from the events of other systems, so that Claude Code can go on from them. It makes one record an
-//! event, as Claude Code does, chained by `parentUuid`. What Claude Code has no record for is left out.
+//! Makes Claude Code's records from the events of other systems, so that Claude Code can resume from them. It makes one record
+//! per event, as Claude Code does, linked by `parentUuid`. Events without a Claude Code record are left out.
 
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::answer::{Answer, Answers};
-use super::record::NAMELESS;
+use super::answer::{AnswerWriter, PendingAnswer};
+use super::record::UNNAMED_THREAD;
 use super::write::nested;
 use crate::formats::anthropic::{block_of, content_value, is_sayable_content};
 use crate::json::Draft;
@@ -17,45 +17,46 @@ use crate::time::Time;
 use crate::write::Output;
 use crate::write::Ownership;
 
-/// Makes records.
+/// Writes the records of another system's session.
 #[derive(Debug)]
-pub struct Foreign {
-    stand_ins: Synthesizer,
+pub struct ForeignWriter {
+    synthesizer: Synthesizer,
     session: String,
-    /// The last record of each conversation, by the fingerprint of the conversation's name.
+    /// The id of the last record of each thread, by the fingerprint of the thread's name.
     last: HashMap<u64, String>,
-    /// The last record made of each source record, by the fingerprint of the source record's id; `None` where it has that id.
-    made: HashMap<u64, Option<Box<str>>>,
-    answers: Answers,
-    /// Whether the last record put the conversation so far aside.
+    /// The id of the last record written for each source record, by the fingerprint of the source record's id; `None` if they
+    /// are equal.
+    written_ids: HashMap<u64, Option<Box<str>>>,
+    answers: AnswerWriter,
+    /// Whether the last record was a compaction boundary.
     at_boundary: bool,
 }
 
-impl Foreign {
-    /// Makes the records of a session.
-    pub fn new(outline: &Outline) -> Foreign {
+impl ForeignWriter {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> ForeignWriter {
         let stated = outline.session.clone().filter(|id| is_uuid(id));
-        Foreign {
-            stand_ins: Synthesizer::new(outline),
+        ForeignWriter {
+            synthesizer: Synthesizer::new(outline),
             session: stated.unwrap_or_else(|| outline.invent_uuid("session", 0)),
             last: HashMap::new(),
-            made: HashMap::new(),
-            answers: Answers::default(),
+            written_ids: HashMap::new(),
+            answers: AnswerWriter::default(),
             at_boundary: false,
         }
     }
 
-    /// Writes what is kept back.
+    /// Writes the pending answer.
     pub fn release(&mut self, out: &mut Output) {
         self.answers.release(out);
     }
 
-    /// Takes notice of a record that is written as it is, so that what is made later follows it.
+    /// Registers a record that is written unchanged, so that later records follow it.
     pub fn follow(&mut self, events: &[Event<'_>]) {
         for event in events {
             match &event.body {
-                Body::ToolCall { call, name, .. } => drop(self.stand_ins.pairing.call(call.as_deref(), name)),
-                Body::ToolResult { call, .. } => drop(self.stand_ins.pairing.result(call.as_deref())),
+                Body::ToolCall { call, name, .. } => drop(self.synthesizer.pairing.call(call.as_deref(), name)),
+                Body::ToolResult { call, .. } => drop(self.synthesizer.pairing.result(call.as_deref())),
                 Body::Fact { .. }
                 | Body::Message { .. }
                 | Body::Thinking { .. }
@@ -67,7 +68,7 @@ impl Foreign {
         }
         let Some(first) = events.first() else { return };
         self.at_boundary = matches!(first.body, Body::Compaction { summary: None });
-        self.stand_ins.time(first);
+        self.synthesizer.time(first);
         if let Some(session) = &first.session {
             self.session = session.to_string();
         }
@@ -79,24 +80,24 @@ impl Foreign {
     fn remember(&mut self, event: &Event<'_>, uuid: &str) {
         self.last.insert(thread_key(event), uuid.to_owned());
         if let Some(id) = &event.id {
-            let made = if id == uuid { None } else { Some(uuid.into()) };
-            self.made.insert(xxh3_64(id.as_bytes()), made);
+            let written_id = if id == uuid { None } else { Some(uuid.into()) };
+            self.written_ids.insert(xxh3_64(id.as_bytes()), written_id);
         }
     }
 
     /// Writes the events of one record.
     pub fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
-        let mut passed_over: Option<&Event<'_>> = None;
+        let mut skipped: Option<&Event<'_>> = None;
         for event in events {
             if self.answers.count(event) {
                 continue;
             }
-            if !is_sayable(&event.body) {
-                passed_over = passed_over.or(Some(event));
+            if !has_record(&event.body) {
+                skipped = skipped.or(Some(event));
                 continue;
             }
-            // What cannot be said leaves its place in the tree and its tokens to the part after it.
-            match passed_over.take().filter(|passed| passed.part.index == 0) {
+            // An event without a record gives its place in the tree and its tokens to the next part.
+            match skipped.take().filter(|skipped| skipped.part.index == 0) {
                 Some(Event { part, usage, .. }) => {
                     let event = Event { part: *part, usage: event.usage.or(*usage), ..event.clone() };
                     self.event(&event, out);
@@ -118,7 +119,7 @@ impl Foreign {
                 self.answer(event, content, "end_turn", out);
             }
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
-                self.user(event, content_value(content, Ownership::Foreign), Mark::None, out);
+                self.user(event, content_value(content, Ownership::Foreign), UserRecord::Message, out);
             }
             Body::Message { role: Role::System | Role::Developer, .. } => {}
             Body::Thinking { .. } => {
@@ -126,25 +127,25 @@ impl Foreign {
                 self.answer(event, format!("[{block}]"), "end_turn", out);
             }
             Body::ToolCall { call, name, .. } => {
-                let call = self.stand_ins.pairing.call(call.as_deref(), name);
+                let call = self.synthesizer.pairing.call(call.as_deref(), name);
                 let block = block_of(&event.body, Some(&call), None).unwrap_or_default();
                 self.answer(event, format!("[{block}]"), "tool_use", out);
             }
             Body::ToolResult { call, .. } => {
-                let pair = self.stand_ins.pairing.result(call.as_deref()).map(|(id, _)| id);
+                let pair = self.synthesizer.pairing.result(call.as_deref()).map(|(id, _)| id);
                 let call = call.as_deref().map(str::to_owned).or(pair);
-                let call = call.unwrap_or_else(|| self.stand_ins.pairing.orphan());
+                let call = call.unwrap_or_else(|| self.synthesizer.pairing.orphan());
                 let block = block_of(&event.body, Some(&call), None).unwrap_or_default();
-                self.user(event, format!("[{block}]"), Mark::Result, out);
+                self.user(event, format!("[{block}]"), UserRecord::Result, out);
             }
-            // Claude Code forgets what stands before a boundary: without a summary in its place, there must be none.
+            // Claude Code ignores everything before a boundary, so a compaction without a summary must not become one.
             Body::Compaction { summary: None } => {}
             Body::Compaction { summary: Some(summary) } => {
                 if !at_boundary {
                     self.boundary(event, out);
                 }
                 if is_sayable_content(summary) {
-                    self.user(event, content_value(summary, Ownership::Foreign), Mark::Summary, out);
+                    self.user(event, content_value(summary, Ownership::Foreign), UserRecord::Summary, out);
                 }
             }
             Body::Failure { name, content } => {
@@ -170,36 +171,36 @@ impl Foreign {
         }
     }
 
-    /// The id of the event's record where Claude Code can take it: it goes on only from UUIDs, and from one record for each.
+    /// The id of the event's record, if Claude Code accepts it: it accepts only UUIDs, and only one record for each.
     fn uuid(&mut self, event: &Event<'_>) -> String {
-        let fits = |id: &&str| is_uuid(id) && !self.made.contains_key(&xxh3_64(id.as_bytes()));
+        let fits = |id: &&str| is_uuid(id) && !self.written_ids.contains_key(&xxh3_64(id.as_bytes()));
         let stated = event.id.as_deref().filter(fits).map(str::to_owned);
-        stated.unwrap_or_else(|| self.stand_ins.uuid())
+        stated.unwrap_or_else(|| self.synthesizer.uuid())
     }
 
-    /// The beginning of a record, in the order Claude Code writes it.
+    /// The beginning of a record, in Claude Code's key order.
     fn head(&mut self, event: &Event<'_>, uuid: &str, link: Link) -> Draft<'static> {
         let linked = event.parent.as_deref().and_then(|parent| {
-            let made = self.made.get(&xxh3_64(parent.as_bytes()))?;
-            Some(made.as_deref().unwrap_or(parent))
+            let written_id = self.written_ids.get(&xxh3_64(parent.as_bytes()))?;
+            Some(written_id.as_deref().unwrap_or(parent))
         });
         let last = self.last.get(&thread_key(event)).map(String::as_str);
         let before = match (link, event.part.index) {
-            (Link::Parent | Link::Anew, 0) => linked.or(last),
-            (Link::Last, _) | (Link::Parent | Link::Anew, _) => last,
+            (Link::Parent | Link::Root, 0) => linked.or(last),
+            (Link::Last, _) | (Link::Parent | Link::Root, _) => last,
         };
         let before = before.map_or("null".to_owned(), quote);
-        let outline = self.stand_ins.outline();
+        let outline = self.synthesizer.outline();
         let mut draft = Draft::new();
         match link {
             Link::Parent | Link::Last => draft.set("parentUuid", before),
-            Link::Anew => {
+            Link::Root => {
                 draft.set("parentUuid", "null");
                 draft.set("logicalParentUuid", before);
             }
         }
         draft.set("isSidechain", event.thread.is_some().to_string());
-        draft.set_opt("agentId", event.thread.as_deref().filter(|thread| *thread != NAMELESS));
+        draft.set_opt("agentId", event.thread.as_deref().filter(|thread| *thread != UNNAMED_THREAD));
         draft.set_str("userType", "external");
         let or_outline = |own: Option<&str>, known: &Option<String>| {
             own.map(str::to_owned).or_else(|| known.clone()).unwrap_or_default()
@@ -215,7 +216,7 @@ impl Foreign {
 
     fn tail(&mut self, event: &Event<'_>, uuid: &str, draft: &mut Draft<'static>) {
         draft.set_str("uuid", uuid);
-        draft.set_str("timestamp", &timestamp(&self.stand_ins.time(event)));
+        draft.set_str("timestamp", &timestamp(&self.synthesizer.time(event)));
     }
 
     /// Writes a record that ends the response before it.
@@ -225,13 +226,13 @@ impl Foreign {
         out.line(draft.render(None));
     }
 
-    /// A record of something the user said, or of a result, which Claude Code writes alike.
-    fn user(&mut self, event: &Event<'_>, content: String, mark: Mark, out: &mut Output) {
+    /// Writes a user message, or a result, which Claude Code writes in the same form.
+    fn user(&mut self, event: &Event<'_>, content: String, kind: UserRecord, out: &mut Output) {
         let uuid = self.uuid(event);
-        let link = match mark {
-            Mark::None | Mark::Result => Link::Parent,
-            // It follows the boundary, whatever its event follows.
-            Mark::Summary => Link::Last,
+        let link = match kind {
+            UserRecord::Message | UserRecord::Result => Link::Parent,
+            // It follows the boundary, whatever the parent of its event.
+            UserRecord::Summary => Link::Last,
         };
         let mut draft = self.head(event, &uuid, link);
         draft.set_str("type", "user");
@@ -239,25 +240,25 @@ impl Foreign {
         message.set_str("role", "user");
         message.set("content", content);
         draft.nest("message", message);
-        if mark == Mark::Summary {
+        if kind == UserRecord::Summary {
             draft.set("isVisibleInTranscriptOnly", "true");
             draft.set("isCompactSummary", "true");
         }
         self.tail(event, &uuid, &mut draft);
-        match mark {
-            Mark::Result => self.answers.result(draft.render(None), out),
-            Mark::None | Mark::Summary => self.line(&draft, out),
+        match kind {
+            UserRecord::Result => self.answers.result(draft.render(None), out),
+            UserRecord::Message | UserRecord::Summary => self.line(&draft, out),
         }
     }
 
-    /// A record of something the model said. It is kept back, for its tokens may be counted in the next event.
+    /// Holds back an answer of the model, because the next event may state its token count.
     fn answer(&mut self, event: &Event<'_>, content: String, stop: &str, out: &mut Output) {
-        let id = self.answers.response(event, thread_key(event), self.stand_ins.outline());
+        let id = self.answers.response(event, thread_key(event), self.synthesizer.outline());
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "assistant");
-        let time = timestamp(&self.stand_ins.time(event));
-        let model = event.model.as_deref().map(str::to_owned).or_else(|| self.stand_ins.outline().model.clone());
+        let time = timestamp(&self.synthesizer.time(event));
+        let model = event.model.as_deref().map(str::to_owned).or_else(|| self.synthesizer.outline().model.clone());
         let mut message = Draft::new();
         message.set_str("id", &id);
         message.set_str("type", "message");
@@ -267,12 +268,12 @@ impl Foreign {
         let stated = event.stop_reason.as_deref().filter(|reason| STOPS.contains(reason));
         let stop = Some(stated.unwrap_or(stop).to_owned());
         let usage = event.usage;
-        self.answers.hold(Answer { record: draft, message, response: id, stop, uuid, time, usage }, out);
+        self.answers.hold(PendingAnswer { record: draft, message, response: id, stop, uuid, time, usage }, out);
     }
 
     fn boundary(&mut self, event: &Event<'_>, out: &mut Output) {
         let uuid = self.uuid(event);
-        let mut draft = self.head(event, &uuid, Link::Anew);
+        let mut draft = self.head(event, &uuid, Link::Root);
         draft.set_str("type", "system");
         draft.set_str("subtype", "compact_boundary");
         draft.set_str("content", "Conversation compacted");
@@ -302,38 +303,38 @@ impl Foreign {
     }
 }
 
-/// Why a model stops, in the words of the Messages form.
+/// The stop reasons of the Messages API.
 const STOPS: [&str; 6] = ["end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"];
 
-/// How a record hangs on the ones before it.
+/// Which record a record follows.
 #[derive(Clone, Copy)]
 enum Link {
-    /// It follows the record that its event follows.
+    /// The record of its event's parent.
     Parent,
-    /// It follows the last record, whatever its event follows.
+    /// The last record, whatever its event's parent.
     Last,
-    /// It is the root of what is still told, and only names what it would follow.
-    Anew,
+    /// None: it is the root of the remaining conversation, and only names the record before it.
+    Root,
 }
 
-/// What makes a user's record more than that.
+/// The kind of a user record.
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
-    None,
-    /// A result: the count of tokens of the answer before it may come after it.
+enum UserRecord {
+    Message,
+    /// A result: the token count of the answer before it may come after it.
     Result,
     Summary,
 }
 
-/// Whether Claude Code has a record for it that says something.
-fn is_sayable(body: &Body<'_>) -> bool {
+/// Whether Claude Code has a record for a body, with content.
+fn has_record(body: &Body<'_>) -> bool {
     match body {
-        // Claude Code keeps its system prompt to itself and would take another one for something the user said.
+        // Claude Code does not store its system prompt, and would treat another one as a user message.
         Body::Message { role: Role::System | Role::Developer, .. } => false,
         Body::Message { role: Role::User | Role::Assistant | Role::Tool | Role::Unknown, content } => {
             is_sayable_content(content)
         }
-        // What cannot be read of a thought is sealed by another vendor: nothing is left of it here.
+        // A thought without readable text is encrypted by another vendor, so nothing of it fits here.
         Body::Thinking { content } => !content.is_empty(),
         Body::Fact { .. }
         | Body::ToolCall { .. }
@@ -349,12 +350,12 @@ fn thread_key(event: &Event<'_>) -> u64 {
     event.thread.as_deref().map_or(0, |thread| xxh3_64(thread.as_bytes()))
 }
 
-/// An answer's content is always a list of blocks.
+/// The content of an answer, which is always a list of blocks.
 fn one_text(text: &Text<'_>) -> String {
     format!("[{{\"type\":\"text\",\"text\":{}}}]", text.to_json())
 }
 
-/// RFC 3339 in UTC with milliseconds, or with more digits where the moment has more.
+/// RFC 3339 in UTC with milliseconds, or with more digits if the time has more.
 fn timestamp(time: &Time<'_>) -> String {
     let millis = time.to_iso_millis().unwrap_or_default();
     let exact = crate::time::Time::iso(millis.as_str().into()).is_some_and(|short| short == *time);

@@ -1,5 +1,5 @@
-//! Claude Code: the session files it writes, the files of its sub-agents, and the stream of `--output-format stream-json`.
-//! See `README.md` beside this file.
+//! Claude Code: its session files, the files of its sub-agents, and the stream of `--output-format stream-json`. See
+//! `README.md` beside this file.
 
 mod answer;
 mod foreign;
@@ -15,7 +15,7 @@ use crate::model::Outline;
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `claude-code`.
 #[derive(Debug)]
 pub struct ClaudeCode;
 
@@ -88,10 +88,10 @@ impl Format for ClaudeCode {
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Records::new(want)))
+        Box::new(JsonLines(read::ClaudeCodeReader::new(want)))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Records::new(outline))
+        Box::new(write::ClaudeCodeWriter::new(outline))
     }
 }

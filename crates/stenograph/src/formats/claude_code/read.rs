@@ -1,14 +1,14 @@
-//! Reads Claude Code's records, one at a time: those of its files and those of its stream. Nothing is remembered from one record
-//! to the next: pairing, counting usage once and choosing a branch are folds, not done here.
+//! Reads Claude Code's records, one at a time: those of its files and those of its stream. The reader keeps no state between
+//! records: pairing, counting usage once and choosing a branch are folds.
 
 use std::borrow::Cow;
 
 use memchr::memmem;
 
 use super::INFO;
-use super::record::{Dialect, NAMELESS, SUBTYPES, known};
+use super::record::{Dialect, SUBTYPES, UNNAMED_THREAD, fact_type};
 use crate::format::Want;
-use crate::formats::anthropic::{Remark, blocks, take_content};
+use crate::formats::anthropic::{BlockNote, blocks, take_content};
 use crate::json::{Object, items};
 use crate::model::{
     Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Held, NoteKind, Role, ServiceSpeed, ServiceTier, Usage,
@@ -18,26 +18,26 @@ use crate::text::Str;
 
 /// Reads one record at a time.
 #[derive(Debug)]
-pub struct Records {
+pub struct ClaudeCodeReader {
     want: Want,
     usage: memmem::Finder<'static>,
     head: memmem::Finder<'static>,
 }
 
-impl Records {
-    /// Reads what the caller will look at.
-    pub fn new(want: Want) -> Records {
-        Records { want, usage: memmem::Finder::new(b"\"usage\""), head: memmem::Finder::new(b"\"init\"") }
+impl ClaudeCodeReader {
+    /// A reader for the wanted fields.
+    pub fn new(want: Want) -> ClaudeCodeReader {
+        ClaudeCodeReader { want, usage: memmem::Finder::new(b"\"usage\""), head: memmem::Finder::new(b"\"init\"") }
     }
 }
 
-impl Objects for Records {
+impl Objects for ClaudeCodeReader {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let kind = object.peek_str("type");
         match kind.as_deref() {
-            Some("user" | "assistant") => self.talk(object, kind.as_deref(), at, out),
-            None if object.has("message") || object.is_open("message") => self.talk(object, None, at, out),
-            // Only these state a usage, or what it is counted by.
+            Some("user" | "assistant") => self.message_record(object, kind.as_deref(), at, out),
+            None if object.has("message") || object.is_open("message") => self.message_record(object, None, at, out),
+            // Only these state usage, or the fields needed to count it.
             Some(name) if self.want == Want::Usage && !matches!(name, "result" | "progress" | "system") => {}
             Some("system") => system(object, at, out),
             Some("result") if !object.has("key") => {
@@ -48,15 +48,15 @@ impl Objects for Records {
                 let body = attachment(&mut object);
                 emit(object, kind.as_deref(), body, at, out);
             }
-            Some(name) => match known(name) {
-                Some(known) => {
-                    let mut remarks = Vec::new();
-                    let content = known.text.and_then(|key| match name {
-                        "queue-operation" => take_content(&mut object, key, &mut remarks),
+            Some(name) => match fact_type(name) {
+                Some(fact_type) => {
+                    let mut notes = Vec::new();
+                    let content = fact_type.text.and_then(|key| match name {
+                        "queue-operation" => take_content(&mut object, key, &mut notes),
                         _ => object.take_text(key).map(Content::Text),
                     });
-                    let body = Body::Fact { name: known.name.into(), content };
-                    note_blocks(remarks, at, out);
+                    let body = Body::Fact { name: fact_type.name.into(), content };
+                    note_blocks(notes, at, out);
                     emit(object, kind.as_deref(), body, at, out);
                 }
                 None => unknown_record(object, kind.as_deref(), name, at, out),
@@ -75,22 +75,22 @@ impl Objects for Records {
     }
 }
 
-/// The name that Claude Code gives as the model of an answer that it made up itself. No model has that name, so it stays in `extra`.
+/// The model name of answers that Claude Code itself wrote. It is not a model, so it stays in `extra`.
 pub const SYNTHETIC: &str = "<synthetic>";
 
 /// Emits a record of one event.
 fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let mut event = Event { body, ..envelope(&mut object, kind) };
-    event.restates = kind.and_then(known).is_some_and(|known| known.restates);
+    event.restates = kind.and_then(fact_type).is_some_and(|fact_type| fact_type.restates);
     if kind == Some("result") && object.has("usage") {
-        // The tokens are the sum of what the messages state, and would count twice; the money is said nowhere else.
+        // The tokens are the sum of the messages' tokens and would count twice; no other record states the cost.
         event.usage = object.take_dollars("total_cost_usd").map(|cost| Usage { cost: Some(cost), ..Usage::default() });
     }
     event.extra = Extra::of(&INFO, object.into_extra());
     at.emit_one(event, out);
 }
 
-/// Emits a record of a type that nobody knows. It still has its place in the tree.
+/// Emits a record of an unknown type. It keeps its place in the tree.
 fn unknown_record(mut object: Object<'_>, kind: Option<&str>, name: &str, at: &At<'_>, out: &mut dyn Sink) {
     at.note(NoteKind::UnknownType, format!("unknown record type {name:?}"), out);
     let mut event = envelope(&mut object, kind);
@@ -99,14 +99,14 @@ fn unknown_record(mut object: Object<'_>, kind: Option<&str>, name: &str, at: &A
     at.emit_one(event, out);
 }
 
-/// Takes what describes a record of any type.
+/// Takes the fields that a record of any type can have.
 fn envelope<'a>(object: &mut Object<'a>, kind: Option<&str>) -> Event<'a> {
     let dialect = Dialect::of(object, kind);
     let side = object.peek("isSidechain") == Some("true");
     let thread = match dialect {
         Dialect::File if !side => None,
-        Dialect::File if object.peek("agentId") == Some("\"sidechain\"") => Some(Cow::Borrowed(NAMELESS)),
-        Dialect::File => object.take_name("agentId").or(Some(Cow::Borrowed(NAMELESS))),
+        Dialect::File if object.peek("agentId") == Some("\"sidechain\"") => Some(Cow::Borrowed(UNNAMED_THREAD)),
+        Dialect::File => object.take_name("agentId").or(Some(Cow::Borrowed(UNNAMED_THREAD))),
         Dialect::Stream | Dialect::Journal => object.take_name(dialect.thread()),
     };
     Event {
@@ -124,7 +124,7 @@ fn envelope<'a>(object: &mut Object<'a>, kind: Option<&str>) -> Event<'a> {
     }
 }
 
-/// What the session of a record was forked from.
+/// The session and the record from which a record's session was forked.
 fn fork<'a>(object: &mut Object<'a>) -> Option<Box<ForkOrigin<'a>>> {
     let mut fork = object.open("forkedFrom")?;
     let origin =
@@ -133,9 +133,9 @@ fn fork<'a>(object: &mut Object<'a>) -> Option<Box<ForkOrigin<'a>>> {
     origin.map(Box::new)
 }
 
-impl Records {
-    /// A record with a message: one event for each block that is not mere text.
-    fn talk(&self, mut object: Object<'_>, kind: Option<&str>, at: &At<'_>, out: &mut dyn Sink) {
+impl ClaudeCodeReader {
+    /// Reads a record with a message: consecutive texts and images are one event, every other block is its own.
+    fn message_record(&self, mut object: Object<'_>, kind: Option<&str>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(mut message) = object.open("message") else {
             at.note(
                 NoteKind::NotARecord,
@@ -158,48 +158,49 @@ impl Records {
             usage.cost = object.take_dollars("costUSD");
         }
         if self.want == Want::Usage {
-            // What is said is not looked into: it is most of the record.
+            // The content is most of the record and is not needed.
             object.close("message", message);
             event.extra = Extra::of(&INFO, object.into_extra());
             return at.emit_one(event, out);
         }
         let role = message.peek_str("role").and_then(|role| Role::named(&role));
         let role = role.unwrap_or(if kind == Some("assistant") { Role::Assistant } else { Role::User });
-        let mut remarks = Vec::new();
-        let said = match message.take_text("content") {
+        let mut notes = Vec::new();
+        let parts = match message.take_text("content") {
             Some(text) => vec![(Body::Message { role, content: Content::Text(text) }, None)],
             None => {
                 let list = message.peek("content").and_then(items).filter(|list| !list.is_empty());
                 if list.is_some() {
                     message.take("content");
                 }
-                let said = blocks(list.unwrap_or_default(), role, &mut remarks);
-                said.into_iter().map(|said| (said.body, said.block)).collect()
+                let parts = blocks(list.unwrap_or_default(), role, &mut notes);
+                parts.into_iter().map(|part| (part.body, part.block)).collect()
             }
         };
-        note_blocks(remarks, at, out);
-        emit_talk(object, message, event, said, at, out);
+        note_blocks(notes, at, out);
+        emit_message(object, message, event, parts, at, out);
     }
 }
 
-/// Emits the parts of a record with a message. What is left of a block stands where the block stood: below `message.content`.
-fn emit_talk<'a>(
+/// Emits the parts of a record with a message. The extra fields of a block stay in the place of the block, below
+/// `message.content`.
+fn emit_message<'a>(
     mut object: Object<'a>,
     mut message: Object<'a>,
     event: Event<'a>,
-    said: Vec<(Body<'a>, Option<Object<'a>>)>,
+    parts: Vec<(Body<'a>, Option<Object<'a>>)>,
     at: &At<'_>,
     out: &mut dyn Sink,
 ) {
-    let only = said.len() == 1;
-    let mut said = said.into_iter();
-    let Some((body, block)) = said.next() else { return };
+    let only = parts.len() == 1;
+    let mut parts = parts.into_iter();
+    let Some((body, block)) = parts.next() else { return };
     if let Some(block) = block {
         message.close("content", block);
     }
-    let counts = event.usage.is_some() && !message.has("content");
-    let body = if only { meaning(&mut object, body, counts) } else { body };
-    let mut rest: Vec<Event<'a>> = said
+    let has_only_usage = event.usage.is_some() && !message.has("content");
+    let body = if only { message_body(&mut object, body, has_only_usage) } else { body };
+    let mut rest: Vec<Event<'a>> = parts
         .map(|(body, block)| {
             let extra = Extra::of(&INFO, block.map(below_content).unwrap_or_default());
             Event { body, extra, usage: None, ..event.clone() }
@@ -219,11 +220,11 @@ fn below_content(block: Object<'_>) -> ExtraFields<'_> {
     ExtraFields(vec![(Cow::Borrowed("message"), Held::Object(content))])
 }
 
-/// What a message is by the marks on its record: a summary, a failure, a mere count, or just a message.
-fn meaning<'a>(object: &mut Object<'a>, body: Body<'a>, counts: bool) -> Body<'a> {
+/// The body of a message by the flags of its record: a summary, a failure, a bare token count, or a message.
+fn message_body<'a>(object: &mut Object<'a>, body: Body<'a>, has_only_usage: bool) -> Body<'a> {
     let Body::Message { role, content } = body else { return body };
-    let silent = matches!(&content, Content::Pieces(pieces) if pieces.is_empty());
-    if silent && counts {
+    let is_empty = matches!(&content, Content::Pieces(pieces) if pieces.is_empty());
+    if is_empty && has_only_usage {
         return Body::Fact { name: Fact::Usage, content: None };
     }
     if object.peek_true("isCompactSummary") {
@@ -245,7 +246,7 @@ fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
     let [input, output, cache_read, cache_write] = COUNTERS;
     let mut usage = stated.take_usage([input, output, cache_read, cache_write, ""]);
     [usage.reasoning] = take_numbers(&mut stated, "output_tokens_details", ["thinking_tokens"]);
-    // A usage without any counter is not a model call, whatever else it states.
+    // A usage without counters is not a model call, whatever else it states.
     if !usage.is_empty() {
         [usage.cache_write_1h, usage.cache_write_5m] = take_numbers(&mut stated, "cache_creation", LIFETIMES);
         [usage.searches, usage.fetches] = take_numbers(&mut stated, "server_tool_use", SERVER_TOOLS);
@@ -256,7 +257,7 @@ fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
     usage.stated()
 }
 
-/// Takes the numbers of an object within another one.
+/// Takes the numbers of a nested object.
 fn take_numbers<const N: usize>(object: &mut Object<'_>, key: &str, names: [&str; N]) -> [Option<u64>; N] {
     let Some(mut inner) = object.open(key) else { return [None; N] };
     let numbers = names.map(|name| inner.take_number(name));
@@ -264,17 +265,17 @@ fn take_numbers<const N: usize>(object: &mut Object<'_>, key: &str, names: [&str
     numbers
 }
 
-/// The counters of a usage.
+/// The token counters of a usage.
 pub const COUNTERS: [&str; 4] =
     ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 
-/// The counters of cache writes that live an hour, and five minutes.
+/// The counters of cache writes with a lifetime of one hour and of five minutes.
 pub const LIFETIMES: [&str; 2] = ["ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"];
 
 /// The counters of web searches and fetched pages.
 pub const SERVER_TOOLS: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
 
-/// A `system` record: a boundary, a failure, the head of a stream, or a fact.
+/// Reads a `system` record: a boundary, a failure, the head of a stream, or a fact.
 fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let subtype = object.peek_str("subtype");
     let kind = Some("system");
@@ -305,7 +306,8 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     at.emit_one(event, out);
 }
 
-/// A failed request. Newer records state the error flat and formatted, older ones as the service's answer: three objects deep.
+/// A failed request. Newer records state the error directly, formatted; older ones hold the service's response, three objects
+/// deep.
 fn api_error<'a>(object: &mut Object<'a>) -> Body<'a> {
     let (mut name, mut content) = (None, None);
     if let Some(mut error) = object.open("error") {
@@ -324,7 +326,7 @@ fn api_error<'a>(object: &mut Object<'a>) -> Body<'a> {
     Body::Failure { name, content }
 }
 
-/// The last record of a stream. For a success the reason is why the model stopped, for anything else the kind of failure.
+/// The last record of a stream. After a success the reason is why the model stopped, otherwise the kind of failure.
 fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
     let reason = match object.peek_str("subtype").as_deref() {
         Some("success") => object.take_name("stop_reason"),
@@ -335,7 +337,7 @@ fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
     Body::Stop { reason, success, content: object.take_text("result").map(Content::Text) }
 }
 
-/// Something Claude Code slipped in. What the user typed while the agent worked comes this way, and no other.
+/// Content that Claude Code added. A message that the user typed while the agent worked appears only here.
 fn attachment<'a>(object: &mut Object<'a>) -> Body<'a> {
     let fact = Body::Fact { name: "attachment".into(), content: None };
     let Some(mut inner) = object.open("attachment") else { return fact };
@@ -345,8 +347,8 @@ fn attachment<'a>(object: &mut Object<'a>) -> Body<'a> {
     prompt.map_or(fact, |content| Body::Message { role: Role::User, content })
 }
 
-fn note_blocks(remarks: Vec<Remark>, at: &At<'_>, out: &mut dyn Sink) {
-    for Remark(kind, text) in remarks {
+fn note_blocks(notes: Vec<BlockNote>, at: &At<'_>, out: &mut dyn Sink) {
+    for BlockNote(kind, text) in notes {
         at.note(kind, text, out);
     }
 }

@@ -1,21 +1,21 @@
-//! The record types of Claude Code: which there are, and where each keeps its text. Reader and writer both go by these tables;
-//! nothing here takes or puts a field.
+//! The record types of Claude Code, and the field with the text of each. Reader and writer both use these tables; this module
+//! takes and writes no field.
 
 use crate::json::Object;
 use crate::model::ExtraFields;
 
-/// A record type that says nothing in the conversation.
-pub struct Known {
+/// A record type that is not part of the conversation.
+pub struct FactType {
     /// The name of the fact.
     pub name: &'static str,
     /// The field with its text.
     pub text: Option<&'static str>,
-    /// Whether it says again what other records say.
+    /// Whether it repeats the content of other records.
     pub restates: bool,
 }
 
-/// What is known of a record type that is neither talk nor `system`.
-pub fn known(kind: &str) -> Option<Known> {
+/// The entry for a record type that is neither a message nor `system`.
+pub fn fact_type(kind: &str) -> Option<FactType> {
     let text = match kind {
         "summary" | "task-summary" | "tool_use_summary" => Some("summary"),
         "ai-title" => Some("aiTitle"),
@@ -36,7 +36,7 @@ pub fn known(kind: &str) -> Option<Known> {
         "ai-title" | "custom-title" => "title",
         _ => NAMES.into_iter().find(|name| *name == kind)?,
     };
-    Some(Known { name, text, restates: matches!(kind, "progress" | "stream_event" | "last-prompt") })
+    Some(FactType { name, text, restates: matches!(kind, "progress" | "stream_event" | "last-prompt") })
 }
 
 const NAMES: [&str; 40] = [
@@ -85,7 +85,7 @@ const NAMES: [&str; 40] = [
     "transcript_mirror",
 ];
 
-/// The subtypes of `system` records that state something and nothing else.
+/// The subtypes of `system` records that only state a fact.
 pub const SUBTYPES: [&str; 34] = [
     // In files.
     "microcompact_boundary",
@@ -137,22 +137,22 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The dialect of a record that is being read.
+    /// The dialect of a record, from the unread object.
     pub fn of(object: &Object<'_>, kind: Option<&str>) -> Dialect {
-        let linked = object.peek("parent_tool_use_id").is_some_and(links);
-        Dialect::by(kind, linked, |key| object.peek(key))
+        let has_link = object.peek("parent_tool_use_id").is_some_and(is_link);
+        Dialect::by(kind, has_link, |key| object.peek(key))
     }
 
-    /// The dialect that a record was read in. Fields that were taken are unknown here, so none of them decides.
-    pub fn of_left(left: &ExtraFields<'_>, kind: Option<&str>, thread: Option<&str>) -> Dialect {
-        let linked = left.raw("parent_tool_use_id").is_some_and(links) || thread.is_some();
-        Dialect::by(kind, linked, |key| left.raw(key))
+    /// The dialect of a record, from its extra fields. Taken fields are unknown here, so none of them decides.
+    pub fn of_extra(extra: &ExtraFields<'_>, kind: Option<&str>, thread: Option<&str>) -> Dialect {
+        let has_link = extra.raw("parent_tool_use_id").is_some_and(is_link) || thread.is_some();
+        Dialect::by(kind, has_link, |key| extra.raw(key))
     }
 
-    fn by<'r>(kind: Option<&str>, linked: bool, raw: impl Fn(&str) -> Option<&'r str>) -> Dialect {
+    fn by<'r>(kind: Option<&str>, has_link: bool, raw: impl Fn(&str) -> Option<&'r str>) -> Dialect {
         match kind {
             Some("started" | "result") if raw("key").is_some() => Dialect::Journal,
-            Some("user" | "assistant") if linked && raw("isSidechain") != Some("true") => Dialect::Stream,
+            Some("user" | "assistant") if has_link && raw("isSidechain") != Some("true") => Dialect::Stream,
             Some("system") if raw("isSidechain").is_none() => Dialect::Stream,
             Some(kind) if kind == "result" || kind.contains('_') => Dialect::Stream,
             _ => Dialect::File,
@@ -177,9 +177,9 @@ impl Dialect {
     }
 }
 
-fn links(raw: &str) -> bool {
+fn is_link(raw: &str) -> bool {
     raw == "null" || raw.starts_with('"')
 }
 
-/// The name of a side conversation whose id the record does not say.
-pub const NAMELESS: &str = "sidechain";
+/// The thread name of a side conversation without an id.
+pub const UNNAMED_THREAD: &str = "sidechain";

@@ -1,6 +1,6 @@
-//! The words and fields by which Claude Code states what came of calls and what they took. These are tables only.
+//! The words and fields with which Claude Code states the outcome and the cost of calls. These are tables only.
 
-use super::read::{COUNTERS, LIFETIMES, Records, SYNTHETIC};
+use super::read::{COUNTERS, ClaudeCodeReader, LIFETIMES, SYNTHETIC};
 use crate::model::{
     CallWords, ExitCodeAt, JudgementPaths, LimitPaths, NestedPaths, NoticeWords, SessionWords, UsageWords, Verdict,
 };
@@ -47,7 +47,7 @@ pub(super) const WORDS: CallWords = CallWords {
         words: &[("hook_blocking_error", Verdict::Blocked)],
         reason: "attachment.blockingError.blockingError",
     }],
-    nested_reader: Some(|want| Box::new(JsonLines(Records::new(want)))),
+    nested_reader: Some(|want| Box::new(JsonLines(ClaudeCodeReader::new(want)))),
     nested: Some(NestedPaths {
         fact: "progress",
         record: "data.message",
@@ -68,7 +68,7 @@ pub(super) const WORDS: CallWords = CallWords {
 pub(super) const USAGE: UsageWords = UsageWords {
     counters: &[("message.usage", &COUNTERS), ("message.usage.cache_creation", &LIFETIMES)],
     synthetic_model: Some(("message.model", SYNTHETIC)),
-    // The result of a sub-agent adds up the calls of its own file.
+    // The result of a sub-agent sums up the calls in the sub-agent's own file.
     sums: &["toolUseResult.usage.input_tokens"],
     ..UsageWords::NONE
 };

@@ -1,10 +1,10 @@
-//! Writes Claude Code's records. A record that came from Claude Code returns as it was; everything else is made as Claude Code
-//! itself would write it, by `foreign.rs`.
+//! Writes Claude Code's records. A record that came from Claude Code returns unchanged; `foreign.rs` makes all others as Claude
+//! Code itself would write them.
 
 use super::NAME;
-use super::foreign::Foreign;
+use super::foreign::ForeignWriter;
 use super::read::{LIFETIMES, SERVER_TOOLS};
-use super::record::{Dialect, NAMELESS, known};
+use super::record::{Dialect, UNNAMED_THREAD, fact_type};
 use crate::formats::anthropic::{below, block_of, content_blocks, content_value};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, ServiceSpeed, ServiceTier, Usage};
@@ -12,25 +12,25 @@ use crate::text::Str;
 use crate::time::Time;
 use crate::write::{Output, Ownership, Writer};
 
-/// Writes records.
+/// Writes one line per record.
 #[derive(Debug)]
-pub struct Records {
-    foreign: Foreign,
+pub struct ClaudeCodeWriter {
+    foreign: ForeignWriter,
     origin: &'static str,
 }
 
-impl Records {
+impl ClaudeCodeWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Records {
-        Records { foreign: Foreign::new(outline), origin: outline.origin }
+    pub fn new(outline: &Outline) -> ClaudeCodeWriter {
+        ClaudeCodeWriter { foreign: ForeignWriter::new(outline), origin: outline.origin }
     }
 }
 
-impl Writer for Records {
+impl Writer for ClaudeCodeWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
-            // Bytes that never were a record return to the file they came from, and go nowhere else.
+            // Bytes that never were a record return only to the file they came from.
             if self.origin == NAME {
                 self.foreign.release(out);
                 out.line(bytes.bytes().into_owned());
@@ -38,10 +38,10 @@ impl Writer for Records {
             return;
         }
         match first.extra.get(NAME) {
-            Some(left) => {
+            Some(extra) => {
                 self.foreign.release(out);
                 self.foreign.follow(events);
-                out.line(record(events, first, left));
+                out.line(record(events, first, extra));
             }
             None => self.foreign.record(events, out),
         }
@@ -52,15 +52,15 @@ impl Writer for Records {
     }
 }
 
-/// A record of Claude Code's own.
-fn record(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>) -> String {
-    let kind = left.text("type");
+/// A record that was read from this format.
+fn record(events: &[Event<'_>], first: &Event<'_>, extra: &ExtraFields<'_>) -> String {
+    let kind = extra.text("type");
     let kind = kind.as_deref();
     let mut draft = Draft::new();
-    envelope(first, left, kind, &mut draft);
+    envelope(first, extra, kind, &mut draft);
     match kind {
-        Some("user" | "assistant") | None => talk(events, first, left, &mut draft),
-        Some("system") => system(first, left, &mut draft),
+        Some("user" | "assistant") | None => put_message(events, first, extra, &mut draft),
+        Some("system") => system(first, extra, &mut draft),
         Some("attachment") => {
             if let Body::Message { content, .. } = &first.body {
                 let mut inner = Draft::new();
@@ -68,33 +68,33 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>) -> St
                 draft.nest("attachment", inner);
             }
         }
-        Some("result") if left.raw("key").is_none() => result(first, left, &mut draft),
+        Some("result") if extra.raw("key").is_none() => result(first, extra, &mut draft),
         Some(_) if matches!(first.body, Body::Other { .. }) => {}
         Some(kind) => {
-            let text = known(kind).and_then(|known| known.text);
+            let text = fact_type(kind).and_then(|fact_type| fact_type.text);
             if let (Some(key), Some(content)) = (text, first.content()) {
                 draft.set(key, content_value(content, Ownership::Own));
             }
         }
     }
-    draft.render(Some(left))
+    draft.render(Some(extra))
 }
 
-fn envelope(event: &Event<'_>, left: &ExtraFields<'_>, kind: Option<&str>, draft: &mut Draft<'_>) {
-    let dialect = Dialect::of_left(left, kind, event.thread.as_deref());
+fn envelope(event: &Event<'_>, extra: &ExtraFields<'_>, kind: Option<&str>, draft: &mut Draft<'_>) {
+    let dialect = Dialect::of_extra(extra, kind, event.thread.as_deref());
     match event.parent.as_deref() {
-        // A link that was taken and is not there any more was cut by an edit: the record begins a conversation now.
-        None if left.0.iter().any(|(key, held)| key == "parentUuid" && *held == Held::Hole) => {
+        // An edit removed the parent that this record had: the record now begins a conversation.
+        None if extra.0.iter().any(|(key, held)| key == "parentUuid" && *held == Held::Hole) => {
             draft.set("parentUuid", "null");
         }
         parent => draft.set_opt("parentUuid", parent),
     }
-    draft.set_opt(dialect.thread(), event.thread.as_deref().filter(|thread| *thread != NAMELESS));
+    draft.set_opt(dialect.thread(), event.thread.as_deref().filter(|thread| *thread != UNNAMED_THREAD));
     draft.set_opt("cwd", event.cwd.as_deref());
     if let Some(key) = dialect.session() {
         draft.set_opt(key, event.session.as_deref());
     }
-    let header = kind == Some("system") && left.text("subtype").is_some_and(|subtype| subtype == "init");
+    let header = kind == Some("system") && extra.text("subtype").is_some_and(|subtype| subtype == "init");
     draft.set_opt(if header { "claude_code_version" } else { "version" }, event.version.as_deref());
     if header {
         draft.set_opt("model", event.model.as_deref());
@@ -111,7 +111,7 @@ fn envelope(event: &Event<'_>, left: &ExtraFields<'_>, kind: Option<&str>, draft
     draft.set_opt("timestamp", event.time.as_ref().and_then(Time::to_iso).as_deref());
 }
 
-fn talk(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>, draft: &mut Draft<'_>) {
+fn put_message(events: &[Event<'_>], first: &Event<'_>, extra: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     let mut message = Draft::new();
     message.set_opt("id", first.group.as_deref());
     message.set_opt("model", first.model.as_deref());
@@ -126,14 +126,15 @@ fn talk(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>, draft: 
     if let Body::Failure { name, .. } = &first.body {
         draft.set_opt("error", name.as_deref());
     }
-    // A record whose message is no object had nothing taken from it.
-    let whole = left.raw("message").is_some_and(|raw| !raw.starts_with('{'));
+    // The reader took nothing from a record whose message is not an object.
+    let whole = extra.raw("message").is_some_and(|raw| !raw.starts_with('{'));
     if !whole && !message.is_empty() {
         draft.nest("message", message);
     }
 }
 
-/// The content of a message: as one string where it was one, else the blocks of all parts. An empty one is still in what is left.
+/// The content of a message: one string if it was one, or else the blocks of all parts. An empty content is still in the extra
+/// fields.
 fn content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
     if let ([_], Some(Content::Text(text)), Body::Message { .. } | Body::Compaction { .. } | Body::Failure { .. }) =
         (events, first.content(), &first.body)
@@ -147,9 +148,9 @@ fn content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
             | Body::Compaction { summary: Some(content) }
             | Body::Failure { content: Some(content), .. } => content_blocks(content, Ownership::Own, &mut blocks),
             Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
-                let left = event.extra.get(NAME).and_then(|left| below(left, "message"));
-                let left = left.as_ref().and_then(|message| below(message, "content")).unwrap_or_default();
-                blocks.extend(block_of(&event.body, event.call(), Some(&left)));
+                let extra = event.extra.get(NAME).and_then(|extra| below(extra, "message"));
+                let extra = extra.as_ref().and_then(|message| below(message, "content")).unwrap_or_default();
+                blocks.extend(block_of(&event.body, event.call(), Some(&extra)));
             }
             Body::Compaction { summary: None }
             | Body::Failure { content: None, .. }
@@ -161,7 +162,7 @@ fn content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
     (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
 }
 
-/// The numbers of a usage by their names here.
+/// Writes a usage in Claude Code's fields.
 pub fn usage_draft(usage: &Usage) -> Draft<'static> {
     let mut draft = Draft::new();
     draft.set_number("input_tokens", usage.input);
@@ -184,17 +185,17 @@ pub fn usage_draft(usage: &Usage) -> Draft<'static> {
     draft
 }
 
-/// What it cost stands beside the message, as releases before 1.1 wrote it.
+/// Writes the cost beside the message, as releases before 1.1 did.
 pub fn put_cost(usage: &Usage, draft: &mut Draft<'_>) {
     if let Some(cost) = usage.cost {
         draft.set("costUSD", cost.to_string());
     }
 }
 
-fn system(event: &Event<'_>, left: &ExtraFields<'_>, draft: &mut Draft<'_>) {
+fn system(event: &Event<'_>, extra: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     match &event.body {
-        Body::Failure { name, content } if left.text("subtype").is_some_and(|subtype| subtype != "api_retry") => {
-            let flat = below(left, "error").is_some_and(|error| error.has("formatted"));
+        Body::Failure { name, content } if extra.text("subtype").is_some_and(|subtype| subtype != "api_retry") => {
+            let flat = below(extra, "error").is_some_and(|error| error.has("formatted"));
             let mut inner = Draft::new();
             inner.set_opt("type", name.as_deref());
             if let Some(content) = content {
@@ -225,9 +226,9 @@ pub fn nested(inner: Draft<'_>) -> Draft<'_> {
     outer
 }
 
-fn result(event: &Event<'_>, left: &ExtraFields<'_>, draft: &mut Draft<'_>) {
+fn result(event: &Event<'_>, extra: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     let Body::Stop { reason, success, content } = &event.body else { return };
-    let success_stated: Option<Str<'_>> = left.text("subtype");
+    let success_stated: Option<Str<'_>> = extra.text("subtype");
     draft.set_opt(if success_stated.is_some() { "stop_reason" } else { "subtype" }, reason.as_deref());
     if let Some(success) = success {
         draft.set("is_error", (!success).to_string());

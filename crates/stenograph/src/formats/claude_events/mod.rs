@@ -1,4 +1,4 @@
-//! The flat events that some tools take for Claude Code's transcript: one call, result, text or ending a line, among bare
+//! The flat events that some tools believe to be Claude Code's transcript: one call, result, text or stop per line, among bare
 //! messages. See `README.md` beside this file.
 
 mod read;
@@ -11,7 +11,7 @@ use crate::model::{CallWords, ExitCodeAt, Outline, Verdict};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `claude-events`.
 #[derive(Debug)]
 pub struct ClaudeEvents;
 
@@ -58,10 +58,10 @@ impl Format for ClaudeEvents {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Events))
+        Box::new(JsonLines(read::ClaudeEventsReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Events::new(outline))
+        Box::new(write::ClaudeEventsWriter::new(outline))
     }
 }

@@ -1,4 +1,4 @@
-//! Writes flat events: calls, results, texts of the model, failures and endings a line each; everything else as bare messages.
+//! Writes flat events: one line per call, result, text of the model, failure and stop; everything else becomes a bare message.
 
 use super::NAME;
 use crate::formats::anthropic::{below, block_of, content_blocks, content_value, is_sayable_content};
@@ -9,60 +9,60 @@ use crate::text::quote;
 use crate::time::Time;
 use crate::write::{Output, Ownership, Writer};
 
-/// Writes lines.
+/// Writes one line per event.
 #[derive(Debug)]
-pub struct Events {
-    stand_ins: Synthesizer,
+pub struct ClaudeEventsWriter {
+    synthesizer: Synthesizer,
 }
 
-impl Events {
+impl ClaudeEventsWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Events {
-        Events { stand_ins: Synthesizer::new(outline) }
+    pub fn new(outline: &Outline) -> ClaudeEventsWriter {
+        ClaudeEventsWriter { synthesizer: Synthesizer::new(outline) }
     }
 }
 
-impl Writer for Events {
+impl Writer for ClaudeEventsWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
-            // Bytes that never were an event return to the file they came from, and go nowhere else.
-            if self.stand_ins.outline().origin == NAME {
+            // Bytes that never were an event return only to the file they came from.
+            if self.synthesizer.outline().origin == NAME {
                 out.line(bytes.bytes().into_owned());
             }
             return;
         }
-        if let Some(left) = first.extra.get(NAME) {
-            out.line(own(events, first, left));
+        if let Some(extra) = first.extra.get(NAME) {
+            out.line(own_line(events, first, extra));
             return;
         }
         for event in events {
-            if let Some(line) = self.made(event) {
+            if let Some(line) = self.foreign_line(event) {
                 out.line(line);
             }
         }
     }
 }
 
-/// A line of this dialect's own.
-fn own(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>) -> String {
+/// A line that was read from this format.
+fn own_line(events: &[Event<'_>], first: &Event<'_>, extra: &ExtraFields<'_>) -> String {
     let mut draft = Draft::new();
-    // What a line is stands first in it, where nothing tells the order that it had.
+    // `type` and `role` come first if the original order of keys is unknown.
     for key in ["type", "role"] {
-        if let Some(raw) = left.raw(key) {
+        if let Some(raw) = extra.raw(key) {
             draft.default(key, raw);
         }
     }
-    match left.text("type").as_deref() {
+    match extra.text("type").as_deref() {
         None => {
             if let Some(content) = message_content(events, first) {
                 draft.set("content", content);
             }
         }
-        Some(_) => put(&first.body, Some(left), first.call(), &mut draft),
+        Some(_) => put_fields(&first.body, Some(extra), first.call(), &mut draft),
     }
     draft.set_opt("timestamp", first.time.as_ref().and_then(Time::to_iso).as_deref());
-    draft.render(Some(left))
+    draft.render(Some(extra))
 }
 
 fn message_content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
@@ -74,30 +74,30 @@ fn message_content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
         if let Body::Message { content, .. } = &event.body {
             content_blocks(content, Ownership::Own, &mut blocks);
         } else {
-            let left = event.extra.get(NAME).and_then(|left| below(left, "content")).unwrap_or_default();
-            blocks.extend(block_of(&event.body, event.call(), Some(&left)));
+            let extra = event.extra.get(NAME).and_then(|extra| below(extra, "content")).unwrap_or_default();
+            blocks.extend(block_of(&event.body, event.call(), Some(&extra)));
         }
     }
     (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
 }
 
-/// Puts what a flat event states.
-fn put(body: &Body<'_>, left: Option<&ExtraFields<'_>>, call: Option<&str>, draft: &mut Draft<'_>) {
+/// Writes the fields of a flat event.
+fn put_fields(body: &Body<'_>, extra: Option<&ExtraFields<'_>>, call: Option<&str>, draft: &mut Draft<'_>) {
     match body {
         Body::ToolCall { name, input, .. } => {
             draft.set_opt("id", call);
             draft.set_str("name", name);
-            draft.set("input", if left.is_some() { input.to_json() } else { input.to_object() }.into_owned());
+            draft.set("input", if extra.is_some() { input.to_json() } else { input.to_object() }.into_owned());
         }
         Body::ToolResult { content, error, .. } => {
             draft.set_opt("tool_use_id", call);
-            put_output(content, left, draft);
+            put_output(content, extra, draft);
             if let Some(error) = error {
                 draft.set("is_error", error.to_string());
             }
         }
         Body::Message { content, .. } => draft.set_text("text", &content.joined()),
-        Body::Failure { name, content } => put_failure(name.as_deref(), content.as_ref(), left, draft),
+        Body::Failure { name, content } => put_failure(name.as_deref(), content.as_ref(), extra, draft),
         Body::Stop { reason, success, content } => {
             if let Some(content) = content {
                 draft.set_text("result", &content.joined());
@@ -111,8 +111,8 @@ fn put(body: &Body<'_>, left: Option<&ExtraFields<'_>>, call: Option<&str>, draf
     }
 }
 
-fn put_output(content: &Content<'_>, left: Option<&ExtraFields<'_>>, draft: &mut Draft<'_>) {
-    let ownership = if left.is_some() { Ownership::Own } else { Ownership::Foreign };
+fn put_output(content: &Content<'_>, extra: Option<&ExtraFields<'_>>, draft: &mut Draft<'_>) {
+    let ownership = if extra.is_some() { Ownership::Own } else { Ownership::Foreign };
     match (content, ownership) {
         (Content::Text(text), _) => draft.set_text("output", text),
         (Content::Pieces(pieces), Ownership::Own) => match pieces.as_slice() {
@@ -132,39 +132,39 @@ fn put_output(content: &Content<'_>, left: Option<&ExtraFields<'_>>, draft: &mut
 fn put_failure(
     name: Option<&str>,
     content: Option<&Content<'_>>,
-    left: Option<&ExtraFields<'_>>,
+    extra: Option<&ExtraFields<'_>>,
     draft: &mut Draft<'_>,
 ) {
-    let said = content.map(Content::joined);
-    if let Some(beside) = left.and_then(|left| left.text("error")) {
-        // The error is a string and still there: only a message that says something else is put beside it.
-        if let Some(said) = said.filter(|said| said.decode() != beside) {
-            draft.set_text("message", &said);
+    let message = content.map(Content::joined);
+    if let Some(error_text) = extra.and_then(|extra| extra.text("error")) {
+        // The error is a string and still in the extra fields: only a different message is written beside it.
+        if let Some(message) = message.filter(|message| message.decode() != error_text) {
+            draft.set_text("message", &message);
         }
         return;
     }
     let mut inner = Draft::new();
     inner.set_opt("type", name);
-    if let Some(said) = &said {
-        inner.set_text("message", said);
+    if let Some(message) = &message {
+        inner.set_text("message", message);
     }
-    if left.is_none() || !inner.is_empty() {
+    if extra.is_none() || !inner.is_empty() {
         draft.nest("error", inner);
     }
 }
 
-impl Events {
-    /// A line for an event from elsewhere; `None` for what the dialect has no line for.
-    fn made(&mut self, event: &Event<'_>) -> Option<String> {
+impl ClaudeEventsWriter {
+    /// The line for a foreign event; `None` if the format has no line for it.
+    fn foreign_line(&mut self, event: &Event<'_>) -> Option<String> {
         let mut draft = Draft::new();
         let mut call = None;
         let kind = match &event.body {
             Body::ToolCall { call: stated, name, .. } => {
-                call = Some(self.stand_ins.pairing.call(stated.as_deref(), name));
+                call = Some(self.synthesizer.pairing.call(stated.as_deref(), name));
                 "tool_use"
             }
             Body::ToolResult { call: stated, .. } => {
-                let pair = self.stand_ins.pairing.result(stated.as_deref()).map(|(id, _)| id);
+                let pair = self.synthesizer.pairing.result(stated.as_deref()).map(|(id, _)| id);
                 call = stated.as_deref().map(str::to_owned).or(pair);
                 "tool_result"
             }
@@ -173,7 +173,7 @@ impl Events {
             Body::Message { role, content } => {
                 return Some(message(*role, &content_value(content, Ownership::Foreign)));
             }
-            // What cannot be read of a thought is sealed by another vendor: nothing is left of it here.
+            // A thought without readable text is encrypted by another vendor, so nothing of it fits here.
             Body::Thinking { content } if content.is_empty() => return None,
             Body::Thinking { .. } => {
                 let block = block_of(&event.body, None, None)?;
@@ -182,7 +182,8 @@ impl Events {
             Body::Failure { .. } => "error",
             Body::Stop { content: Some(_), .. } => "result",
             Body::Stop { content: None, .. } => "stop",
-            // There is no line for it, but what follows rests on the summary: the user tells it.
+            // The format has no line for a compaction, but the following messages depend on the summary: it becomes a user
+            // message.
             Body::Compaction { summary } => {
                 let summary = summary.as_ref().filter(|summary| is_sayable_content(summary))?;
                 return Some(message(Role::User, &content_value(summary, Ownership::Foreign)));
@@ -190,7 +191,7 @@ impl Events {
             Body::Fact { .. } | Body::Other { .. } => return None,
         };
         draft.set_str("type", kind);
-        put(&event.body, None, call.as_deref(), &mut draft);
+        put_fields(&event.body, None, call.as_deref(), &mut draft);
         Some(draft.render(None))
     }
 }

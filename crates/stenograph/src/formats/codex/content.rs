@@ -1,13 +1,14 @@
-//! Content as rollouts spell it: a string, or a list of typed elements. Reading and writing stand side by side here, for each
-//! must undo the other. This file must not know in which record a content stands.
+//! The content of rollouts: a string, or a list of typed elements. Reading and writing are together here, because each must
+//! undo the other. This file does not know the record around a content.
 
 use std::borrow::Cow;
 
 use crate::json::{Draft, Object};
 use crate::model::{Content, Data, ExtraFields, Piece, PieceKind};
 use crate::text::{Raw, Str, Text, quote};
+use crate::write::Ownership;
 
-/// Takes the content below `key`: a string or a list. Anything else stays.
+/// Takes the content below `key`: a string or a list. Any other value stays in the object.
 pub fn take<'a>(object: &mut Object<'a>, key: &str) -> Option<Content<'a>> {
     if let Some(text) = object.take_text(key) {
         return Some(Content::Text(text));
@@ -15,13 +16,13 @@ pub fn take<'a>(object: &mut Object<'a>, key: &str) -> Option<Content<'a>> {
     object.take_items(key).map(|items| Content::Pieces(items.into_iter().map(piece).collect()))
 }
 
-/// Takes a text that says something; an empty one stays.
-pub fn said<'a>(object: &mut Object<'a>, key: &str) -> Option<Text<'a>> {
+/// Takes a text that is not empty; an empty one stays in the object.
+pub fn take_nonempty<'a>(object: &mut Object<'a>, key: &str) -> Option<Text<'a>> {
     object.peek(key).filter(|raw| raw.len() > 2)?;
     object.take_text(key)
 }
 
-/// One element. What has no text and is no image stays whole.
+/// Reads one element. An element without a text or an image stays whole.
 fn piece(raw: &str) -> Piece<'_> {
     let other = || Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() };
     let Some(mut object) = Object::parse(raw) else { return other() };
@@ -35,7 +36,7 @@ fn piece(raw: &str) -> Piece<'_> {
     }
 }
 
-/// An image: a data URL is taken apart when putting it together gives the same text again.
+/// Reads an image URL. A data URL is split only if joining the parts gives the same text again.
 fn blob(url: Text<'_>) -> PieceKind<'_> {
     let (spelled, escaped) = match &url {
         Text::Plain(text) => (text, Escaped::No),
@@ -66,51 +67,42 @@ fn data_url(url: &str) -> Option<(&str, &str)> {
     (!media.is_empty() && !media.contains('\\')).then_some((media, data))
 }
 
-/// Whose words the leftovers of the pieces are.
+/// The kind of a content; it decides the types of its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Words {
-    /// This format's: the leftovers go back to their places.
-    Ours,
-    /// Another's: the leftovers have no place here, and an element nobody understood has none either.
-    Theirs,
-}
-
-/// Who says a content; it decides the types of its elements.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Voice {
-    /// What the model was given.
+pub enum ContentKind {
+    /// Input of the model.
     Input,
-    /// What the model said.
+    /// Output of the model.
     Output,
-    /// What the model thought.
+    /// A thought of the model.
     Thought,
 }
 
-impl Voice {
+impl ContentKind {
     fn text_type(self) -> &'static str {
         match self {
-            Voice::Input => "input_text",
-            Voice::Output => "output_text",
-            Voice::Thought => "reasoning_text",
+            ContentKind::Input => "input_text",
+            ContentKind::Output => "output_text",
+            ContentKind::Thought => "reasoning_text",
         }
     }
 }
 
 /// The content as one JSON value: a string stays a string.
-pub fn render(content: &Content<'_>, voice: Voice, words: Words) -> String {
+pub fn render(content: &Content<'_>, kind: ContentKind, ownership: Ownership) -> String {
     match content {
         Content::Text(text) => text.to_json(),
-        Content::Pieces(_) => array(&elements(content, voice, words)),
+        Content::Pieces(_) => array(&elements(content, kind, ownership)),
     }
 }
 
-/// The elements of a list that says the same.
-pub fn elements(content: &Content<'_>, voice: Voice, words: Words) -> Vec<String> {
+/// The elements of the content as a list.
+pub fn elements(content: &Content<'_>, kind: ContentKind, ownership: Ownership) -> Vec<String> {
     match content {
         Content::Text(text) => {
-            vec![element(&Piece::text(text.borrow()), voice, Words::Theirs)].into_iter().flatten().collect()
+            vec![element(&Piece::text(text.borrow()), kind, Ownership::Foreign)].into_iter().flatten().collect()
         }
-        Content::Pieces(pieces) => pieces.iter().filter_map(|piece| element(piece, voice, words)).collect(),
+        Content::Pieces(pieces) => pieces.iter().filter_map(|piece| element(piece, kind, ownership)).collect(),
     }
 }
 
@@ -120,51 +112,52 @@ pub fn array(elements: &[String]) -> String {
 }
 
 /// One element, if this format has a place for it.
-pub fn element(piece: &Piece<'_>, voice: Voice, words: Words) -> Option<String> {
+pub fn element(piece: &Piece<'_>, kind: ContentKind, ownership: Ownership) -> Option<String> {
     let mut draft = Draft::new();
-    match (&piece.kind, words) {
+    match (&piece.kind, ownership) {
         (PieceKind::Text(text), _) => {
-            draft.default_str("type", voice.text_type());
+            draft.default_str("type", kind.text_type());
             draft.set_text("text", text);
         }
-        (PieceKind::Blob { media, data }, Words::Ours) => draft.set("image_url", url(media.as_deref(), data)),
-        (PieceKind::Blob { media, data }, Words::Theirs) => {
-            // Pictures are the only things besides text that every release reads.
-            if voice == Voice::Thought {
+        (PieceKind::Blob { media, data }, Ownership::Own) => draft.set("image_url", url(media.as_deref(), data)),
+        (PieceKind::Blob { media, data }, Ownership::Foreign) => {
+            // Images are the only elements besides text that every release reads.
+            if kind == ContentKind::Thought {
                 return None;
             }
             draft.set_str("type", "input_image");
-            draft.set("image_url", picture(media.as_deref(), data, &piece.extra)?);
+            draft.set("image_url", image_url(media.as_deref(), data, &piece.extra)?);
         }
-        (PieceKind::Other(raw), Words::Ours) => return Some(raw.to_string()),
-        (PieceKind::Other(_), Words::Theirs) => return None,
+        (PieceKind::Other(raw), Ownership::Own) => return Some(raw.to_string()),
+        (PieceKind::Other(_), Ownership::Foreign) => return None,
     }
-    Some(draft.render((words == Words::Ours).then_some(&piece.extra)))
+    Some(draft.render((ownership == Ownership::Own).then_some(&piece.extra)))
 }
 
-/// The addresses of the pictures of another system's content, as JSON strings.
-pub fn pictures(content: &Content<'_>) -> Vec<String> {
-    let address = |piece: &Piece<'_>| match &piece.kind {
-        PieceKind::Blob { media, data } => picture(media.as_deref(), data, &piece.extra).map(Cow::into_owned),
+/// The URLs of the images in another system's content, as JSON strings.
+pub fn image_urls(content: &Content<'_>) -> Vec<String> {
+    let url_of = |piece: &Piece<'_>| match &piece.kind {
+        PieceKind::Blob { media, data } => image_url(media.as_deref(), data, &piece.extra).map(Cow::into_owned),
         PieceKind::Text(_) | PieceKind::Other(_) => None,
     };
-    content.others().filter_map(address).collect()
+    content.others().filter_map(url_of).collect()
 }
 
-/// How the base64 of common pictures begins.
-const BEGINNINGS: &[(&str, &str)] =
+/// The first base64 characters of common image formats.
+const IMAGE_PREFIXES: &[(&str, &str)] =
     &[("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp")];
 
-/// How the address of a picture ends.
-const ENDINGS: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp"];
+/// The file extensions of images.
+const IMAGE_EXTENSIONS: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
-/// The address of another system's blob if it is a picture for sure: stated by its type or its element's, or plain to see.
-fn picture<'a>(media: Option<&str>, data: &Data<'_>, element: &ExtraFields<'_>) -> Option<Raw<'a>> {
+/// The URL of another system's blob, if the blob certainly is an image: by its media type, by the type of its element, or by
+/// its URL or first bytes.
+fn image_url<'a>(media: Option<&str>, data: &Data<'_>, element: &ExtraFields<'_>) -> Option<Raw<'a>> {
     let stated = media.is_some_and(|media| media.starts_with("image/"));
     match data {
         Data::Inline(text) if media.is_none() => {
             let text_start = text.decode();
-            let (_, media) = BEGINNINGS.iter().find(|(start, _)| text_start.starts_with(start))?;
+            let (_, media) = IMAGE_PREFIXES.iter().find(|(start, _)| text_start.starts_with(start))?;
             Some(url(Some(media), data))
         }
         Data::Inline(_) => stated.then(|| url(media, data)),
@@ -172,15 +165,16 @@ fn picture<'a>(media: Option<&str>, data: &Data<'_>, element: &ExtraFields<'_>) 
             let address = address.decode().to_ascii_lowercase();
             let (path, _) = address.split_once(['?', '#']).unwrap_or((&address, ""));
             let named = || element.text("type").is_some_and(|kind| kind.contains("image"));
-            let seen = || address.starts_with("data:image/") || ENDINGS.iter().any(|ending| path.ends_with(ending));
+            let seen =
+                || address.starts_with("data:image/") || IMAGE_EXTENSIONS.iter().any(|ending| path.ends_with(ending));
             (stated || media.is_none() && (named() || seen())).then(|| url(media, data))
         }
-        // A file of one system is none of another's.
+        // A file of one system does not exist in another.
         Data::File(_) => None,
     }
 }
 
-/// The address of a blob, as a JSON string.
+/// The URL of a blob, as a JSON string.
 fn url<'a>(media: Option<&str>, data: &Data<'_>) -> Raw<'a> {
     match data {
         Data::Url(text) | Data::File(text) => text.to_json().into(),
@@ -197,21 +191,21 @@ fn url<'a>(media: Option<&str>, data: &Data<'_>) -> Raw<'a> {
 mod tests {
     use super::*;
 
-    fn returns(json: &str) {
+    fn assert_unchanged(json: &str) {
         let source = format!("{{\"content\":{json}}}");
         let content = take(&mut Object::parse(&source).unwrap(), "content").unwrap();
-        assert_eq!(render(&content, Voice::Input, Words::Ours), json);
+        assert_eq!(render(&content, ContentKind::Input, Ownership::Own), json);
     }
 
     #[test]
-    fn what_is_read_is_written() {
-        returns(r#""a\nb""#);
-        returns(r#"[]"#);
-        returns(
+    fn a_content_is_written_as_it_was_read() {
+        assert_unchanged(r#""a\nb""#);
+        assert_unchanged(r#"[]"#);
+        assert_unchanged(
             r#"[{"type":"input_text","text":"a","x":1},7,{"type":"encrypted_content","encrypted_content":"gAAA"}]"#,
         );
-        returns(r#"[{"type":"input_image","image_url":"data:image/png;base64,iVBOR\/w0","detail":"high"}]"#);
-        returns(r#"[{"type":"input_image","image_url":"https://example.com/a.png"}]"#);
-        returns(r#"[{"type":"input_image","image_url":"data:image\/png;base64,iVBOR"}]"#);
+        assert_unchanged(r#"[{"type":"input_image","image_url":"data:image/png;base64,iVBOR\/w0","detail":"high"}]"#);
+        assert_unchanged(r#"[{"type":"input_image","image_url":"https://example.com/a.png"}]"#);
+        assert_unchanged(r#"[{"type":"input_image","image_url":"data:image\/png;base64,iVBOR"}]"#);
     }
 }

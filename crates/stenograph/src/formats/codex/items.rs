@@ -1,5 +1,5 @@
-//! Reads response items: what the model was given and what it answered. An item stands bare in old rollouts and inside a
-//! payload in today's; this file sees only the item, and must not know where it stands.
+//! Reads response items: the input and output of the model. An item is bare in old rollouts and inside a payload in current
+//! ones; this file sees only the item.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::json::Object;
 use crate::model::{Body, Content, Data, Event, ExtraFields, Input, Piece, PieceKind, Role};
 use crate::text::{Str, Text};
 
-/// Known items that say nothing conversational.
+/// Known items that are not part of the conversation.
 const FACTS: &[&str] = &["ghost_snapshot", "compaction_trigger", "additional_tools"];
 
-/// The type of an item. Some rollouts made by other tools leave the type of a message out.
+/// The type of an item. Rollouts of some other tools leave out the type of a message.
 pub fn kind<'a>(object: &Object<'a>) -> Option<Str<'a>> {
     let stated = object.peek_str("type");
     match stated {
@@ -20,14 +20,14 @@ pub fn kind<'a>(object: &Object<'a>) -> Option<Str<'a>> {
     }
 }
 
-/// The events of an item: nothing is taken from one that is not understood.
+/// The events of an item; nothing is taken from an unknown one.
 pub fn read<'a>(kind: &str, object: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
     let body = match kind {
         "image_generation_call" => return Some(image(object)),
         "web_search_call" => {
-            // The id is what the end of the search refers to.
+            // The end of the search refers to this id.
             let call = object.take_name("id");
-            Body::ToolCall { call, name: "web_search".into(), input: json(object, "action") }
+            Body::ToolCall { call, name: "web_search".into(), input: json_input(object, "action") }
         }
         "message" => message(object)?,
         "agent_message" => {
@@ -40,23 +40,23 @@ pub fn read<'a>(kind: &str, object: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
             Body::ToolCall {
                 name,
                 call: object.take_name("call_id"),
-                input: text(object, "arguments", Input::from_text),
+                input: text_input(object, "arguments", Input::from_text),
             }
         }
         "custom_tool_call" => {
             let name = object.take_str("name")?;
-            Body::ToolCall { name, call: object.take_name("call_id"), input: text(object, "input", Input::Text) }
+            Body::ToolCall { name, call: object.take_name("call_id"), input: text_input(object, "input", Input::Text) }
         }
         "local_shell_call" => {
             let call = object.take_name("call_id");
-            Body::ToolCall { call, name: "local_shell".into(), input: json(object, "action") }
+            Body::ToolCall { call, name: "local_shell".into(), input: json_input(object, "action") }
         }
         "tool_search_call" => {
             let call = object.take_name("call_id");
-            Body::ToolCall { call, name: "tool_search".into(), input: json(object, "arguments") }
+            Body::ToolCall { call, name: "tool_search".into(), input: json_input(object, "arguments") }
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => result(object),
-        "tool_search_output" => found(object),
+        "tool_search_output" => tool_search_result(object),
         "compaction" | "compaction_summary" | "context_compaction" => Body::Compaction { summary: None },
         name if FACTS.contains(&name) => Body::Fact { name: name.to_owned().into(), content: None },
         _ => return None,
@@ -78,7 +78,7 @@ fn message<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     Some(Body::Message { role: role.unwrap_or(Role::Unknown), content })
 }
 
-/// What is readable of a thought: its summary, then the thought itself. A list with anything but texts stays whole.
+/// The readable parts of a thought: its summary, then the thought itself. A list with other elements than texts stays whole.
 fn thoughts<'a>(object: &mut Object<'a>) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
     for key in ["summary", "content"] {
@@ -97,7 +97,7 @@ fn thoughts<'a>(object: &mut Object<'a>) -> Vec<Piece<'a>> {
 fn thought<'a>(raw: &'a str, key: &str) -> Option<Piece<'a>> {
     let mut object = Object::parse(raw)?;
     let kind = object.peek_str("type")?;
-    // The type is what tells the two lists apart when they are written again.
+    // The writer distinguishes the two lists by this type.
     if (kind == SUMMARY_TEXT) != (key == "summary") {
         return None;
     }
@@ -108,20 +108,20 @@ fn thought<'a>(raw: &'a str, key: &str) -> Option<Piece<'a>> {
 /// The type of the elements of a summary.
 pub const SUMMARY_TEXT: &str = "summary_text";
 
-/// An input spelled as text. Some tools write the JSON itself where a string of it belongs: an empty object stays in its place as a sign.
-/// Anything else stays, and the input is empty.
-fn text<'a>(object: &mut Object<'a>, key: &str, read: impl FnOnce(Text<'a>) -> Input<'a>) -> Input<'a> {
+/// An input that is a string. Some tools write the JSON itself instead of a string of it; an empty object in its place records
+/// that. Any other value stays in the object, and the input is empty.
+fn text_input<'a>(object: &mut Object<'a>, key: &str, read: impl FnOnce(Text<'a>) -> Input<'a>) -> Input<'a> {
     let raw = object.peek(key).filter(|raw| raw.starts_with(['{', '[']));
-    if let (Some(raw), Some(sign)) = (raw, Object::parse("{}")) {
+    if let (Some(raw), Some(marker)) = (raw, Object::parse("{}")) {
         object.take(key);
-        object.close(key, sign);
+        object.close(key, marker);
         return Input::Json(Cow::Borrowed(raw));
     }
     object.take_text(key).map_or(Input::Text(Text::from("")), read)
 }
 
-/// An input spelled as JSON.
-fn json<'a>(object: &mut Object<'a>, key: &str) -> Input<'a> {
+/// An input that is JSON.
+fn json_input<'a>(object: &mut Object<'a>, key: &str) -> Input<'a> {
     match object.peek(key) {
         Some(raw) if raw.starts_with('{') => {
             object.take(key);
@@ -131,7 +131,7 @@ fn json<'a>(object: &mut Object<'a>, key: &str) -> Input<'a> {
     }
 }
 
-/// A result. Codex does not flag failures, save in the object that some releases wrote in the place of the text.
+/// A result. Codex does not flag failures, except in the object that some releases wrote instead of the text.
 fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
     let call = object.take_name("call_id");
     let mut error = None;
@@ -146,8 +146,8 @@ fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
     Body::ToolResult { call, name: None, content, error }
 }
 
-/// What a search for tools found: their definitions.
-fn found<'a>(object: &mut Object<'a>) -> Body<'a> {
+/// The result of a search for tools: their definitions.
+fn tool_search_result<'a>(object: &mut Object<'a>) -> Body<'a> {
     let call = object.take_name("call_id");
     let whole = |raw| Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() };
     let tools = object.peek("tools").and_then(crate::json::items).filter(|tools| !tools.is_empty());
@@ -158,13 +158,13 @@ fn found<'a>(object: &mut Object<'a>) -> Body<'a> {
     Body::ToolResult { call, name: None, content, error: None }
 }
 
-/// A generated image: one record is the call and its result.
+/// A generated image: one record is both the call and its result.
 fn image<'a>(object: &mut Object<'a>) -> Vec<Event<'a>> {
     let call = object.take_name("id");
-    let input = text(object, "revised_prompt", Input::Text);
+    let input = text_input(object, "revised_prompt", Input::Text);
     let body = Body::ToolCall { call: call.clone(), name: "image_generation".into(), input };
     let mut events = vec![Event::new(body)];
-    if let Some(data) = content::said(object, "result") {
+    if let Some(data) = content::take_nonempty(object, "result") {
         let kind = PieceKind::Blob { media: None, data: Data::Inline(data) };
         let content = Content::Pieces(vec![Piece { kind, extra: ExtraFields::default() }]);
         events.push(Event::new(Body::ToolResult { call, name: None, content, error: None }));

@@ -1,4 +1,4 @@
-//! OpenAI Codex CLI's rollouts, all generations. See `README.md` beside this file.
+//! The rollouts of OpenAI Codex CLI, all generations. See `README.md` beside this file.
 
 mod content;
 mod items;
@@ -15,10 +15,11 @@ use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `codex`.
 #[derive(Debug)]
 pub struct Codex;
 
+/// The name of the format.
 pub(super) const NAME: &str = "codex";
 
 static INFO: FormatInfo = FormatInfo {
@@ -120,22 +121,22 @@ impl Format for Codex {
         let ours = objects.iter().filter(|object| is_line(object)).count();
         match (is_session_meta(first), ours == objects.len()) {
             (true, _) => Sniff::Certain,
-            // The end of a rollout, cut off at a line.
+            // The end of a rollout, which begins at any line.
             (false, true) => Sniff::Likely,
             (false, false) => Sniff::No,
         }
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(read::Rollout::new(want))
+        Box::new(read::CodexReader::new(want))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Rollout::new(outline))
+        Box::new(write::CodexWriter::new(outline))
     }
 }
 
-/// A line of today's generation.
+/// Whether an object is a line of the current generation.
 fn is_line(object: &Object<'_>) -> bool {
     let known = object.peek_str("type").is_some_and(|name| LINE_TYPES.contains(&name.as_ref()));
     known && object.has("timestamp") && object.peek("payload").is_some_and(|payload| payload.starts_with('{'))
@@ -146,14 +147,14 @@ fn is_session_meta(object: &Object<'_>) -> bool {
     is_line(object) && id.is_some() && object.peek_str("type").as_deref() == Some("session_meta")
 }
 
-/// The first line of the generation before: a header without a type.
+/// Whether an object is the first line of the previous generation: a header without a type.
 fn is_bare_header(object: &Object<'_>) -> bool {
     let text = |key: &str| object.peek_str(key).is_some();
     let known = object.keys().all(|key| matches!(key, "id" | "timestamp" | "instructions" | "git" | crate::carry::KEY));
     known && text("id") && text("timestamp") && object.has("instructions")
 }
 
-/// The document of the first generation.
+/// How certainly this is a document of the first generation.
 fn sniff_document(mut document: Object<'_>) -> Sniff {
     let Some(session) = document.open("session") else { return Sniff::No };
     let named = session.peek_str("id").is_some() && session.peek_str("timestamp").is_some();

@@ -1,12 +1,12 @@
-//! Reads `event_msg` payloads: what Codex told its user. Much of it says again, for people, what a response item says for
-//! the model; such events are marked, and no text is held back. This file must not look at another line to decide that.
+//! Reads `event_msg` payloads: what Codex showed to its user. Many repeat, for people, a response item for the model; such
+//! events are marked as restating, and keep their text. This file decides that without looking at other lines.
 
 use super::content;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Fact, Role, Usage};
 use crate::text::Str;
 
-/// Known events that say again what an item says, with more detail or less.
+/// Known events that repeat an item, with more or less detail.
 const RESTATING: &[&str] = &[
     "collab_agent_interaction_end",
     "collab_agent_spawn_end",
@@ -43,10 +43,10 @@ const STATING: &[&str] = &[
     "turn_started",
 ];
 
-/// Items of a turn that no response item says.
-const UNTWINNED: &[&str] = &["Plan", "Sleep"];
+/// Items of a turn that no response item repeats.
+const WITHOUT_RESPONSE_ITEM: &[&str] = &["Plan", "Sleep"];
 
-/// The field of an event that holds its text, for the reader and the writer alike.
+/// The field with the text of an event, for reader and writer.
 pub fn text_key(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "user_message" | "agent_message" | "error" | "stream_error" | "warning" | "undo_completed"
@@ -58,32 +58,32 @@ pub fn text_key(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// The event of a payload: nothing is taken from one that is not understood.
+/// The event of a payload; nothing is taken from an unknown one.
 pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
-    let said = |payload: &mut Object<'a>| payload.take_text(text_key(kind)?).map(Content::Text);
+    let take_content = |payload: &mut Object<'a>| payload.take_text(text_key(kind)?).map(Content::Text);
     let fact = |content| Body::Fact { name: kind.to_owned().into(), content };
     let (body, restates) = match kind {
-        "token_count" => return Some(count(payload)),
-        "user_message" => (Body::Message { role: Role::User, content: said(payload)? }, true),
-        "agent_message" => (Body::Message { role: Role::Assistant, content: said(payload)? }, true),
-        "agent_reasoning" | "agent_reasoning_raw_content" => (Body::Thinking { content: said(payload)? }, true),
+        "token_count" => return Some(token_count(payload)),
+        "user_message" => (Body::Message { role: Role::User, content: take_content(payload)? }, true),
+        "agent_message" => (Body::Message { role: Role::Assistant, content: take_content(payload)? }, true),
+        "agent_reasoning" | "agent_reasoning_raw_content" => (Body::Thinking { content: take_content(payload)? }, true),
         "context_compacted" => (Body::Compaction { summary: None }, true),
         "error" | "stream_error" => {
-            let content = said(payload);
+            let content = take_content(payload);
             (Body::Failure { name: payload.take_name("codex_error_info"), content }, false)
         }
-        "task_complete" | "turn_complete" => (complete(payload, said), false),
+        "task_complete" | "turn_complete" => (turn_end(payload, take_content), false),
         "turn_aborted" => {
             (Body::Stop { reason: payload.take_name("reason"), success: Some(false), content: None }, false)
         }
-        "thread_name_updated" => (Body::Fact { name: Fact::Title, content: Some(said(payload)?) }, false),
-        // How many turns were taken back: they are no part of the conversation any more.
+        "thread_name_updated" => (Body::Fact { name: Fact::Title, content: Some(take_content(payload)?) }, false),
+        // The number of turns that were undone: they are no longer part of the conversation.
         "thread_rolled_back" => {
             let turns = payload.take_number("num_turns").map(|turns| Content::text(turns.to_string()));
             (Body::Fact { name: Fact::Rewind, content: turns }, false)
         }
-        "warning" | "undo_completed" | "background_event" => (fact(said(payload)), false),
-        "item_completed" | "item_started" => (fact(None), has_twin(payload)),
+        "warning" | "undo_completed" | "background_event" => (fact(take_content(payload)), false),
+        "item_completed" | "item_started" => (fact(None), repeats_item(payload)),
         name if RESTATING.contains(&name) => (fact(None), true),
         name if STATING.contains(&name) => (fact(None), false),
         _ => return None,
@@ -91,13 +91,13 @@ pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
     Some(Event { restates, ..Event::new(body) })
 }
 
-fn has_twin(payload: &Object<'_>) -> bool {
+fn repeats_item(payload: &Object<'_>) -> bool {
     let kind = payload.peek("item").and_then(Object::parse).and_then(|item| item.peek_str("type"));
-    !kind.is_some_and(|kind| UNTWINNED.contains(&kind.as_ref()))
+    !kind.is_some_and(|kind| WITHOUT_RESPONSE_ITEM.contains(&kind.as_ref()))
 }
 
-/// The end of a turn. Only a turn that failed says more than that it ended.
-fn complete<'a>(payload: &mut Object<'a>, said: impl Fn(&mut Object<'a>) -> Option<Content<'a>>) -> Body<'a> {
+/// The end of a turn, or its failure.
+fn turn_end<'a>(payload: &mut Object<'a>, take_content: impl Fn(&mut Object<'a>) -> Option<Content<'a>>) -> Body<'a> {
     let has_error =
         payload.peek("error").and_then(Object::parse).is_some_and(|error| error.peek_str("message").is_some());
     if has_error && let Some(mut error) = payload.open("error") {
@@ -105,12 +105,12 @@ fn complete<'a>(payload: &mut Object<'a>, said: impl Fn(&mut Object<'a>) -> Opti
         payload.close("error", error);
         return Body::Failure { name, content };
     }
-    Body::Stop { reason: None, success: None, content: said(payload) }
+    Body::Stop { reason: None, success: None, content: take_content(payload) }
 }
 
-/// What the last response cost. The same count is told more than once, when only the limits have changed: the running
-/// total tells which response it is about.
-fn count<'a>(payload: &mut Object<'a>) -> Event<'a> {
+/// The usage of the last response. Codex repeats a count if only the rate limits have changed; the running total identifies the
+/// response.
+fn token_count<'a>(payload: &mut Object<'a>) -> Event<'a> {
     let mut event = Event::new(Body::Fact { name: Fact::Usage, content: None });
     let Some(mut info) = payload.open("info") else { return event };
     if let Some(mut last) = info.open("last_token_usage") {
@@ -127,18 +127,19 @@ fn count<'a>(payload: &mut Object<'a>) -> Event<'a> {
     event
 }
 
-/// The names of the counters.
+/// The counter of input tokens.
 pub const INPUT: &str = "input_tokens";
-/// Of the input, what came from a cache.
+/// The counter of input tokens from a cache.
 pub const CACHED: &str = "cached_input_tokens";
-/// Of the input, what went into one.
+/// The counter of input tokens written to a cache.
 pub const CACHE_WRITE: &str = "cache_write_input_tokens";
-/// What was written.
+/// The counter of output tokens.
 pub const OUTPUT: &str = "output_tokens";
-/// Of the output, what was thinking.
+/// The counter of output tokens that are thoughts.
 pub const REASONING: &str = "reasoning_output_tokens";
 
-/// The numbers of one response. Codex counts cached tokens as input; here they are apart. Numbers that do not add up stay.
+/// The usage of one response. Codex includes cached tokens in the input; the model separates them. Numbers that do not add up
+/// stay in the object.
 fn usage(numbers: &mut Object<'_>) -> Option<Usage> {
     let number = |key: &str| numbers.peek(key).and_then(crate::json::number);
     let (read, write) = (number(CACHED), number(CACHE_WRITE));

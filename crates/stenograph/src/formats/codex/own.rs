@@ -1,18 +1,19 @@
-//! Writes records of rollouts back: what the events state goes to the places it was taken from, everything else stands in the
-//! leftovers. This file must not invent anything.
+//! Writes records of rollouts back: the fields of the events return to their places, and the extra fields hold everything else.
+//! This file synthesizes nothing.
 
 use std::borrow::Cow;
 
-use super::content::{self, Voice, Words};
+use super::content::{self, ContentKind};
 use super::{LINE_TYPES, items, notices};
 use crate::json::{Draft, Object};
 use crate::model::{Body, Content, Event, ExtraFields, Held, Input, PieceKind, Role, Usage};
 use crate::text::Text;
 use crate::time::Time;
+use crate::write::Ownership;
 
-/// A record of a rollout that was read, and where it goes.
+/// A record that was read from a rollout, by its place in the file.
 #[derive(Debug)]
-pub enum Written {
+pub enum RolloutPart {
     /// A line, or an item of a document.
     Record(Vec<u8>),
     /// The head of a document.
@@ -21,92 +22,92 @@ pub enum Written {
     Epilogue(Vec<u8>),
 }
 
-/// The record that these events were read from. `rest` is what was left of it.
-pub fn record(events: &[Event<'_>], rest: &ExtraFields<'_>) -> Written {
-    let Some(event) = events.first() else { return Written::Record(Draft::new().render(Some(rest)).into()) };
-    let name = rest.text("type");
+/// The record that these events were read from; `extra` holds its extra fields.
+pub fn record(events: &[Event<'_>], extra: &ExtraFields<'_>) -> RolloutPart {
+    let Some(event) = events.first() else { return RolloutPart::Record(Draft::new().render(Some(extra)).into()) };
+    let name = extra.text("type");
     let time = event.time.as_ref().and_then(Time::to_iso);
     let mut draft = Draft::new();
     match &event.body {
         Body::Other { .. } => {}
-        Body::Fact { name, .. } if name == "end" && rest.text("record_type").as_deref() != Some("end") => {
-            return epilogue(rest);
+        Body::Fact { name, .. } if name == "end" && extra.text("record_type").as_deref() != Some("end") => {
+            return epilogue(extra);
         }
-        Body::Fact { name, .. } if name == "session" && is_head(rest) => {
+        Body::Fact { name, .. } if name == "session" && is_document_head(extra) => {
             let mut header = Draft::new();
             header.set_opt("timestamp", time.as_deref());
-            session(events, &below(rest, "session"), Instructions::Plain, &mut header);
+            session(events, &below(extra, "session"), Instructions::Plain, &mut header);
             draft.nest("session", header);
-            // A brace on a line of its own is what tells a document from lines.
-            let whole = crate::json::indent(&draft.render(Some(rest)), 0);
-            return Written::Prologue(whole.strip_suffix("]\n}").unwrap_or(&whole).into());
+            // A brace on a line of its own distinguishes a document from lines.
+            let whole = crate::json::indent(&draft.render(Some(extra)), 0);
+            return RolloutPart::Prologue(whole.strip_suffix("]\n}").unwrap_or(&whole).into());
         }
-        _ if rest.has("payload") || name.as_deref().is_some_and(|name| LINE_TYPES.contains(&name)) => {
+        _ if extra.has("payload") || name.as_deref().is_some_and(|name| LINE_TYPES.contains(&name)) => {
             draft.set_opt("timestamp", time.as_deref());
-            draft.nest("payload", payload(name.as_deref(), events, &below(rest, "payload")));
+            draft.nest("payload", payload(name.as_deref(), events, &below(extra, "payload")));
         }
         Body::Fact { name, .. } if name == "session" => {
-            session(events, rest, Instructions::Plain, &mut draft);
+            session(events, extra, Instructions::Plain, &mut draft);
             draft.set_opt("timestamp", time.as_deref());
         }
-        _ => item(events, rest, &mut draft),
+        _ => item(events, extra, &mut draft),
     }
-    Written::Record(draft.render(Some(rest)).into())
+    RolloutPart::Record(draft.render(Some(extra)).into())
 }
 
-/// Whether a header was a document's: that has the session and an empty list of items, where a line has a payload.
-fn is_head(rest: &ExtraFields<'_>) -> bool {
-    rest.has("items") && (rest.object("session").is_some() || rest.has("session") && !rest.has("payload"))
+/// Whether a header is a document's: it has the session and an empty list of items, whereas a line has a payload.
+fn is_document_head(extra: &ExtraFields<'_>) -> bool {
+    extra.has("items") && (extra.object("session").is_some() || extra.has("session") && !extra.has("payload"))
 }
 
-/// The end of a document: the list of items is closed, and what stood after it follows.
-fn epilogue(rest: &ExtraFields<'_>) -> Written {
-    let after: Vec<_> = rest.0.iter().filter(|(_, held)| *held != Held::Hole).cloned().collect();
+/// The end of a document: the closing bracket of the items, and the fields after them.
+fn epilogue(extra: &ExtraFields<'_>) -> RolloutPart {
+    let after: Vec<_> = extra.0.iter().filter(|(_, held)| *held != Held::Hole).cloned().collect();
     let whole = Draft::new().render(Some(&ExtraFields(after)));
     let fields = whole.strip_prefix('{').unwrap_or(&whole);
     let comma = if fields == "}" { "" } else { "," };
-    Written::Epilogue(format!("]{comma}{fields}").into())
+    RolloutPart::Epilogue(format!("]{comma}{fields}").into())
 }
 
-/// What is left of an object in what is left of a record.
-fn below<'a>(rest: &'a ExtraFields<'a>, key: &str) -> Cow<'a, ExtraFields<'a>> {
-    match rest.object(key) {
+/// The extra fields of an object inside a record.
+fn below<'a>(extra: &'a ExtraFields<'a>, key: &str) -> Cow<'a, ExtraFields<'a>> {
+    match extra.object(key) {
         Some(inner) => Cow::Borrowed(inner),
-        // A record that went through another file has its leftovers as plain JSON.
-        None => Cow::Owned(rest.raw(key).and_then(Object::parse).map(Object::into_extra).unwrap_or_default()),
+        // A record that went through another file has its extra fields as plain JSON.
+        None => Cow::Owned(extra.raw(key).and_then(Object::parse).map(Object::into_extra).unwrap_or_default()),
     }
 }
 
-/// Whether a field was taken from the record, so that it must be put back: not when it is still there, nor when the record is
-/// known never to have had it.
-fn was_taken(rest: &ExtraFields<'_>, key: &str) -> bool {
-    match rest.0.iter().rev().find(|(name, _)| name == key) {
+/// Whether a field was taken from the record and must be written back: not if it is still there, nor if the record certainly
+/// never had it.
+fn was_taken(extra: &ExtraFields<'_>, key: &str) -> bool {
+    match extra.0.iter().rev().find(|(name, _)| name == key) {
         Some((_, Held::Raw(_))) => false,
         Some((_, Held::Hole | Held::Object(_))) => true,
-        None => rest.0.iter().all(|(_, held)| matches!(held, Held::Raw(_))),
+        None => extra.0.iter().all(|(_, held)| matches!(held, Held::Raw(_))),
     }
 }
 
-/// Whether an empty object stands in the place of a field: the field was JSON there, not a string of it.
-fn is_sign(rest: &ExtraFields<'_>, key: &str) -> bool {
-    match rest.0.iter().rev().find(|(name, _)| name == key) {
+/// Whether an empty object is in the place of a field: the field was JSON, not a string of it.
+fn has_marker(extra: &ExtraFields<'_>, key: &str) -> bool {
+    match extra.0.iter().rev().find(|(name, _)| name == key) {
         Some((_, Held::Object(_))) => true,
         Some((_, Held::Raw(raw))) => raw == "{}",
         Some((_, Held::Hole)) | None => false,
     }
 }
 
-fn payload<'a>(name: Option<&str>, events: &[Event<'_>], rest: &ExtraFields<'_>) -> Draft<'a> {
+fn payload<'a>(name: Option<&str>, events: &[Event<'_>], extra: &ExtraFields<'_>) -> Draft<'a> {
     let mut draft = Draft::new();
     let Some(event) = events.first() else { return draft };
     match (name, &event.body) {
-        (Some("session_meta"), _) => session(events, rest, Instructions::Base, &mut draft),
+        (Some("session_meta"), _) => session(events, extra, Instructions::Base, &mut draft),
         (Some("turn_context"), _) => {
             draft.set_opt("model", event.model.as_deref());
             draft.set_opt("cwd", event.cwd.as_deref());
         }
-        // A summary that was read elsewhere in the record leaves an empty message where it is.
-        (Some("compacted"), Body::Compaction { summary }) if was_taken(rest, "message") => {
+        // A summary that was read from elsewhere in the record leaves the empty message in place.
+        (Some("compacted"), Body::Compaction { summary }) if was_taken(extra, "message") => {
             text("message", summary.as_ref(), &mut draft);
         }
         (Some("inter_agent_communication"), Body::Fact { content, .. }) => {
@@ -114,39 +115,39 @@ fn payload<'a>(name: Option<&str>, events: &[Event<'_>], rest: &ExtraFields<'_>)
             draft.set_opt("recipient", event.to.as_deref());
             text("content", content.as_ref(), &mut draft);
         }
-        (Some("event_msg"), _) => notice(event, rest, &mut draft),
-        (Some("response_item"), _) => item(events, rest, &mut draft),
+        (Some("event_msg"), _) => notice(event, extra, &mut draft),
+        (Some("response_item"), _) => item(events, extra, &mut draft),
         _ => {}
     }
     draft
 }
 
-/// Where a header keeps the instructions, when the record itself does not tell any more.
+/// The key of a header's instructions, if the record itself no longer shows it.
 #[derive(Clone, Copy)]
 enum Instructions {
     Base,
     Plain,
 }
 
-fn session(events: &[Event<'_>], rest: &ExtraFields<'_>, otherwise: Instructions, draft: &mut Draft<'_>) {
+fn session(events: &[Event<'_>], extra: &ExtraFields<'_>, otherwise: Instructions, draft: &mut Draft<'_>) {
     let Some(event) = events.first() else { return };
     draft.set_opt("id", event.session.as_deref());
     draft.set_opt("cwd", event.cwd.as_deref());
     draft.set_opt("cli_version", event.version.as_deref());
     draft.set_opt("forked_from_id", event.forked_from.as_ref().map(|fork| fork.session.as_ref()));
-    let told = events.iter().find_map(|event| match &event.body {
+    let instructions = events.iter().find_map(|event| match &event.body {
         Body::Message { content, .. } => Some(content.joined().to_json()),
         _ => None,
     });
-    if let Some(told) = told {
-        let plain = rest.has("instructions") && !rest.has("base_instructions");
+    if let Some(instructions) = instructions {
+        let plain = extra.has("instructions") && !extra.has("base_instructions");
         match otherwise {
             Instructions::Base if !plain => {
                 let mut base = Draft::new();
-                base.set("text", told);
+                base.set("text", instructions);
                 draft.nest("base_instructions", base);
             }
-            Instructions::Base | Instructions::Plain => draft.set("instructions", told),
+            Instructions::Base | Instructions::Plain => draft.set("instructions", instructions),
         }
     }
     if let Some(branch) = &event.branch {
@@ -162,8 +163,8 @@ fn text(key: &'static str, content: Option<&Content<'_>>, draft: &mut Draft<'_>)
     }
 }
 
-fn notice(event: &Event<'_>, rest: &ExtraFields<'_>, draft: &mut Draft<'_>) {
-    let kind = rest.text("type").unwrap_or_default();
+fn notice(event: &Event<'_>, extra: &ExtraFields<'_>, draft: &mut Draft<'_>) {
+    let kind = extra.text("type").unwrap_or_default();
     let key = notices::text_key(&kind);
     match &event.body {
         Body::Failure { name, content } if kind == "task_complete" || kind == "turn_complete" => {
@@ -180,7 +181,7 @@ fn notice(event: &Event<'_>, rest: &ExtraFields<'_>, draft: &mut Draft<'_>) {
             text(key.unwrap_or("last_agent_message"), content.as_ref(), draft);
             draft.set_opt("reason", reason.as_deref());
         }
-        Body::Fact { .. } if event.usage.is_some() => counts(event, draft),
+        Body::Fact { .. } if event.usage.is_some() => token_count(event, draft),
         Body::Fact { content: Some(turns), .. } if kind == "thread_rolled_back" => {
             draft.set_number("num_turns", crate::json::number(&turns.joined().decode()));
         }
@@ -193,7 +194,7 @@ fn notice(event: &Event<'_>, rest: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-fn counts(event: &Event<'_>, draft: &mut Draft<'_>) {
+fn token_count(event: &Event<'_>, draft: &mut Draft<'_>) {
     let Some(usage) = &event.usage else { return };
     let mut info = Draft::new();
     if let Some(total) = &event.group {
@@ -205,7 +206,7 @@ fn counts(event: &Event<'_>, draft: &mut Draft<'_>) {
     draft.nest("info", info);
 }
 
-/// The numbers of a usage that are stated, counted as Codex counts.
+/// Writes a usage with Codex's counters.
 pub fn numbers<'a>(usage: &Usage) -> Draft<'a> {
     let mut draft = Draft::new();
     let cached = usage.cache_read.unwrap_or(0).saturating_add(usage.cache_write.unwrap_or(0));
@@ -217,8 +218,8 @@ pub fn numbers<'a>(usage: &Usage) -> Draft<'a> {
     draft
 }
 
-fn item(events: &[Event<'_>], rest: &ExtraFields<'_>, draft: &mut Draft<'_>) {
-    let kind = rest.text("type").unwrap_or("message".into());
+fn item(events: &[Event<'_>], extra: &ExtraFields<'_>, draft: &mut Draft<'_>) {
+    let kind = extra.text("type").unwrap_or("message".into());
     for event in events {
         draft.set_opt("id", event.id.as_deref());
         match &event.body {
@@ -228,12 +229,12 @@ fn item(events: &[Event<'_>], rest: &ExtraFields<'_>, draft: &mut Draft<'_>) {
                 }
                 draft.set_opt("author", event.from.as_deref());
                 draft.set_opt("recipient", event.to.as_deref());
-                draft.set("content", content::render(content, Voice::Input, Words::Ours));
+                draft.set("content", content::render(content, ContentKind::Input, Ownership::Own));
             }
             Body::Thinking { content } => thinking(content, draft),
-            Body::ToolCall { call, name, input } => tool_call(&kind, call.as_deref(), name, input, rest, draft),
+            Body::ToolCall { call, name, input } => tool_call(&kind, call.as_deref(), name, input, extra, draft),
             Body::ToolResult { call, content, error, .. } => {
-                tool_result(&kind, call.as_deref(), content, *error, rest, draft);
+                tool_result(&kind, call.as_deref(), content, *error, extra, draft);
             }
             Body::Fact { .. }
             | Body::Compaction { .. }
@@ -250,7 +251,7 @@ fn thinking(content: &Content<'_>, draft: &mut Draft<'_>) {
     for piece in pieces {
         let is_summary = piece.extra.text("type").as_deref() == Some(items::SUMMARY_TEXT);
         let list = if is_summary { &mut summary } else { &mut thoughts };
-        list.extend(content::element(piece, Voice::Thought, Words::Ours));
+        list.extend(content::element(piece, ContentKind::Thought, Ownership::Own));
     }
     for (key, list) in [("summary", summary), ("content", thoughts)] {
         if !list.is_empty() {
@@ -264,7 +265,7 @@ fn tool_call(
     call: Option<&str>,
     name: &str,
     input: &Input<'_>,
-    rest: &ExtraFields<'_>,
+    extra: &ExtraFields<'_>,
     draft: &mut Draft<'_>,
 ) {
     let key = match kind {
@@ -272,7 +273,7 @@ fn tool_call(
         _ => "call_id",
     };
     draft.set_opt(key, call);
-    let said = match input {
+    let has_input = match input {
         Input::Json(_) => true,
         Input::Text(text) => !text.is_empty(),
     };
@@ -280,20 +281,20 @@ fn tool_call(
         "function_call" | "custom_tool_call" => {
             draft.set_str("name", name);
             let key = if kind == "function_call" { "arguments" } else { "input" };
-            if is_sign(rest, key) && said {
+            if has_marker(extra, key) && has_input {
                 draft.set(key, input.to_json().into_owned());
-            } else if was_taken(rest, key) {
+            } else if was_taken(extra, key) {
                 draft.set_text(key, &input.to_text());
             }
         }
-        "image_generation_call" if is_sign(rest, "revised_prompt") && said => {
+        "image_generation_call" if has_marker(extra, "revised_prompt") && has_input => {
             draft.set("revised_prompt", input.to_json().into_owned());
         }
-        "image_generation_call" if was_taken(rest, "revised_prompt") => {
+        "image_generation_call" if was_taken(extra, "revised_prompt") => {
             draft.set_text("revised_prompt", &input.to_text());
         }
-        "local_shell_call" | "web_search_call" if said => draft.set("action", input.to_json().into_owned()),
-        "tool_search_call" if said => draft.set("arguments", input.to_json().into_owned()),
+        "local_shell_call" | "web_search_call" if has_input => draft.set("action", input.to_json().into_owned()),
+        "tool_search_call" if has_input => draft.set("arguments", input.to_json().into_owned()),
         _ => {}
     }
 }
@@ -303,7 +304,7 @@ fn tool_result(
     call: Option<&str>,
     content: &Content<'_>,
     error: Option<bool>,
-    rest: &ExtraFields<'_>,
+    extra: &ExtraFields<'_>,
     draft: &mut Draft<'_>,
 ) {
     match (kind, content) {
@@ -317,25 +318,25 @@ fn tool_result(
         ("tool_search_output", Content::Pieces(pieces)) => {
             draft.set_opt("call_id", call);
             if !pieces.is_empty() {
-                draft.set("tools", content::render(content, Voice::Input, Words::Ours));
+                draft.set("tools", content::render(content, ContentKind::Input, Ownership::Own));
             }
         }
         _ => {
             draft.set_opt("call_id", call);
-            if rest.object("output").is_some() {
-                draft.nest("output", flagged(content, error));
-            } else if was_taken(rest, "output") {
-                draft.set("output", content::render(content, Voice::Input, Words::Ours));
+            if extra.object("output").is_some() {
+                draft.nest("output", output_object(content, error));
+            } else if was_taken(extra, "output") {
+                draft.set("output", content::render(content, ContentKind::Input, Ownership::Own));
             }
         }
     }
 }
 
-/// The object that some releases wrote in the place of a text.
-fn flagged<'a>(content: &Content<'_>, error: Option<bool>) -> Draft<'a> {
+/// The object that some releases wrote instead of a text.
+fn output_object<'a>(content: &Content<'_>, error: Option<bool>) -> Draft<'a> {
     let mut output = Draft::new();
-    if let Content::Text(said) = content {
-        output.set_text("content", said);
+    if let Content::Text(text) = content {
+        output.set_text("content", text);
     }
     if let Some(error) = error {
         output.set("success", (!error).to_string());

@@ -1,5 +1,5 @@
-//! Reads rollouts of every generation: documents, bare lines, lines with a payload. Nothing is remembered from one record to
-//! the next: which model spoke and what a session cost in all are folds, not done here.
+//! Reads rollouts of every generation: documents, bare lines, lines with a payload. The reader keeps no state between records:
+//! the current model and the total usage are folds.
 
 use memchr::memmem;
 
@@ -14,43 +14,43 @@ use crate::time::Time;
 
 /// Reads one record at a time.
 #[derive(Debug)]
-pub struct Rollout {
-    /// What anybody will look at.
+pub struct CodexReader {
+    /// The fields that the caller needs.
     want: Want,
-    counted: [memmem::Finder<'static>; COUNTED.len()],
+    usage_markers: [memmem::Finder<'static>; USAGE_MARKERS.len()],
 }
 
-impl Rollout {
-    /// Reads what the caller will look at.
-    pub fn new(want: Want) -> Rollout {
-        Rollout { want, counted: COUNTED.map(memmem::Finder::new) }
+impl CodexReader {
+    /// A reader for the wanted fields.
+    pub fn new(want: Want) -> CodexReader {
+        CodexReader { want, usage_markers: USAGE_MARKERS.map(memmem::Finder::new) }
     }
 }
 
-impl Reader for Rollout {
+impl Reader for CodexReader {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
-        let states = |name: &memmem::Finder<'_>| name.find(record.bytes).is_some();
+        let is_in_record = |name: &memmem::Finder<'_>| name.find(record.bytes).is_some();
         let is_within = matches!(record.place, RecordPlace::Line | RecordPlace::Item);
-        if self.want == Want::Usage && is_within && !self.counted.iter().any(states) {
+        if self.want == Want::Usage && is_within && !self.usage_markers.iter().any(is_in_record) {
             return;
         }
-        let framed = match record.place {
+        let document_part = match record.place {
             RecordPlace::Line | RecordPlace::Item => None,
-            RecordPlace::Prologue => frame(&record, "", "]}", prologue),
-            RecordPlace::Epilogue => frame(&record, "{\"items\":[", "", epilogue),
+            RecordPlace::Prologue => read_completed(&record, "", "]}", prologue),
+            RecordPlace::Epilogue => read_completed(&record, "{\"items\":[", "", epilogue),
         };
-        match framed {
+        match document_part {
             Some(events) => emit(events, &record, out),
             None => JsonRecord::new(&record).each(out, &mut line),
         }
     }
 }
 
-/// Tokens are counted in one kind of record; which session and which model they are of is said by the others.
-const COUNTED: [&str; 5] = ["token_count", "turn_context", "session_meta", "\"instructions\"", "web_search_call"];
+/// Markers of the records that usage needs: one kind of record counts tokens, the others name its session and model.
+const USAGE_MARKERS: [&str; 5] = ["token_count", "turn_context", "session_meta", "\"instructions\"", "web_search_call"];
 
-/// Reads what stands around the items of a document, made whole by what the items would have closed or opened.
-fn frame(
+/// Reads the part of a document before or after its items, completed by the brackets that the items would close or open.
+fn read_completed(
     record: &Record<'_>,
     before: &str,
     after: &str,
@@ -70,7 +70,7 @@ fn emit(events: Vec<Event<'static>>, record: &Record<'_>, out: &mut dyn Sink) {
     }
 }
 
-/// The head of a document. Its empty list of items stays: it tells a document from a line.
+/// The head of a document. Its empty list of items stays in `extra` and distinguishes a document from a line.
 fn prologue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
     let mut header = document.open("session")?;
     let time = header.take_iso("timestamp");
@@ -79,18 +79,18 @@ fn prologue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
     Some(finish(events, time.as_ref(), document).into_iter().map(Event::into_owned).collect())
 }
 
-/// The end of a document, and whatever stands there.
+/// The end of a document, with the fields after the items.
 fn epilogue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
     document.take("items");
     let event = Event::new(Body::Fact { name: "end".into(), content: None });
     Some(finish(vec![event], None, document).into_iter().map(Event::into_owned).collect())
 }
 
-/// One line, or one item of a document.
+/// Reads one line, or one item of a document.
 fn line(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let name = object.peek_str("type");
     if object.has("payload") {
-        return enveloped(name.as_deref(), object, at, out);
+        return line_with_payload(name.as_deref(), object, at, out);
     }
     let kind = items::kind(&object);
     let events = match kind.as_deref() {
@@ -112,8 +112,8 @@ fn line(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     }
 }
 
-/// A line that wraps a payload.
-fn enveloped(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+/// Reads a line with a payload.
+fn line_with_payload(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let Some(mut payload) = object.open("payload") else {
         return at.emit_unknown(&INFO, name, object, out);
     };
@@ -125,7 +125,7 @@ fn enveloped(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut 
     let events = match (name, kind.as_deref()) {
         (Some("response_item"), Some(kind)) => items::read(kind, &mut payload),
         (Some("event_msg"), Some(kind)) => notices::read(kind, &mut payload).map(|event| vec![event]),
-        (Some(name), None) => wrapped(name, &mut payload),
+        (Some(name), None) => untyped_payload(name, &mut payload),
         _ => None,
     };
     object.close("payload", payload);
@@ -138,8 +138,8 @@ fn enveloped(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut 
     }
 }
 
-/// The payloads that have no type of their own.
-fn wrapped<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
+/// Reads the payloads without a type of their own.
+fn untyped_payload<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
     let mut event = Event::new(Body::Fact { name: name.to_owned().into(), content: None });
     match name {
         "session_meta" => return Some(session(payload)),
@@ -148,7 +148,7 @@ fn wrapped<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
             event.cwd = payload.take_name("cwd");
         }
         "compacted" => {
-            let summary = content::said(payload, "message").or_else(|| handed_over(payload));
+            let summary = content::take_nonempty(payload, "message").or_else(|| summary_in_history(payload));
             event.body = Body::Compaction { summary: summary.map(Content::Text) };
         }
         "inter_agent_communication" => {
@@ -164,22 +164,22 @@ fn wrapped<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
     Some(vec![event])
 }
 
-/// How Codex introduces a summary to the model that goes on from it.
-const SUMMARY_START: &str = "Another language model started to solve this problem";
+/// The beginning of the message in which Codex gives a summary to the model that continues.
+const SUMMARY_PREFIX: &str = "Another language model started to solve this problem";
 
-/// The summary in the history that goes on, when the record itself says none. The history stays where it is; where the service
-/// sealed the summary there is nothing to read.
-fn handed_over<'a>(payload: &Object<'a>) -> Option<Text<'a>> {
+/// The summary in the replacement history, if the record itself has none. The history stays in `extra`; an encrypted summary
+/// cannot be read.
+fn summary_in_history<'a>(payload: &Object<'a>) -> Option<Text<'a>> {
     payload.peek("message").filter(|message| *message == "\"\"")?;
     let history = payload.peek("replacement_history").and_then(crate::json::items)?;
     history.into_iter().rev().find_map(|raw| {
         let mut item = Object::parse(raw).filter(|item| item.peek_str("role").as_deref() == Some("user"))?;
         let content = content::take(&mut item, "content")?;
-        content.texts().find(|text| text.decode().starts_with(SUMMARY_START)).cloned()
+        content.texts().find(|text| text.decode().starts_with(SUMMARY_PREFIX)).cloned()
     })
 }
 
-/// The header of a session, and the instructions it was given as a message of their own.
+/// The header of a session, and the session's instructions as a separate message.
 fn session<'a>(header: &mut Object<'a>) -> Vec<Event<'a>> {
     let mut fact = Event {
         session: header.take_name("id"),
@@ -195,8 +195,8 @@ fn session<'a>(header: &mut Object<'a>) -> Vec<Event<'a>> {
     match instructions(header) {
         Some(text) => {
             let content = Content::Text(text);
-            let told = Event { body: Body::Message { role: Role::System, content }, ..fact.clone() };
-            vec![fact, told]
+            let message = Event { body: Body::Message { role: Role::System, content }, ..fact.clone() };
+            vec![fact, message]
         }
         None => vec![fact],
     }
@@ -205,19 +205,19 @@ fn session<'a>(header: &mut Object<'a>) -> Vec<Event<'a>> {
 fn instructions<'a>(header: &mut Object<'a>) -> Option<Text<'a>> {
     let mut found = None;
     if let Some(mut base) = header.open("base_instructions") {
-        found = content::said(&mut base, "text");
+        found = content::take_nonempty(&mut base, "text");
         header.close("base_instructions", base);
     }
-    found.or_else(|| content::said(header, "instructions"))
+    found.or_else(|| content::take_nonempty(header, "instructions"))
 }
 
-/// Gives the events of one record what they share, and the first one what is left of the record.
+/// Sets the time of all events of a record, and the extra fields of the first one.
 fn finish<'a>(mut events: Vec<Event<'a>>, time: Option<&Time<'a>>, object: Object<'a>) -> Vec<Event<'a>> {
-    let mut rest = Some(object.into_extra());
+    let mut extra = Some(object.into_extra());
     for event in &mut events {
         event.time = time.cloned();
         event.extra = Extra::default();
-        event.extra.add(Origin::Known(&INFO), rest.take().unwrap_or(ExtraFields(Vec::new())));
+        event.extra.add(Origin::Known(&INFO), extra.take().unwrap_or(ExtraFields(Vec::new())));
     }
     events
 }

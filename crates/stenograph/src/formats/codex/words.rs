@@ -1,7 +1,7 @@
-//! The words and fields by which Codex states what came of calls and what they took. These are tables only.
+//! The words and fields with which Codex states the outcome and the cost of calls. These are tables only.
 
 use super::notices;
-use super::read::Rollout;
+use super::read::CodexReader;
 use crate::model::{
     CallWords, ExitCodeAt, JudgementPaths, LimitPaths, ReportPaths, ScriptWords, SessionWords, TotalPaths, UsageWords,
     Verdict,
@@ -68,7 +68,7 @@ pub(super) const WORDS: CallWords = CallWords {
             ..ReportPaths::NONE
         },
     ],
-    nested_reader: Some(|want| Box::new(Rollout::new(want))),
+    nested_reader: Some(|want| Box::new(CodexReader::new(want))),
     preserved_records: &["payload.replacement_history"],
     judgements: &[JudgementPaths {
         fact: "guardian_assessment",

@@ -1,39 +1,39 @@
-//! Writes rollouts. Records that come from a rollout are written back by [`super::own`]; events of other systems become the
-//! lines that Codex itself reads when it resumes a session.
+//! Writes rollouts. [`super::own`] writes records that come from a rollout back; events of other systems become the lines that
+//! Codex itself reads when it resumes a session.
 
 use std::collections::HashSet;
 
-use super::content::{self, Voice, Words};
+use super::content::{self, ContentKind};
 use super::{NAME, own};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Input, Outline, Role, Usage, is_uuid};
 use crate::synthesizer::Synthesizer;
 use crate::text::Text;
 use crate::time::Time;
-use crate::write::{Output, Writer};
+use crate::write::{Output, Ownership, Writer};
 
 /// Writes a rollout.
 #[derive(Debug)]
-pub struct Rollout {
-    stand_ins: Synthesizer,
+pub struct CodexWriter {
+    synthesizer: Synthesizer,
     layout: Layout,
-    /// Whether the file has its header, so that nothing needs one any more.
-    headed: bool,
+    /// Whether the file has its header.
+    has_header: bool,
     model: Option<String>,
     cwd: Option<String>,
-    /// All tokens so far, as every count repeats them.
+    /// The running total of tokens, which every count repeats.
     total: Usage,
-    /// Calls with free text that have no result yet: their results are of another type too.
+    /// Unanswered calls with free text: their results have another type too.
     custom: HashSet<String>,
-    /// The moment of a compaction that has not told its summary: others tell it in a record of its own.
+    /// The time of a compaction whose summary has not come yet: other systems write it as a separate record.
     compacted: Option<Time<'static>>,
 }
 
-/// How records stand in the file.
+/// The arrangement of records in the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Layout {
     Lines,
-    /// A document whose first item is still to come.
+    /// A document without items so far.
     Empty,
     /// A document with items.
     Items,
@@ -44,24 +44,24 @@ enum Layout {
 /// How many unanswered calls are remembered.
 const CUSTOM_MAX: usize = 4096;
 
-impl Writer for Rollout {
+impl Writer for CodexWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         let Some(first) = events.first() else { return };
-        if let Some(rest) = first.extra.get(NAME) {
-            self.headed = true;
+        if let Some(extra) = first.extra.get(NAME) {
+            self.has_header = true;
             self.compaction_without_summary(out);
-            return self.place(own::record(events, rest), out);
+            return self.place(own::record(events, extra), out);
         }
         for event in events {
             match &event.body {
                 Body::Other { bytes: Some(bytes), .. } => {
-                    // Bytes that never were a record return to the file they came from, and go nowhere else.
-                    if self.stand_ins.outline().origin == NAME {
-                        self.place(unread(bytes.bytes().into_owned(), self.layout), out);
+                    // Bytes that never were a record return only to the file they came from.
+                    if self.synthesizer.outline().origin == NAME {
+                        self.place(unread_part(bytes.bytes().into_owned(), self.layout), out);
                     }
                 }
                 _ if event.restates => {}
-                _ => self.foreign(event, out),
+                _ => self.foreign_event(event, out),
             }
         }
     }
@@ -70,19 +70,19 @@ impl Writer for Rollout {
         self.compaction_without_summary(out);
         match self.layout {
             Layout::Lines | Layout::Closed => {}
-            // A rollout that was cut short stays so.
-            Layout::Empty | Layout::Items if self.stand_ins.outline().origin == NAME => out.glue("\n"),
+            // A rollout that was cut off stays so.
+            Layout::Empty | Layout::Items if self.synthesizer.outline().origin == NAME => out.glue("\n"),
             Layout::Empty | Layout::Items => out.glue("\n]}\n"),
         }
     }
 }
 
-impl Rollout {
+impl CodexWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Rollout {
-        Rollout {
-            headed: outline.origin == NAME,
-            stand_ins: Synthesizer::new(outline),
+    pub fn new(outline: &Outline) -> CodexWriter {
+        CodexWriter {
+            has_header: outline.origin == NAME,
+            synthesizer: Synthesizer::new(outline),
             layout: Layout::Lines,
             model: None,
             cwd: None,
@@ -92,14 +92,14 @@ impl Rollout {
         }
     }
 
-    fn place(&mut self, written: own::Written, out: &mut Output) {
+    fn place(&mut self, written: own::RolloutPart, out: &mut Output) {
         match written {
-            own::Written::Record(line) => self.put(line, out),
-            own::Written::Prologue(head) => {
+            own::RolloutPart::Record(line) => self.put(line, out),
+            own::RolloutPart::Prologue(head) => {
                 out.record(head);
                 self.layout = Layout::Empty;
             }
-            own::Written::Epilogue(end) => {
+            own::RolloutPart::Epilogue(end) => {
                 out.glue("\n");
                 out.record(end);
                 out.glue("\n");
@@ -108,7 +108,7 @@ impl Rollout {
         }
     }
 
-    /// A record where the next one belongs.
+    /// Writes a record, separated from the previous one.
     fn put(&mut self, record: impl Into<Vec<u8>>, out: &mut Output) {
         match self.layout {
             Layout::Lines | Layout::Closed => return out.line(record),
@@ -119,7 +119,7 @@ impl Rollout {
         self.layout = Layout::Items;
     }
 
-    /// A line with a payload; in a document only items have a place.
+    /// Writes a line with a payload; a document has a place only for items.
     fn line(&mut self, kind: &str, payload: &Draft<'_>, time: &Time<'_>, out: &mut Output) {
         if self.layout != Layout::Lines {
             if kind == "response_item" {
@@ -134,15 +134,15 @@ impl Rollout {
         self.put(draft.render(None), out);
     }
 
-    fn foreign(&mut self, event: &Event<'_>, out: &mut Output) {
-        let time = self.stand_ins.time(event);
-        if !self.headed {
-            self.headed = true;
+    fn foreign_event(&mut self, event: &Event<'_>, out: &mut Output) {
+        let time = self.synthesizer.time(event);
+        if !self.has_header {
+            self.has_header = true;
             self.header(event, &time, out);
         }
         match &event.body {
             Body::Compaction { summary: None } => {}
-            // What comes between a compaction and its summary.
+            // These may come between a compaction and its summary.
             Body::Fact { .. } if event.usage.is_none() && event.name() != Some("title") => {}
             Body::Compaction { summary: Some(_) } => self.compacted = None,
             _ => self.compaction_without_summary(out),
@@ -152,7 +152,7 @@ impl Rollout {
             Body::Message { role, content } => self.message(*role, content, &time, out),
             Body::Thinking { content } => self.thinking(content, &time, out),
             Body::ToolCall { call, name, input } => {
-                let call = self.stand_ins.pairing.call(call.as_deref(), name);
+                let call = self.synthesizer.pairing.call(call.as_deref(), name);
                 self.tool_call(call, name, input, &time, out);
             }
             Body::ToolResult { call, content, .. } => self.tool_result(call.as_deref(), content, &time, out),
@@ -180,15 +180,15 @@ impl Rollout {
         }
     }
 
-    /// The session's id: Codex takes nothing but a UUID.
+    /// The session's id: Codex accepts only a UUID.
     fn session(&self) -> String {
-        let outline = self.stand_ins.outline();
+        let outline = self.synthesizer.outline();
         let stated = outline.session.clone().filter(|id| is_uuid(id));
         stated.unwrap_or_else(|| outline.invent_uuid("session", 0))
     }
 
     fn header(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
-        let outline = self.stand_ins.outline();
+        let outline = self.synthesizer.outline();
         let cwd = event.cwd.as_deref().or(outline.cwd.as_deref()).unwrap_or("/").to_owned();
         let mut payload = Draft::new();
         payload.set_str("id", &self.session());
@@ -219,10 +219,10 @@ impl Rollout {
         }
     }
 
-    /// Says which model is at work and where, whenever that changes. A context needs a model.
+    /// Writes the model and the folder whenever one of them changes. A context requires a model.
     fn context(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
         let changed = |known: &Option<String>, new: Option<&str>| new.is_some() && known.as_deref() != new;
-        // A name in brackets is what an agent calls itself when it speaks in the place of a model.
+        // An agent that speaks in place of a model uses a name in brackets.
         let model = event.model.as_deref().filter(|model| !model.is_empty() && !model.starts_with('<'));
         if !changed(&self.model, model) && !changed(&self.cwd, event.cwd.as_deref()) {
             return;
@@ -240,13 +240,13 @@ impl Rollout {
     }
 
     fn message(&mut self, role: Role, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
-        let (role, voice, twin) = match role {
-            Role::Assistant => ("assistant", Voice::Output, Some("agent_message")),
-            Role::System => ("system", Voice::Input, None),
-            Role::Developer => ("developer", Voice::Input, None),
-            Role::User | Role::Tool | Role::Unknown => ("user", Voice::Input, Some("user_message")),
+        let (role, kind, event_type) = match role {
+            Role::Assistant => ("assistant", ContentKind::Output, Some("agent_message")),
+            Role::System => ("system", ContentKind::Input, None),
+            Role::Developer => ("developer", ContentKind::Input, None),
+            Role::User | Role::Tool | Role::Unknown => ("user", ContentKind::Input, Some("user_message")),
         };
-        let elements = content::elements(content, voice, Words::Theirs);
+        let elements = content::elements(content, kind, Ownership::Foreign);
         if elements.is_empty() {
             return;
         }
@@ -254,12 +254,12 @@ impl Rollout {
         payload.set_str("role", role);
         payload.set("content", content::array(&elements));
         self.line("response_item", &payload, time, out);
-        // Codex lists and shows a session by what its user was told, so that has to be said too.
-        if let Some(twin) = twin {
-            let mut payload = typed(twin);
+        // Codex lists and shows a session by its `event_msg` lines, so a message needs one too.
+        if let Some(event_type) = event_type {
+            let mut payload = typed(event_type);
             payload.set("message", content.joined().to_json());
-            if twin == "user_message" {
-                payload.set("images", content::array(&content::pictures(content)));
+            if event_type == "user_message" {
+                payload.set("images", content::array(&content::image_urls(content)));
                 payload.set("local_images", "[]");
                 payload.set("text_elements", "[]");
             }
@@ -268,11 +268,11 @@ impl Rollout {
     }
 
     fn thinking(&mut self, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
-        // A thought that its vendor sealed has nothing that could be said here.
+        // An encrypted thought has no readable text.
         if content.is_empty() {
             return;
         }
-        let elements = content::elements(content, Voice::Thought, Words::Theirs);
+        let elements = content::elements(content, ContentKind::Thought, Ownership::Foreign);
         if elements.is_empty() {
             return;
         }
@@ -308,20 +308,20 @@ impl Rollout {
     }
 
     fn tool_result(&mut self, call: Option<&str>, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
-        let pairing = &mut self.stand_ins.pairing;
+        let pairing = &mut self.synthesizer.pairing;
         let paired = pairing.result(call).map(|(call, _)| call);
         let call = call.map(str::to_owned).or(paired).unwrap_or_else(|| pairing.orphan());
         let kind = if self.custom.remove(&call) { "custom_tool_call_output" } else { "function_call_output" };
         let mut payload = typed(kind);
         payload.set_str("call_id", &call);
-        let output = content::render(content, Voice::Input, Words::Theirs);
+        let output = content::render(content, ContentKind::Input, Ownership::Foreign);
         payload.set("output", if output == "[]" { "\"\"".to_owned() } else { output });
         self.line("response_item", &payload, time, out);
     }
 
-    /// The end of a turn. Codex knows a few reasons of its own and takes no other.
+    /// Writes the end of a turn. Codex has a few reasons of its own and accepts no others.
     fn stop(&mut self, success: Option<bool>, content: Option<&Content<'_>>, time: &Time<'_>, out: &mut Output) {
-        let turn = self.stand_ins.uuid();
+        let turn = self.synthesizer.uuid();
         let payload = if success == Some(false) {
             let mut payload = typed("turn_aborted");
             payload.set_str("turn_id", &turn);
@@ -330,8 +330,8 @@ impl Rollout {
         } else {
             let mut payload = typed("task_complete");
             payload.set_str("turn_id", &turn);
-            let said = content.map(|content| content.joined().to_json());
-            payload.set("last_agent_message", said.unwrap_or_else(|| "null".to_owned()));
+            let message = content.map(|content| content.joined().to_json());
+            payload.set("last_agent_message", message.unwrap_or_else(|| "null".to_owned()));
             payload
         };
         self.line("event_msg", &payload, time, out);
@@ -349,8 +349,8 @@ impl Rollout {
         add(&mut self.total.cache_write, usage.cache_write);
         add(&mut self.total.reasoning, usage.reasoning);
         let mut info = Draft::new();
-        info.nest("total_token_usage", counted(&self.total));
-        info.nest("last_token_usage", counted(usage));
+        info.nest("total_token_usage", required_numbers(&self.total));
+        info.nest("last_token_usage", required_numbers(usage));
         info.set("model_context_window", "null");
         let mut payload = typed("token_count");
         payload.nest("info", info);
@@ -359,15 +359,15 @@ impl Rollout {
     }
 }
 
-/// Where bytes belong that were not understood. No line has a newline in it, so that the first bytes with one are the head of a
-/// document; and no item begins as the end of a document does.
-fn unread(bytes: Vec<u8>, layout: Layout) -> own::Written {
+/// The place of bytes that were not understood. No line contains a newline, so the first bytes with one are the head of a
+/// document; and no item begins like the end of a document.
+fn unread_part(bytes: Vec<u8>, layout: Layout) -> own::RolloutPart {
     match layout {
-        Layout::Lines if bytes.contains(&b'\n') => own::Written::Prologue(bytes),
+        Layout::Lines if bytes.contains(&b'\n') => own::RolloutPart::Prologue(bytes),
         Layout::Empty | Layout::Items if bytes.starts_with(b"]") || bytes.starts_with(b"}") => {
-            own::Written::Epilogue(bytes)
+            own::RolloutPart::Epilogue(bytes)
         }
-        Layout::Lines | Layout::Empty | Layout::Items | Layout::Closed => own::Written::Record(bytes),
+        Layout::Lines | Layout::Empty | Layout::Items | Layout::Closed => own::RolloutPart::Record(bytes),
     }
 }
 
@@ -378,14 +378,14 @@ fn typed<'a>(kind: &str) -> Draft<'a> {
     payload
 }
 
-/// Whether there is anything to count. A cost alone has no place here, and nothing at all is no response.
+/// Whether a usage counts any tokens. A cost alone has no place here, and zeros are not a response.
 fn counts_anything(usage: &Usage) -> bool {
     let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
     numbers.into_iter().flatten().any(|number| number > 0)
 }
 
-/// The numbers that Codex demands: what is not known is nothing.
-fn counted<'a>(usage: &Usage) -> Draft<'a> {
+/// The numbers that Codex requires; unknown ones are 0.
+fn required_numbers<'a>(usage: &Usage) -> Draft<'a> {
     let some = |number: Option<u64>| Some(number.unwrap_or(0));
     let all = Usage {
         input: some(usage.input),

@@ -1,4 +1,4 @@
-//! Calls and results as XML, both ways. What stands around them (a fence, or nothing) is not known here.
+//! Calls and results as XML, both ways. This module does not know the fence around them.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use crate::json::Object;
 use crate::model::{Body, Content, Input};
 use crate::text::{Str, Text};
 
-/// What CycoD writes for a result that is empty.
-const NOTHING: &str = "<system>Tool ran without output or errors</system>";
+/// CycoD's text for an empty result.
+const EMPTY_RESULT: &str = "<system>Tool ran without output or errors</system>";
 
-/// The calls and results in a block. One result after each call is what parallel calls look like: then all calls come first, as
-/// they were made. `None` when the block is anything else.
+/// The calls and results in a block. If each call is followed by its result, the calls were parallel: then all calls come
+/// first, in their original order. `None` if the block is anything else.
 pub fn parse(block: &[u8]) -> Option<Vec<Body<'static>>> {
     let mut cursor = Cursor(block);
     let mut found = Vec::new();
@@ -21,8 +21,8 @@ pub fn parse(block: &[u8]) -> Option<Vec<Body<'static>>> {
         if cursor.0.is_empty() {
             break;
         }
-        if cursor.takes(OPENS_CALLS) {
-            cursor.invokes(&mut found)?;
+        if cursor.take(OPENS_CALLS) {
+            cursor.calls(&mut found)?;
         } else {
             found.push(cursor.result()?);
         }
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         self.0 = self.0.trim_ascii_start();
     }
 
-    fn takes(&mut self, word: &str) -> bool {
+    fn take(&mut self, word: &str) -> bool {
         let rest = self.0.strip_prefix(word.as_bytes());
         self.0 = rest.unwrap_or(self.0);
         rest.is_some()
@@ -55,26 +55,26 @@ impl<'a> Cursor<'a> {
         Some(before)
     }
 
-    fn invokes(&mut self, found: &mut Vec<Body<'static>>) -> Option<()> {
+    fn calls(&mut self, found: &mut Vec<Body<'static>>) -> Option<()> {
         loop {
             self.skip_space();
-            if self.takes(CLOSES_CALLS) {
+            if self.take(CLOSES_CALLS) {
                 return Some(());
             }
-            if !self.takes("<invoke name=\"") {
+            if !self.take("<invoke name=\"") {
                 return None;
             }
-            let name = plain(self.until("\">")?);
+            let name = unescaped_name(self.until("\">")?);
             let mut fields = Vec::new();
             loop {
                 self.skip_space();
-                if self.takes("</invoke>") {
+                if self.take("</invoke>") {
                     break;
                 }
-                if !self.takes("<parameter name=\"") {
+                if !self.take("<parameter name=\"") {
                     return None;
                 }
-                let key = plain(self.until("\">")?);
+                let key = unescaped_name(self.until("\">")?);
                 let value = unescape(unwrapped(self.until("</parameter>")?));
                 fields.push(format!("{}:{}", crate::text::quote(&key), Text::from_bytes(&value).to_json()));
             }
@@ -84,27 +84,27 @@ impl<'a> Cursor<'a> {
     }
 
     fn result(&mut self) -> Option<Body<'static>> {
-        if !self.takes(OPENS_RESULTS) || !self.takes("\n") {
+        if !self.take(OPENS_RESULTS) || !self.take("\n") {
             return None;
         }
-        let text = if self.takes(CLOSES_RESULTS) {
+        let text = if self.take(CLOSES_RESULTS) {
             &[]
         } else {
             let text = self.until(&format!("\n{CLOSES_RESULTS}"))?;
-            if text == NOTHING.as_bytes() { &[] } else { text }
+            if text == EMPTY_RESULT.as_bytes() { &[] } else { text }
         };
         let content = Content::Text(Text::from_bytes(&unescape(text)).into_owned());
         Some(Body::ToolResult { call: None, name: None, content, error: None })
     }
 }
 
-/// A value of several lines stands on lines of its own.
+/// A value of several lines, without the line breaks around it.
 fn unwrapped(value: &[u8]) -> &[u8] {
     let inside = value.strip_prefix(b"\n").and_then(|value| value.strip_suffix(b"\n"));
     inside.filter(|inside| inside.contains(&b'\n') && !inside.starts_with(b"\n")).unwrap_or(value)
 }
 
-fn plain(bytes: &[u8]) -> Str<'static> {
+fn unescaped_name(bytes: &[u8]) -> Str<'static> {
     Cow::Owned(String::from_utf8_lossy(&unescape(bytes)).into_owned())
 }
 
@@ -119,7 +119,7 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Undoes the five escapes; an ampersand that begins none of them is itself.
+/// Replaces the five escapes; any other ampersand stays.
 fn unescape(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -142,7 +142,7 @@ pub fn write_call(name: &str, input: &Input<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\">\n");
     let object = input.to_object();
     for (key, raw) in Object::parse(&object).iter().flat_map(Object::pairs) {
-        let value = shown(raw);
+        let value = formatted(raw);
         out.extend_from_slice(b"<parameter name=\"");
         escape(key.as_bytes(), out);
         out.extend_from_slice(b"\">");
@@ -156,8 +156,8 @@ pub fn write_call(name: &str, input: &Input<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("</invoke>\n{CLOSES_CALLS}\n").as_bytes());
 }
 
-/// A value as .NET shows it: strings bare, `True` and `False`, nothing for null, and JSON for the rest.
-fn shown(raw: &str) -> Cow<'_, [u8]> {
+/// A value as .NET formats it: strings bare, `True` and `False`, nothing for null, and JSON for the rest.
+fn formatted(raw: &str) -> Cow<'_, [u8]> {
     match (raw.trim(), Text::from_json(raw)) {
         ("true", _) => Cow::Borrowed(b"True"),
         ("false", _) => Cow::Borrowed(b"False"),
@@ -169,14 +169,14 @@ fn shown(raw: &str) -> Cow<'_, [u8]> {
 
 /// Appends a result.
 pub fn write_result(content: &Content<'_>, out: &mut Vec<u8>) {
-    // An image is not nothing: saying so would be untrue.
-    let said = placeholder::joined(content);
-    let said = said.bytes();
+    // A result that is an image is not empty, so it gets a placeholder.
+    let text = placeholder::joined(content);
+    let text = text.bytes();
     out.extend_from_slice(format!("{OPENS_RESULTS}\n").as_bytes());
-    if said.is_empty() {
-        out.extend_from_slice(NOTHING.as_bytes());
+    if text.is_empty() {
+        out.extend_from_slice(EMPTY_RESULT.as_bytes());
     } else {
-        escape(&said, out);
+        escape(&text, out);
     }
     out.extend_from_slice(format!("\n{CLOSES_RESULTS}\n").as_bytes());
 }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_as_dotnet_shows_them() {
+    fn values_are_formatted_like_dotnet_values() {
         let input = Input::Json(r#"{"a":"x<y","b":true,"c":null,"d":[1, 2],"e":"one\ntwo"}"#.into());
         let call = Body::ToolCall { call: None, name: "T\"".into(), input };
         let text = written(&[call]);
@@ -218,9 +218,9 @@ mod tests {
         let call =
             |name: &'static str| Body::ToolCall { call: None, name: name.into(), input: Input::Json("{}".into()) };
         let result =
-            |said: &'static str| Body::ToolResult { call: None, name: None, content: Content::text(said), error: None };
+            |text: &'static str| Body::ToolResult { call: None, name: None, content: Content::text(text), error: None };
         let text = written(&[call("a"), result(""), call("b"), result("<system>")]);
-        assert!(text.contains(NOTHING) && text.contains("&lt;system&gt;"));
+        assert!(text.contains(EMPTY_RESULT) && text.contains("&lt;system&gt;"));
         assert_eq!(parse(text.as_bytes()).unwrap(), [call("a"), call("b"), result(""), result("<system>")]);
         assert_eq!(parse(b"<function_calls>\nprose\n</function_calls>"), None);
     }

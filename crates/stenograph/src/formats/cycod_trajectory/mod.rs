@@ -12,19 +12,19 @@ use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `cycod-trajectory`.
 #[derive(Debug)]
 pub struct CycodTrajectory;
 
 const NAME: &str = "cycod-trajectory";
 
-/// The key under which a plain text keeps the carriage returns at its end, which are no part of it.
+/// The key of the carriage returns at the end of a plain text, which are not part of it.
 const AFTER: &str = "after";
 
-/// The key under which a block keeps the blank lines before it, where they are not the usual ones.
+/// The key of the blank lines before a block, if they are not the usual ones.
 const BEFORE: &str = "before";
 
-/// The key of the header's second line, where it says neither of the two things that CycoD says there.
+/// The key of the header's status, if it is neither of CycoD's two.
 const STATUS: &str = "status";
 
 static INFO: FormatInfo = FormatInfo {
@@ -59,7 +59,7 @@ const CLOSES_CALLS: &str = "</function_calls>";
 const OPENS_RESULTS: &str = "<function_results>";
 const CLOSES_RESULTS: &str = "</function_results>";
 
-/// How many backticks open a fence of XML, if the line does.
+/// The number of backticks, if the line opens a fence of XML.
 fn fence(line: &[u8]) -> Option<usize> {
     let ticks = line.iter().take_while(|byte| **byte == b'`').count();
     (ticks >= 3 && line.get(ticks..) == Some(b"xml")).then_some(ticks)
@@ -82,7 +82,7 @@ impl Format for CycodTrajectory {
         for line in text.lines() {
             let ticks = line.starts_with("```");
             if !in_fence && line.starts_with('#') {
-                // A document about trajectories has headings; a trajectory of that form has none before its first call.
+                // A document about trajectories has headings; a trajectory without a header has none before its first call.
                 break;
             }
             if line == OPENS_CALLS && fence(before.as_bytes()).is_some() {
@@ -99,10 +99,10 @@ impl Format for CycodTrajectory {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(Blocks::new(read::Trajectory::default()))
+        Box::new(Blocks::new(read::TrajectoryReader::default()))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Trajectory::new(outline))
+        Box::new(write::TrajectoryWriter::new(outline))
     }
 }

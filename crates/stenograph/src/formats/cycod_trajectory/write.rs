@@ -1,67 +1,72 @@
-//! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
+//! Writes CycoD's trajectories in the current form. Calls wait for their results, so that both are written together.
 
 use super::{
     AFTER, BEFORE, LOCKED, NAME, RULE, STATUS, STATUS_OPENS, TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, read,
 };
-use crate::formats::blocks::{is_blank, spelled};
+use crate::formats::blocks::{is_blank, original_spelling};
 use crate::formats::placeholder;
 use crate::model::{Body, Content, Event, Fact, Outline, Role};
 use crate::text::Text;
 use crate::write::{Output, Writer};
 
-/// What a block looks like from outside: it decides how many blank lines follow.
+/// The shape of a block; it decides how many blank lines follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum BlockShape {
     /// The title.
     Header,
-    /// Words, quoted or not.
-    Talk,
+    /// Text, quoted or not.
+    Text,
     /// Calls and results in a fence.
     Fence,
 }
 
-impl Shape {
-    /// How many blank lines CycoD leaves after such a block.
-    pub fn gap(before: Option<Shape>) -> u64 {
+impl BlockShape {
+    /// How many blank lines CycoD writes after a block of this shape.
+    pub fn blank_lines_after(before: Option<BlockShape>) -> u64 {
         match before {
-            None | Some(Shape::Fence) => 0,
-            Some(Shape::Talk) => 1,
-            Some(Shape::Header) => 2,
+            None | Some(BlockShape::Fence) => 0,
+            Some(BlockShape::Text) => 1,
+            Some(BlockShape::Header) => 2,
         }
     }
 }
 
 /// Writes one file. System prompts, thoughts, failures and stops have no place.
 #[derive(Debug)]
-pub struct Trajectory {
+pub struct TrajectoryWriter {
     origin: &'static str,
     title: Option<String>,
-    before: Option<Shape>,
-    waiting: Vec<Waiting>,
+    before: Option<BlockShape>,
+    waiting_pairs: Vec<CallPair>,
 }
 
 /// A call and its result, either of which may be missing.
 #[derive(Debug)]
-struct Waiting {
+struct CallPair {
     call: Option<Event<'static>>,
     result: Option<Event<'static>>,
 }
 
-impl Trajectory {
+impl TrajectoryWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Trajectory {
-        Trajectory { origin: outline.origin, title: outline.title.clone(), before: None, waiting: Vec::new() }
+    pub fn new(outline: &Outline) -> TrajectoryWriter {
+        TrajectoryWriter {
+            origin: outline.origin,
+            title: outline.title.clone(),
+            before: None,
+            waiting_pairs: Vec::new(),
+        }
     }
 
-    /// A block returns to the file it came from: in its own spelling, unless it was edited.
-    fn own(&mut self, events: &[Event<'_>], out: &mut Output) {
+    /// Writes a block back to the file it came from: with its original bytes, unless it was edited.
+    fn own_block(&mut self, events: &[Event<'_>], out: &mut Output) {
         let Some(first) = events.first() else { return };
-        let residue = first.extra.get(NAME);
-        let gap = residue.and_then(|own| own.raw(BEFORE)).and_then(between);
+        let extra = first.extra.get(NAME);
+        let blank_lines_before = extra.and_then(|extra| extra.raw(BEFORE)).and_then(blank_lines);
         let (shape, record) = match &first.body {
-            Body::Fact { .. } => (Shape::Header, Some(header(events, residue.and_then(|own| own.raw(STATUS))))),
-            Body::ToolCall { .. } | Body::ToolResult { .. } => (Shape::Fence, usual(events)),
-            Body::Message { .. } => (Shape::Talk, usual(events)),
+            Body::Fact { .. } => (BlockShape::Header, Some(header(events, extra.and_then(|extra| extra.raw(STATUS))))),
+            Body::ToolCall { .. } | Body::ToolResult { .. } => (BlockShape::Fence, block_bytes(events)),
+            Body::Message { .. } => (BlockShape::Text, block_bytes(events)),
             Body::Thinking { .. }
             | Body::Compaction { .. }
             | Body::Failure { .. }
@@ -70,23 +75,23 @@ impl Trajectory {
                 return;
             }
         };
-        let Some(mut record) = spelled(NAME, events, read::again).or(record) else { return };
-        let after = residue.and_then(|own| own.raw(AFTER)).and_then(Text::from_json);
+        let Some(mut record) = original_spelling(NAME, events, read::reread).or(record) else { return };
+        let after = extra.and_then(|extra| extra.raw(AFTER)).and_then(Text::from_json);
         record.extend(after.iter().flat_map(|after| after.bytes().into_owned()).filter(u8::is_ascii_whitespace));
-        let bare = shape == Shape::Fence && !record.starts_with(b"`");
-        self.put(if bare { Shape::Talk } else { shape }, record, gap, out);
+        let bare = shape == BlockShape::Fence && !record.starts_with(b"`");
+        self.put(if bare { BlockShape::Text } else { shape }, record, blank_lines_before, out);
     }
 
     fn event(&mut self, event: &Event<'_>, out: &mut Output) {
         match &event.body {
             Body::ToolCall { .. } => {
-                self.waiting.push(Waiting { call: Some(event.clone().into_owned()), result: None });
+                self.waiting_pairs.push(CallPair { call: Some(event.clone().into_owned()), result: None });
             }
             Body::ToolResult { call, .. } => self.result(call.as_deref(), event, out),
             Body::Message { .. } | Body::Compaction { .. } => {
-                if let Some(record) = usual(std::slice::from_ref(event)) {
+                if let Some(record) = block_bytes(std::slice::from_ref(event)) {
                     self.flush(out);
-                    self.put(Shape::Talk, record, None, out);
+                    self.put(BlockShape::Text, record, None, out);
                 }
             }
             Body::Fact { .. } | Body::Thinking { .. } => {}
@@ -94,72 +99,73 @@ impl Trajectory {
         }
     }
 
-    /// A result joins its call: the one with its id, else the oldest that waits. When nobody waits any more, all are written.
+    /// Adds a result to its call: the one with its id, or else the oldest one without a result. When no call waits, all are
+    /// written.
     fn result(&mut self, id: Option<&str>, event: &Event<'_>, out: &mut Output) {
         let event = event.clone().into_owned();
-        let open = |waiting: &&mut Waiting| waiting.result.is_none();
-        let mut waiting = self.waiting.iter_mut().filter(open);
+        let open = |pair: &&mut CallPair| pair.result.is_none();
+        let mut pairs = self.waiting_pairs.iter_mut().filter(open);
         let found = match id {
-            Some(id) => waiting.find(|waiting| waiting.call.as_ref().and_then(Event::call) == Some(id)),
-            None => waiting.next(),
+            Some(id) => pairs.find(|pair| pair.call.as_ref().and_then(Event::call) == Some(id)),
+            None => pairs.next(),
         };
         match found {
-            Some(waiting) => waiting.result = Some(event),
+            Some(pair) => pair.result = Some(event),
             None => {
                 self.flush(out);
-                self.waiting.push(Waiting { call: None, result: Some(event) });
+                self.waiting_pairs.push(CallPair { call: None, result: Some(event) });
             }
         }
-        if self.waiting.iter().all(|waiting| waiting.result.is_some()) {
+        if self.waiting_pairs.iter().all(|pair| pair.result.is_some()) {
             self.flush(out);
         }
     }
 
-    /// Writes what waits. A call that got no answer stands alone, as it did before CycoD began to wait.
+    /// Writes the waiting calls. A call without a result is written alone, as CycoD did before it began to wait.
     fn flush(&mut self, out: &mut Output) {
-        let waiting = std::mem::take(&mut self.waiting);
+        let pairs = std::mem::take(&mut self.waiting_pairs);
         let events: Vec<Event<'static>> =
-            waiting.into_iter().flat_map(|waiting| [waiting.call, waiting.result]).flatten().collect();
+            pairs.into_iter().flat_map(|pair| [pair.call, pair.result]).flatten().collect();
         if !events.is_empty() {
-            self.put(Shape::Fence, fenced(events.iter()), None, out);
+            self.put(BlockShape::Fence, fenced(events.iter()), None, out);
         }
     }
 
-    fn put(&mut self, shape: Shape, record: Vec<u8>, gap: Option<Vec<u8>>, out: &mut Output) {
-        out.glue(gap.unwrap_or_else(|| empty_lines(Shape::gap(self.before))));
+    fn put(&mut self, shape: BlockShape, record: Vec<u8>, blank_lines_before: Option<Vec<u8>>, out: &mut Output) {
+        out.glue(blank_lines_before.unwrap_or_else(|| empty_lines(BlockShape::blank_lines_after(self.before))));
         out.record(record);
         out.glue("\n");
         self.before = Some(shape);
     }
 }
 
-/// More blank lines than this are nobody's spelling.
+/// The largest number of blank lines kept.
 const GAP_MAX: usize = 1024;
 
 fn empty_lines(count: u64) -> Vec<u8> {
     vec![b'\n'; usize::try_from(count).unwrap_or(GAP_MAX).min(GAP_MAX)]
 }
 
-/// What stood before a block: so many empty lines, or lines that are blank and not quite empty.
-fn between(raw: &str) -> Option<Vec<u8>> {
+/// The blank lines before a block: a number of empty lines, or lines that are not quite empty.
+fn blank_lines(raw: &str) -> Option<Vec<u8>> {
     match Text::from_json(raw) {
         Some(text) => Some(text.bytes().into_owned()).filter(|lines| is_blank(lines) && lines.ends_with(b"\n")),
         None => crate::json::number(raw).map(empty_lines),
     }
 }
 
-impl Writer for Trajectory {
+impl Writer for TrajectoryWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         if self.origin == NAME {
-            return self.own(events, out);
+            return self.own_block(events, out);
         }
         if self.before.is_none() {
             let title = self.title.take().unwrap_or_else(|| "Untitled".to_owned());
             let body = Body::Fact { name: Fact::Title, content: Some(Content::text(title)) };
-            // The lock stands beside the title, where there is one.
+            // The lock comes with the title, if there is one.
             let locked = events.iter().filter(|event| is_lock(event)).cloned();
             let facts: Vec<Event<'_>> = std::iter::once(Event::new(body)).chain(locked).collect();
-            self.put(Shape::Header, header(&facts, None), None, out);
+            self.put(BlockShape::Header, header(&facts, None), None, out);
         }
         events.iter().for_each(|event| self.event(event, out));
     }
@@ -173,14 +179,13 @@ fn is_lock(event: &Event<'_>) -> bool {
     matches!(&event.body, Body::Fact { name, .. } if name == TITLE_LOCKED)
 }
 
-/// The header of a title, with the fact that it is locked where it is; `status` is a JSON string, for a status that CycoD does
-/// not have.
+/// The header of a title, locked if the events say so; `status` is a JSON string, for a status that CycoD does not have.
 pub fn header(events: &[Event<'_>], status: Option<&str>) -> Vec<u8> {
     let title = events.first().and_then(Event::content);
     let title = title.map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
-    let usual = if events.iter().any(is_lock) { LOCKED } else { UNLOCKED };
+    let default_status = if events.iter().any(is_lock) { LOCKED } else { UNLOCKED };
     let status = status.and_then(Text::from_json);
-    let status = status.map_or_else(|| usual.as_bytes().to_vec(), |status| status.bytes().into_owned());
+    let status = status.map_or_else(|| default_status.as_bytes().to_vec(), |status| status.bytes().into_owned());
     let on_one_line = title.into_iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
     let mut header = TITLE_OPENS.as_bytes().to_vec();
     header.extend(on_one_line);
@@ -190,12 +195,12 @@ pub fn header(events: &[Event<'_>], status: Option<&str>) -> Vec<u8> {
     header
 }
 
-/// How the events of one block are spelled today. `None` for what has no place.
-pub fn usual(events: &[Event<'_>]) -> Option<Vec<u8>> {
+/// The bytes of one block in the current form; `None` for events without a place.
+pub fn block_bytes(events: &[Event<'_>]) -> Option<Vec<u8>> {
     let first = events.first()?;
     match &first.body {
         Body::Message { role: Role::User | Role::Tool, content } => Some(quoted(content)),
-        // A model is told what was put aside as if the user had said it.
+        // Agents give the model the summary of a compaction as a user message.
         Body::Compaction { summary } => summary.as_ref().map(quoted),
         Body::Message { role: Role::Assistant | Role::Unknown, content } => {
             let text = placeholder::joined(content);
@@ -209,7 +214,7 @@ pub fn usual(events: &[Event<'_>]) -> Option<Vec<u8>> {
     }
 }
 
-/// Calls that are followed by as many results: each call with its own.
+/// The events in pairs of call and result, if as many results follow the calls.
 fn in_pairs<'e, 'a>(events: &'e [Event<'a>]) -> Vec<&'e Event<'a>> {
     let is_call = |event: &&Event<'_>| matches!(event.body, Body::ToolCall { .. });
     let (calls, results) = events.split_at(events.len() / 2);
@@ -253,13 +258,13 @@ fn quoted(content: &Content<'_>) -> Vec<u8> {
     block
 }
 
-/// A line without the space, tabs and carriage returns at its end.
+/// A line without trailing spaces, tabs and carriage returns.
 pub fn trimmed_end(line: &[u8]) -> &[u8] {
     let end = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\r')).map_or(0, |last| last + 1);
     line.get(..end).unwrap_or_default()
 }
 
-/// A text without the blank lines before it and the empty lines after it; nothing, where it says nothing.
+/// A text without the blank lines before it and the empty lines after it; empty if it is blank.
 pub fn without_blank_lines(text: &[u8]) -> &[u8] {
     let lead = text.len() - text.trim_ascii_start().len();
     let from = text.get(..lead).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -283,7 +288,7 @@ mod tests {
         Event::new(Body::ToolResult { call: Some(id.into()), name: None, content, error: None })
     }
 
-    fn said(role: Role, text: &'static str) -> Event<'static> {
+    fn message(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
     }
 
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_calls_stand_in_one_fence_each_with_its_result() {
+    fn parallel_calls_share_one_fence_each_with_its_result() {
         let text = written(&[call("a"), call("b"), result("b"), result("a"), call("c"), result("c")]);
         let tools: Vec<&str> =
             text.lines().filter(|line| line.len() == 1 || line.contains('"') || line.contains("```")).collect();
@@ -304,14 +309,14 @@ mod tests {
 
     #[test]
     fn a_call_without_a_result_is_not_lost() {
-        let events = [said(Role::User, "hi"), call("a"), said(Role::Assistant, "stopped")];
+        let events = [message(Role::User, "hi"), call("a"), message(Role::Assistant, "stopped")];
         let found = crate::read::all(&CycodTrajectory, written(&events).as_bytes());
         let kinds: Vec<&str> = found.events.iter().map(|event| event.kind().name()).collect();
         assert_eq!(kinds, ["fact", "message", "tool_call", "message"]);
     }
 
     #[test]
-    fn summaries_and_images_are_not_lost_without_a_word() {
+    fn summaries_and_images_are_not_lost_silently() {
         let summary = Event::new(Body::Compaction { summary: Some(Content::text("we named trees")) });
         let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline("AAAA".into()) };
         let content = Content::Pieces(vec![Piece { kind, extra: ExtraFields::default() }]);
@@ -323,13 +328,16 @@ mod tests {
 
     #[test]
     fn users_are_quoted_and_system_prompts_left_out() {
-        let text =
-            written(&[said(Role::System, "be kind"), said(Role::User, "a \n\nb"), said(Role::Assistant, "\n c\n")]);
+        let text = written(&[
+            message(Role::System, "be kind"),
+            message(Role::User, "a \n\nb"),
+            message(Role::Assistant, "\n c\n"),
+        ]);
         assert_eq!(text, "# Title: \"Untitled\"\n**Status:** Unlocked\n\n---\n\n\n> a\n>\n> b\n\n c\n");
     }
 
     #[test]
-    fn blank_lines_return_as_they_are_spelled() {
+    fn blank_lines_return_with_their_original_bytes() {
         let fence = "```xml\n<function_calls>\n<invoke name=\"look\">\n</invoke>\n</function_calls>\n```\n";
         let source = format!("> a\n\r\n \t\n> b\n\n\r\n{fence}  \n> c\n\r\nd\n\t\r\n\r\n> e\n\n \n\n> f\n");
         let found = crate::read::all(&CycodTrajectory, source.as_bytes());

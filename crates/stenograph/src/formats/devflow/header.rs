@@ -1,23 +1,23 @@
-//! The header of devflow's document: made for a session of another system, or stated again. It is written before the first turn,
-//! so that it says only what is known of the session beforehand.
+//! The header of devflow's document, for a session of another system or from its own event. It is written before the first
+//! turn, so that it states only what is known of the session beforehand.
 
-use super::turn::sent;
-use super::{TURNS, ZERO_TIME, spell};
+use super::turn::sent_tokens;
+use super::{TURNS, ZERO_TIME, go_json};
 use crate::json::{Draft, indent};
 use crate::model::{Event, Outline};
 use crate::time::Time;
 
-/// The flow that a session of another system belongs to.
+/// The flow id of another system's session.
 const FLOW: &str = "imported";
 
-/// The header of a session that has none of this format.
-pub fn made(outline: &Outline, run: &str) -> String {
+/// The header of another system's session.
+pub fn of_session(outline: &Outline, run: &str) -> String {
     let mut metadata = Draft::new();
     metadata.set_str("flowId", FLOW);
-    metadata.set_str("startedAt", &moment(outline.started.as_ref()));
-    metadata.set_str("endedAt", &moment(outline.ended.as_ref()));
+    metadata.set_str("startedAt", &iso_time(outline.started.as_ref()));
+    metadata.set_str("endedAt", &iso_time(outline.ended.as_ref()));
     metadata.set_str("status", status(outline));
-    metadata.set("totalTokensIn", sent(&outline.total).unwrap_or(0).to_string());
+    metadata.set("totalTokensIn", sent_tokens(&outline.total).unwrap_or(0).to_string());
     metadata.set("totalTokensOut", outline.total.output.unwrap_or(0).to_string());
     metadata.set("totalCost", outline.total.cost.map_or(0.0, |cost| cost.value()).to_string());
     metadata.set_opt("error", outline.failure.as_deref().filter(|error| !error.is_empty()));
@@ -27,7 +27,7 @@ pub fn made(outline: &Outline, run: &str) -> String {
     header.render(None)
 }
 
-/// What the event of a header states, to be merged with what is left of its record.
+/// The stated fields of a header event, to be merged with its extra fields.
 pub fn stated<'a>(event: &Event<'_>) -> Draft<'a> {
     let mut draft = Draft::new();
     draft.set_opt("runId", event.session.as_deref());
@@ -39,27 +39,27 @@ pub fn stated<'a>(event: &Event<'_>) -> Draft<'a> {
     draft
 }
 
-/// An object up to the list of turns that is its last value.
+/// The JSON object up to its last value, the open list of turns.
 pub fn opened(object: &str) -> String {
-    let indented = indent(&spell::escaped(object), 0);
+    let indented = indent(&go_json::escaped(object), 0);
     let open = indented.strip_suffix('}').unwrap_or(&indented).trim_end();
     let comma = if open.ends_with('{') && open.len() == 1 { "" } else { "," };
     format!("{open}{comma}\n  \"{TURNS}\": [")
 }
 
-/// The end of a document: the end of the list, and the fields of an object.
+/// The end of a document: the closing bracket of the list, and the fields of an object.
 pub fn closed(object: &str) -> String {
-    let indented = indent(&spell::escaped(object), 0);
+    let indented = indent(&go_json::escaped(object), 0);
     let fields = indented.strip_prefix('{').unwrap_or(&indented);
     let comma = if fields == "}" { "" } else { "," };
     format!("]{comma}{fields}")
 }
 
-fn moment(time: Option<&Time<'_>>) -> String {
+fn iso_time(time: Option<&Time<'_>>) -> String {
     time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// How a run of another system ended, in devflow's words. Only what somebody broke off was canceled.
+/// How a run of another system ended, in devflow's words. It was canceled only if somebody interrupted it.
 fn status(outline: &Outline) -> &'static str {
     let reason = outline.stop.as_deref().unwrap_or_default().to_lowercase();
     if ["interrupt", "cancel", "abort"].iter().any(|word| reason.contains(word)) {
@@ -77,11 +77,11 @@ mod tests {
     use crate::model::{Body, Content};
 
     #[test]
-    fn a_run_that_somebody_broke_off_was_canceled() {
+    fn an_interrupted_run_was_canceled() {
         let stopped = |reason: &'static str, success| {
             let content = Some(Content::text("why"));
             let stop = Event::new(Body::Stop { reason: Some(reason.into()), success, content });
-            made(&Outline::of("codex", &[stop]), "run")
+            of_session(&Outline::of("codex", &[stop]), "run")
         };
         let failed = stopped("crash", Some(false));
         assert!(failed.contains(r#""status":"failed""#) && failed.contains(r#""error":"why""#));

@@ -1,9 +1,9 @@
-//! devflow's `transcript.json`: one document a run, one record a turn. See `README.md` beside this file.
-//! Compressing it and placing it in a folder is not done here.
+//! devflow's `transcript.json`: one document per run, one record per turn. See `README.md` beside this file. This module
+//! neither compresses the document nor chooses its folder.
 
+mod go_json;
 mod header;
 mod read;
-mod spell;
 mod turn;
 mod write;
 
@@ -14,7 +14,7 @@ use crate::model::{CallWords, ExitCodeAt, Outline, TotalPaths, UsageWords};
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `devflow`.
 #[derive(Debug)]
 pub struct Devflow;
 
@@ -23,20 +23,20 @@ const NAME: &str = "devflow";
 /// The key of the list of turns.
 const TURNS: &str = "turns";
 
-/// The moment that Go writes where there is none.
+/// The time that Go writes if there is none.
 pub const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// The size in bytes from which a transcript is kept as `transcript.json.gz`: the document says "at 100 KB and above".
 pub const COMPRESS_SIZE_MIN: usize = 102_400;
 
-/// A document of devflow's as Go's `MarshalIndent` spells it: two spaces a level, and escaped what HTML would mistake.
+/// A devflow document as Go's `MarshalIndent` writes it: two spaces per level, and HTML characters escaped.
 pub fn spelled(json: &str) -> String {
-    indent(&spell::escaped(json), 0)
+    indent(&go_json::escaped(json), 0)
 }
 
-/// A map as Go writes it: the keys of every object sorted.
+/// A map as Go writes it: with sorted keys at every level.
 pub fn map(json: &str) -> String {
-    spell::sorted(json).into_owned()
+    go_json::sorted(json).into_owned()
 }
 
 static INFO: FormatInfo = FormatInfo {
@@ -52,10 +52,10 @@ static INFO: FormatInfo = FormatInfo {
     ],
     spec: "devflow, ADR-011: Transcript Format",
     traits: Traits { pieces: false, carries: true, lossy: false, log: false },
-    // How a run ended is said by an event of its own.
+    // A separate event states how a run ended.
     spelling: &["role", "turns", "content", "metadata.status", "metadata.error", "metadata.endedAt"],
     totals: &["metadata.totalTokensIn", "metadata.totalTokensOut", "metadata.totalCost", "metadata.turnCount"],
-    // The words of the system that runs commands for it.
+    // The text comes from the system that runs commands for devflow.
     calls: CallWords { exit_codes: &[ExitCodeAt::Last("exit status ")], ..CallWords::NONE },
     usage: UsageWords {
         counters: &[("", &["tokensIn", "tokensOut"]), ("metadata", &["totalTokensIn", "totalTokensOut"])],
@@ -85,13 +85,13 @@ impl Format for Devflow {
             return Sniff::No;
         }
         let metadata = document.peek("metadata").and_then(Object::parse);
-        let about_a_flow = metadata.is_some_and(|metadata| metadata.has("flowId"));
+        let has_flow = metadata.is_some_and(|metadata| metadata.has("flowId"));
         let turns = document.peek(TURNS).and_then(crate::json::items);
-        let talk = turns.is_some_and(|turns| {
+        let has_turn = turns.is_some_and(|turns| {
             let turn = turns.first().copied().and_then(Object::parse);
             turn.is_some_and(|turn| turn.has("role") && turn.has("content"))
         });
-        match (about_a_flow, talk) {
+        match (has_flow, has_turn) {
             (true, _) => Sniff::Certain,
             (false, true) => Sniff::Likely,
             (false, false) => Sniff::No,
@@ -99,10 +99,10 @@ impl Format for Devflow {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(read::Turns::default())
+        Box::new(read::DevflowReader::default())
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Turns::new(outline))
+        Box::new(write::DevflowWriter::new(outline))
     }
 }

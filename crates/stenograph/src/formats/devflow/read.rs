@@ -1,7 +1,7 @@
-//! Reads devflow's document: what stands before the turns, the turns, and what stands after them.
-//! It remembers only whether the document was closed, and how the run ended.
+//! Reads devflow's document: the fields before the turns, the turns, and the fields after them. The reader remembers only
+//! whether the document was closed, and how the run ended.
 
-use super::{INFO, ZERO_TIME, spell};
+use super::{INFO, ZERO_TIME, go_json};
 use crate::frame::{Record, RecordPlace};
 use crate::json::{Object, compact};
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Input, Note, NoteKind, Piece, Role, Span, Usage};
@@ -11,14 +11,14 @@ use crate::time::Time;
 
 /// Reads one record at a time.
 #[derive(Debug, Default)]
-pub struct Turns {
-    /// The last record of a document that was not closed yet.
+pub struct DevflowReader {
+    /// The last record of a document that is not closed yet.
     open: Option<Span>,
-    /// The end of the run, which the header states and which comes after the turns.
+    /// The end of the run: the header states it, and the event comes after the turns.
     stop: Option<Event<'static>>,
 }
 
-impl Reader for Turns {
+impl Reader for DevflowReader {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
         match record.place {
             RecordPlace::Prologue => {
@@ -46,23 +46,23 @@ impl Reader for Turns {
     }
 }
 
-/// What stands before the first turn. A document whose turns are `null` has nothing else.
+/// Reads the fields before the first turn. A document whose `turns` are `null` has nothing else.
 fn prologue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     let mut stop = None;
     let mut each = |object: Object<'_>, at: &At<'_>, out: &mut dyn Sink| stop = header("session", object, at, out);
     let closed = [record.bytes, b"]}"].concat();
-    let (whole, made) = (JsonRecord::derived(record, record.bytes), JsonRecord::derived(record, &closed));
+    let (whole, completed) = (JsonRecord::derived(record, record.bytes), JsonRecord::derived(record, &closed));
     if whole.is_one_object() {
         whole.each(out, &mut each);
-    } else if made.is_one_object() {
-        made.each(out, &mut each);
+    } else if completed.is_one_object() {
+        completed.each(out, &mut each);
     } else {
         JsonRecord::new(record).emit_unread("the head of a document that is not JSON", out);
     }
     stop
 }
 
-/// What stands after the last turn. Usually that is two brackets, which say nothing.
+/// Reads the fields after the last turn. Usually there are only two brackets, which make no event.
 fn epilogue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     let after = record.bytes.trim_ascii().strip_prefix(b"]").unwrap_or(record.bytes).trim_ascii();
     if after == b"}" {
@@ -70,23 +70,23 @@ fn epilogue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     }
     let mut stop = None;
     let opened = [b"{", after.strip_prefix(b",").unwrap_or(after)].concat();
-    let made = JsonRecord::derived(record, &opened);
-    if made.is_one_object() {
-        made.each(out, &mut |object, at, out| stop = header("session_end", object, at, out));
+    let completed = JsonRecord::derived(record, &opened);
+    if completed.is_one_object() {
+        completed.each(out, &mut |object, at, out| stop = header("session_end", object, at, out));
     } else {
         JsonRecord::new(record).emit_unread("the end of a document that is not JSON", out);
     }
     stop
 }
 
-/// The fields of the run, and the stop they tell of. The run's totals stay where they are: the turns state the same tokens, and
-/// nothing may count twice.
+/// Emits the fields of the run, and returns its stop. The run's totals stay in `extra`: the turns state the same tokens, which
+/// must not count twice.
 fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     let mut stop = None;
     let mut event =
         Event { session: object.take_name("runId"), ..Event::new(Body::Fact { name: name.into(), content: None }) };
     if let Some(mut metadata) = object.open("metadata") {
-        event.time = take_moment(&mut metadata, "startedAt");
+        event.time = take_time(&mut metadata, "startedAt");
         stop = end(&metadata, at);
         object.close("metadata", metadata);
     }
@@ -95,8 +95,8 @@ fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn
     stop
 }
 
-/// How the run ended. What the header says of it stays there as well, so that it returns: the event only repeats it where others
-/// look for it. A run that still goes on has not stopped, unless with an error.
+/// The end of the run. The header keeps its fields, so that they return; the event repeats them where other formats look for
+/// them. A running run has not stopped, unless it has an error.
 fn end(metadata: &Object<'_>, at: &At<'_>) -> Option<Event<'static>> {
     let stated = |key: &str| metadata.peek(key).and_then(Text::from_json).filter(|text| !text.is_empty());
     let error = stated("error").map(|error| Content::Text(error.into_owned()));
@@ -115,13 +115,13 @@ fn end(metadata: &Object<'_>, at: &At<'_>) -> Option<Event<'static>> {
 fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let role = object.peek_str("role");
     let calls = take_calls(&mut object, at, out);
-    let spoken = said(role.as_deref(), !calls.is_empty(), &mut object);
-    if matches!(spoken, Spoken::Unknown) && calls.is_empty() {
+    let content = turn_content(role.as_deref(), !calls.is_empty(), &mut object);
+    if matches!(content, TurnContent::Unknown) && calls.is_empty() {
         return at.emit_unknown(&INFO, role.as_deref(), object, out);
     }
     let base = Event {
         id: object.take_number("id").map(|number| number.to_string().into()),
-        time: take_moment(&mut object, "timestamp"),
+        time: take_time(&mut object, "timestamp"),
         ..Event::default()
     };
     let input = object.take_number("tokensIn");
@@ -129,61 +129,62 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let usage = Usage { input, output, ..Usage::default() }.stated();
 
     let mut events = Vec::with_capacity(1 + calls.len() * 2);
-    let mut rest = object.into_extra();
+    let mut extra = object.into_extra();
     let mut calls = calls.into_iter();
-    match spoken {
-        Spoken::Body(body) => {
+    match content {
+        TurnContent::Body(body) => {
             if matches!(body, Body::Message { role: Role::Unknown, .. }) {
                 at.note(NoteKind::UnknownType, format!("unknown role {:?}", role.unwrap_or_default()), out);
             }
             events.push(Event { body, ..base.clone() });
         }
-        Spoken::Nothing | Spoken::Unknown => {
-            // Nothing was said, so the first call stands for the turn: what is left of the call goes where the calls stood.
+        TurnContent::CallsOnly | TurnContent::Unknown => {
+            // The turn has no content, so its first call is the first part: the extra fields of the call replace the list of
+            // calls.
             if let Some(call) = calls.next() {
-                place_calls(&mut rest, call.rest);
-                events.push(Event { body: call.asked, ..base.clone() });
-                events.push(own(call.answered, ExtraFields::default(), &base));
+                put_first_call_extra(&mut extra, call.extra);
+                events.push(Event { body: call.call, ..base.clone() });
+                events.push(part(call.result, ExtraFields::default(), &base));
             }
         }
     }
     if let Some(first) = events.first_mut() {
         first.usage = usage;
-        first.extra = Extra::of(&INFO, rest);
+        first.extra = Extra::of(&INFO, extra);
     }
     for call in calls {
-        events.push(own(call.asked, call.rest, &base));
-        events.push(own(call.answered, ExtraFields::default(), &base));
+        events.push(part(call.call, call.extra, &base));
+        events.push(part(call.result, ExtraFields::default(), &base));
     }
     at.emit(&mut events, out);
 }
 
-fn own<'a>(body: Body<'a>, rest: ExtraFields<'a>, base: &Event<'a>) -> Event<'a> {
-    Event { body, extra: Extra::of(&INFO, rest), ..base.clone() }
+fn part<'a>(body: Body<'a>, extra: ExtraFields<'a>, base: &Event<'a>) -> Event<'a> {
+    Event { body, extra: Extra::of(&INFO, extra), ..base.clone() }
 }
 
-fn place_calls<'a>(rest: &mut ExtraFields<'a>, call: ExtraFields<'a>) {
-    if let Some((_, held)) = rest.0.iter_mut().rev().find(|(key, _)| key == "toolCalls") {
+fn put_first_call_extra<'a>(extra: &mut ExtraFields<'a>, call: ExtraFields<'a>) {
+    if let Some((_, held)) = extra.0.iter_mut().rev().find(|(key, _)| key == "toolCalls") {
         *held = Held::Object(call);
     }
 }
 
-/// What a turn says, calls apart.
-enum Spoken<'a> {
+/// The content of a turn, without its calls.
+enum TurnContent<'a> {
     Body(Body<'a>),
-    /// An assistant that only called tools.
-    Nothing,
-    /// There is no content, or nobody whose content it is.
+    /// None: an assistant only called tools.
+    CallsOnly,
+    /// The content or the role is missing.
     Unknown,
 }
 
-fn said<'a>(role: Option<&str>, calls: bool, object: &mut Object<'a>) -> Spoken<'a> {
-    let Some(role) = role else { return Spoken::Unknown };
+fn turn_content<'a>(role: Option<&str>, calls: bool, object: &mut Object<'a>) -> TurnContent<'a> {
+    let Some(role) = role else { return TurnContent::Unknown };
     if calls && role == "assistant" && object.peek("content").is_none_or(|content| content == "\"\"") {
-        return Spoken::Nothing;
+        return TurnContent::CallsOnly;
     }
-    let Some(content) = object.take_text("content").map(Content::Text) else { return Spoken::Unknown };
-    Spoken::Body(match role {
+    let Some(content) = object.take_text("content").map(Content::Text) else { return TurnContent::Unknown };
+    TurnContent::Body(match role {
         "tool_result" => Body::ToolResult { call: None, name: None, content, error: None },
         "system" => Body::Message { role: Role::System, content },
         "user" => Body::Message { role: Role::User, content },
@@ -192,17 +193,17 @@ fn said<'a>(role: Option<&str>, calls: bool, object: &mut Object<'a>) -> Spoken<
     })
 }
 
-/// One element of `toolCalls`: the call, what came back, and what is left of it.
-struct Call<'a> {
-    asked: Body<'a>,
-    answered: Body<'a>,
-    rest: ExtraFields<'a>,
+/// One element of `toolCalls`: the call, its result, and its extra fields.
+struct TurnCall<'a> {
+    call: Body<'a>,
+    result: Body<'a>,
+    extra: ExtraFields<'a>,
 }
 
-/// The calls of a turn. A list with an element that is no call stays as it is, whole.
-fn take_calls<'a>(object: &mut Object<'a>, at: &At<'_>, out: &mut dyn Sink) -> Vec<Call<'a>> {
+/// The calls of a turn. A list with an element that is not a call stays whole.
+fn take_calls<'a>(object: &mut Object<'a>, at: &At<'_>, out: &mut dyn Sink) -> Vec<TurnCall<'a>> {
     let Some(elements) = object.peek("toolCalls").and_then(crate::json::items) else { return Vec::new() };
-    let calls: Option<Vec<Call<'a>>> = elements.into_iter().map(call).collect();
+    let calls: Option<Vec<TurnCall<'a>>> = elements.into_iter().map(call).collect();
     match calls {
         Some(calls) if !calls.is_empty() => {
             object.take("toolCalls");
@@ -216,29 +217,28 @@ fn take_calls<'a>(object: &mut Object<'a>, at: &At<'_>, out: &mut dyn Sink) -> V
     }
 }
 
-fn call(raw: &str) -> Option<Call<'_>> {
+fn call(raw: &str) -> Option<TurnCall<'_>> {
     let mut object = Object::parse(raw)?;
     let name = object.take_str("name")?;
     let id = object.take_name("id");
-    // Go writes a map without anything as null. It is left where it stands, so that it returns and a missing input does not
-    // become one.
+    // Go writes an empty map as null. It stays in the object, so that it returns and a missing input does not become one.
     let input = match object.peek("input") {
         None | Some("null") => "{}",
         Some(_) => object.take("input").unwrap_or("{}"),
     };
-    let (content, error) = answer(&mut object);
-    let answered = Body::ToolResult { call: id.clone(), name: None, content, error };
-    // How deep a call stands in the document, and what Go escapes, is no part of what it was given.
-    let asked = Body::ToolCall { call: id, name, input: Input::Json(spell::unescaped(compact(input))) };
-    Some(Call { asked, answered, rest: object.into_extra() })
+    let (content, error) = take_result(&mut object);
+    let result = Body::ToolResult { call: id.clone(), name: None, content, error };
+    // The indentation of a call and Go's escapes are not part of its input.
+    let call = Body::ToolCall { call: id, name, input: Input::Json(go_json::unescaped(compact(input))) };
+    Some(TurnCall { call, result, extra: object.into_extra() })
 }
 
-/// What a call brought: its output, its error, or both as two pieces. devflow records a call when it is over and leaves an empty
-/// output out: a call that brought nothing was answered with nothing.
-fn answer<'a>(object: &mut Object<'a>) -> (Content<'a>, Option<bool>) {
+/// The result of a call: its output, its error, or both as two pieces. devflow records finished calls and omits an empty
+/// output: a call without either has an empty result.
+fn take_result<'a>(object: &mut Object<'a>) -> (Content<'a>, Option<bool>) {
     let mut stated = |key: &str| {
-        let says = object.peek(key).and_then(Text::from_json).is_some_and(|text| !text.is_empty());
-        if says { object.take_text(key) } else { None }
+        let is_stated = object.peek(key).and_then(Text::from_json).is_some_and(|text| !text.is_empty());
+        if is_stated { object.take_text(key) } else { None }
     };
     match (stated("output"), stated("error")) {
         (Some(output), Some(error)) => (Content::Pieces(vec![Piece::text(output), Piece::text(error)]), Some(true)),
@@ -248,7 +248,7 @@ fn answer<'a>(object: &mut Object<'a>) -> (Content<'a>, Option<bool>) {
     }
 }
 
-/// Takes a moment, unless it is the one that Go writes for none.
-fn take_moment<'a>(object: &mut Object<'a>, key: &str) -> Option<Time<'a>> {
+/// Takes a time, unless it is the one that Go writes for none.
+fn take_time<'a>(object: &mut Object<'a>, key: &str) -> Option<Time<'a>> {
     if object.peek_str(key).as_deref() == Some(ZERO_TIME) { None } else { object.take_iso(key) }
 }

@@ -1,10 +1,10 @@
-//! Writes devflow's document as Go's `MarshalIndent` does. The header is written first, from what is known of the session
-//! beforehand; a turn is held until no call of it can still be answered.
+//! Writes devflow's document as Go's `MarshalIndent` does. The header comes first, from what is known of the session
+//! beforehand; a turn is held back until none of its calls can get a result any more.
 
 use std::collections::VecDeque;
 
-use super::turn::{Turn, own_turn};
-use super::{NAME, TURNS, header, spell};
+use super::turn::{DevflowTurn, own_turn};
+use super::{NAME, TURNS, go_json, header};
 use crate::frame::{Items, is_prologue};
 use crate::json::{indent, is_closed};
 use crate::model::{Body, Content, Event, ExtraFields, Outline, Role, Usage};
@@ -12,113 +12,114 @@ use crate::synthesizer::Synthesizer;
 use crate::text::Text;
 use crate::write::{Output, Writer};
 
-/// Writes turns. devflow has no place for thoughts and failures; how the session stopped is said in the header.
+/// Writes turns. devflow has no place for thoughts and failures; the header states how the session stopped.
 #[derive(Debug)]
-pub struct Turns {
-    stand_ins: Synthesizer,
-    stage: Stage,
-    /// How many turns were written.
+pub struct DevflowWriter {
+    synthesizer: Synthesizer,
+    part: DocumentPart,
+    /// The number of turns written.
     written: u64,
-    /// Turns that are not written yet, oldest first. Only the last one, and those with unanswered calls, can change.
-    held: VecDeque<Turn>,
-    /// When the last event happened, in milliseconds.
+    /// The turns not yet written, oldest first. Only the last one, and those with unanswered calls, can change.
+    pending: VecDeque<DevflowTurn>,
+    /// The time of the last event, in milliseconds.
     last_ms: Option<i64>,
 }
 
-/// How far the document has come.
+/// The current part of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum DocumentPart {
     Start,
     Turns,
     Ended,
 }
 
-/// How many turns wait for the answer to a call that may never come.
-const HELD_MAX: usize = 64;
+/// How many turns may wait for the result of a call.
+const PENDING_MAX: usize = 64;
 
-impl Turns {
+impl DevflowWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Turns {
-        Turns {
-            stand_ins: Synthesizer::new(outline),
-            stage: Stage::Start,
+    pub fn new(outline: &Outline) -> DevflowWriter {
+        DevflowWriter {
+            synthesizer: Synthesizer::new(outline),
+            part: DocumentPart::Start,
             written: 0,
-            held: VecDeque::new(),
+            pending: VecDeque::new(),
             last_ms: None,
         }
     }
 
-    /// Writes the header of a session that has none of this format.
-    fn begin(&mut self, out: &mut Output) {
-        if self.stage == Stage::Start {
-            out.glue(header::opened(&header::made(self.stand_ins.outline(), &self.stand_ins.session())));
-            self.stage = Stage::Turns;
+    /// Writes the header of another system's session.
+    fn begin_turns(&mut self, out: &mut Output) {
+        if self.part == DocumentPart::Start {
+            out.glue(header::opened(&header::of_session(self.synthesizer.outline(), &self.synthesizer.session())));
+            self.part = DocumentPart::Turns;
         }
     }
 
-    /// Writes a header that comes from this format: what stands before the turns, or a whole document without any.
-    fn own_header(&mut self, event: &Event<'_>, own: &ExtraFields<'_>, out: &mut Output) {
+    /// Writes a header that was read from this format: the fields before the turns, or a whole document without turns.
+    fn own_header(&mut self, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Output) {
         self.flush(out);
         if event.name() != Some("session") {
-            // Another such key after the list is none of its turns.
-            let json = header::stated(event).render(Some(own));
-            self.own_edge(event, &json, out);
-        } else if own.raw(TURNS) == Some("[]") {
+            // Another such key after the list is not the list of turns.
+            let json = header::stated(event).render(Some(extra));
+            self.write_own_part(event, &json, out);
+        } else if extra.raw(TURNS) == Some("[]") {
             // Of two such keys the last one is the list.
-            let mut without_turns = own.clone();
-            if let Some(at) = own.0.iter().rposition(|(key, _)| key == TURNS) {
+            let mut without_turns = extra.clone();
+            if let Some(at) = extra.0.iter().rposition(|(key, _)| key == TURNS) {
                 without_turns.0.remove(at);
             }
             let json = header::stated(event).render(Some(&without_turns));
-            self.own_edge(event, &json, out);
+            self.write_own_part(event, &json, out);
         } else {
-            out.record(indent(&spell::escaped(&header::stated(event).render(Some(own))), 0));
-            self.stage = Stage::Ended;
+            out.record(indent(&go_json::escaped(&header::stated(event).render(Some(extra))), 0));
+            self.part = DocumentPart::Ended;
         }
     }
 
-    fn own_edge(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
+    fn write_own_part(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
         if event.name() == Some("session") {
-            self.edge(header::opened(json), out);
-            self.stage = Stage::Turns;
+            self.write_part(header::opened(json), out);
+            self.part = DocumentPart::Turns;
         } else {
-            self.begin(out);
+            self.begin_turns(out);
             self.close_list(out);
-            self.edge(header::closed(json), out);
-            self.stage = Stage::Ended;
+            self.write_part(header::closed(json), out);
+            self.part = DocumentPart::Ended;
         }
     }
 
-    /// Half an object is a record only to its own document: no other source can be carried in it.
-    fn edge(&self, json: String, out: &mut Output) {
-        if self.stand_ins.outline().origin == NAME {
+    /// Writes the head or the end of a document. It is a record only in its own document: half an object cannot carry another
+    /// source.
+    fn write_part(&self, json: String, out: &mut Output) {
+        if self.synthesizer.outline().origin == NAME {
             out.record(json);
         } else {
             out.glue(json);
         }
     }
 
-    /// Bytes that never were a record return to the file they came from, and go nowhere else.
+    /// Writes bytes that never were a record back to the file they came from, and only there.
     fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
-        if self.stand_ins.outline().origin != NAME {
+        if self.synthesizer.outline().origin != NAME {
             return;
         }
         self.flush(out);
         let bytes = bytes.bytes();
         let ends = bytes.starts_with(b"]") || bytes.starts_with(b"}");
-        if self.stage == Stage::Start {
+        if self.part == DocumentPart::Start {
             let opens = is_prologue(Items::Array(TURNS), &bytes);
-            self.stage = if opens { Stage::Turns } else { Stage::Ended };
+            self.part = if opens { DocumentPart::Turns } else { DocumentPart::Ended };
             out.record(bytes);
         } else if ends {
             self.close_list(out);
-            self.stage = Stage::Ended;
+            self.part = DocumentPart::Ended;
             out.record(bytes);
         } else {
             self.separate(out);
-            // A record that was cut short is the end of its file, and a bracket after it would become a part of it.
+            // A record that was cut off ends its file; a bracket after it would become part of it.
             if !is_closed(&bytes) {
-                self.stage = Stage::Ended;
+                self.part = DocumentPart::Ended;
             }
             out.record(bytes);
         }
@@ -136,16 +137,16 @@ impl Turns {
     }
 
     fn put(&mut self, json: &str, out: &mut Output) {
-        self.begin(out);
+        self.begin_turns(out);
         self.separate(out);
-        out.record(indent(&spell::escaped(json), 2));
+        out.record(indent(&go_json::escaped(json), 2));
     }
 
     /// Writes the turns that can no longer change.
-    fn settle(&mut self, out: &mut Output) {
-        while let Some(first) = self.held.front() {
-            let may_call = first.is_assistant() && self.held.iter().skip(1).all(Turn::is_result);
-            if self.held.len() == 1 || ((may_call || first.is_waiting()) && self.held.len() <= HELD_MAX) {
+    fn write_finished(&mut self, out: &mut Output) {
+        while let Some(first) = self.pending.front() {
+            let may_call = first.is_assistant() && self.pending.iter().skip(1).all(DevflowTurn::is_result);
+            if self.pending.len() == 1 || ((may_call || first.is_waiting()) && self.pending.len() <= PENDING_MAX) {
                 return;
             }
             self.put_first(out);
@@ -153,74 +154,74 @@ impl Turns {
     }
 
     fn put_first(&mut self, out: &mut Output) {
-        if let Some(turn) = self.held.pop_front() {
+        if let Some(turn) = self.pending.pop_front() {
             let json = turn.render(self.written + 1);
             self.put(&json, out);
         }
     }
 
     fn flush(&mut self, out: &mut Output) {
-        while !self.held.is_empty() {
+        while !self.pending.is_empty() {
             self.put_first(out);
         }
     }
 
-    /// The turn that a call belongs to: the most recent one of the assistant, unless somebody asked for something since.
-    fn caller(&mut self) -> Option<&mut Turn> {
-        self.held.iter_mut().rev().find(|turn| !turn.is_result()).filter(|turn| turn.is_assistant())
+    /// The turn that a call belongs to: the assistant's most recent one, unless a user or system message came since.
+    fn calling_turn(&mut self) -> Option<&mut DevflowTurn> {
+        self.pending.iter_mut().rev().find(|turn| !turn.is_result()).filter(|turn| turn.is_assistant())
     }
 
-    /// Adds an event of another format. Tells whether it has a place.
-    fn add(&mut self, event: &Event<'_>) -> Placed {
-        let moment_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+    /// Adds an event of another format, and tells whether it has a place.
+    fn add(&mut self, event: &Event<'_>) -> Placement {
+        let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
         let since_ms = self.last_ms;
-        self.last_ms = self.last_ms.max(moment_ms);
-        let new = |role, content: &Content<'_>| Turn::new(role, content, event.time.as_ref()).after(since_ms);
+        self.last_ms = self.last_ms.max(time_ms);
+        let new = |role, content: &Content<'_>| DevflowTurn::new(role, content, event.time.as_ref()).after(since_ms);
         match &event.body {
             Body::Message { role, content } => {
                 let mut turn = new(role_name(*role), content);
-                turn.lasts_until(moment_ms);
-                self.held.push_back(turn);
+                turn.lasts_until(time_ms);
+                self.pending.push_back(turn);
             }
             Body::ToolCall { call, name, input } => {
-                if self.caller().is_none() {
-                    self.held.push_back(new("assistant", &Content::text("")));
+                if self.calling_turn().is_none() {
+                    self.pending.push_back(new("assistant", &Content::text("")));
                 }
-                if let Some(turn) = self.caller() {
-                    turn.call(call.as_deref(), name, input);
-                    turn.lasts_until(moment_ms);
+                if let Some(turn) = self.calling_turn() {
+                    turn.add_call(call.as_deref(), name, input);
+                    turn.lasts_until(time_ms);
                 }
             }
             Body::ToolResult { call, content, error, .. } => {
                 let call = call.as_deref();
-                let turn = self.held.iter_mut().find(|turn| turn.awaits(call));
+                let turn = self.pending.iter_mut().find(|turn| turn.awaits(call));
                 match turn {
                     Some(turn) => {
-                        turn.answer(call, content, *error);
-                        turn.lasts_until(moment_ms);
+                        turn.add_result(call, content, *error);
+                        turn.lasts_until(time_ms);
                     }
-                    None => self.held.push_back(new("tool_result", content)),
+                    None => self.pending.push_back(new("tool_result", content)),
                 }
             }
-            // What stands in the place of the past is told to the model as a user would.
+            // Agents give the model the summary of a compaction as a user message.
             Body::Compaction { summary: Some(summary) } => {
-                self.held.push_back(Turn::new("user", summary, event.time.as_ref()));
+                self.pending.push_back(DevflowTurn::new("user", summary, event.time.as_ref()));
             }
             Body::Fact { .. }
             | Body::Thinking { .. }
             | Body::Compaction { summary: None }
             | Body::Failure { .. }
             | Body::Stop { .. }
-            | Body::Other { .. } => return Placed::Nowhere,
+            | Body::Other { .. } => return Placement::Nowhere,
         }
-        Placed::InATurn
+        Placement::InTurn
     }
 
-    fn own(&mut self, events: &[Event<'_>], out: &mut Output) -> Option<()> {
+    fn own_record(&mut self, events: &[Event<'_>], out: &mut Output) -> Option<()> {
         let first = events.first()?;
-        let own = first.extra.get(NAME)?;
+        let extra = first.extra.get(NAME)?;
         match &first.body {
-            Body::Fact { .. } => self.own_header(first, own, out),
+            Body::Fact { .. } => self.own_header(first, extra, out),
             _ => {
                 self.flush(out);
                 let json = own_turn(events)?;
@@ -232,49 +233,49 @@ impl Turns {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Placed {
-    InATurn,
+enum Placement {
+    InTurn,
     Nowhere,
 }
 
-impl Writer for Turns {
+impl Writer for DevflowWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         if let [Event { body: Body::Other { bytes: Some(bytes), .. }, .. }] = events {
             return self.unread(bytes, out);
         }
-        if self.own(events, out).is_some() {
+        if self.own_record(events, out).is_some() {
             return;
         }
-        let mut placed = Placed::Nowhere;
+        let mut placement = Placement::Nowhere;
         let mut usage: Option<Usage> = None;
         for event in events {
             usage = usage.or(event.usage);
-            if self.add(event) == Placed::InATurn {
-                placed = Placed::InATurn;
+            if self.add(event) == Placement::InTurn {
+                placement = Placement::InTurn;
             }
         }
-        let turn = match (placed, events) {
-            (Placed::InATurn, [.., Event { body: Body::ToolCall { .. }, .. }]) => self.caller(),
-            (Placed::InATurn, _) => self.held.back_mut(),
-            // A record that only counts speaks of the answer before it.
-            (Placed::Nowhere, [Event { body: Body::Fact { .. }, .. }]) => {
-                self.held.iter_mut().rev().find(|turn| turn.is_assistant())
+        let turn = match (placement, events) {
+            (Placement::InTurn, [.., Event { body: Body::ToolCall { .. }, .. }]) => self.calling_turn(),
+            (Placement::InTurn, _) => self.pending.back_mut(),
+            // A record that only counts tokens belongs to the answer before it.
+            (Placement::Nowhere, [Event { body: Body::Fact { .. }, .. }]) => {
+                self.pending.iter_mut().rev().find(|turn| turn.is_assistant())
             }
-            (Placed::Nowhere, _) => None,
+            (Placement::Nowhere, _) => None,
         };
         if let (Some(usage), Some(turn)) = (usage, turn) {
             turn.count(&usage);
         }
-        self.settle(out);
+        self.write_finished(out);
     }
 
     fn finish(&mut self, out: &mut Output) {
         self.flush(out);
-        // A file of this format in which nothing stood stays empty.
-        if self.stand_ins.outline().origin != NAME {
-            self.begin(out);
+        // An empty file of this format stays empty.
+        if self.synthesizer.outline().origin != NAME {
+            self.begin_turns(out);
         }
-        if self.stage == Stage::Turns {
+        if self.part == DocumentPart::Turns {
             self.close_list(out);
             out.glue("]\n}");
         }
@@ -296,25 +297,25 @@ mod tests {
     use crate::formats::devflow::Devflow;
     use crate::model::{Data, Input, Kind, Piece, PieceKind};
 
-    fn said(role: Role, text: &'static str) -> Event<'static> {
+    fn message(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
     }
 
-    fn called(id: &'static str) -> Event<'static> {
+    fn call(id: &'static str) -> Event<'static> {
         Event::new(Body::ToolCall { call: Some(id.into()), name: "run".into(), input: Input::Json("{}".into()) })
     }
 
-    fn answered(id: &'static str, text: &'static str) -> Event<'static> {
+    fn result(id: &'static str, text: &'static str) -> Event<'static> {
         let content = Content::text(text);
         Event::new(Body::ToolResult { call: Some(id.into()), name: None, content, error: None })
     }
 
-    /// What is read back, each event by its kind, its call and its text.
+    /// The events that are read back, each by its kind, its call and its text.
     fn read_back(events: &[Event<'_>]) -> Vec<String> {
         let bytes = crate::write::all(&Devflow, &Outline::new("chibi"), events);
         let found = crate::read::all(&Devflow, &bytes);
         assert!(found.notes.is_empty(), "{:?}", found.notes);
-        let text = |event: &Event<'_>| event.content().map(|said| said.joined().decode().into_owned());
+        let text = |event: &Event<'_>| event.content().map(|content| content.joined().decode().into_owned());
         let show = |event: &Event<'_>| {
             format!("{} {} {}", event.kind().name(), event.call().unwrap_or("-"), text(event).unwrap_or_default())
         };
@@ -325,13 +326,13 @@ mod tests {
     #[test]
     fn a_late_result_joins_its_call_and_a_stray_one_is_a_turn() {
         let events = [
-            said(Role::Assistant, "one"),
-            called("a"),
-            called("b"),
-            said(Role::User, "wait"),
-            answered("b", "B"),
-            answered("z", "Z"),
-            answered("a", "A"),
+            message(Role::Assistant, "one"),
+            call("a"),
+            call("b"),
+            message(Role::User, "wait"),
+            result("b", "B"),
+            result("z", "Z"),
+            result("a", "A"),
         ];
         let expected = [
             "message - one",
@@ -351,47 +352,47 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_are_counted_after_an_answer_are_the_answers() {
-        let mut counted = Event::new(Body::Fact { name: "usage".into(), content: None });
-        counted.usage = Some(Usage {
+    fn a_token_count_after_an_answer_belongs_to_the_answer() {
+        let mut token_count = Event::new(Body::Fact { name: "usage".into(), content: None });
+        token_count.usage = Some(Usage {
             input: Some(18),
             output: Some(7),
             cache_read: Some(300),
             cache_write: Some(20),
             ..Usage::default()
         });
-        let text = written(&[said(Role::User, "go"), said(Role::Assistant, "ok"), called("a"), counted]);
+        let text = written(&[message(Role::User, "go"), message(Role::Assistant, "ok"), call("a"), token_count]);
         assert!(text.contains(r#""totalTokensIn": 338"#), "{text}");
         let answer = text.split_once(r#""content": "ok""#).unwrap().1;
         assert!(answer.starts_with(",\n      \"tokensIn\": 338,\n      \"tokensOut\": 7,"), "{text}");
     }
 
     #[test]
-    fn a_summary_is_told_and_an_image_is_not_nothing() {
+    fn a_summary_becomes_a_message_and_an_image_a_placeholder() {
         let summary = Event::new(Body::Compaction { summary: Some(Content::text("So far: A.")) });
         let data = Data::Inline("aGk=".into());
         let image = Piece { kind: PieceKind::Blob { media: None, data }, extra: ExtraFields::default() };
         let content = Content::Pieces(vec![image]);
         let seen = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
         assert_eq!(
-            read_back(&[summary, called("a"), seen]),
+            read_back(&[summary, call("a"), seen]),
             ["message - So far: A.", "tool_call a ", "tool_result a [1 item that is not text]"]
         );
     }
 
     #[test]
-    fn a_call_needs_no_words() {
+    fn a_call_needs_no_text() {
         assert_eq!(
-            read_back(&[said(Role::User, "go"), called("a"), answered("a", "A")]),
+            read_back(&[message(Role::User, "go"), call("a"), result("a", "A")]),
             ["message - go", "tool_call a ", "tool_result a A"]
         );
     }
 
     #[test]
-    fn an_unanswered_call_does_not_hold_the_rest_for_ever() {
+    fn an_unanswered_call_does_not_hold_back_the_rest_for_ever() {
         let mut writing = crate::write::Writing::new(&Devflow, &Outline::new("chibi"));
-        writing.event(&called("a"));
-        let written = (0..100).map(|_| writing.event(&said(Role::User, "and"))).filter(|pieces| !pieces.is_empty());
+        writing.event(&call("a"));
+        let written = (0..100).map(|_| writing.event(&message(Role::User, "and"))).filter(|pieces| !pieces.is_empty());
         assert!(written.count() > 30);
     }
 }

@@ -1,4 +1,4 @@
-//! GoodVibes' telemetry: a line for each sub-agent that came to its end. See `README.md` beside this file.
+//! GoodVibes' telemetry: a line for each finished sub-agent. See `README.md` beside this file.
 
 mod read;
 mod write;
@@ -10,13 +10,13 @@ use crate::model::Outline;
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `goodvibes-telemetry`.
 #[derive(Debug)]
 pub struct GoodvibesTelemetry;
 
 const NAME: &str = "goodvibes-telemetry";
 
-/// The one thing that is reported.
+/// The only event that is reported.
 const COMPLETE: &str = "subagent_complete";
 
 static INFO: FormatInfo = FormatInfo {
@@ -52,20 +52,20 @@ impl Format for GoodvibesTelemetry {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Lines))
+        Box::new(JsonLines(read::TelemetryReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Lines::new(outline))
+        Box::new(write::TelemetryWriter::new(outline))
     }
 }
 
 /// The two shapes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// `event`, `project`, `status`, `summary`: what is written to disk.
+    /// `event`, `project`, `status`, `summary`: the shape on disk.
     Entry,
-    /// `type`, `cwd`, `success`, `final_summary`: the other type in the same code.
+    /// `type`, `cwd`, `success`, `final_summary`: the other type in GoodVibes' code.
     Record,
 }
 
@@ -88,7 +88,7 @@ impl Shape {
         }
     }
 
-    /// The key of the final word.
+    /// The key of the final text.
     fn summary(self) -> &'static str {
         match self {
             Shape::Entry => "summary",

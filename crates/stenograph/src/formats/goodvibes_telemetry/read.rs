@@ -1,4 +1,4 @@
-//! Reads GoodVibes' telemetry, without memory: each line is the end of one sub-agent.
+//! Reads GoodVibes' telemetry, without state: each line is the end of one sub-agent.
 
 use super::{INFO, Shape};
 use crate::json::Object;
@@ -8,9 +8,9 @@ use crate::text::Str;
 
 /// Reads one line at a time.
 #[derive(Debug)]
-pub struct Lines;
+pub struct TelemetryReader;
 
-impl Objects for Lines {
+impl Objects for TelemetryReader {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(shape) = Shape::of(&object) else {
             let name = object.peek_str("event").or_else(|| object.peek_str("type"));
@@ -37,7 +37,7 @@ impl Objects for Lines {
     }
 }
 
-/// What a status says about success: only these two are ever written.
+/// Whether a status means success. GoodVibes writes only these two.
 fn success(status: &Str<'_>) -> Option<bool> {
     match status.as_ref() {
         "completed" => Some(true),

@@ -1,4 +1,4 @@
-//! Writes GoodVibes' telemetry. A session of another system becomes one line, and only with what is known of it.
+//! Writes GoodVibes' telemetry. A session of another system becomes one line, with the fields that are known.
 
 use super::{COMPLETE, NAME, Shape};
 use crate::json::{Draft, Object};
@@ -8,18 +8,18 @@ use crate::text::quote;
 use crate::time::Time;
 use crate::write::{Output, Writer};
 
-/// Writes the lines of its own, and at the end one for a session of another format.
+/// Writes the lines of its own format, and at the end one line for a session of another format.
 #[derive(Debug)]
-pub struct Lines {
-    stand_ins: Synthesizer,
-    seen: Seen,
-    /// Whether lines of this very format were written.
-    own: bool,
+pub struct TelemetryWriter {
+    synthesizer: Synthesizer,
+    totals: SessionTotals,
+    /// Whether lines of this format were written.
+    has_own_lines: bool,
 }
 
-/// What a line says about a session and nobody knows before its end.
+/// The fields of a session's line that are known only at its end.
 #[derive(Debug, Default)]
-struct Seen {
+struct SessionTotals {
     events: u64,
     tools: Vec<String>,
     files: Vec<String>,
@@ -29,18 +29,22 @@ struct Seen {
 /// How many tools or files a line names.
 const NAMES_MAX: usize = 1000;
 
-/// How much of the final word GoodVibes keeps.
+/// How much of the final text GoodVibes keeps.
 const SUMMARY_SIZE_MAX: usize = 500;
 
-impl Lines {
+impl TelemetryWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Lines {
-        Lines { stand_ins: Synthesizer::new(outline), seen: Seen::default(), own: false }
+    pub fn new(outline: &Outline) -> TelemetryWriter {
+        TelemetryWriter {
+            synthesizer: Synthesizer::new(outline),
+            totals: SessionTotals::default(),
+            has_own_lines: false,
+        }
     }
 
     fn line_for_session(&self) -> String {
-        let outline = self.stand_ins.outline();
-        let session = self.stand_ins.session();
+        let outline = self.synthesizer.outline();
+        let session = self.synthesizer.session();
         let iso = |time: &Option<Time<'static>>| time.as_ref().and_then(Time::to_iso_millis);
         let mut draft = Draft::new();
         draft.set_str("event", COMPLETE);
@@ -54,45 +58,45 @@ impl Lines {
         draft.set_opt("ended_at", iso(&outline.ended).as_deref());
         draft.set_number("duration_ms", duration_ms(outline));
         draft.set_str("status", if outline.success == Some(false) { "failed" } else { "completed" });
-        // They come from GoodVibes' own lists of words; the key is always there.
+        // GoodVibes finds keywords with its own word lists; the key is always present.
         draft.set("keywords", "[]");
-        draft.set("files_modified", list(&self.seen.files));
-        draft.set("tools_used", list(&self.seen.tools));
-        draft.set_opt("summary", self.seen.summary.as_deref());
+        draft.set("files_modified", list(&self.totals.files));
+        draft.set("tools_used", list(&self.totals.tools));
+        draft.set_opt("summary", self.totals.summary.as_deref());
         draft.render(None)
     }
 }
 
-impl Writer for Lines {
+impl Writer for TelemetryWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         for event in events {
             match (&event.body, event.extra.get(NAME)) {
                 (Body::Other { bytes: Some(bytes), .. }, _) => {
-                    if self.stand_ins.outline().origin == NAME {
-                        self.own = true;
+                    if self.synthesizer.outline().origin == NAME {
+                        self.has_own_lines = true;
                         out.line(bytes.bytes());
                     }
                 }
-                (_, Some(own)) => {
-                    self.own = true;
-                    out.line(own_line(event, own));
+                (_, Some(extra)) => {
+                    self.has_own_lines = true;
+                    out.line(own_format_line(event, extra));
                 }
-                (_, None) => self.seen.add(event),
+                (_, None) => self.totals.add(event),
             }
         }
     }
 
     fn finish(&mut self, out: &mut Output) {
-        if !self.own && self.seen.events > 0 {
+        if !self.has_own_lines && self.totals.events > 0 {
             out.line(self.line_for_session());
         }
     }
 }
 
-fn own_line(event: &Event<'_>, own: &ExtraFields<'_>) -> String {
+fn own_format_line(event: &Event<'_>, extra: &ExtraFields<'_>) -> String {
     let mut draft = Draft::new();
     if let Body::Stop { reason, success, content } = &event.body {
-        let record = own.text("event").as_deref() != Some(COMPLETE);
+        let record = extra.text("event").as_deref() != Some(COMPLETE);
         let shape = if record { Shape::Record } else { Shape::Entry };
         draft.set_opt("agent_id", event.thread.as_deref());
         draft.set_opt("session_id", event.session.as_deref());
@@ -108,10 +112,10 @@ fn own_line(event: &Event<'_>, own: &ExtraFields<'_>) -> String {
             draft.set(shape.summary(), content.joined().to_json());
         }
     }
-    draft.render(Some(own))
+    draft.render(Some(extra))
 }
 
-impl Seen {
+impl SessionTotals {
     fn add(&mut self, event: &Event<'_>) {
         self.events += 1;
         match &event.body {
@@ -121,9 +125,9 @@ impl Seen {
                 }
             }
             Body::ToolCall { name, input, .. } => {
-                note_name(&mut self.tools, name);
+                add_name(&mut self.tools, name);
                 if let Some(file) = file_written(name, input) {
-                    note_name(&mut self.files, &file);
+                    add_name(&mut self.files, &file);
                 }
             }
             Body::Message { .. }
@@ -148,7 +152,7 @@ fn file_written(tool: &str, input: &Input<'_>) -> Option<String> {
     }
 }
 
-fn note_name(names: &mut Vec<String>, name: &str) {
+fn add_name(names: &mut Vec<String>, name: &str) {
     if names.len() < NAMES_MAX && !names.iter().any(|known| known == name) {
         names.push(name.to_owned());
     }

@@ -1,4 +1,4 @@
-//! GoodVibes' `agent-tracking.json`: the sub-agents at work, by their ids. See `README.md` beside this file.
+//! GoodVibes' `agent-tracking.json`: the running sub-agents, by their ids. See `README.md` beside this file.
 
 mod read;
 mod write;
@@ -10,7 +10,7 @@ use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `goodvibes-tracking`.
 #[derive(Debug)]
 pub struct GoodvibesTracking;
 
@@ -36,26 +36,26 @@ impl Format for GoodvibesTracking {
     fn sniff(&self, head: &Head<'_>) -> Sniff {
         let Some(document) = head.document() else { return Sniff::No };
         let agents: Vec<bool> = document.pairs().map(|(key, raw)| is_agent(key, raw)).collect();
-        // The last member may be cut where the head ends.
+        // The last member may be cut off at the end of the head.
         match agents.split_last() {
             Some((true, [])) => Sniff::Certain,
             Some((_, before)) if !before.is_empty() && before.iter().all(|agent| *agent) => Sniff::Certain,
-            // What is left when no agent runs.
+            // The document is empty while no agent runs.
             None => Sniff::Maybe,
             Some(_) => Sniff::No,
         }
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(read::Agents::default())
+        Box::new(read::TrackingReader::default())
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Agents::new(outline))
+        Box::new(write::TrackingWriter::new(outline))
     }
 }
 
-/// Whether a member is an agent: it says its own key again, and when it started in which session.
+/// Whether a member is an agent: it repeats its own key, and states its type, session and start.
 fn is_agent(key: &str, raw: &str) -> bool {
     Object::parse(raw).is_some_and(|agent| {
         agent.peek_str("agent_id").as_deref() == Some(key)

@@ -1,4 +1,4 @@
-//! Reads the members of `agent-tracking.json`. It remembers only whether the document was closed.
+//! Reads the members of `agent-tracking.json`. The reader remembers only whether the document was closed.
 
 use super::INFO;
 use crate::frame::{Record, RecordPlace};
@@ -9,12 +9,12 @@ use crate::text::{Str, Text};
 
 /// Reads one member at a time.
 #[derive(Debug, Default)]
-pub struct Agents {
-    /// The last record of a document that was not closed yet.
+pub struct TrackingReader {
+    /// The last record of a document that is not closed yet.
     open: Option<Span>,
 }
 
-impl Reader for Agents {
+impl Reader for TrackingReader {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
         self.open = if record.terminated { Some(record.at) } else { None };
         match record.place {
@@ -61,7 +61,7 @@ fn agent<'a>(key: &'a str, mut object: Object<'a>) -> Event<'a> {
     event
 }
 
-/// The key of a member, quotes included, and its value.
+/// Splits a member into its key, with quotes, and its value.
 fn split(member: &[u8]) -> Option<(&[u8], &[u8])> {
     let inside = member.strip_prefix(b"\"")?;
     let mut escaped = false;

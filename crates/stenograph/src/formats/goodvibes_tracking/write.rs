@@ -1,5 +1,5 @@
-//! Writes `agent-tracking.json` as JavaScript indents it. A session of another system becomes one agent, if what an agent
-//! must have is known of it.
+//! Writes `agent-tracking.json` with the indentation of JavaScript. A session of another system becomes one agent, if the
+//! required fields are known.
 
 use super::NAME;
 use crate::frame::{Items, is_item, is_prologue};
@@ -9,32 +9,32 @@ use crate::text::{Text, quote};
 use crate::time::Time;
 use crate::write::{Output, Writer};
 
-/// Writes one member an agent.
+/// Writes one member per agent.
 #[derive(Debug)]
-pub struct Agents {
+pub struct TrackingWriter {
     outline: Outline,
     written: u64,
-    stage: Stage,
+    part: DocumentPart,
 }
 
-/// How far the document has come. After bytes that were cut short, it has ended without a bracket.
+/// The current part of the document. Bytes that were cut off end it without a bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum DocumentPart {
     Start,
     Members,
     Ended,
 }
 
-impl Agents {
+impl TrackingWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Agents {
-        Agents { outline: outline.clone(), written: 0, stage: Stage::Start }
+    pub fn new(outline: &Outline) -> TrackingWriter {
+        TrackingWriter { outline: outline.clone(), written: 0, part: DocumentPart::Start }
     }
 
     fn begin(&mut self, out: &mut Output) {
-        if self.stage == Stage::Start {
+        if self.part == DocumentPart::Start {
             out.glue("{");
-            self.stage = Stage::Members;
+            self.part = DocumentPart::Members;
         }
     }
 
@@ -49,22 +49,22 @@ impl Agents {
         out.record(format!("{}: {}", quote(key), indent(agent, 1)));
     }
 
-    /// Bytes that never were a member return to the file they came from.
+    /// Writes bytes that never were a member back to the file they came from.
     fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
         let bytes = bytes.bytes();
-        if self.stage == Stage::Start && is_prologue(Items::Members, &bytes) {
-            self.stage = Stage::Members;
+        if self.part == DocumentPart::Start && is_prologue(Items::Members, &bytes) {
+            self.part = DocumentPart::Members;
         } else if bytes.starts_with(b"}") || bytes.starts_with(b"]") {
             self.begin(out);
             out.glue("\n");
-            self.stage = Stage::Ended;
-        } else if self.stage == Stage::Start && !is_item(Items::Members, &bytes) {
-            // A file that never came to its first bracket.
-            self.stage = Stage::Ended;
+            self.part = DocumentPart::Ended;
+        } else if self.part == DocumentPart::Start && !is_item(Items::Members, &bytes) {
+            // The file ends before its first bracket.
+            self.part = DocumentPart::Ended;
         } else {
             self.separate(out);
             if !is_closed(&bytes) {
-                self.stage = Stage::Ended;
+                self.part = DocumentPart::Ended;
             }
         }
         out.record(bytes);
@@ -89,34 +89,34 @@ impl Agents {
     }
 }
 
-impl Writer for Agents {
+impl Writer for TrackingWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         for event in events {
             if let Body::Other { bytes: Some(bytes), .. } = &event.body {
                 if self.outline.origin == NAME {
                     self.unread(bytes, out);
                 }
-            } else if let Some(own) = event.extra.get(NAME) {
+            } else if let Some(extra) = event.extra.get(NAME) {
                 let mut draft = Draft::new();
                 draft.set_opt("agent_id", event.thread.as_deref());
                 draft.set_opt("session_id", event.session.as_deref());
                 draft.set_opt("project", event.cwd.as_deref());
                 draft.set_opt("git_branch", event.branch.as_deref());
                 draft.set_opt("started_at", event.time.as_ref().and_then(Time::to_iso).as_deref());
-                self.put(event.id.as_deref().unwrap_or_default(), &draft.render(Some(own)), out);
+                self.put(event.id.as_deref().unwrap_or_default(), &draft.render(Some(extra)), out);
             }
         }
     }
 
     fn finish(&mut self, out: &mut Output) {
         if self.written == 0
-            && self.stage == Stage::Start
+            && self.part == DocumentPart::Start
             && let Some((key, agent)) = self.session()
         {
             self.put(&key, &agent, out);
         }
         self.begin(out);
-        if self.stage == Stage::Members {
+        if self.part == DocumentPart::Members {
             out.glue(if self.written == 0 { "}" } else { "\n}" });
         }
     }

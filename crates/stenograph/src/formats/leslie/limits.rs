@@ -1,17 +1,17 @@
-//! Leslie's limits, and cutting within them. A cut never splits a character.
+//! Leslie's limits, and cutting to them. A cut never splits a character.
 
 use std::borrow::Cow;
 
-/// How many characters of a tool's parameters or result are shown, the ellipsis included.
+/// How many characters of a tool's parameters or result are shown, including the ellipsis.
 pub const TOOL_LENGTH_MAX: usize = 200;
 
-/// How many bytes a file has at most.
+/// The largest size of a file, in bytes.
 pub const FILE_SIZE_MAX: usize = 20 * 1024;
 
-/// What stands for what was cut.
+/// The mark at the end of a cut text.
 pub const ELLIPSIS: &[u8] = b"...";
 
-/// At most `length_max` characters, the ellipsis included. A byte that is no character counts as one.
+/// Cuts to `length_max` characters, including the ellipsis. An invalid byte counts as one character.
 pub fn cut_length(text: &[u8], length_max: usize) -> Cow<'_, [u8]> {
     let mut ends = character_ends(text);
     let Some(end) = length_max.checked_sub(ELLIPSIS.len() + 1).and_then(|last| ends.nth(last)) else {
@@ -23,7 +23,7 @@ pub fn cut_length(text: &[u8], length_max: usize) -> Cow<'_, [u8]> {
     Cow::Owned(shortened(text, end))
 }
 
-/// At most `size_max` bytes, the ellipsis included; `None` when not even that has room.
+/// Cuts to `size_max` bytes, including the ellipsis; `None` if not even the ellipsis fits.
 pub fn cut_size(text: &[u8], size_max: usize) -> Option<Cow<'_, [u8]>> {
     if text.len() <= size_max {
         return Some(Cow::Borrowed(text));
@@ -39,7 +39,7 @@ fn shortened(text: &[u8], end: usize) -> Vec<u8> {
     kept
 }
 
-/// Where the characters end.
+/// The byte positions at which characters end.
 fn character_ends(text: &[u8]) -> impl Iterator<Item = usize> {
     let mut end = 0;
     text.utf8_chunks()
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_that_is_no_character_counts_as_one() {
+    fn an_invalid_byte_counts_as_one_character() {
         assert_eq!(cut_length(b"\xff\xfe\xfd\xfc\xfb", 4).as_ref(), b"\xff...");
         assert_eq!(cut_length(b"\xff\xfe\xfd\xfc", 4).as_ref(), b"\xff\xfe\xfd\xfc");
     }

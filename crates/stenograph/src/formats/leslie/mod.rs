@@ -1,4 +1,4 @@
-//! Leslie's transcripts: plain text for people, one conversation unit a file. See `README.md` beside this file.
+//! Leslie's transcripts: plain text for people, one conversation unit per file. See `README.md` beside this file.
 
 mod limits;
 mod name;
@@ -14,7 +14,7 @@ use crate::model::{Kind, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
-/// The format.
+/// The format `leslie`.
 #[derive(Debug)]
 pub struct Leslie;
 
@@ -32,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
     ],
     spec: "Leslie, decision D04: transcript format and generation",
     traits: Traits { pieces: false, carries: false, lossy: true, log: false },
-    // The stop reason is said by an event of its own.
+    // A separate event states the stop reason.
     spelling: &[SPELLED, BLANK, STOP_REASON],
     counts: &[(TOOL_CALLS, Kind::ToolCall)],
     ..FormatInfo::BLANK
@@ -45,7 +45,7 @@ const AGENT_MODE: &str = "Agent Mode";
 const STOP_REASON: &str = "Stop Reason";
 const TOOL_CALLS: &str = "Tool Calls";
 
-/// The header's lines, in the order they are written.
+/// The keys of the header, in writing order.
 const KEYS: [&str; 6] = [THREAD_ID, CHAT_ID, TIME_RANGE, AGENT_MODE, STOP_REASON, TOOL_CALLS];
 
 /// The line that ends the header.
@@ -76,10 +76,10 @@ impl Format for Leslie {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(Blocks::new(read::Transcript::default()))
+        Box::new(Blocks::new(read::LeslieReader::default()))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Transcript::new(outline))
+        Box::new(write::LeslieWriter::new(outline))
     }
 }

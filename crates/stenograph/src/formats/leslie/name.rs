@@ -1,20 +1,19 @@
-//! The names of Leslie's files: when a conversation began and what was asked. Nothing here touches a disk.
+//! The names of Leslie's files: the start of a conversation, and its question. This module does not use the disk.
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 use crate::time::Time;
 
-/// How many characters of a question are in a name.
+/// How many characters of a question a name has.
 const QUERY_LENGTH_MAX: usize = 50;
 
-/// The name of the file for a conversation that began at `start` with the question `query`. The clock is the one the moment was
-/// written down by.
+/// The file name of a conversation that began at `start` with the question `query`. It uses the UTC offset of `start`.
 pub fn file_name(start: &Time<'_>, query: &str) -> String {
     let clock = start.wall("%Y%m%d-%H%M").unwrap_or_else(|| "19700101-0000".to_owned());
     format!("{clock}-{}.txt", sanitize(query))
 }
 
-/// Whether a file may be called so by these rules, or by those of Leslie itself: a minute that there is, and a question.
+/// Whether a file name follows these rules, or those of Leslie itself: a valid minute and a question.
 pub fn is_file_name(name: &str) -> bool {
     let Some((clock, query)) = name.strip_suffix(".txt").and_then(|name| name.split_at_checked(14)) else {
         return false;
@@ -31,8 +30,8 @@ pub fn is_file_name(name: &str) -> bool {
     day && minute && dashes && !query.is_empty() && query.chars().all(is_allowed)
 }
 
-/// A question as a part of a name: letters, marks and digits of every script, `-` and `_`. Every run of anything else is one
-/// hyphen, and so are several hyphens.
+/// A question as part of a name: letters, marks and digits of every script, `-` and `_`. Every run of other characters, or of
+/// hyphens, becomes one hyphen.
 fn sanitize(query: &str) -> String {
     let mut name = String::new();
     for char in query.chars() {
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_the_texts_own() {
+    fn the_clock_has_the_offset_of_the_start() {
         assert_eq!(named("fix login bug"), "20260208-1545-fix-login-bug.txt");
         let number = Time::number("1770536700".into(), crate::time::TimeUnit::Seconds).unwrap();
         assert_eq!(file_name(&number, "x"), "20260208-0745-x.txt");
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_letter_is_one_hyphen_and_none_at_the_ends() {
+    fn other_characters_become_one_hyphen_and_none_at_the_ends() {
         assert_eq!(sanitize("../etc/passwd?"), "etc-passwd");
         assert_eq!(sanitize("a - b_c"), "a-b_c");
         assert_eq!(sanitize("1½ or ① Ⅳ x"), "1-or-x");
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_somebody_elses() {
+    fn other_names_are_not_leslies() {
         for name in ["20260208-1430-fix-login-bug.txt", "20260208-1430-帮我.txt", "20260208-2359-x-2.txt"] {
             assert!(is_file_name(name), "{name}");
         }
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_left_is_a_task() {
+    fn an_empty_question_becomes_task() {
         assert_eq!(sanitize(""), "task");
         assert_eq!(sanitize("?!…\n🎉"), "task");
     }

@@ -1,11 +1,12 @@
-//! Reads Leslie's transcripts. Nothing in them is escaped, so a text may look like a marker; a marker is only taken for one where
+//! Reads Leslie's transcripts. The format escapes nothing, so a text may look like a marker; a line is a marker only where
 //! Leslie would write one, after a blank line.
 
 use std::borrow::Cow;
 
 use super::{CLOSES_QUERY, INFO, KEYS, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, write};
 use crate::formats::blocks::{
-    Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_return, without_returns,
+    BlockReader, Ending, LineBlock, LineRole, emit_stray, is_blank, keep_blank, spelling_extra, without_return,
+    without_returns,
 };
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, Held, Input, Note, NoteKind, Role, Span};
 use crate::read::Sink;
@@ -14,7 +15,7 @@ use crate::time::Time;
 
 /// Reads one file.
 #[derive(Debug, Default)]
-pub struct Transcript {
+pub struct LeslieReader {
     begun: Begun,
     stop: Option<(Span, String)>,
     ended: Option<Time<'static>>,
@@ -27,16 +28,16 @@ enum Begun {
     Yes,
 }
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LeslieBlockKind {
     /// The lines up to the rule.
     Header,
-    /// Somebody's question, between its tags: there no line is a marker.
+    /// A question between its tags, where no line is a marker.
     Query,
-    /// What a marker begins.
+    /// A marker and its text.
     Entry,
-    /// Text that no marker stands before.
+    /// Text without a marker before it.
     Stray,
 }
 
@@ -60,7 +61,7 @@ fn marker(line: &[u8]) -> Option<Marker<'_>> {
     }
 }
 
-/// A line of the header: its key, and what it says.
+/// A line of the header: its key and its value.
 pub fn field(line: &[u8]) -> Option<(&str, &[u8])> {
     let colon = memchr::memchr(b':', line)?;
     let (key, rest) = line.split_at(colon);
@@ -69,45 +70,47 @@ pub fn field(line: &[u8]) -> Option<(&str, &[u8])> {
     Some((key, value.strip_prefix(b" ").unwrap_or(value)))
 }
 
-impl Blockwise for Transcript {
-    type Kind = Kind;
+impl BlockReader for LeslieReader {
+    type Kind = LeslieBlockKind;
 
-    fn step(&mut self, open: Option<&mut Block<Kind>>, line: &[u8]) -> Step<Kind> {
-        let marked = marker(line).is_some();
+    fn line_role(&mut self, open: Option<&mut LineBlock<LeslieBlockKind>>, line: &[u8]) -> LineRole<LeslieBlockKind> {
+        let is_marker = marker(line).is_some();
         let Some(open) = open else {
             let first = self.begun == Begun::No;
             return match line {
-                _ if is_blank(line) => Step::Passes,
-                _ if marked => self.begin(Kind::Entry),
-                _ if first && field(line).is_some_and(|(key, _)| KEYS.contains(&key)) => self.begin(Kind::Header),
-                _ => self.begin(Kind::Stray),
+                _ if is_blank(line) => LineRole::Between,
+                _ if is_marker => self.begin(LeslieBlockKind::Entry),
+                _ if first && field(line).is_some_and(|(key, _)| KEYS.contains(&key)) => {
+                    self.begin(LeslieBlockKind::Header)
+                }
+                _ => self.begin(LeslieBlockKind::Stray),
             };
         };
         let last = open.line(open.len() - 1);
         match open.kind {
-            Kind::Header if line == RULE.as_bytes() => Step::Ends,
-            Kind::Header if marked => Step::Begins(Kind::Entry),
-            Kind::Header if is_blank(line) || field(line).is_some() => Step::GoesOn,
-            Kind::Header => Step::Begins(Kind::Stray),
-            Kind::Stray if marked => Step::Begins(Kind::Entry),
-            Kind::Query if line == CLOSES_QUERY.as_bytes() => {
-                open.kind = Kind::Entry;
-                Step::GoesOn
+            LeslieBlockKind::Header if line == RULE.as_bytes() => LineRole::Ends,
+            LeslieBlockKind::Header if is_marker => LineRole::Begins(LeslieBlockKind::Entry),
+            LeslieBlockKind::Header if is_blank(line) || field(line).is_some() => LineRole::Continues,
+            LeslieBlockKind::Header => LineRole::Begins(LeslieBlockKind::Stray),
+            LeslieBlockKind::Stray if is_marker => LineRole::Begins(LeslieBlockKind::Entry),
+            LeslieBlockKind::Query if line == CLOSES_QUERY.as_bytes() => {
+                open.kind = LeslieBlockKind::Entry;
+                LineRole::Continues
             }
-            Kind::Entry if marked && last.is_empty() => Step::Begins(Kind::Entry),
-            Kind::Entry if line == OPENS_QUERY.as_bytes() && open.len() == 1 && last == b"user:" => {
-                open.kind = Kind::Query;
-                Step::GoesOn
+            LeslieBlockKind::Entry if is_marker && last.is_empty() => LineRole::Begins(LeslieBlockKind::Entry),
+            LeslieBlockKind::Entry if line == OPENS_QUERY.as_bytes() && open.len() == 1 && last == b"user:" => {
+                open.kind = LeslieBlockKind::Query;
+                LineRole::Continues
             }
-            Kind::Stray | Kind::Query | Kind::Entry => Step::GoesOn,
+            LeslieBlockKind::Stray | LeslieBlockKind::Query | LeslieBlockKind::Entry => LineRole::Continues,
         }
     }
 
-    fn block(&mut self, block: &Block<Kind>, ending: Ending, out: &mut dyn Sink) {
+    fn block(&mut self, block: &LineBlock<LeslieBlockKind>, ending: Ending, out: &mut dyn Sink) {
         match block.kind {
-            Kind::Header => self.header(block, out),
-            Kind::Stray => emit_stray(block, out),
-            Kind::Query | Kind::Entry => self.entry(block, ending, out),
+            LeslieBlockKind::Header => self.header(block, out),
+            LeslieBlockKind::Stray => emit_stray(block, out),
+            LeslieBlockKind::Query | LeslieBlockKind::Entry => self.entry(block, ending, out),
         }
     }
 
@@ -123,14 +126,14 @@ impl Blockwise for Transcript {
     }
 }
 
-impl Transcript {
-    fn begin(&mut self, kind: Kind) -> Step<Kind> {
+impl LeslieReader {
+    fn begin(&mut self, kind: LeslieBlockKind) -> LineRole<LeslieBlockKind> {
         self.begun = Begun::Yes;
-        Step::Begins(kind)
+        LineRole::Begins(kind)
     }
 
-    /// The header is one fact. What it states stays as it is spelled: a count is not counted again.
-    fn header(&mut self, block: &Block<Kind>, out: &mut dyn Sink) {
+    /// Emits the header as one fact. Its values stay as they are spelled: a count is not computed again.
+    fn header(&mut self, block: &LineBlock<LeslieBlockKind>, out: &mut dyn Sink) {
         let mut event = Event::new(Body::Fact { name: Fact::Session, content: None });
         let mut rest = Vec::new();
         for index in 0..block.len() {
@@ -155,7 +158,7 @@ impl Transcript {
         out.event(&event);
     }
 
-    /// The beginning is the moment of the header; the end has no field.
+    /// Reads the time range: the start is the time of the header; the end has no field.
     fn range(&mut self, range: &str, event: &mut Event<'_>) -> Held<'static> {
         let Some((start, end)) = range.split_once(" ~ ") else { return raw(range.as_bytes()) };
         let Some(time) = Time::iso(Cow::Borrowed(start)) else { return raw(range.as_bytes()) };
@@ -165,17 +168,17 @@ impl Transcript {
         Held::Object(ExtraFields(vec![start, (Cow::Borrowed("end"), raw(end.as_bytes()))]))
     }
 
-    fn entry(&mut self, block: &Block<Kind>, ending: Ending, out: &mut dyn Sink) {
+    fn entry(&mut self, block: &LineBlock<LeslieBlockKind>, ending: Ending, out: &mut dyn Sink) {
         let separated = ending == Ending::Next && block.len() > 1 && block.line(block.len() - 1).is_empty();
         let end = if separated { block.len() - 1 } else { block.len() };
         let (at, source) = (block.span(0, end), block.text(0, end));
         let Some(body) = body(source) else { return emit_stray(block, out) };
-        doubts(block, end, &body, out);
+        note_ambiguities(block, end, &body, out);
         let mut event = Event { at: Some(at), ..Event::new(body) };
-        // Even where nothing is left, it is said whose entry this is: what is Leslie's own is never cut.
-        let mut left = leftover(source, write::usual(&event).as_deref());
-        leave_blank(block, end, &mut left);
-        event.extra = Extra::of(&INFO, left);
+        // Even without extra fields the event names its format: Leslie's own entries are never cut.
+        let mut extra = spelling_extra(source, write::entry_bytes(&event).as_deref());
+        keep_blank(block, end, &mut extra);
+        event.extra = Extra::of(&INFO, extra);
         out.event(&event);
     }
 }
@@ -184,7 +187,7 @@ fn raw(value: &[u8]) -> Held<'static> {
     Held::Raw(Cow::Owned(Text::from_bytes(value).to_json()))
 }
 
-/// What an entry says.
+/// The body of an entry.
 pub fn body(source: &[u8]) -> Option<Body<'static>> {
     let source = without_returns(source);
     let source = source.as_ref();
@@ -192,20 +195,20 @@ pub fn body(source: &[u8]) -> Option<Body<'static>> {
     let (first, rest) = source.split_at(end);
     let rest = rest.get(1..).unwrap_or_default();
     let text = |bytes: &[u8]| Text::from_bytes(bytes).into_owned();
-    let said = |bytes: &[u8]| Content::Text(text(bytes));
+    let content = |bytes: &[u8]| Content::Text(text(bytes));
     let name = |bytes: &[u8]| -> Str<'static> { Cow::Owned(String::from_utf8_lossy(bytes).into_owned()) };
     Some(match marker(without_return(first))? {
-        Marker::User => Body::Message { role: Role::User, content: said(query(rest)) },
-        Marker::Assistant => Body::Message { role: Role::Assistant, content: said(rest) },
+        Marker::User => Body::Message { role: Role::User, content: content(query(rest)) },
+        Marker::Assistant => Body::Message { role: Role::Assistant, content: content(rest) },
         Marker::Call(tool) => Body::ToolCall { call: None, name: name(tool), input: Input::from_text(text(rest)) },
         Marker::Result(tool) => {
-            Body::ToolResult { call: None, name: Some(name(tool)), content: said(rest), error: None }
+            Body::ToolResult { call: None, name: Some(name(tool)), content: content(rest), error: None }
         }
-        Marker::Error => Body::Failure { name: None, content: Some(said(rest)) },
+        Marker::Error => Body::Failure { name: None, content: Some(content(rest)) },
     })
 }
 
-/// The question between its tags. Where text follows the closing tag, the tag itself is part of the text.
+/// The question between its tags. If text follows the closing tag, the tag itself is part of the text.
 fn query(rest: &[u8]) -> &[u8] {
     let Some(inside) = rest.strip_prefix(b"<user_query>").and_then(|rest| rest.strip_prefix(b"\n")) else {
         return rest;
@@ -218,14 +221,14 @@ fn query(rest: &[u8]) -> &[u8] {
     }
 }
 
-/// Notes where the source leaves open what it means, as far as that can be seen.
-fn doubts(block: &Block<Kind>, end: usize, body: &Body<'_>, out: &mut dyn Sink) {
+/// Notes the visible ambiguities of an entry.
+fn note_ambiguities(block: &LineBlock<LeslieBlockKind>, end: usize, body: &Body<'_>, out: &mut dyn Sink) {
     let mut note = |kind, index, text: &str| out.note(Note::new(kind, block.span(index, index + 1), text));
     if matches!(body, Body::Message { role: Role::User, .. }) {
-        let closes = (0..end).rev().find(|index| block.line(*index) == CLOSES_QUERY.as_bytes());
-        let follows = closes.and_then(|closes| (closes + 1..end).find(|index| !is_blank(block.line(*index))));
+        let closing = (0..end).rev().find(|index| block.line(*index) == CLOSES_QUERY.as_bytes());
+        let follows = closing.and_then(|closing| (closing + 1..end).find(|index| !is_blank(block.line(*index))));
         match (block.kind, follows) {
-            (Kind::Query, _) => note(NoteKind::Torn, 1, "the question is not closed"),
+            (LeslieBlockKind::Query, _) => note(NoteKind::Torn, 1, "the question is not closed"),
             (_, Some(index)) => {
                 note(NoteKind::Ambiguous, index, "text after the end of a question; read as part of it");
             }

@@ -1,4 +1,4 @@
-//! Writes Leslie's transcripts. What returns to Leslie is written whole; what comes from elsewhere is cut to the limits.
+//! Writes Leslie's transcripts. Leslie's own entries are written whole; entries from elsewhere are cut to the limits.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::read;
 use super::{
     AGENT_MODE, CHAT_ID, CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, TOOL_CALLS,
 };
-use crate::formats::blocks::{blank, spelled};
+use crate::formats::blocks::{blank, original_spelling};
 use crate::formats::placeholder;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, Role};
@@ -17,63 +17,64 @@ use crate::write::{Output, Writer};
 
 /// Writes one file. Leslie has no place for system prompts and thoughts.
 #[derive(Debug)]
-pub struct Transcript {
-    stand_ins: Synthesizer,
-    room: Room,
-    place: Place,
-    /// The line after the last entry.
+pub struct LeslieWriter {
+    synthesizer: Synthesizer,
+    remaining: RemainingSize,
+    part: FilePart,
+    /// The blank line after the last entry.
     blank: &'static str,
 }
 
-/// How much may still be written.
+/// The remaining size of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// A transcript of Leslie's is written again as it was.
+enum RemainingSize {
+    /// No limit: a transcript of Leslie's is written again as it was.
     Unlimited,
-    /// So many bytes, the last newline not counted.
+    /// This many bytes, without the last newline.
     Bytes(usize),
-    /// Something was cut: all that follows is left out, unless it is Leslie's own.
+    /// An entry was cut: all later ones are left out, unless they are Leslie's own.
     Full,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum FilePart {
     Beginning,
     Header,
     Entries,
 }
 
-/// An entry: its first lines, its text, and what closes it.
+/// An entry: its first lines, its text, and its closing line.
 struct Entry<'a> {
     opens: String,
     text: Cow<'a, [u8]>,
     closes: &'static str,
 }
 
-impl Transcript {
+impl LeslieWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Transcript {
-        let room = if outline.origin == NAME { Room::Unlimited } else { Room::Bytes(FILE_SIZE_MAX - 1) };
-        Transcript { stand_ins: Synthesizer::new(outline), room, place: Place::Beginning, blank: "" }
+    pub fn new(outline: &Outline) -> LeslieWriter {
+        let remaining =
+            if outline.origin == NAME { RemainingSize::Unlimited } else { RemainingSize::Bytes(FILE_SIZE_MAX - 1) };
+        LeslieWriter { synthesizer: Synthesizer::new(outline), remaining, part: FilePart::Beginning, blank: "" }
     }
 
-    /// The header stands before everything else: the source's own, else one made of what is known of the session.
+    /// Writes the header before everything else: the source's own, or else one from what is known of the session.
     fn header(&mut self, event: &Event<'_>, out: &mut Output) {
         let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
-        let own = event.extra.get(NAME).filter(|_| is_header);
-        let fields = match (own, self.room) {
-            (Some(own), _) => self.stated(event, own),
-            // Leslie's own entries had no header: none is made up.
+        let extra = event.extra.get(NAME).filter(|_| is_header);
+        let fields = match (extra, self.remaining) {
+            (Some(extra), _) => self.own_header(event, extra),
+            // Leslie's own entries had no header, so none is synthesized.
             (None, _) if event.extra.get(NAME).is_some() => return,
-            (None, Room::Unlimited) => return,
-            (None, Room::Bytes(_) | Room::Full) => self.made(),
+            (None, RemainingSize::Unlimited) => return,
+            (None, RemainingSize::Bytes(_) | RemainingSize::Full) => self.synthesized_header(),
         };
         let mut header = Vec::new();
         for (key, value) in fields {
             header.extend_from_slice(on_one_line(key.as_bytes()).as_slice());
             header.extend_from_slice(b": ");
             let value = on_one_line(&value);
-            header.extend_from_slice(&match own {
+            header.extend_from_slice(&match extra {
                 Some(_) => Cow::Borrowed(value.as_slice()),
                 None => cut_length(&value, TOOL_LENGTH_MAX),
             });
@@ -81,20 +82,20 @@ impl Transcript {
         }
         header.extend_from_slice(RULE.as_bytes());
         self.put(header, out);
-        self.place = Place::Header;
+        self.part = FilePart::Header;
     }
 
-    /// The fields of a header that was read, where they stood; without places, in Leslie's order.
-    fn stated(&self, event: &Event<'_>, own: &ExtraFields<'_>) -> Vec<(String, Vec<u8>)> {
+    /// The fields of a header that was read, in their original order; if that is unknown, in Leslie's order.
+    fn own_header(&self, event: &Event<'_>, extra: &ExtraFields<'_>) -> Vec<(String, Vec<u8>)> {
         let mut keys: Vec<(&str, Option<&Held<'_>>)> =
-            own.0.iter().map(|(key, held)| (key.as_ref(), Some(held))).collect();
-        let placed = own.0.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
+            extra.0.iter().map(|(key, held)| (key.as_ref(), Some(held))).collect();
+        let placed = extra.0.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
         if !placed {
-            keys.extend([THREAD_ID, TIME_RANGE].iter().filter(|key| !own.has(key)).map(|key| (*key, None)));
+            keys.extend([THREAD_ID, TIME_RANGE].iter().filter(|key| !extra.has(key)).map(|key| (*key, None)));
             keys.sort_by_key(|(key, _)| KEYS.iter().position(|known| known == key).unwrap_or(KEYS.len()));
         }
-        // The first stop reason is the one that was read; it may have been edited since.
-        let mut stop = self.stand_ins.outline().stop.as_deref();
+        // The first stop reason is the one that was read; an edit may have changed it.
+        let mut stop = self.synthesizer.outline().stop.as_deref();
         let mut value = |key: &str, held: Option<&Held<'_>>| -> Option<Vec<u8>> {
             let raw = match held {
                 Some(Held::Raw(raw)) => Some(raw.as_ref()),
@@ -113,11 +114,11 @@ impl Transcript {
         keys.into_iter().filter_map(|(key, held)| Some((key.to_owned(), value(key, held)?))).collect()
     }
 
-    /// The header of a session that Leslie never saw. Only the stop reason may be missing.
-    fn made(&mut self) -> Vec<(String, Vec<u8>)> {
-        let session = self.stand_ins.session();
-        let start = self.stand_ins.time(&Event::default());
-        let outline = self.stand_ins.outline();
+    /// The header of another system's session. Only the stop reason may be missing.
+    fn synthesized_header(&mut self) -> Vec<(String, Vec<u8>)> {
+        let session = self.synthesizer.session();
+        let start = self.synthesizer.time(&Event::default());
+        let outline = self.synthesizer.outline();
         let iso = |time: &crate::time::Time<'_>| time.to_iso().unwrap_or_default().into_owned();
         let end = outline.ended.as_ref().map_or_else(|| iso(&start), iso);
         let mut fields = vec![
@@ -132,88 +133,91 @@ impl Transcript {
     }
 
     fn entry(&mut self, event: &Event<'_>, out: &mut Output) {
-        if let (Body::Other { bytes: Some(bytes), .. }, Room::Unlimited) = (&event.body, self.room) {
+        if let (Body::Other { bytes: Some(bytes), .. }, RemainingSize::Unlimited) = (&event.body, self.remaining) {
             return self.put(bytes.bytes().into_owned(), out);
         }
-        let whole = self.room == Room::Unlimited || event.extra.get(NAME).is_some();
+        let whole = self.remaining == RemainingSize::Unlimited || event.extra.get(NAME).is_some();
         if whole {
-            let again = |bytes: &[u8]| read::body(bytes).map(Event::new).into_iter().collect();
-            if let Some(spelled) = spelled(NAME, std::slice::from_ref(event), again) {
-                return self.put(spelled, out);
+            let reread = |bytes: &[u8]| read::body(bytes).map(Event::new).into_iter().collect();
+            if let Some(bytes) = original_spelling(NAME, std::slice::from_ref(event), reread) {
+                return self.put(bytes, out);
             }
         }
         let mut tool = None;
         if let Body::ToolCall { call, name, .. } = &event.body {
-            self.stand_ins.pairing.call(call.as_deref(), name);
+            self.synthesizer.pairing.call(call.as_deref(), name);
         } else if let Body::ToolResult { call, .. } = &event.body {
-            tool = self.stand_ins.pairing.result(call.as_deref()).map(|(_, tool)| tool);
+            tool = self.synthesizer.pairing.result(call.as_deref()).map(|(_, tool)| tool);
         }
         let Some(mut entry) = Entry::of(event, tool.as_deref()) else { return };
-        let is_tools = matches!(event.body, Body::ToolCall { .. } | Body::ToolResult { .. });
+        let is_tool = matches!(event.body, Body::ToolCall { .. } | Body::ToolResult { .. });
         if whole {
-            return self.put(entry.spell(), out);
+            return self.put(entry.into_bytes(), out);
         }
-        if is_tools {
+        if is_tool {
             entry.text = Cow::Owned(cut_length(&entry.text, TOOL_LENGTH_MAX).into_owned());
         }
         let closing = if entry.closes.is_empty() { 0 } else { 1 + entry.closes.len() };
         let around = SEPARATOR.len() + entry.opens.len() + 1 + closing;
-        match self.room {
-            Room::Full => {}
-            Room::Bytes(room) if around + entry.text.len() > room => {
-                // The last entry is cut; where not even its beginning has room, it is left out like all that follow.
-                let cut = room.checked_sub(around).and_then(|room| cut_size(&entry.text, room)).map(Cow::into_owned);
+        match self.remaining {
+            RemainingSize::Full => {}
+            RemainingSize::Bytes(remaining) if around + entry.text.len() > remaining => {
+                // The last entry is cut; if not even its beginning fits, it is left out like all later ones.
+                let cut = remaining
+                    .checked_sub(around)
+                    .and_then(|remaining| cut_size(&entry.text, remaining))
+                    .map(Cow::into_owned);
                 if let Some(text) = cut {
                     entry.text = Cow::Owned(text);
-                    self.put(entry.spell(), out);
+                    self.put(entry.into_bytes(), out);
                 }
-                self.room = Room::Full;
+                self.remaining = RemainingSize::Full;
             }
-            Room::Bytes(_) | Room::Unlimited => self.put(entry.spell(), out),
+            RemainingSize::Bytes(_) | RemainingSize::Unlimited => self.put(entry.into_bytes(), out),
         }
     }
 
     fn put(&mut self, record: Vec<u8>, out: &mut Output) {
         let mut size = record.len();
-        if self.place != Place::Beginning {
+        if self.part != FilePart::Beginning {
             out.glue(format!("\n{}\n", std::mem::take(&mut self.blank)));
             size += SEPARATOR.len();
         }
-        if let Room::Bytes(room) = self.room {
-            self.room = Room::Bytes(room.saturating_sub(size));
+        if let RemainingSize::Bytes(remaining) = self.remaining {
+            self.remaining = RemainingSize::Bytes(remaining.saturating_sub(size));
         }
         out.record(record);
-        self.place = Place::Entries;
+        self.part = FilePart::Entries;
     }
 }
 
-/// What stands between two entries.
+/// The bytes between two entries.
 const SEPARATOR: &str = "\n\n";
 
-impl Writer for Transcript {
+impl Writer for LeslieWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         for event in events {
-            if self.place == Place::Beginning {
+            if self.part == FilePart::Beginning {
                 self.header(event, out);
             }
             self.entry(event, out);
-            if self.room == Room::Unlimited {
+            if self.remaining == RemainingSize::Unlimited {
                 self.blank = blank(NAME, event);
             }
         }
     }
 
     fn finish(&mut self, out: &mut Output) {
-        if self.place != Place::Beginning {
+        if self.part != FilePart::Beginning {
             out.glue("\n");
         }
     }
 }
 
 impl<'a> Entry<'a> {
-    /// The entry an event makes; `tool` is what is known of the tool that a result does not name.
+    /// The entry of an event; `tool` is the known tool of a result that does not name it.
     fn of(event: &'a Event<'_>, tool: Option<&str>) -> Option<Entry<'a>> {
-        let said =
+        let text_of =
             |content: &Content<'_>| -> Cow<'a, [u8]> { Cow::Owned(placeholder::joined(content).bytes().into_owned()) };
         let name = |name: Option<&str>| {
             let name = name.filter(|name| !name.trim().is_empty()).unwrap_or("unknown");
@@ -222,21 +226,21 @@ impl<'a> Entry<'a> {
         let entry = |opens: String, text| Some(Entry { opens, text, closes: "" });
         match &event.body {
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
-                Some(Entry { opens: format!("user:\n{OPENS_QUERY}"), text: said(content), closes: CLOSES_QUERY })
+                Some(Entry { opens: format!("user:\n{OPENS_QUERY}"), text: text_of(content), closes: CLOSES_QUERY })
             }
-            // What stands in the place of the past is told as a user would.
+            // Agents give the model the summary of a compaction as a user message.
             Body::Compaction { summary: Some(summary) } => {
-                Some(Entry { opens: format!("user:\n{OPENS_QUERY}"), text: said(summary), closes: CLOSES_QUERY })
+                Some(Entry { opens: format!("user:\n{OPENS_QUERY}"), text: text_of(summary), closes: CLOSES_QUERY })
             }
-            Body::Message { role: Role::Assistant, content } => entry("assistant:".to_owned(), said(content)),
+            Body::Message { role: Role::Assistant, content } => entry("assistant:".to_owned(), text_of(content)),
             Body::ToolCall { name: tool, input, .. } => {
                 entry(format!("[Tool call] {}", name(Some(tool))), Cow::Owned(input.to_text().bytes().into_owned()))
             }
-            Body::ToolResult { name: own, content, .. } => {
-                entry(format!("[Tool result] {}", name(own.as_deref().or(tool))), said(content))
+            Body::ToolResult { name: stated, content, .. } => {
+                entry(format!("[Tool result] {}", name(stated.as_deref().or(tool))), text_of(content))
             }
             Body::Failure { name, content } => {
-                let text = content.as_ref().map(said);
+                let text = content.as_ref().map(text_of);
                 let text = text.or_else(|| name.as_deref().map(|name| Cow::Owned(name.as_bytes().to_vec())));
                 entry("[Error]".to_owned(), text.unwrap_or_default())
             }
@@ -249,7 +253,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn spell(self) -> Vec<u8> {
+    fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.opens.into_bytes();
         if !self.text.is_empty() || !self.closes.is_empty() {
             bytes.push(b'\n');
@@ -263,12 +267,12 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// How an event is spelled where nothing is cut.
-pub fn usual(event: &Event<'_>) -> Option<Vec<u8>> {
-    Entry::of(event, None).map(Entry::spell)
+/// The bytes of an event's entry, without cuts.
+pub fn entry_bytes(event: &Event<'_>) -> Option<Vec<u8>> {
+    Entry::of(event, None).map(Entry::into_bytes)
 }
 
-/// The end of the time range, from a residue or from the wire.
+/// The end of the time range, from the extra fields or from the wire.
 fn end_of(held: Option<&Held<'_>>) -> Option<String> {
     match held? {
         Held::Object(range) => range.text("end").map(Cow::into_owned),
@@ -277,7 +281,7 @@ fn end_of(held: Option<&Held<'_>>) -> Option<String> {
     }
 }
 
-/// A name or a value for a line of its own.
+/// A name or a value on one line.
 fn on_one_line(text: &[u8]) -> Vec<u8> {
     text.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
@@ -297,53 +301,53 @@ mod tests {
         (String::from_utf8(out).unwrap(), outcome.losses)
     }
 
-    fn said(role: Role, text: String) -> Body<'static> {
+    fn message(role: Role, text: String) -> Body<'static> {
         Body::Message { role, content: Content::text(text) }
     }
 
-    fn how(losses: &LossReport, kind: Kind) -> Vec<(&str, &'static str)> {
+    fn manners(losses: &LossReport, kind: Kind) -> Vec<(&str, &'static str)> {
         let of_kind = losses.losses.keys().filter(|(of, _, _)| *of == kind);
-        of_kind.map(|(_, field, how)| (field.as_str(), how.name())).collect()
+        of_kind.map(|(_, field, manner)| (field.as_str(), manner.name())).collect()
     }
 
     #[test]
     fn tools_are_cut_to_two_hundred_characters_and_errors_are_not() {
         let long = "é".repeat(300);
         let (text, losses) = converted(vec![
-            said(Role::User, "go".into()),
+            message(Role::User, "go".into()),
             Body::ToolCall { call: None, name: "t".into(), input: Input::Text(long.clone().into()) },
             Body::ToolResult { call: None, name: None, content: Content::text(long.clone()), error: None },
             Body::Failure { name: None, content: Some(Content::text(long.clone())) },
         ]);
         let cut = format!("{}...", "é".repeat(197));
         assert!(text.contains(&format!("[Tool call] t\n{cut}\n\n[Tool result] t\n{cut}\n\n[Error]\n{long}\n")));
-        assert_eq!(how(&losses, Kind::ToolCall), [("content", "cut")]);
-        assert_eq!(how(&losses, Kind::ToolResult), [("content", "cut"), ("name", "invented")]);
-        assert_eq!(how(&losses, Kind::Failure), []);
+        assert_eq!(manners(&losses, Kind::ToolCall), [("content", "cut")]);
+        assert_eq!(manners(&losses, Kind::ToolResult), [("content", "cut"), ("name", "invented")]);
+        assert_eq!(manners(&losses, Kind::Failure), []);
     }
 
     #[test]
-    fn a_file_has_at_most_twenty_kilobytes_and_ends_honestly() {
+    fn a_file_has_at_most_twenty_kilobytes_and_shows_the_cut() {
         for size in 20_200..20_280 {
             let (text, losses) = converted(vec![
-                said(Role::User, "x".repeat(size)),
-                said(Role::Assistant, "é".repeat(300)),
-                said(Role::Assistant, "left out".into()),
+                message(Role::User, "x".repeat(size)),
+                message(Role::Assistant, "é".repeat(300)),
+                message(Role::Assistant, "left out".into()),
             ]);
             assert!(text.len() <= FILE_SIZE_MAX, "{size}: {}", text.len());
             assert!(text.ends_with("...\n") || text.ends_with("</user_query>\n"), "{size}");
             assert!(!text.contains("left out"));
-            assert!(how(&losses, Kind::Message).contains(&("", "dropped")));
+            assert!(manners(&losses, Kind::Message).contains(&("", "dropped")));
         }
-        let (text, losses) = converted(vec![said(Role::User, "é".repeat(30_000))]);
+        let (text, losses) = converted(vec![message(Role::User, "é".repeat(30_000))]);
         assert!(
             text.len() <= FILE_SIZE_MAX && text.len() > FILE_SIZE_MAX - 4 && text.ends_with("...\n</user_query>\n")
         );
-        assert_eq!(how(&losses, Kind::Message), [("content", "cut")]);
+        assert_eq!(manners(&losses, Kind::Message), [("content", "cut")]);
     }
 
     #[test]
-    fn what_is_leslies_own_returns_whole_through_the_native_format() {
+    fn entries_of_leslie_return_whole_through_the_native_format() {
         let long = "é".repeat(12_000);
         let source = format!(
             "Thread ID: t\nChat ID: c\nAgent Mode: agent\nTool Calls: 9\n---\n\nuser:\n<user_query>\ngo\n</user_query>\n\n\
@@ -356,26 +360,28 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_is_told_and_a_compaction_without_one_is_nothing() {
+    fn a_summary_becomes_a_question_and_a_compaction_without_one_nothing() {
         let summary = |text: Option<&'static str>| Body::Compaction { summary: text.map(Content::text) };
-        let (text, _) = converted(vec![summary(None), summary(Some("So far: A.")), said(Role::Assistant, "B".into())]);
+        let (text, _) =
+            converted(vec![summary(None), summary(Some("So far: A.")), message(Role::Assistant, "B".into())]);
         assert!(text.ends_with("---\n\nuser:\n<user_query>\nSo far: A.\n</user_query>\n\nassistant:\nB\n"), "{text}");
     }
 
     #[test]
     fn a_stop_goes_into_the_header_and_comes_back_at_the_end() {
         let stop = Body::Stop { reason: Some("end_turn".into()), success: None, content: None };
-        let (text, losses) = converted(vec![said(Role::User, "hi".into()), said(Role::Assistant, "ho".into()), stop]);
+        let (text, losses) =
+            converted(vec![message(Role::User, "hi".into()), message(Role::Assistant, "ho".into()), stop]);
         assert!(
             text.contains("Agent Mode: agent\nStop Reason: end_turn\nTool Calls: 0\n---\n\nuser:\n<user_query>\nhi\n")
         );
-        assert!(how(&losses, Kind::Stop).iter().all(|(_, how)| *how == "invented"));
-        let (text, _) = converted(vec![said(Role::User, "hi".into())]);
+        assert!(manners(&losses, Kind::Stop).iter().all(|(_, manner)| *manner == "invented"));
+        let (text, _) = converted(vec![message(Role::User, "hi".into())]);
         assert!(!text.contains("Stop Reason"));
     }
 
     #[test]
-    fn a_blank_line_returns_as_it_is_spelled() {
+    fn a_blank_line_returns_with_its_original_bytes() {
         let source = b"[Tool result] look\n\r\nuser:\n\r\nA:\nhi\r\n\r\n[Error]\n \nuser:\n";
         let found = crate::read::all(&Leslie, source);
         assert_eq!(found.events.len(), 4);

@@ -1,5 +1,4 @@
-//! Chat Completions messages, one a line: CycoD's chat history, and whatever else keeps its messages so. See `README.md`
-//! beside this file.
+//! Chat Completions messages, one per line: CycoD's chat history, and files of other tools. See `README.md` beside this file.
 
 mod name;
 mod read;
@@ -16,16 +15,16 @@ use crate::model::{CallWords, ExitCodeAt, Outline};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `openai-chat`.
 #[derive(Debug)]
 pub struct OpenaiChat;
 
 const NAME: &str = "openai-chat";
 
-/// The name of the fact that a title is to stay as it is. CycoD says so in both of its formats.
+/// The name of the fact that a title is locked. CycoD states it in both of its formats.
 pub const TITLE_LOCKED: &str = "title_locked";
 
-/// The name of the fact that stands for the rest of a line which holds a whole conversation.
+/// The name of the fact for a line that holds a whole conversation. It has the other fields of the line.
 const CONVERSATION: &str = "conversation";
 
 /// The name of the fact that holds the tools of such a line.
@@ -52,7 +51,7 @@ static INFO: FormatInfo = FormatInfo {
     resume: Some("cycod --input-chat-history {file} --output-chat-history {file}"),
     spec: "OpenAI, Chat Completions messages; CycoD, docs/chat-history.md",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
-    // A title that is locked is a fact; that it is not is what everybody expects.
+    // A locked title is a fact; an unlocked one is the default.
     spelling: &[
         "role",
         "tool_calls.type",
@@ -71,7 +70,7 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::BLANK
 };
 
-/// What CycoD says in words of its own about what came of a command.
+/// The texts with which CycoD reports the outcome of a command.
 pub(super) const WORDS: CallWords = CallWords {
     exit_codes: &[ExitCodeAt::Last("<exited with exit code ")],
     failure_prefixes: &["<timed out and killed process", "<exited with error: "],
@@ -96,22 +95,22 @@ impl Format for OpenaiChat {
         match (ours(first), is_header(first)) {
             (_, true) => Sniff::Certain,
             (true, false) => Sniff::Likely,
-            // CycoD passes over a first line that it does not know, and its own tests have such lines.
+            // CycoD ignores an unknown first line, and its own tests have such lines.
             (false, false) if first.keys().count() == 1 && later.first().is_some_and(chat::is_message) => Sniff::Likely,
             (false, false) => Sniff::No,
         }
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Messages::new(want)))
+        Box::new(JsonLines(read::ChatReader::new(want)))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Messages::new(outline))
+        Box::new(write::ChatWriter::new(outline))
     }
 }
 
-/// Whether an object is the line that CycoD puts first: what it knows of the conversation as a whole.
+/// Whether an object is CycoD's header line, which describes the conversation as a whole.
 fn is_header(object: &Object<'_>) -> bool {
     let keys_known = object.keys().all(|key| key == "_meta" || key == crate::carry::KEY);
     keys_known && object.peek("_meta").is_some_and(|raw| raw.starts_with('{'))
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_message_that_is_very_long_is_claimed_all_the_same() {
+    fn a_very_long_first_message_is_claimed() {
         let long = "x".repeat(70 << 10);
         assert_eq!(sniffed(&format!("{{\"role\":\"user\",\"content\":\"{long}\"}}\n")), Sniff::Likely);
         assert_eq!(
@@ -169,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_role_that_nobody_has_is_kept_with_a_note() {
+    fn an_unknown_role_is_kept_with_a_note() {
         let found = crate::read::all(&OpenaiChat, br#"{"role":"narrator","content":"Meanwhile"}"#);
         assert!(matches!(&found.events[0].body, Body::Other { name: Some(name), bytes: None } if name == "narrator"));
         assert_eq!(found.notes[0].kind, NoteKind::UnknownType);
     }
 
     #[test]
-    fn a_message_may_state_its_model_and_what_it_took() {
+    fn a_message_may_state_its_model_and_usage() {
         let line = r#"{"role":"assistant","content":"Hi.","tool_calls":[{"id":"a","function":{"name":"look","arguments":"{}"},"type":"function"}],"model":"gpt-4o","usage":{"prompt_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}"#;
         assert_eq!(sniffed(line), Sniff::Likely);
         let found = crate::read::all(&OpenaiChat, line.as_bytes());

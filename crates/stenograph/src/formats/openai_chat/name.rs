@@ -1,17 +1,17 @@
-//! The names of CycoD's files, from its templates. Nothing here touches a disk or a clock.
+//! The names of CycoD's files, from its templates. This module uses neither disk nor clock.
 
 use crate::time::Time;
 
-/// The file that a template is filled in from where there is none.
+/// The file name that fills a template if there is no file.
 const NO_FILE: &str = "chat-history.jsonl";
 
-/// Fills in a template such as `chat-history-{time}.jsonl`. `file` is the path that `{fileName}`, `{filePath}`, `{fileBase}` and
-/// `{fileExt}` are parts of; `{timeStamp}` is the moment on the wall where it was written down, `{time}` its milliseconds since
-/// 1970. Any case will do, as in CycoD. What is no placeholder stays. At the end, space and separators are cut off.
+/// Fills in a template such as `chat-history-{time}.jsonl`. `{fileName}`, `{filePath}`, `{fileBase}` and `{fileExt}` are parts
+/// of the path `file`; `{timeStamp}` is the local time of `now`, `{time}` its milliseconds since 1970. Placeholders match in
+/// any letter case, as in CycoD; unknown ones stay. Trailing spaces and separators are removed.
 pub fn file_name(template: &str, file: Option<&str>, now: &Time<'_>) -> String {
     let mut name = String::with_capacity(template.len());
     let mut rest = template;
-    // In one pass: what is filled in may have braces, and is not looked at again.
+    // One pass: a filled-in value may contain braces, which must stay.
     while let Some((before, after)) = rest.split_once('{') {
         name.push_str(before);
         match after.split_once('}').and_then(|(word, after)| Some((value(word, file, now)?, after))) {
@@ -36,7 +36,7 @@ fn value(word: &str, file: Option<&str>, now: &Time<'_>) -> Option<String> {
     let (base, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     Some(match word.to_ascii_lowercase().as_str() {
         "filename" => name.to_owned(),
-        // A folder that is not named is this one: an empty one would make the template's separator the root.
+        // A path without a folder means the current one: an empty folder would turn the template's separator into the root.
         "filepath" if path.is_empty() && file.starts_with(name) => ".".to_owned(),
         "filepath" => path.to_owned(),
         "filebase" if base.is_empty() => "chat-history".to_owned(),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_placeholder_stays() {
+    fn an_unknown_placeholder_stays() {
         assert_eq!(named("{who}-{{time}-{ / ", None), "{who}-{1772442845061-{");
         assert_eq!(named("{fileBase}", Some("{time}.md")), "{time}");
         assert_eq!(named("talks/{fileExt}", Some("trees")), "talks");

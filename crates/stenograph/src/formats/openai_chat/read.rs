@@ -1,4 +1,4 @@
-//! Reads lines of messages, the header line and lines that hold a whole conversation. Nothing is remembered from line to line.
+//! Reads message lines, the header line and lines that hold a whole conversation. The reader keeps no state between lines.
 
 use memchr::memmem;
 
@@ -10,27 +10,27 @@ use crate::read::{At, Objects, Sink};
 
 /// Reads one line at a time.
 #[derive(Debug)]
-pub struct Messages {
-    /// What the caller will look at.
+pub struct ChatReader {
+    /// The fields that the caller needs.
     want: Want,
     usage: memmem::Finder<'static>,
 }
 
-impl Messages {
-    /// A reader of what the caller will look at.
-    pub fn new(want: Want) -> Messages {
-        Messages { want, usage: memmem::Finder::new(b"\"usage\"") }
+impl ChatReader {
+    /// A reader for the wanted fields.
+    pub fn new(want: Want) -> ChatReader {
+        ChatReader { want, usage: memmem::Finder::new(b"\"usage\"") }
     }
 }
 
-impl Objects for Messages {
+impl Objects for ChatReader {
     fn object(&mut self, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         if object.has("role") {
-            let odd_calls = object.peek("tool_calls").is_some_and(|raw| raw != "null" && raw != "[]");
+            let has_calls = object.peek("tool_calls").is_some_and(|raw| raw != "null" && raw != "[]");
             return match message(object) {
                 Ok(mut events) => {
-                    let read = events.iter().any(|event| matches!(event.body, Body::ToolCall { .. }));
-                    if odd_calls && !read {
+                    let is_read = events.iter().any(|event| matches!(event.body, Body::ToolCall { .. }));
+                    if has_calls && !is_read {
                         at.note(NoteKind::UnknownType, "tool calls of unknown shape; they are kept as they are", out);
                     }
                     at.emit(&mut events, out);
@@ -46,7 +46,7 @@ impl Objects for Messages {
         }
         match conversation(object) {
             Ok(mut events) => {
-                chat::remark(&events, at, out);
+                chat::note_unknown(&events, at, out);
                 at.emit(&mut events, out);
             }
             Err(object) => {
@@ -57,13 +57,13 @@ impl Objects for Messages {
     }
 
     fn skips(&self, line: &[u8]) -> bool {
-        // Few messages state what they took.
+        // Few messages state usage.
         self.want == Want::Usage && self.usage.find(line).is_none()
     }
 }
 
-/// A message that is a line of its own. Whoever logs responses may add which model gave it and what it took; in a list of messages
-/// the same words would tell of earlier responses again.
+/// A message on a line of its own. Programs that log responses may add model and usage; in a list of messages the same fields
+/// would repeat those of earlier responses.
 fn message(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
     if !object.has("usage") && !object.has("model") {
         return chat::message(object, &INFO);
@@ -79,7 +79,7 @@ fn message(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
     Ok(events)
 }
 
-/// The line that CycoD puts first: the title, and whether it is to stay.
+/// CycoD's header line: the title, and whether it is locked.
 fn header(mut object: Object<'_>) -> Vec<Event<'_>> {
     let mut title = None;
     let mut locked = None;

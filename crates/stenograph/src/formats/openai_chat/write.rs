@@ -1,26 +1,26 @@
-//! Writes messages, one a line, with the keys in the order CycoD has them.
+//! Writes messages, one per line, with the keys in CycoD's order.
 
 use super::{CONVERSATION, NAME, TITLE_LOCKED, TOOLS, chat};
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
 use crate::write::{Output, Writer};
 
-/// Writes one message a line.
+/// Writes one message per line.
 #[derive(Debug)]
-pub struct Messages {
+pub struct ChatWriter {
     composer: chat::Composer,
     /// The title of another system's session, until the first line is written.
     title: Option<String>,
-    /// Whether it is to stay, in JSON.
+    /// Whether the title is locked, as JSON.
     locked: &'static str,
     origin: &'static str,
 }
 
-impl Messages {
+impl ChatWriter {
     /// A writer for a session.
-    pub fn new(outline: &Outline) -> Messages {
+    pub fn new(outline: &Outline) -> ChatWriter {
         let title = if outline.origin == NAME { None } else { outline.title.clone() };
-        Messages { composer: chat::Composer::new(outline), title, locked: "false", origin: outline.origin }
+        ChatWriter { composer: chat::Composer::new(outline), title, locked: "false", origin: outline.origin }
     }
 
     fn put(&mut self, lines: Vec<String>, out: &mut Output) {
@@ -38,12 +38,12 @@ impl Messages {
     }
 }
 
-impl Writer for Messages {
+impl Writer for ChatWriter {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         let mut lines = Vec::new();
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
-            // Bytes that never were a message return to the file they came from, and go nowhere else.
+            // Bytes that never were a message return only to the file they came from.
             if self.origin == NAME {
                 self.composer.finish(&mut lines);
                 self.put(lines, out);
@@ -53,7 +53,7 @@ impl Writer for Messages {
         }
         if first.extra.get(NAME).is_some() {
             self.composer.finish(&mut lines);
-            lines.push(own(first, events));
+            lines.push(own_line(first, events));
         } else {
             if is_locked(events) {
                 self.locked = "true";
@@ -79,8 +79,8 @@ impl Writer for Messages {
 }
 
 /// A line that was read from this format.
-fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
-    let rest = first.extra.get(NAME);
+fn own_line(first: &Event<'_>, events: &[Event<'_>]) -> String {
+    let extra = first.extra.get(NAME);
     let mut draft = Draft::new();
     match &first.body {
         Body::Fact { name, .. } if name == CONVERSATION => {
@@ -108,15 +108,15 @@ fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
         | Body::Compaction { .. }
         | Body::Failure { .. }
         | Body::Stop { .. } => {
-            let (mut draft, rest) = chat::drafted(events, NAME);
+            let (mut draft, extra) = chat::drafted(events, NAME);
             draft.set_opt("model", first.model.as_deref());
             if let Some(usage) = &first.usage {
                 draft.nest("usage", chat::usage::draft(usage));
             }
-            return draft.render(rest);
+            return draft.render(extra);
         }
     }
-    draft.render(rest)
+    draft.render(extra)
 }
 
 fn is_locked(events: &[Event<'_>]) -> bool {

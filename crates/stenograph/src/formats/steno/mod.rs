@@ -1,4 +1,4 @@
-//! The native stream: one event a line. The wire itself is described in [`crate::wire`]; see `README.md` beside this file.
+//! The native stream: one event per line. [`crate::wire`] describes the lines; see `README.md` beside this file.
 
 mod read;
 mod write;
@@ -9,7 +9,7 @@ use crate::model::Outline;
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
-/// The format.
+/// The format `steno`.
 #[derive(Debug)]
 pub struct Steno;
 
@@ -62,10 +62,10 @@ impl Format for Steno {
     }
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Lines))
+        Box::new(JsonLines(read::StenoReader))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Lines::new(outline))
+        Box::new(write::StenoWriter::new(outline))
     }
 }

@@ -1,5 +1,5 @@
-//! Reads native lines. Nothing is interpreted here: the wire already says what an event is. A line that is a note about
-//! another source is a fact to whoever reads the stream.
+//! Reads native lines. The wire already states what an event is, so this file interprets nothing. A line that is a note about
+//! another source becomes a fact.
 
 use super::INFO;
 use crate::json::Object;
@@ -7,13 +7,13 @@ use crate::model::{Body, Content, Event, Extra, NoteKind};
 use crate::read::{At, Objects, Sink};
 use crate::wire;
 
-/// Reads one line at a time, without memory.
+/// Reads one line at a time, without state.
 #[derive(Debug)]
-pub struct Lines;
+pub struct StenoReader;
 
-impl Objects for Lines {
+impl Objects for StenoReader {
     fn object(&mut self, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
-        // Reading takes fields off, so a line that turns out to be none of ours must still be whole.
+        // Reading takes fields, and a line that is not an event must stay whole.
         let mut taken = object.clone();
         let Some(mut event) = wire::read(&mut taken) else {
             if is_note(&object) {
@@ -35,7 +35,7 @@ impl Objects for Lines {
     }
 }
 
-/// Whether a line is a note: it has no kind, and says what it remarks on.
+/// Whether a line is a note: it has no kind, but a key `note`.
 fn is_note(object: &Object<'_>) -> bool {
     let version = object.peek("v").and_then(crate::json::number);
     version == Some(wire::VERSION) && !object.has("kind") && object.peek_str("note").is_some()
