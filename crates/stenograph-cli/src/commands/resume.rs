@@ -138,7 +138,8 @@ fn template(source: &SourceRow) -> Option<&'static str> {
 
 fn line(template: &str, session: &Session, source: &SourceRow, shell: resume::Shell) -> Result<String, Refused> {
     let path = source.path.display().to_string();
-    let target = resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
+    let target =
+        resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
     resume::line(template, &target, shell)
 }
 

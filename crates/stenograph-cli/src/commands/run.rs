@@ -10,8 +10,8 @@ mod restore;
 use clap::Subcommand;
 use stenograph::text::quote;
 use stenograph_store::files::Disk;
-use stenograph_store::systems::devflow::archive::Maintenance;
 use stenograph_store::layouts::devflow::{Base, index};
+use stenograph_store::systems::devflow::archive::Maintenance;
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, OutputForm, harmless_json, harmless_line};

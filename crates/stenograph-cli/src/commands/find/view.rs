@@ -94,7 +94,8 @@ pub(super) fn resume_line(shown: &ShownHit) -> Option<String> {
     let (session, source) = (shown.session.as_ref()?, shown.source.as_ref()?);
     let template = stenograph::Registry::built_in().named(&source.format)?.info().resume?;
     let path = source.path.display().to_string();
-    let target = resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
+    let target =
+        resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
     resume::line(template, &target, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
 }
 

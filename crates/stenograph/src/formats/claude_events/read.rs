@@ -115,8 +115,9 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     }
     let first = Event { body, extra: Extra::of(&INFO, object.into_extra()), ..event.clone() };
     let rest = block_events.map(|block_events| {
-        let extra =
-            block_events.block.map(|block| ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.into_extra()))]));
+        let extra = block_events
+            .block
+            .map(|block| ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.into_extra()))]));
         Event { body: block_events.body, extra: Extra::of(&INFO, extra.unwrap_or_default()), ..event.clone() }
     });
     let mut events: Vec<Event<'_>> = std::iter::once(first).chain(rest).collect();
