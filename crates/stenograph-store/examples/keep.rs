@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use stenograph_store::archive::{Archive, ArchiveWriter, Label, Which};
+use stenograph_store::archive::{Archive, ArchiveWriter, Label, WhichVersion};
 use stenograph_store::files::Disk;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let verify = began.elapsed().as_secs_f64();
     let began = Instant::now();
     for copy in archive.copies() {
-        io::copy(&mut archive.read(copy.id, Which::Last, 0)?, &mut io::sink())?;
+        io::copy(&mut archive.read(copy.id, WhichVersion::Last, 0)?, &mut io::sink())?;
     }
     let read = began.elapsed().as_secs_f64();
     let size = archive.size();

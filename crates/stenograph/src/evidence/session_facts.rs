@@ -2,7 +2,7 @@
 
 use crate::json::{Object, items, number, word};
 use crate::model::{Event, ExtraFields, LimitPaths, Role, SessionWords};
-use crate::text::Text;
+use crate::text::{Str, Text};
 
 /// One window of a rate limit, as a record states it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,7 @@ pub fn rate_limits(event: &Event<'_>) -> Vec<RateLimit> {
         let (used, all) = paths.used;
         let used: f64 = object.raw(used)?.parse().ok()?;
         let last = paths.object.rsplit('.').next().unwrap_or_default();
-        let window =
-            paths.name.and_then(|name| object.text(name)).map_or_else(|| last.to_owned(), |name| name.into_owned());
+        let window = paths.name.and_then(|name| object.text(name)).map_or_else(|| last.to_owned(), Str::into_owned);
         let counter = |name: &str| object.raw(name).and_then(number);
         Some(RateLimit {
             window,
@@ -90,7 +89,7 @@ fn add_tools(raw: &str, depth: Depth, found: &mut Vec<ToolSchema>) {
         let schema = ["input_schema", "parameters", "inputSchema"].into_iter().find_map(|key| tool.peek(key));
         found.push(ToolSchema {
             name: name.into_owned(),
-            description: tool.peek_str("description").map(|text| text.into_owned()),
+            description: tool.peek_str("description").map(Str::into_owned),
             input: schema.map(str::to_owned),
         });
     }
