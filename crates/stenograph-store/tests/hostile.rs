@@ -14,7 +14,7 @@ use stenograph::time::Time;
 use stenograph::wire;
 
 use stenograph_store::Problem;
-use stenograph_store::journal::{Header, Settings};
+use stenograph_store::journal::{RecordingHeader, Settings};
 use stenograph_store::layouts::{Environment, LAYOUTS};
 use stenograph_store::recover::recover;
 
@@ -60,7 +60,7 @@ impl Trap {
     fn journal(&self, path: &str, layout: &str, settings: &[(&str, &str)], documents: &[(&str, u64)]) {
         let settings: Settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let documents = documents.iter().map(|(name, length)| ((*name).into(), *length)).collect();
-        let header = Header { layout: layout.into(), settings, documents };
+        let header = RecordingHeader { layout: layout.into(), settings, documents };
         let time = || Time::iso("2026-03-02T09:14:05Z".into()).unwrap();
         let said = |role, text: &'static str| {
             let body = Body::Message { role, content: Content::text(text) };

@@ -207,7 +207,7 @@ fn a_file_that_grew_for_a_killed_run_and_is_short_again_is_archived_as_it_is_now
     let archive = Archive::open(Arc::new(Disk), &ground.store.archive()).unwrap();
     let copy = archive.copy_at(&path).unwrap();
     let mut kept = String::new();
-    archive.read(copy.id, Which::Last, 0).unwrap().read_to_string(&mut kept).unwrap();
+    archive.read(copy.id, WhichVersion::Last, 0).unwrap().read_to_string(&mut kept).unwrap();
     assert_eq!((kept, copy.length), (short.clone(), short.len() as u64));
     assert_eq!(ground.index().unchanged, 1);
 }
@@ -330,6 +330,6 @@ fn a_file_that_is_changed_in_its_middle_and_grows_is_rewritten() {
     let archive = Archive::open(Arc::new(Disk), &ground.store.archive()).unwrap();
     let copy = archive.copies().next().unwrap();
     let mut kept = Vec::new();
-    archive.read(copy.id, Which::Last, 0).unwrap().read_to_end(&mut kept).unwrap();
+    archive.read(copy.id, WhichVersion::Last, 0).unwrap().read_to_end(&mut kept).unwrap();
     assert!(kept == after.as_bytes(), "the archive has the file as it is");
 }

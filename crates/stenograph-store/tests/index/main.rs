@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::query::{Query, Today};
-use stenograph_store::archive::{Archive, ArchiveWriter, Label, Which};
+use stenograph_store::archive::{Archive, ArchiveWriter, Label, WhichVersion};
 use stenograph_store::discover::Places;
 use stenograph_store::files::Disk;
 use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::files::Disk;
-use crate::systems::chibi::window::tests::{held, ids, message, site, types};
+use crate::systems::chibi::window::tests::{environment, held, ids, message, types};
 
 fn anchor(id: &str, entry_type: &str) -> String {
     message(id, "ctx", "x").replace("\"message\"", &format!("\"{entry_type}\""))
