@@ -16,9 +16,9 @@ const LIBRARY: &str = "crates/stenograph/src";
 /// The layers, lowest first, each with its modules. A path below a module may have a layer of its own; the longest path counts.
 const LAYERS: [(&str, &[&str]); 5] = [
     ("json", &["text", "time", "json"]),
-    ("model", &["frame", "model"]),
-    ("formats", &["carry", "format", "formats", "read", "record_schema", "synthesizer", "wire", "write"]),
-    ("folds", &["calls", "evidence", "ledger", "loss", "repeat", "shell"]),
+    ("model", &["error", "evidence", "frame", "model", "shell"]),
+    ("formats", &["carry", "format", "formats", "read", "record_schema", "registry", "synthesizer", "wire", "write"]),
+    ("folds", &["calls", "ledger", "loss", "repeat", "run_state", "turns"]),
     (
         "features",
         &[
@@ -31,8 +31,11 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "formats::peers",
             "query",
             "render",
+            "prelude",
             "replay",
             "resume",
+            "serialize",
+            "session",
             "status",
         ],
     ),

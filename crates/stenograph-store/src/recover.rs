@@ -207,7 +207,7 @@ pub(crate) fn complete_journal(
     warnings.extend(finished.warnings);
     match needed_journal(finished.journal, &recorded, environment) {
         JournalNeed::Needed => {
-            append_marks(&recorded, environment, &[journal::completed_line((environment.clock)())]).map(|_| ())?
+            append_marks(&recorded, environment, &[journal::completed_line((environment.clock)())]).map(|_| ())?;
         }
         JournalNeed::Unfinished => {}
         JournalNeed::Redundant => remove_recording(&recorded, environment)?,

@@ -79,6 +79,9 @@ fn a_first_line_that_is_too_long_to_be_looked_at_hides_no_format() {
     let long = format!("{{\"unknown\":\"{}\"}}\n", "x".repeat(Head::LINE_SIZE_MAX));
     let bytes = [long.as_bytes(), &demo()].concat();
     assert_eq!(Session::from_bytes(&bytes).unwrap().format().info().name, "claude-code");
+    let stream = Session::stream(bytes.as_slice()).unwrap();
+    assert_eq!(stream.format().info().name, "claude-code");
+    assert_eq!(stream.count(), Session::from_bytes(&bytes).unwrap().events().len());
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn several(options: &Options) -> Result<Option<Vec<ResolvedName>>, CommandError>
         match options.place.resolve(Path::new(name)) {
             Ok(ResolvedName::File(path)) if path.symlink_metadata().is_ok() => all.push(ResolvedName::File(path)),
             Ok(ResolvedName::Session(chosen)) if name.len() >= NAME_LENGTH_MIN => {
-                all.push(ResolvedName::Session(chosen))
+                all.push(ResolvedName::Session(chosen));
             }
             Ok(_) | Err(CommandError::NotFound { .. }) => return Ok(None),
             Err(error) if all.is_empty() => {

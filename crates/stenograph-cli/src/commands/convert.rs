@@ -165,7 +165,7 @@ fn report(
     match outcome.method {
         ConversionMethod::Copied => output.say(&format!("{from} already: copied byte for byte")),
         ConversionMethod::Restored => {
-            output.say(&format!("{to} restored from what the {from} file carries, byte for byte"))
+            output.say(&format!("{to} restored from what the {from} file carries, byte for byte"));
         }
         ConversionMethod::Merged { edited, added, missing } => {
             output.say(&format!("{to} restored from what the {from} file carries"));

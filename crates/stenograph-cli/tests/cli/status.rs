@@ -325,7 +325,7 @@ fn a_state_names_its_record_and_its_rule() {
     assert_eq!((&found["explain"]["rule"], &found["explain"]["line"]), (&"open_call".into(), &2.into()));
     folder.run("status a --explain").ends(0).says("s1: running by line 2: the call has no result [open_call]");
     let answer = "{\"v\":1,\"kind\":\"message\",\"session\":\"s1\",\"role\":\"assistant\",\"content\":\"Done\"}\n";
-    folder.write("b", &format!("{CALL}{FAILURE}{answer}{STOP}"));
+    folder.write("b", format!("{CALL}{FAILURE}{answer}{STOP}"));
     folder.run("status b --explain").ends(0).says("by line 5").says("the error in line 3 is recovered by line 4");
     // The line of what is read from the end of a large file is counted.
     let many = format!("{}{STOP}", answer.repeat(5000));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use stenograph::evidence::nested_events;
+use stenograph::evidence::{UserMessage, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
 use stenograph::model::{Body, Event, Kind, Note, Role};
@@ -286,8 +286,8 @@ impl Sink for EventIndexer<'_> {
                             text = beginning(piece);
                         }
                     });
-                    // Text that the agent injects is framed by tags and is not a question.
-                    self.summary.query = Some(text).filter(|text| !text.is_empty() && !text.starts_with('<'));
+                    let is_typed = UserMessage::of(event).is_none_or(|message| message == UserMessage::Typed);
+                    self.summary.query = Some(text).filter(|text| !text.is_empty() && is_typed);
                 }
             }
             self.index_entry(event, &entry);

@@ -107,7 +107,10 @@ impl IndexRun<'_> {
         self.catalogue.put_page(row.doc_group, event_indexer.turn_page())?;
         if reach == ReadExtent::End && row.settled < job.stamp.size {
             event_indexer.doc_group = tail_lot;
+            // The next run reads the end of the source again, and counts its unknown records then.
+            let unknown = event_indexer.unknown.clone();
             reading.end(&mut event_indexer);
+            event_indexer.unknown = unknown;
             row.tail_events = event_indexer.event - row.doc_group_events;
             row.tail = if row.tail_events > 0 { tail_lot } else { 0 };
             if row.tail != 0 {

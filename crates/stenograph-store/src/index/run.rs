@@ -271,7 +271,7 @@ fn survey_files(
             _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
             Ok(stamp) if can_skip(known, &stamp, plan.archiving) => report.unchanged += 1,
             Ok(stamp) => {
-                jobs.push(IndexJob { path: path.clone(), stamp, hints: path_hints(path), known: Some(known.id) })
+                jobs.push(IndexJob { path: path.clone(), stamp, hints: path_hints(path), known: Some(known.id) });
             }
             Err(_) => {}
         }

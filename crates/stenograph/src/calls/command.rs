@@ -14,10 +14,26 @@ pub(crate) fn answers_with_one(command: &str) -> bool {
     let commands = CommandLine::of(command).commands;
     let words = commands.last().map(|words| words_of(words)).unwrap_or_default();
     match words.as_slice() {
-        [program, about, ..] if base(program) == "git" => ASKING_GIT.contains(about),
+        [program, rest @ ..] if base(program) == "git" => {
+            subcommand(rest).is_some_and(|name| ASKING_GIT.contains(&name))
+        }
         [program, ..] => ASKING.contains(&base(program)),
         [] => false,
     }
+}
+
+/// The subcommand of git, after its options.
+fn subcommand<'w>(words: &[&'w str]) -> Option<&'w str> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            // These options have a value.
+            "-C" | "-c" => drop(words.next()),
+            word if word.starts_with('-') => {}
+            word => return Some(word),
+        }
+    }
+    None
 }
 
 /// What a command is about: its first program that does something, and the word after it.
@@ -82,6 +98,7 @@ mod tests {
         assert!(answers_with_one(r#"rg -n "a|b & c" src"#));
         assert!(answers_with_one("gh run view 7 --log | /usr/bin/grep -E 'x|y;z'"));
         assert!(answers_with_one("git diff --quiet") && !answers_with_one("git push"));
+        assert!(answers_with_one("git -C dir grep x") && !answers_with_one("git -C grep push"));
         assert!(!answers_with_one("python3 - <<'EOF'\nprint(1)\ntest x\nEOF"));
     }
 }

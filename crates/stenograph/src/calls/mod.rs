@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::evidence::{CallInput, CallReport, JobNotice, script_words};
+use crate::evidence::{CallInput, CallReport, JobNotice, script_words, touches};
 use crate::model::{Body, Event, Input, Role};
 use crate::text::beginning;
 
@@ -117,6 +117,8 @@ struct EarlyResult {
     number: u64,
     id: u64,
     exit: Option<i64>,
+    /// The names of jobs that go on.
+    handles: Vec<String>,
     /// Whether the result alone decided the outcome.
     decided: Option<(CallOutcome, OutcomeRule)>,
 }
@@ -144,6 +146,10 @@ const ANSWERED_MAX: usize = 32;
 
 /// How many results may come before their calls.
 const EARLY_MAX: usize = 16;
+
+/// How many jobs of such a result are remembered, and how long their names may be.
+const EARLY_HANDLES_MAX: usize = 4;
+const HANDLE_LENGTH_MAX: usize = 128;
 
 /// How many jobs are remembered.
 const JOBS_MAX: usize = 64;
@@ -210,8 +216,7 @@ impl Calls {
             return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
         }
         let script = script_words(event);
-        let told =
-            CallInput::of(name, input, script, || !crate::query::touches(name, input, event.cwd.as_deref()).is_empty());
+        let told = CallInput::of(name, input, script, || !touches(name, input, event.cwd.as_deref()).is_empty());
         let job = told.polled_jobs.iter().find_map(|name| self.job(name)).map(|job| job.call);
         let early = self.early.iter().position(|early| early.id == id && id != 0);
         let early = early.and_then(|at| self.early.remove(at));
@@ -257,10 +262,11 @@ impl Calls {
 
     /// The result of this call came before it.
     fn answer_early(&mut self, mut call: TrackedCall, early: &EarlyResult, mut step: CallStep) -> CallStep {
-        let evidence = Evidence { exit: early.exit, ..Evidence::default() };
+        let evidence = Evidence { exit: early.exit, handles: early.handles.clone(), ..Evidence::default() };
+        self.remember_jobs(&call, &evidence);
         let (outcome, rule) = early.decided.unwrap_or_else(|| evidence.outcome(Some(&call)));
         call.has_failed = outcome.is_failure();
-        let decision = Decision { call: call.number, outcome, rule, exit: early.exit };
+        let decision = Decision { call: call.number, outcome, rule, exit: early.exit.filter(|_| call.may_exit) };
         step.early = Some(decision);
         // What the result decided alone was returned with the result.
         step.decision = early.decided.is_none().then_some(decision);
@@ -301,7 +307,9 @@ impl Calls {
         let (outcome, rule) = evidence.outcome(None);
         let decided = (outcome != CallOutcome::Unknown).then_some((outcome, rule));
         if id != 0 {
-            push(&mut self.early, EarlyResult { number, id, exit: evidence.exit, decided }, EARLY_MAX);
+            let handles = evidence.handles.iter().take(EARLY_HANDLES_MAX);
+            let handles = handles.map(|name| beginning(name, HANDLE_LENGTH_MAX).to_owned()).collect();
+            push(&mut self.early, EarlyResult { number, id, exit: evidence.exit, handles, decided }, EARLY_MAX);
         }
         let decision = Some(Decision { call: number, outcome, rule, exit: evidence.exit });
         CallStep { call: Some(number), decision, ..CallStep::default() }
@@ -320,21 +328,27 @@ impl Calls {
     /// Decides a call that has its result, and keeps it among those that have one.
     fn decide(&mut self, mut call: TrackedCall, evidence: &Evidence) -> Decision {
         let (outcome, rule) = evidence.outcome(Some(&call));
-        if call.runs && evidence.exit.is_none() {
-            for name in &evidence.handles {
-                let job = Job {
-                    name: Calls::id(Some(name)),
-                    call: call.number,
-                    answers_with_one: call.answers_with_one,
-                    has_ended: false,
-                };
-                push(&mut self.jobs, job, JOBS_MAX);
-            }
-        }
+        self.remember_jobs(&call, evidence);
         call.has_failed = outcome.is_failure();
         let decision = Decision { call: call.number, outcome, rule, exit: evidence.exit.filter(|_| call.may_exit) };
         push(&mut self.answered, call, ANSWERED_MAX);
         decision
+    }
+
+    /// Remembers the jobs that go on after a call returned.
+    fn remember_jobs(&mut self, call: &TrackedCall, evidence: &Evidence) {
+        if !call.runs || evidence.exit.is_some() {
+            return;
+        }
+        for name in &evidence.handles {
+            let job = Job {
+                name: Calls::id(Some(name)),
+                call: call.number,
+                answers_with_one: call.answers_with_one,
+                has_ended: false,
+            };
+            push(&mut self.jobs, job, JOBS_MAX);
+        }
     }
 
     /// A poll states how its job ended.

@@ -16,9 +16,12 @@ struct Saved {
     tools: Vec<String>,
     open: Vec<SavedCall>,
     answered: Vec<SavedCall>,
-    early: Vec<(u64, u64, Option<i64>, Option<u8>)>,
+    early: Vec<SavedEarly>,
     jobs: Vec<(u64, u64, u8)>,
 }
+
+/// Number, id, the exit code, the decision, the names of jobs.
+type SavedEarly = (u64, u64, Option<i64>, Option<u8>, Vec<String>);
 
 /// Number, id, print, thread, tool, bits, commands, the polled call or 0, the exit code.
 type SavedCall = (u64, u64, u32, u32, usize, u8, u32, u64, Option<i64>);
@@ -35,7 +38,9 @@ impl Calls {
         let mut saved = Saved { count: self.count, ..Saved::default() };
         saved.open = saved_calls(&self.open, &mut saved.tools);
         saved.answered = saved_calls(&self.answered, &mut saved.tools);
-        let early = |early: &EarlyResult| (early.number, early.id, early.exit, early.decided.map(saved_decision));
+        let early = |early: &EarlyResult| {
+            (early.number, early.id, early.exit, early.decided.map(saved_decision), early.handles.clone())
+        };
         saved.early = self.early.iter().map(early).collect();
         let bits = |job: &Job| bit(job.answers_with_one, ANSWERS_WITH_ONE) | bit(job.has_ended, HAS_ENDED);
         saved.jobs = self.jobs.iter().map(|job| (job.name, job.call, bits(job))).collect();
@@ -46,10 +51,11 @@ impl Calls {
     pub fn restore(saved: &str) -> Calls {
         let Ok(saved) = serde_json::from_str::<Saved>(saved) else { return Calls::default() };
         let tools: Vec<Arc<str>> = saved.tools.iter().map(|tool| Arc::from(tool.as_str())).collect();
-        let early = saved.early.into_iter().map(|(number, id, exit, decided)| EarlyResult {
+        let early = saved.early.into_iter().map(|(number, id, exit, decided, handles)| EarlyResult {
             number,
             id,
             exit,
+            handles,
             decided: decided.and_then(restored_decision),
         });
         let jobs = saved.jobs.into_iter().map(|(name, call, bits)| Job {

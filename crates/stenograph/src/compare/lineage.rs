@@ -163,8 +163,7 @@ fn put(
     }
 }
 
-/// Relates what is not related yet, by the ids of records and by what sources say. One that is related to nothing before it is looked for
-/// among those before it only, so that nothing comes to be its own ancestor.
+/// Relates the remaining conversations by the ids of records and by stated forks. It skips a relation that would make a circle.
 fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>]) {
     let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
     for (at, conversation) in conversations.iter().enumerate() {
@@ -185,8 +184,10 @@ fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>
         let elsewhere = |place: Option<&(usize, usize)>| place.copied().filter(|(other, _)| *other != at);
         let stated = conversation.fork.as_ref().and_then(|fork| {
             let parent = sessions.get(fork.session.as_ref()).copied().filter(|parent| *parent != at)?;
-            let record = elsewhere(places.get(&id_print(fork.record.as_deref())));
-            Some((parent, record.filter(|(other, _)| *other == parent).map(|(_, step)| step), How::Stated))
+            // Several conversations may have the record; the stated parent counts.
+            let record = id_print(fork.record.as_deref());
+            let steps = &conversations.get(parent)?.steps;
+            Some((parent, steps.iter().position(|step| step.id == record && record != 0), How::Stated))
         });
         let shared = || {
             let last = conversation

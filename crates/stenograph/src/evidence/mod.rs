@@ -43,7 +43,7 @@ pub use result::Evidence;
 pub(crate) use result::{AgentEvidence, created_file};
 pub use session_facts::{RateLimit, ToolSchema, instructions, rate_limits, tool_schemas};
 pub use task::Task;
-pub(crate) use typed::UserMessage;
+pub use typed::UserMessage;
 
 use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 

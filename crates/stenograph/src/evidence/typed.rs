@@ -6,7 +6,7 @@ use crate::model::{Body, Content, Event, Role, is_markup};
 
 /// What a message in the role of the user is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UserMessage {
+pub enum UserMessage {
     /// A person typed it, at least in part.
     Typed,
     /// The agent wrote all of it: instructions, reminders, elements of markup.

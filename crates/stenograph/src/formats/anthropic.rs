@@ -42,7 +42,7 @@ pub fn blocks<'a>(list: Vec<&'a str>, role: Role, notes: &mut Vec<BlockNote>) ->
             BlockContent::Event(one) => events.push(one),
             BlockContent::Piece(piece) => match events.last_mut() {
                 Some(BlockEvent { body: Body::Message { content: Content::Pieces(pieces), .. }, .. }) => {
-                    pieces.push(piece)
+                    pieces.push(piece);
                 }
                 _ => {
                     let content = Content::Pieces(vec![piece]);

@@ -58,7 +58,7 @@ impl<'a> ExtraFields<'a> {
             match object.held(key)? {
                 Held::Object(inner) => object = inner,
                 Held::Raw(raw) => {
-                    let below = keys.fold(Some(raw.as_ref()), |raw, key| crate::json::fields(raw?, [key])[0]);
+                    let below = keys.try_fold(raw.as_ref(), |raw, key| super::fields(raw, [key])[0]);
                     return Some(Cow::Owned(crate::json::Object::parse(below?)?.into_extra()));
                 }
                 Held::Hole => return None,

@@ -150,7 +150,12 @@ impl RunState {
         let mut done = RunStep { recovers: recovers(event, step), ..RunStep::default() };
         match &event.body {
             Body::Message { role: Role::User, content } => {
-                self.user(UserMessage::of(event).unwrap_or(UserMessage::Typed), content, place);
+                let message = UserMessage::of(event).unwrap_or(UserMessage::Typed);
+                self.user(message, content, place);
+                if message == UserMessage::Typed {
+                    // A new prompt is a new attempt.
+                    done.ended = self.stuck.end();
+                }
             }
             Body::Message { role: Role::Assistant, .. } => self.answer(event, RunPhase::Answered, place),
             Body::Thinking { .. } => self.answer(event, RunPhase::Thinking, place),
@@ -330,7 +335,7 @@ impl RunState {
 fn recovers(event: &Event<'_>, step: &CallStep) -> bool {
     match &event.body {
         Body::Message { role, .. } => *role == Role::Assistant,
-        Body::ToolResult { .. } => !step.has_failed(),
+        Body::ToolResult { .. } => !step.is_again && !step.has_failed(),
         // The servers of the vendor answer some calls at once.
         Body::ToolCall { .. } => step.decision.is_some() && !step.has_failed(),
         Body::Stop { success, .. } => *success == Some(true),

@@ -103,6 +103,14 @@ impl StuckRules {
         failed.into_iter().chain(repeated).collect()
     }
 
+    /// Ends and returns the stretches that last until now.
+    pub fn end(&mut self) -> Vec<Stuck> {
+        let ended = self.now().collect();
+        (self.failing, self.failing_step, self.repeating) = (None, None, None);
+        self.answered.clear();
+        ended
+    }
+
     /// The stretches that last until now.
     pub fn now(&self) -> impl Iterator<Item = Stuck> {
         let failing = self.failing.filter(|stuck| stuck.count >= FAILING_MIN);

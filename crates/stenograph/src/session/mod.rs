@@ -166,7 +166,28 @@ impl Registry {
     pub fn stream<R: Read>(&self, mut reader: R) -> Result<EventStream<R>, Error> {
         let mut head = Vec::new();
         Head::read(&mut reader, &mut head)?;
-        Ok(EventStream::new(self.detect(&head).only()?, head, reader))
+        let format = match self.detect(&head) {
+            Detected::Unknown if Head::is_cut(&head) => {
+                let later = Head::beyond(&mut Recorded { reader: &mut reader, bytes: &mut head })?;
+                self.detect(&later).only()?
+            }
+            detected => detected.only()?,
+        };
+        Ok(EventStream::new(format, head, reader))
+    }
+}
+
+/// Keeps the bytes that it reads.
+struct Recorded<'r, R> {
+    reader: &'r mut R,
+    bytes: &'r mut Vec<u8>,
+}
+
+impl<R: Read> Read for Recorded<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        self.bytes.extend_from_slice(buffer.get(..length).unwrap_or_default());
+        Ok(length)
     }
 }
 

@@ -28,7 +28,8 @@ pub fn tell(
         for file in &changes.files {
             // A program receives every byte; a terminal receives no control sequence.
             let diff = if output.is_terminal() { harmless(&file.diff) } else { file.diff.as_str().into() };
-            let shown: String = diff.split_inclusive('\n').map(|line| painted(line, colour)).collect();
+            let mut is_in_hunk = false;
+            let shown: String = diff.split_inclusive('\n').map(|line| painted(line, &mut is_in_hunk, colour)).collect();
             output.data().write_all(shown.as_bytes())?;
         }
         for line in unseen_lines(changes, audited) {
@@ -42,13 +43,14 @@ pub fn tell(
     Ok(ExitStatus::Done)
 }
 
-/// A line of a diff in git's colours.
-fn painted(line: &str, colour: Colour) -> String {
+/// A line of a diff in git's colours. Header lines come before the first hunk only: a removed line may look like one.
+fn painted(line: &str, is_in_hunk: &mut bool, colour: Colour) -> String {
     let bare = line.strip_suffix('\n').unwrap_or(line);
-    let is_head =
+    *is_in_hunk |= bare.starts_with("@@ ");
+    let is_header =
         ["diff ", "--- ", "+++ ", "new file", "deleted file", "rename "].iter().any(|head| bare.starts_with(head));
     let paint = match bare.chars().next() {
-        _ if is_head => TextStyle::Strong,
+        _ if is_header && !*is_in_hunk => TextStyle::Strong,
         Some('@') => TextStyle::Place,
         Some('+') => TextStyle::Good,
         Some('-') => TextStyle::Gone,

@@ -62,7 +62,11 @@ impl ContextLock {
                 }
                 Err(_) => {}
             }
-            let said = fs::read_to_string(&path).unwrap_or_default();
+            let said = match fs::read_to_string(&path) {
+                // Its holder released it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && look < LOOKS => continue,
+                said => said.unwrap_or_default(),
+            };
             let text = if is_ours(&said) {
                 // We hold the lock that its holder held while it was alive.
                 "was left behind by a recorder that was killed, and is taken over"
@@ -195,7 +199,11 @@ pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<Context
 
 /// Whether this process holds a context.
 pub(crate) fn is_own(folder: &Path) -> bool {
-    Lock::holder_of(&folder.join(OWN)) == Some(std::process::id())
+    let own = folder.join(OWN);
+    // A file left by a killed process may name our number, and Chibi may have taken its lock while we slept.
+    Lock::is_held(&own)
+        && Lock::holder_of(&own) == Some(std::process::id())
+        && fs::read_to_string(folder.join(".lock")).is_ok_and(|text| is_ours(&text))
 }
 
 /// Whether no process holds our own lock. Creates and removes nothing.
@@ -292,5 +300,13 @@ mod tests {
         }
         drop(hold);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_lock_file_that_names_our_number_is_not_our_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(OWN), std::process::id().to_string()).unwrap();
+        fs::write(folder.path().join(".lock"), lock_text(7)).unwrap();
+        assert!(!is_own(folder.path()));
     }
 }
