@@ -16,7 +16,7 @@ const LIBRARY: &str = "crates/stenograph/src";
 /// The layers, lowest first, each with its modules. A path below a module may have a layer of its own; the longest path counts.
 const LAYERS: [(&str, &[&str]); 5] = [
     ("json", &["text", "time", "json"]),
-    ("model", &["error", "evidence", "frame", "model", "shell"]),
+    ("model", &["evidence", "frame", "model", "shell"]),
     ("formats", &["carry", "format", "formats", "read", "record_schema", "registry", "synthesizer", "wire", "write"]),
     ("folds", &["calls", "ledger", "loss", "repeat", "run_state", "turns"]),
     (
@@ -28,6 +28,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "compare",
             "convert",
             "edit",
+            "error",
             "formats::peers",
             "query",
             "render",

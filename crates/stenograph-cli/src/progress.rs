@@ -107,20 +107,20 @@ impl<R: Read, F: Fn()> Read for ProgressReader<R, F> {
 }
 
 /// A bar for work on many files, which Ctrl-C can stop.
-pub struct IndexProgress {
+pub struct IndexProgressBar {
     what: &'static str,
     progress: Option<SourceProgress>,
     stop: Arc<AtomicBool>,
 }
 
-impl IndexProgress {
+impl IndexProgressBar {
     /// A bar that stops the work once the flag is set.
-    pub fn new(what: &'static str, stop: &Arc<AtomicBool>) -> IndexProgress {
-        IndexProgress { what, progress: None, stop: Arc::clone(stop) }
+    pub fn new(what: &'static str, stop: &Arc<AtomicBool>) -> IndexProgressBar {
+        IndexProgressBar { what, progress: None, stop: Arc::clone(stop) }
     }
 }
 
-impl RunObserver for IndexProgress {
+impl RunObserver for IndexProgressBar {
     fn progress(&mut self, at: &stenograph_store::index::IndexProgress) {
         let bar = self.progress.get_or_insert_with(|| SourceProgress::rate(self.what, at.bytes));
         bar.at(at.bytes_done);

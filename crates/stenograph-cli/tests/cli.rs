@@ -98,6 +98,8 @@ mod tail;
 mod times;
 #[path = "cli/trim.rs"]
 mod trim;
+#[path = "cli/upgrade.rs"]
+mod upgrade;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/usage_left.rs"]

@@ -70,7 +70,7 @@ pub struct SourcePage {
 
 /// The results of a request.
 #[derive(Debug, Default)]
-pub struct UsageReport {
+pub struct UsageRunReport {
     /// Sources that were read.
     pub read: u64,
     /// Sources whose pages the index had.
@@ -121,8 +121,8 @@ pub fn pages(
     request: &UsageRequest<'_>,
     observer: &mut dyn RunObserver,
     each: &mut dyn FnMut(SourcePage),
-) -> Result<UsageReport, Error> {
-    let mut report = UsageReport::default();
+) -> Result<UsageRunReport, Error> {
+    let mut report = UsageRunReport::default();
     let catalogue = match request.index {
         UseIndex::Yes => request.store.catalogue().ok(),
         UseIndex::No => None,
@@ -161,7 +161,7 @@ fn discover_files(places: Option<&Places>) -> (Vec<FoundFile>, Vec<Warning>) {
 fn survey(
     request: &UsageRequest<'_>,
     catalogue: Option<&Catalogue>,
-    report: &mut UsageReport,
+    report: &mut UsageRunReport,
 ) -> Result<Surveyed, Error> {
     // The two are independent, and both take time.
     let ((found, warnings), snapshot) = std::thread::scope(|scope| {
@@ -242,7 +242,7 @@ fn read_all(
     archive: Option<&Archive>,
     observer: &mut dyn RunObserver,
     give: &mut dyn FnMut(SourcePage),
-    report: &mut UsageReport,
+    report: &mut UsageRunReport,
 ) {
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     let mut progress = IndexProgress {

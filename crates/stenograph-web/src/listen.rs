@@ -21,26 +21,26 @@ const CONNECTIONS_MAX: usize = 256;
 
 /// How long a connection may be silent.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Timeouts {
     /// Until the first request head is complete, and until a head that has begun is complete.
     pub head: Duration,
     /// Between two requests: tools may run long before the agent sends their results.
     pub idle: Duration,
 }
 
-impl Patience {
-    pub const USUAL: Patience = Patience { head: Duration::from_secs(30), idle: Duration::from_secs(15 * 60) };
+impl Timeouts {
+    pub const USUAL: Timeouts = Timeouts { head: Duration::from_secs(30), idle: Duration::from_secs(15 * 60) };
 }
 
 /// A listener that limits the number of open connections.
 pub struct Limited {
     listener: TcpListener,
     permits: Arc<Semaphore>,
-    patience: Patience,
+    patience: Timeouts,
 }
 
 impl Limited {
-    pub fn new(listener: TcpListener, patience: Patience) -> Limited {
+    pub fn new(listener: TcpListener, patience: Timeouts) -> Limited {
         Limited { listener, permits: Arc::new(Semaphore::new(CONNECTIONS_MAX)), patience }
     }
 }
@@ -110,7 +110,7 @@ enum Wait {
 /// A connection and its permit.
 pub struct Connection {
     stream: TcpStream,
-    patience: Patience,
+    patience: Timeouts,
     load: ConnectionLoad,
     wait: Wait,
     deadline: Pin<Box<Sleep>>,
@@ -184,7 +184,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     /// A client and the server's side of its connection.
-    async fn pair(patience: Patience) -> (std::net::TcpStream, Connection) {
+    async fn pair(patience: Timeouts) -> (std::net::TcpStream, Connection) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (connection, _) = Limited::new(listener, patience).accept().await;
@@ -207,9 +207,9 @@ mod tests {
     #[test]
     fn a_client_that_sends_nothing_or_half_a_head_loses_its_connection() {
         block_on(async {
-            let (_silent, mut connection) = pair(Patience { head: SHORT, idle: LONG }).await;
+            let (_silent, mut connection) = pair(Timeouts { head: SHORT, idle: LONG }).await;
             assert_eq!(read_once(&mut connection).await, Err(io::ErrorKind::TimedOut));
-            let (mut slow, mut connection) = pair(Patience { head: SHORT, idle: LONG }).await;
+            let (mut slow, mut connection) = pair(Timeouts { head: SHORT, idle: LONG }).await;
             slow.write_all(b"POST /v1/mess").unwrap();
             assert_eq!(read_once(&mut connection).await, Ok("POST /v1/mess".to_owned()));
             assert_eq!(read_once(&mut connection).await, Err(io::ErrorKind::TimedOut));
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_client_that_waits_for_its_answer_keeps_its_connection() {
         block_on(async {
-            let (mut client, mut connection) = pair(Patience { head: SHORT, idle: SHORT }).await;
+            let (mut client, mut connection) = pair(Timeouts { head: SHORT, idle: SHORT }).await;
             let in_flight = connection.load.begin_request();
             let late = async {
                 sleep(SHORT * 4).await;
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_head_of_a_later_request_has_its_own_time() {
         block_on(async {
-            let (mut client, mut connection) = pair(Patience { head: SHORT, idle: LONG }).await;
+            let (mut client, mut connection) = pair(Timeouts { head: SHORT, idle: LONG }).await;
             let in_flight = connection.load.begin_request();
             client.write_all(b"one").unwrap();
             assert_eq!(read_once(&mut connection).await, Ok("one".to_owned()));

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::answer;
-use crate::listen::{ConnectionLoad, InFlight, Limited, Patience};
+use crate::listen::{ConnectionLoad, InFlight, Limited, Timeouts};
 
 /// How to serve a tape.
 #[derive(Clone, Debug, Default)]
@@ -131,7 +131,7 @@ async fn run(player: Arc<Mutex<Player>>, options: &Options, report: &mut dyn FnM
     let shared = Shared { player, pace: options.pace, report: sender, busy: Arc::default() };
     let router = Router::new().fallback(answer::answer).with_state(shared.clone());
     let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
-    let served = axum::serve(Limited::new(listener, Patience::USUAL), router).with_graceful_shutdown(async move {
+    let served = axum::serve(Limited::new(listener, Timeouts::USUAL), router).with_graceful_shutdown(async move {
         let _ = ends.changed().await;
     });
     let mut served = std::pin::pin!(served.into_future());

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use stenograph::changes::{Changes, Outcome};
+use stenograph::changes::{Changes, ChangesOutcome};
 use stenograph::formats::FORMATS;
 use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held, Input};
 use stenograph::text::quote;
@@ -61,7 +61,7 @@ fn add_call(changes: &mut Changes, id: usize, tool: &str, input: String, output:
     changes.add(&Event::new(Body::ToolResult { call, name: None, content, error: Some(false) }));
 }
 
-fn diff(outcome: &Outcome) -> String {
+fn diff(outcome: &ChangesOutcome) -> String {
     outcome.files.iter().map(|file| file.diff.as_str()).collect()
 }
 

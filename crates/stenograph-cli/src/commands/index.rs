@@ -18,7 +18,7 @@ use super::archive::{print_continued, strings_json};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, size};
-use crate::progress::IndexProgress;
+use crate::progress::IndexProgressBar;
 use crate::store::{self, StoreArgs};
 
 /// Find, keep and index what agents wrote
@@ -128,7 +128,7 @@ fn run_once(
         threads: options.threads.map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
         now: clock::nanoseconds(),
     };
-    let mut bar = IndexProgress::new("indexing", stop);
+    let mut bar = IndexProgressBar::new("indexing", stop);
     let report = bring_up_to_date(store, &plan, &mut bar)?;
     drop(bar);
     if let Some(IndexCreation::Rebuilt(reason)) = &report.made {

@@ -26,7 +26,7 @@ use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_line};
 use crate::prices;
-use crate::progress::IndexProgress;
+use crate::progress::IndexProgressBar;
 use crate::store::{StoreArgs, on_interrupt};
 use range::TimeRange;
 
@@ -311,7 +311,7 @@ impl Options {
             threads: cores,
         };
         let mut book = LedgerBuilder::default();
-        let mut bar = IndexProgress::new("counting", &stop);
+        let mut bar = IndexProgressBar::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
         })?;

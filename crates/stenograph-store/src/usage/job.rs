@@ -10,7 +10,7 @@ use stenograph::ledger::{CallDetail, Counting, SourceUsage};
 use stenograph::read::Reading;
 
 use super::grown::Grown;
-use super::{SourcePage, UsageReport};
+use super::{SourcePage, UsageRunReport};
 use crate::archive::{Archive, CopyInfo, ForgottenState, Label, WhichVersion};
 use crate::decode::{ByteCounter, Container, DecodeGuard, decode};
 use crate::discover::PathHints;
@@ -74,7 +74,7 @@ impl UsageJob {
         &self,
         outcome: Result<JobOutcome, Error>,
         give: &mut dyn FnMut(SourcePage),
-        report: &mut UsageReport,
+        report: &mut UsageRunReport,
     ) {
         match outcome {
             Ok(JobOutcome::Counted { pages, damage }) => {

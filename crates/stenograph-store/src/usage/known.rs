@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use stenograph::ledger::SourceUsage;
 
 use super::job::UsageJob;
-use super::{QUEUE, SourcePage, UsageReport};
+use super::{QUEUE, SourcePage, UsageRunReport};
 use crate::Error;
 use crate::index::catalogue::{Catalogue, KnownFile, LedgerPages, SourcePages};
 use crate::tail::Warning;
@@ -46,7 +46,7 @@ impl IndexedSource {
         pages: Option<Vec<SourceUsage>>,
         give: &mut dyn FnMut(SourcePage),
         jobs: &mut Vec<UsageJob>,
-        report: &mut UsageReport,
+        report: &mut UsageRunReport,
     ) {
         match (pages, self) {
             (Some(pages), known) => {
@@ -76,7 +76,7 @@ pub(super) fn deliver_indexed(
     pages: &LedgerPages,
     give: &mut dyn FnMut(SourcePage),
     jobs: &mut Vec<UsageJob>,
-    report: &mut UsageReport,
+    report: &mut UsageRunReport,
 ) {
     std::thread::scope(|scope| {
         let (sender, unpacked) = sync_channel(QUEUE);

@@ -46,7 +46,7 @@ pub use json::{Part, Parts};
 use keys::Keys;
 pub use report::{
     Agent, AgentState, Approval, Audit, Call, CallOutcome, Capped, Change, Compaction, Context, End, Failure, Fault,
-    FaultKind, File, Last, OutcomeRule, Phase, Place, Step, StuckKind, Thread, Todos, Tool,
+    FaultKind, File, LastMessage, OutcomeRule, Phase, Place, Step, StuckKind, Thread, Todos, Tool,
 };
 use thread::Course;
 

@@ -8,7 +8,7 @@ use crate::run_state::{Patience, RunRule, RunState, State, Why};
 pub use crate::run_state::{Place, StuckKind};
 use crate::turns::SessionTurn;
 pub use course::{
-    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, Step, Todos,
+    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, LastMessage, Phase, Step, Todos,
 };
 
 /// The first items of a list, and how many more there were.
@@ -81,7 +81,7 @@ pub struct Audit {
     /// The files.
     pub files: Capped<File>,
     /// What was said last.
-    pub last: Option<Last>,
+    pub last: Option<LastMessage>,
     /// What went wrong and was no tool's failure.
     pub errors: Capped<Fault>,
     /// Who allowed or forbade what.

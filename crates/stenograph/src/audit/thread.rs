@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::{Context, Last, Place, Step};
+use super::report::{Context, LastMessage, Place, Step};
 use super::trouble::OpenFailures;
 use super::window::Window;
 use crate::run_state::RunState;
@@ -120,7 +120,7 @@ impl Series {
 /// What was said last.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    last: Option<Last>,
+    last: Option<LastMessage>,
     group: Option<u64>,
     /// Whether the response is still being told: nothing else happened since.
     is_open: bool,
@@ -147,7 +147,7 @@ impl Said {
                 last.text.push_str("\n\n");
                 last.text.push_str(text);
             }
-            None => self.last = Some(Last { place, text: text.to_owned(), is_cut: false }),
+            None => self.last = Some(LastMessage { place, text: text.to_owned(), is_cut: false }),
         }
         if let Some(last) = self.last.as_mut().filter(|last| last.text.len() > LAST_SIZE_MAX) {
             last.text = beginning(&last.text, LAST_SIZE_MAX).to_owned();
@@ -171,7 +171,7 @@ impl Said {
         self.close();
     }
 
-    pub fn take(&mut self) -> Option<Last> {
+    pub fn take(&mut self) -> Option<LastMessage> {
         self.last.take()
     }
 }

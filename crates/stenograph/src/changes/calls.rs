@@ -9,7 +9,7 @@ use super::answer::says_nothing_changed;
 use super::file::Memory;
 use super::step::{self, Act, Opaque, Plan, Step};
 use super::told::{Told, told};
-use super::unseen::{Place, Why};
+use super::unseen::{Place, UnseenReason};
 use crate::calls::{CallOutcome, CallStep, Calls};
 use crate::json::Object;
 use crate::model::{Body, Content, Event};
@@ -99,7 +99,7 @@ impl Changes {
             return self.apply_call(open, result, outcome);
         }
         if self.open_size + size > OPEN_SIZE_MAX {
-            return self.blind(place, None, &open.what, Why::Limit);
+            return self.blind(place, None, &open.what, UnseenReason::Limit);
         }
         self.open_size += size;
         self.source_calls().open.insert(number, open);
@@ -154,7 +154,7 @@ impl Changes {
                 // What a command did before it failed is done.
                 if !is_told && (worked || *blind == Opaque::Command) {
                     let path = Some(path).filter(|path| !path.is_empty());
-                    self.blind(open.place, path, &open.what, Why::Opaque(*blind));
+                    self.blind(open.place, path, &open.what, UnseenReason::Opaque(*blind));
                 }
             } else if worked {
                 // What is told of a call is told of its first file.
@@ -200,7 +200,7 @@ impl Changes {
             let step = open.plan.steps.into_iter().find(|step| !matches!(step.act, Act::Look { .. }));
             if let Some(step) = step {
                 let path = Some(step.path).filter(|path| !path.is_empty());
-                self.blind(open.place, path, &open.what, Why::Unanswered);
+                self.blind(open.place, path, &open.what, UnseenReason::Unanswered);
             }
         }
         self.unseen.sort_by_key(|unseen| (unseen.place.source, unseen.place.event));

@@ -6,7 +6,7 @@ use super::contents::{Base, Before, FileContents};
 use super::file::{ApplyResult, File, Memory};
 use super::step::Act;
 use super::told::Told;
-use super::unseen::{Place, Unseen, Why};
+use super::unseen::{Place, Unseen, UnseenReason};
 
 /// How many files are followed.
 const FILES_MAX: usize = 10_000;
@@ -82,14 +82,14 @@ impl Changes {
     pub(super) fn came(&mut self, came: ApplyResult, path: String, what: &str) {
         let why = match came {
             ApplyResult::Followed => return,
-            ApplyResult::Elsewhere => Why::Elsewhere,
-            ApplyResult::Untold => Why::Untold,
-            ApplyResult::TooLarge => Why::Limit,
+            ApplyResult::Elsewhere => UnseenReason::Elsewhere,
+            ApplyResult::Untold => UnseenReason::Untold,
+            ApplyResult::TooLarge => UnseenReason::Limit,
         };
         self.blind(self.place, Some(path), what, why);
     }
 
-    pub(super) fn blind(&mut self, place: Place, path: Option<String>, what: &str, why: Why) {
+    pub(super) fn blind(&mut self, place: Place, path: Option<String>, what: &str, why: UnseenReason) {
         if self.unseen.len() < UNSEEN_MAX {
             self.unseen.push(Unseen { place, path, what: what.to_owned(), why });
         } else {

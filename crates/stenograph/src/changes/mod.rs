@@ -34,7 +34,7 @@ use told::told;
 
 pub use report::{BaseKnown, ChangeHow, FileChange};
 pub use step::Opaque;
-pub use unseen::{Place, Unseen, Why};
+pub use unseen::{Place, Unseen, UnseenReason};
 
 /// Follows what events do to files. Give it the events of a session in order.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ pub struct Changes {
 
 /// What is known when all events were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ChangesOutcome {
     /// The files that changed, by path.
     pub files: Vec<FileChange>,
     /// What cannot be seen, in order.
@@ -98,7 +98,7 @@ impl Changes {
                 }
             }
             Body::Other { .. } if event.is_oversize() => {
-                self.blind(self.place, None, "a record", Why::Oversize);
+                self.blind(self.place, None, "a record", UnseenReason::Oversize);
             }
             Body::ToolCall { .. }
             | Body::ToolResult { .. }
@@ -112,10 +112,10 @@ impl Changes {
     }
 
     /// What is known now.
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(mut self) -> ChangesOutcome {
         self.unanswered();
         let root = self.root.as_deref();
         let files = self.files.iter().filter_map(|(path, file)| report::change(path, file, root)).collect();
-        Outcome { files, unseen: self.unseen, unlisted: self.unlisted }
+        ChangesOutcome { files, unseen: self.unseen, unlisted: self.unlisted }
     }
 }

@@ -41,7 +41,7 @@ impl Session {
         self
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(self) -> ChangesOutcome {
         self.changes.finish()
     }
 
@@ -50,7 +50,7 @@ impl Session {
     }
 }
 
-fn reasons(outcome: &Outcome) -> Vec<&'static str> {
+fn reasons(outcome: &ChangesOutcome) -> Vec<&'static str> {
     outcome.unseen.iter().map(|unseen| unseen.why.name()).collect()
 }
 
@@ -90,7 +90,7 @@ fn edits_that_are_undone_later_vanish() {
     session.does("Edit", r#"{"file_path":"/w/a.rs","old_string":"2","new_string":"two"}"#, "ok");
     session.does("Write", r#"{"file_path":"b","content":"x"}"#, "File created successfully at: b");
     session.does("delete_file", r#"{"path":"b"}"#, "ok");
-    assert_eq!(session.finish(), Outcome::default());
+    assert_eq!(session.finish(), ChangesOutcome::default());
 }
 
 #[test]

@@ -23,12 +23,12 @@ pub struct Unseen {
     /// The tool or the command.
     pub what: String,
     /// Why it cannot be seen.
-    pub why: Why,
+    pub why: UnseenReason,
 }
 
 /// Why a change cannot be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
+pub enum UnseenReason {
     /// It is in a call that cannot be followed.
     Opaque(Opaque),
     /// The call was never answered: it may have been done.
@@ -43,34 +43,34 @@ pub enum Why {
     Oversize,
 }
 
-impl Why {
+impl UnseenReason {
     /// The word on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            Why::Opaque(Opaque::Command) => "command",
-            Why::Opaque(Opaque::Shape) => "unknown_shape",
-            Why::Opaque(Opaque::Patch) => "unreadable_patch",
-            Why::Opaque(Opaque::Damaged) => "no_text",
-            Why::Unanswered => "unanswered",
-            Why::Elsewhere => "changed_elsewhere",
-            Why::Untold => "nothing_to_undo",
-            Why::Limit => "over_the_limit",
-            Why::Oversize => "record_over_the_limit",
+            UnseenReason::Opaque(Opaque::Command) => "command",
+            UnseenReason::Opaque(Opaque::Shape) => "unknown_shape",
+            UnseenReason::Opaque(Opaque::Patch) => "unreadable_patch",
+            UnseenReason::Opaque(Opaque::Damaged) => "no_text",
+            UnseenReason::Unanswered => "unanswered",
+            UnseenReason::Elsewhere => "changed_elsewhere",
+            UnseenReason::Untold => "nothing_to_undo",
+            UnseenReason::Limit => "over_the_limit",
+            UnseenReason::Oversize => "record_over_the_limit",
         }
     }
 
     /// The reason as a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
-            Why::Opaque(Opaque::Command) => "a command that may write files",
-            Why::Opaque(Opaque::Shape) => "an edit of a shape that is not known",
-            Why::Opaque(Opaque::Patch) => "a patch that cannot be read",
-            Why::Opaque(Opaque::Damaged) => "the content is no whole text",
-            Why::Unanswered => "the call was never answered",
-            Why::Elsewhere => "something that is not recorded changed the file before",
-            Why::Untold => "what was taken back is not recorded",
-            Why::Limit => "there is too much of it to follow",
-            Why::Oversize => "a record over the limit was not read",
+            UnseenReason::Opaque(Opaque::Command) => "a command that may write files",
+            UnseenReason::Opaque(Opaque::Shape) => "an edit of a shape that is not known",
+            UnseenReason::Opaque(Opaque::Patch) => "a patch that cannot be read",
+            UnseenReason::Opaque(Opaque::Damaged) => "the content is no whole text",
+            UnseenReason::Unanswered => "the call was never answered",
+            UnseenReason::Elsewhere => "something that is not recorded changed the file before",
+            UnseenReason::Untold => "what was taken back is not recorded",
+            UnseenReason::Limit => "there is too much of it to follow",
+            UnseenReason::Oversize => "a record over the limit was not read",
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct LedgerBuilder {
     origins: HashMap<u128, u128>,
     /// The keys that such a call may have in older sessions; one counts if an entry has it.
     older_origins: HashMap<u128, Vec<u128>>,
-    decisions: HashMap<UncountedReason, Decision>,
+    decisions: HashMap<UncountedReason, LedgerDecision>,
 }
 
 /// The indexes of entries by key. It stores only indexes, because the entries have the keys, and there may be millions.
@@ -70,7 +70,7 @@ pub struct Ledger {
     /// The calls in order of time; those without a time come first.
     pub entries: Vec<LedgerEntry>,
     /// What was merged and excluded.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<LedgerDecision>,
     names: Vec<String>,
     sources: Vec<String>,
 }
@@ -92,7 +92,7 @@ pub struct LedgerEntry {
 
 /// Records that do not count as calls of their own, for one reason.
 #[derive(Clone, Debug)]
-pub struct Decision {
+pub struct LedgerDecision {
     /// The reason.
     pub reason: UncountedReason,
     /// The number of records.
@@ -234,7 +234,8 @@ impl LedgerBuilder {
     }
 
     fn decide(&mut self, reason: UncountedReason, count: u64, positions: impl Iterator<Item = (u32, u64)>) {
-        let decision = self.decisions.entry(reason).or_insert(Decision { reason, count: 0, examples: Vec::new() });
+        let decision =
+            self.decisions.entry(reason).or_insert(LedgerDecision { reason, count: 0, examples: Vec::new() });
         decision.count += count;
         // The examples do not depend on the order of sources: they are the first ones by path and line.
         let sources = &self.sources;

@@ -18,7 +18,7 @@ mod runs;
 mod source_usage;
 
 pub use crate::model::{ServiceTier, Tokens};
-pub use builder::{Decision, Ledger, LedgerBuilder, LedgerEntry};
+pub use builder::{Ledger, LedgerBuilder, LedgerDecision, LedgerEntry};
 pub use context::context_tokens;
 pub use counting::{CallDetail, Counting};
 pub use money::Money;

@@ -1,6 +1,6 @@
 //! `steno audit --diff`: prints how files changed. The library computes the changes.
 
-use stenograph::changes::{FileChange, Outcome, Unseen};
+use stenograph::changes::{ChangesOutcome, FileChange, Unseen};
 use stenograph::json::Draft;
 use stenograph::text::quote;
 
@@ -12,7 +12,7 @@ use crate::output::{Colour, Output, TextStyle, counted, harmless, harmless_json,
 pub fn tell(
     options: &Options,
     audited: &Audited,
-    changes: &Outcome,
+    changes: &ChangesOutcome,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let is_nothing = changes.files.is_empty() && changes.unseen.is_empty();
@@ -60,7 +60,7 @@ fn painted(line: &str, is_in_hunk: &mut bool, colour: Colour) -> String {
 }
 
 /// The changes that cannot be seen. The sign before each line makes programs that read diffs ignore it.
-fn unseen_lines(changes: &Outcome, audited: &Audited) -> Vec<String> {
+fn unseen_lines(changes: &ChangesOutcome, audited: &Audited) -> Vec<String> {
     let number = changes.unseen.len() as u64 + changes.unlisted;
     if number == 0 {
         return Vec::new();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stenograph::audit::{Audit, Auditor};
-use stenograph::changes::{Changes, Outcome};
+use stenograph::changes::{Changes, ChangesOutcome};
 use stenograph::json::Draft;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
@@ -27,7 +27,7 @@ pub struct Audited {
     pub paths: Vec<String>,
     pub audit: Audit,
     /// The changes to files, if requested.
-    pub changes: Option<Outcome>,
+    pub changes: Option<ChangesOutcome>,
 }
 
 impl Audited {
@@ -200,7 +200,7 @@ impl Folding {
         self.changes.iter_mut().for_each(|changes| changes.source(source));
     }
 
-    fn finish(self) -> (Audit, Option<Outcome>) {
+    fn finish(self) -> (Audit, Option<ChangesOutcome>) {
         (self.audit.finish(), self.changes.map(Changes::finish))
     }
 }

@@ -9,13 +9,13 @@ use crate::commands::replay::view;
 use crate::output::grouped;
 
 /// One fact of both runs.
-pub struct Fact {
+pub struct DiffFact {
     pub name: &'static str,
     pub a: Option<String>,
     pub b: Option<String>,
 }
 
-impl Fact {
+impl DiffFact {
     /// Whether both state it differently.
     pub fn differs(&self) -> bool {
         matches!((&self.a, &self.b), (Some(a), Some(b)) if a != b)
@@ -33,14 +33,14 @@ impl Fact {
 }
 
 /// The facts that at least one of the runs states.
-pub fn of(a: (&Outline, &[Turn]), b: (&Outline, &[Turn]), formats: (&str, &str)) -> Vec<Fact> {
-    let both = |name: &'static str, fact_of: &dyn Fn(&Outline, &[Turn]) -> Option<String>| Fact {
+pub fn of(a: (&Outline, &[Turn]), b: (&Outline, &[Turn]), formats: (&str, &str)) -> Vec<DiffFact> {
+    let both = |name: &'static str, fact_of: &dyn Fn(&Outline, &[Turn]) -> Option<String>| DiffFact {
         name,
         a: fact_of(a.0, a.1),
         b: fact_of(b.0, b.1),
     };
     let mut facts = vec![
-        Fact { name: "format", a: Some(formats.0.to_owned()), b: Some(formats.1.to_owned()) },
+        DiffFact { name: "format", a: Some(formats.0.to_owned()), b: Some(formats.1.to_owned()) },
         both("session", &|outline, _| outline.session.clone()),
         both("title", &|outline, _| outline.title.clone()),
         both("model", &|outline, _| outline.model.clone()),

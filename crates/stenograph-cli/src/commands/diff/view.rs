@@ -6,7 +6,7 @@ use stenograph::compare::{Change, Class, Comparison, Side, Turn, differing};
 use stenograph::json::Draft;
 use stenograph::text::quote;
 
-use super::facts::Fact;
+use super::facts::DiffFact;
 use crate::output::{Colour, TextStyle, counted, grouped, harmless_line, shortened};
 use crate::table;
 
@@ -40,7 +40,7 @@ pub enum ShownChange<'t> {
 }
 
 /// Formats the facts of both runs.
-pub fn facts(a: &str, b: &str, facts: &[Fact], colour: Colour) -> String {
+pub fn facts(a: &str, b: &str, facts: &[DiffFact], colour: Colour) -> String {
     let mut out = String::new();
     for (side, name) in [("A", a), ("B", b)] {
         let _ = writeln!(out, "{side}  {}", colour.paint(TextStyle::Strong, &harmless_line(name)));
@@ -50,7 +50,8 @@ pub fn facts(a: &str, b: &str, facts: &[Fact], colour: Colour) -> String {
         let text = text.as_deref().map_or_else(|| "-".to_owned(), harmless_line);
         shortened(&text, FACT_LENGTH_MAX).into_owned()
     };
-    let rows: Vec<(&Fact, String, String)> = facts.iter().map(|fact| (fact, cell(&fact.a), cell(&fact.b))).collect();
+    let rows: Vec<(&DiffFact, String, String)> =
+        facts.iter().map(|fact| (fact, cell(&fact.a), cell(&fact.b))).collect();
     let beside = rows.iter().filter(|(fact, ..)| fact.a != fact.b);
     let width = beside.map(|(_, a, _)| table::display_width(a)).max().unwrap_or(0);
     for (fact, a, b) in rows {

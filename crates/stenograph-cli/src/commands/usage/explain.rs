@@ -1,6 +1,6 @@
 //! Explains a ledger: what was merged or left out, why and where, and which prices apply.
 
-use stenograph::ledger::{Decision, Ledger, Price, PriceCounter, Prices, ServiceTier, Tokens, UsageReport};
+use stenograph::ledger::{Ledger, LedgerDecision, Price, PriceCounter, Prices, ServiceTier, Tokens, UsageReport};
 use stenograph::text::quote;
 use stenograph_store::usage::UnrecognizedFiles;
 
@@ -75,7 +75,7 @@ fn rates(price: &Price, model: &str) -> String {
 const MILLION: u64 = 1_000_000;
 
 pub fn json(ledger: &Ledger) -> Vec<String> {
-    let one = |decision: &Decision| {
+    let one = |decision: &LedgerDecision| {
         let examples: Vec<String> = decision
             .examples
             .iter()

@@ -13,7 +13,7 @@ use stenograph_store::peer_usage::{PeerUsage, peer_usage};
 use super::{Options, STOPPED, print_first};
 use crate::error::CommandError;
 use crate::output::{Output, TextStyle, counted, grouped, harmless_line};
-use crate::progress::IndexProgress;
+use crate::progress::IndexProgressBar;
 use crate::store::on_interrupt;
 use crate::table::{self, Align};
 
@@ -70,7 +70,7 @@ pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Opt
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop);
     let (files, places) = options.sources(&options.place.store()?)?;
-    let mut bar = IndexProgress::new("counting", &stop);
+    let mut bar = IndexProgressBar::new("counting", &stop);
     let PeerUsage { ledger, agents, unknown, unread, notes, warnings, stopped } =
         peer_usage(rule, places.as_ref(), &files, &mut bar);
     drop(bar);

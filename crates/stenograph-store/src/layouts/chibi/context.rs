@@ -170,21 +170,6 @@ impl Context {
     }
 }
 
-/// A summary of a context.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContextSummary {
-    /// The context.
-    pub context: Context,
-    /// Whether a process holds it.
-    pub status: Option<ContextLockStatus>,
-    /// The number of entries in its window.
-    pub entries: u64,
-    /// When the newest of them was written.
-    pub active_seconds: Option<u64>,
-    /// The number of messages in its inbox.
-    pub messages: u64,
-}
-
 /// How much of a journal's first line is read.
 const LINE_SIZE_MAX: u64 = 64 << 10;
 

@@ -7,7 +7,7 @@ use crate::run_state::StuckKind;
 
 /// What was said last.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Last {
+pub struct LastMessage {
     /// Where it begins.
     pub place: Place,
     /// All of it.
