@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use stenograph::ledger::{self, By, CallDetail, Ledger, LedgerBuilder, Prices, Question};
 use stenograph_store::discover::Places;
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
-use stenograph_store::usage::{UsageReport, UsageRequest, UseIndex, pages};
+use stenograph_store::usage::{UsageRequest, UsageRunReport, UseIndex, pages};
 
 struct Ground {
     _folder: tempfile::TempDir,
@@ -61,7 +61,7 @@ impl Ground {
         index(&self.store, &Places::below(self.home.clone()), archiving);
     }
 
-    fn usage(&self, index: UseIndex, calls: CallDetail) -> (UsageReport, Ledger) {
+    fn usage(&self, index: UseIndex, calls: CallDetail) -> (UsageRunReport, Ledger) {
         usage(&self.store, &self.home, index, calls)
     }
 
@@ -116,7 +116,7 @@ fn index(store: &Store, places: &Places, archiving: Archiving) {
     run(store, &plan, &mut NoObserver).unwrap();
 }
 
-fn usage(store: &Store, home: &Path, index: UseIndex, calls: CallDetail) -> (UsageReport, Ledger) {
+fn usage(store: &Store, home: &Path, index: UseIndex, calls: CallDetail) -> (UsageRunReport, Ledger) {
     let places = Places::below(home.to_owned());
     let below = [home.to_owned()];
     let request = UsageRequest { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };

@@ -117,6 +117,8 @@ struct EarlyResult {
     number: u64,
     id: u64,
     exit: Option<i64>,
+    /// The exit codes that a script printed.
+    printed: Vec<i64>,
     /// The names of jobs that go on.
     handles: Vec<String>,
     /// Whether the result alone decided the outcome.
@@ -147,8 +149,8 @@ const ANSWERED_MAX: usize = 32;
 /// How many results may come before their calls.
 const EARLY_MAX: usize = 16;
 
-/// How many jobs of such a result are remembered, and how long their names may be.
-const EARLY_HANDLES_MAX: usize = 4;
+/// How many jobs and how many printed exit codes of such a result are remembered, and how long the names of jobs may be.
+const EARLY_HANDLES_MAX: usize = 8;
 const HANDLE_LENGTH_MAX: usize = 128;
 
 /// How many jobs are remembered.
@@ -262,14 +264,19 @@ impl Calls {
 
     /// The result of this call came before it.
     fn answer_early(&mut self, mut call: TrackedCall, early: &EarlyResult, mut step: CallStep) -> CallStep {
-        let evidence = Evidence { exit: early.exit, handles: early.handles.clone(), ..Evidence::default() };
+        let (printed, handles) = (early.printed.clone(), early.handles.clone());
+        let mut evidence = Evidence { exit: early.exit, printed, handles, ..Evidence::default() };
+        evidence.exit = evidence.exit.or_else(|| evidence.printed_exit(call.commands));
         self.remember_jobs(&call, &evidence);
-        let (outcome, rule) = early.decided.unwrap_or_else(|| evidence.outcome(Some(&call)));
+        // A result without any evidence counts as good only until its call says what it ran.
+        let decided = early.decided.filter(|(_, rule)| *rule != OutcomeRule::Result);
+        let (outcome, rule) = decided.unwrap_or_else(|| evidence.outcome(Some(&call)));
         call.has_failed = outcome.is_failure();
-        let decision = Decision { call: call.number, outcome, rule, exit: early.exit.filter(|_| call.may_exit) };
+        let exit = evidence.exit.filter(|_| call.may_exit);
+        let decision = Decision { call: call.number, outcome, rule, exit };
         step.early = Some(decision);
-        // What the result decided alone was returned with the result.
-        step.decision = early.decided.is_none().then_some(decision);
+        // The result returned what it decided alone.
+        step.decision = (early.decided != Some((outcome, rule))).then_some(decision);
         push(&mut self.answered, call, ANSWERED_MAX);
         step
     }
@@ -309,7 +316,9 @@ impl Calls {
         if id != 0 {
             let handles = evidence.handles.iter().take(EARLY_HANDLES_MAX);
             let handles = handles.map(|name| beginning(name, HANDLE_LENGTH_MAX).to_owned()).collect();
-            push(&mut self.early, EarlyResult { number, id, exit: evidence.exit, handles, decided }, EARLY_MAX);
+            let printed = evidence.printed.iter().copied().take(EARLY_HANDLES_MAX).collect();
+            let early = EarlyResult { number, id, exit: evidence.exit, printed, handles, decided };
+            push(&mut self.early, early, EARLY_MAX);
         }
         let decision = Some(Decision { call: number, outcome, rule, exit: evidence.exit });
         CallStep { call: Some(number), decision, ..CallStep::default() }

@@ -20,8 +20,8 @@ struct Saved {
     jobs: Vec<(u64, u64, u8)>,
 }
 
-/// Number, id, the exit code, the decision, the names of jobs.
-type SavedEarly = (u64, u64, Option<i64>, Option<u8>, Vec<String>);
+/// Number, id, the exit code, the decision, the printed exit codes, the names of jobs.
+type SavedEarly = (u64, u64, Option<i64>, Option<u8>, Vec<i64>, Vec<String>);
 
 /// Number, id, print, thread, tool, bits, commands, the polled call or 0, the exit code.
 type SavedCall = (u64, u64, u32, u32, usize, u8, u32, u64, Option<i64>);
@@ -39,7 +39,14 @@ impl Calls {
         saved.open = saved_calls(&self.open, &mut saved.tools);
         saved.answered = saved_calls(&self.answered, &mut saved.tools);
         let early = |early: &EarlyResult| {
-            (early.number, early.id, early.exit, early.decided.map(saved_decision), early.handles.clone())
+            (
+                early.number,
+                early.id,
+                early.exit,
+                early.decided.map(saved_decision),
+                early.printed.clone(),
+                early.handles.clone(),
+            )
         };
         saved.early = self.early.iter().map(early).collect();
         let bits = |job: &Job| bit(job.answers_with_one, ANSWERS_WITH_ONE) | bit(job.has_ended, HAS_ENDED);
@@ -51,10 +58,11 @@ impl Calls {
     pub fn restore(saved: &str) -> Calls {
         let Ok(saved) = serde_json::from_str::<Saved>(saved) else { return Calls::default() };
         let tools: Vec<Arc<str>> = saved.tools.iter().map(|tool| Arc::from(tool.as_str())).collect();
-        let early = saved.early.into_iter().map(|(number, id, exit, decided, handles)| EarlyResult {
+        let early = saved.early.into_iter().map(|(number, id, exit, decided, printed, handles)| EarlyResult {
             number,
             id,
             exit,
+            printed,
             handles,
             decided: decided.and_then(restored_decision),
         });
