@@ -6,17 +6,19 @@ use libfuzzer_sys::fuzz_target;
 use stenograph::format::Head;
 use stenograph::formats::FORMATS;
 use stenograph_store::Container;
-use stenograph_store::discover::Named;
+use stenograph_store::discover::PathHints;
 use stenograph_store::source_file::{Access, recognize};
 
 fuzz_target!(|data: &[u8]| {
     let [place, high, low, source @ ..] = data else { return };
-    let name = |head: &[u8], place: &Named| recognize(head, place).map(|found| found.format.info().name);
+    let name = |head: &[u8], place: &PathHints| recognize(head, place).map(|found| found.format.info().name);
     let format = FORMATS[usize::from(*place) % FORMATS.len()];
-    let (at_home, like) =
-        (Named { format: Some(format), ..Named::default() }, Named { like: Some(format), ..Named::default() });
+    let (at_home, like) = (
+        PathHints { format: Some(format), ..PathHints::default() },
+        PathHints { like: Some(format), ..PathHints::default() },
+    );
     let (at_home_name, like_name) = (name(source, &at_home), name(source, &like));
-    if let Some(found) = recognize(source, &Named::default()) {
+    if let Some(found) = recognize(source, &PathHints::default()) {
         Access::of(found.format, Container::Plain, source);
         if found.format.info().name == format.info().name {
             let expected = Some(format.info().name);

@@ -2,9 +2,9 @@
 //! truncation and rotation. It only reads the file and never waits: the caller looks regularly, and a [`ChangeSignal`] tells
 //! when a look is worthwhile.
 //!
-//! A plain file of lines in a format that can be read in pieces is read from its end ([`lines`]), at a cost that does not
+//! A plain file of lines in a format that can be read in pieces is read from its end (`lines.rs`), at a cost that does not
 //! depend on its size. All other files (documents, rendered text, gzip, zstd) are read from their beginning, and again after
-//! every change ([`whole`]).
+//! every change (`whole.rs`).
 
 mod change_signal;
 mod lines;

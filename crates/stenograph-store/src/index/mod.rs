@@ -1,5 +1,5 @@
 //! The index: makes sources searchable. It is derived from the sources and the archive, and may be deleted at any time.
-//! [`catalogue`] is the authority and [`text`] finds words; [`run`] updates both and [`search`] queries them. `docs/design/011`
+//! [`catalogue`] is the authority and `text` finds words; [`run`] updates both and [`search`] queries them. `docs/design/011`
 //! explains how the two commit as one.
 
 mod archive_worker;

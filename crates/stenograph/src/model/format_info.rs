@@ -33,7 +33,7 @@ pub struct FormatInfo {
     pub traits: Traits,
     /// Paths of fields that only spell the structure of a record: a writer creates them itself, so their absence is not a loss.
     pub spelling: &'static [&'static str],
-    /// The requirements of the agent's own reader for a record, in the syntax of [`crate::record_schema`].
+    /// The requirements of the agent's own reader for a record, in the syntax of `record_schema.rs`.
     pub record_schema: &'static [&'static str],
     /// Paths of extra fields that repeat the content of their record in another shape. An edit of the record removes them.
     pub restated: &'static [&'static str],

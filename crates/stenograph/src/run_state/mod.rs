@@ -1,7 +1,7 @@
 //! The fold `RunState`: where a conversation stands. It follows the phase, the calls without a result, failing and repeated calls, why the
 //! run stopped, and the last error. `status` and `audit` show what it decides; neither has rules of its own.
 //!
-//! It takes each event together with the [`CallStep`] that [`Calls`](crate::calls::Calls) made of it, and pairs nothing itself. It keeps
+//! It takes each event together with the [`CallStep`] that [`Calls`] made of it, and pairs nothing itself. It keeps
 //! bounded memory, is saved between two events in a few kilobytes, and may start in the middle of a source.
 //!
 //! - *failing*: three steps in a row failed. Calls with nothing between them are one step: they fail together.
