@@ -77,6 +77,11 @@ struct Conversation {
 const BEGINNING_LENGTH_MAX: usize = 200;
 
 impl Watch {
+    /// Takes the time of an event that says nothing else about the run.
+    pub fn saw_activity(&mut self, time_ms: Option<i64>) {
+        self.active_ms = self.active_ms.max(time_ms);
+    }
+
     /// Takes the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         let step = self.calls.add(event);

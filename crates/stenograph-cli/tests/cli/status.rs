@@ -333,3 +333,23 @@ fn a_state_names_its_record_and_its_rule() {
     folder.run("status c --explain").ends(0).says("completed by line 5001: ").says("[stop_record]");
     assert!(folder.run("status a --json").json()[0].get("explain").is_none());
 }
+
+#[test]
+fn progress_of_a_sub_agent_does_not_push_its_call_out_of_view() {
+    let head = r#""sessionId":"s1","cwd":"/w","version":"2.1.0","isSidechain":false,"userType":"external""#;
+    let mut file = format!(
+        "{{\"type\":\"user\",\"uuid\":\"u1\",\"parentUuid\":null,{head},\"message\":{{\"role\":\"user\",\"content\":\"Look\"}}}}\n\
+         {{\"type\":\"assistant\",\"uuid\":\"u2\",\"parentUuid\":\"u1\",{head},\"message\":{{\"role\":\"assistant\",\"id\":\"m1\",\
+         \"model\":\"m\",\"stop_reason\":\"tool_use\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Task\",\
+         \"input\":{{\"prompt\":\"look\",\"subagent_type\":\"e\"}}}}]}}}}\n"
+    );
+    for number in 0..200 {
+        file += &format!(
+            "{{\"type\":\"progress\",\"uuid\":\"p{number}\",\"parentUuid\":\"u2\",{head},\"parentToolUseID\":\"t1\",\
+             \"data\":{{\"type\":\"agent_progress\",\"agentId\":\"a1\",\"message\":{{\"type\":\"user\",\"uuid\":\"i{number}\",\
+             \"message\":{{\"role\":\"user\",\"content\":\"step {number}\"}}}}}}}}\n"
+        );
+    }
+    let folder = Folder::with("a.jsonl", &file);
+    assert_eq!(state(&folder, "status a.jsonl --json"), pair("running", "in_call"));
+}

@@ -22,6 +22,12 @@ pub struct NestedRecord {
 /// The most events of one nested record that are read. Real ones have a few dozen at most.
 const PARTS_MAX: usize = 4_096;
 
+/// Whether the record only forwards records of a side conversation to whoever watches. It states nothing about its own conversation.
+pub fn is_progress(event: &Event<'_>) -> bool {
+    let Body::Fact { name, .. } = &event.body else { return false };
+    event.restates && event.extra.known().any(|(info, _)| info.calls.nested.is_some_and(|nested| *name == nested.fact))
+}
+
 /// The record inside the record of this event.
 pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
     nested_as(event, Want::All)

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stenograph::evidence::is_progress;
 use stenograph::format::Format;
 use stenograph::json::Draft;
 use stenograph::model::{Body, Event, Note, Outline};
@@ -59,8 +60,18 @@ pub fn at(
     let mut follow = Follow::open(path, format)?;
     let mut watch = Watch::default();
     // A complete last line may lack its newline; an incomplete one is ignored.
-    let last = follow.last(EVENTS_MAX, LastLine::Include, &mut |event| Some(event.clone().into_owned()))?;
+    // Progress of a sub-agent can follow its call for hours. It shows that the run is active, and must not push the call out of view.
+    let mut progress_ms = None;
+    let last = follow.last(EVENTS_MAX, LastLine::Include, &mut |event| {
+        if !is_progress(event) {
+            return Some(event.clone().into_owned());
+        }
+        let time = event.time.as_ref().and_then(Time::instant);
+        progress_ms = progress_ms.max(time.map(|time| time.as_millisecond()));
+        None
+    })?;
     let recording = add_all(&mut watch, last.events.iter(), path);
+    watch.saw_activity(progress_ms);
     if watch.active_ms().unwrap_or(changed_ms) < since_ms {
         return Ok(None);
     }
