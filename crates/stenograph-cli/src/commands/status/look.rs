@@ -66,8 +66,8 @@ pub fn at(
         if !is_progress(event) {
             return Some(event.clone().into_owned());
         }
-        let time = event.time.as_ref().and_then(Time::instant);
-        progress_ms = progress_ms.max(time.map(|time| time.as_millisecond()));
+        let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        progress_ms = progress_ms.max(time_ms);
         None
     })?;
     let recording = add_all(&mut watch, last.events.iter(), path);
