@@ -127,8 +127,12 @@ impl Heartbeat {
             let (woken, wait) = self.bell.wait_timeout(stopped, interval).unwrap_or_else(PoisonError::into_inner);
             stopped = woken;
             let lost = || fs::read_to_string(path).is_ok_and(|said| !is_ours(&said));
-            if wait.timed_out() && !*stopped && (lost() || renew(path, seconds(clock)).is_err()) {
-                return;
+            if wait.timed_out() && !*stopped {
+                if lost() {
+                    return;
+                }
+                // A full disk now may have room at the next beat.
+                let _ = renew(path, seconds(clock));
             }
         }
     }
