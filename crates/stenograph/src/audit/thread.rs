@@ -1,4 +1,4 @@
-//! One conversation: what was said last, and how much its model was given. A fold in bounded memory; where it stands is in
+//! One conversation: what was said last, and how much its model was given. A fold in bounded memory; its state is in
 //! [`crate::run_state`], what went wrong in it in `trouble.rs`, what a compaction puts aside in `window.rs`.
 
 use std::collections::VecDeque;

@@ -20,7 +20,7 @@ mod result;
 mod script;
 mod session_facts;
 mod task;
-mod typed;
+mod user_message;
 
 pub use arguments::{CallArguments, CallKind};
 pub(crate) use arguments::{PATTERN_KEYS, URL_KEYS};
@@ -43,7 +43,7 @@ pub use result::Evidence;
 pub(crate) use result::{AgentEvidence, created_file};
 pub use session_facts::{RateLimit, ToolSchema, instructions, rate_limits, tool_schemas};
 pub use task::Task;
-pub use typed::UserMessage;
+pub use user_message::UserMessage;
 
 use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 

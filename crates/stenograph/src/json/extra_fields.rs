@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use crate::text::{Raw, Str};
 
-/// The fields of a JSON object that no field of an event has a place for. A taken field leaves a hole, so that a writer can put the value
-/// back where it stood.
+/// The fields of a JSON object that have no place in the model. A taken field leaves a hole, so that a writer can put its value
+/// back at the same position.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraFields<'a>(pub Vec<(Str<'a>, Held<'a>)>);
 
-/// What a place in an object holds.
+/// The content of one position in an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held<'a> {
     /// A taken field stood here.
@@ -21,7 +21,7 @@ pub enum Held<'a> {
 }
 
 impl<'a> ExtraFields<'a> {
-    /// Whether nothing but holes is left.
+    /// Whether there are only holes.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, held)| match held {
             Held::Hole => true,
@@ -31,12 +31,12 @@ impl<'a> ExtraFields<'a> {
         })
     }
 
-    /// What stands under a key: of two equal keys the last one counts, as in every JSON parser.
+    /// The content under a key. The last of two equal keys counts, as in every JSON parser.
     pub fn held(&self, key: &str) -> Option<&Held<'a>> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, held)| held)
     }
 
-    /// The value of the field at this path, whose keys are joined by points, as it was spelled.
+    /// The value at this dotted path, as spelled.
     pub(crate) fn at(&self, path: &str) -> Option<&str> {
         let (key, below) = match path.split_once('.') {
             Some((key, below)) => (key, Some(below)),
@@ -50,7 +50,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// The object at this path, whether parts of it were taken or it is still whole. An empty path is the record itself.
+    /// The object at this path, with or without holes. An empty path is the record itself.
     pub(crate) fn object_at(&self, path: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
         let mut object = self;
         let mut keys = path.split('.').filter(|key| !key.is_empty());
@@ -89,7 +89,7 @@ impl<'a> ExtraFields<'a> {
         crate::text::Text::from_json(self.raw(key)?)?.exact()
     }
 
-    /// What is left of an object in it.
+    /// The extra fields of the object under a key.
     pub fn object(&self, key: &str) -> Option<&ExtraFields<'a>> {
         match self.held(key)? {
             Held::Object(inner) => Some(inner),
@@ -97,7 +97,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// An object in it, whether parts of it were taken or it is still whole, as it is where a native stream holds it.
+    /// The object under a key, with or without holes; a native stream stores it whole.
     pub fn opened(&self, key: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
         match self.object(key) {
             Some(inner) => Some(Cow::Borrowed(inner)),
@@ -105,7 +105,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// Whether a key stands in it, taken or not.
+    /// Whether the object has this key, taken or not.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)
     }
@@ -123,7 +123,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// Puts what a part holds into what its record holds: a part names its place by the path down to it.
+    /// Merges the extra fields of a part into those of its record: a part locates itself by the path down to it.
     pub(crate) fn overlay(&mut self, part: &ExtraFields<'a>) {
         for (key, held) in &part.0 {
             match (self.held_mut(key), held) {
@@ -138,7 +138,7 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
-    /// The fields that are left, each with the path to it.
+    /// Calls `visit` with the path and value of each extra field.
     pub fn each(&self, path: &str, visit: &mut dyn FnMut(&str, &str)) {
         for (name, held) in &self.0 {
             let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
@@ -164,7 +164,7 @@ impl<'a> ExtraFields<'a> {
         ExtraFields(self.0.into_iter().map(own).collect())
     }
 
-    /// Appends what is left as a JSON object; holes do not show.
+    /// Appends the extra fields as a JSON object, without holes.
     pub fn write_json(&self, out: &mut String) {
         out.push('{');
         let mut first = true;
@@ -194,7 +194,7 @@ impl<'a> ExtraFields<'a> {
 }
 
 impl PartialEq for ExtraFields<'_> {
-    /// Holes and the order of keys are spelling, not content; so is whether an object was opened or left whole.
+    /// Holes, the order of keys, and whether an object was opened are spelling, not content.
     fn eq(&self, other: &Self) -> bool {
         // Almost always nothing differs, not even the spelling.
         if self.0 == other.0 {

@@ -1,5 +1,6 @@
 //! Costs as sources spell them: `1.0` and `1` are the same amount and different bytes.
 
+use crate::json::Object;
 use std::fmt;
 
 /// US dollars in the spelling of a JSON number.
@@ -50,6 +51,13 @@ impl fmt::Display for Dollars {
 impl fmt::Debug for Dollars {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
+    }
+}
+
+impl Object<'_> {
+    /// Takes an amount of money in any spelling.
+    pub fn take_dollars(&mut self, key: &str) -> Option<Dollars> {
+        self.take_as(key, Dollars::spelled)
     }
 }
 

@@ -15,7 +15,6 @@ mod outline;
 mod reader;
 mod session_words;
 mod spine;
-mod taken;
 mod tokens;
 mod usage;
 mod usage_words;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Dollars;
+use crate::json::Object;
 
 /// Tokens and money. A number that the source does not state is `None`, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -111,5 +112,14 @@ impl ServiceSpeed {
     /// The speed with this name.
     pub fn named(name: &str) -> Option<ServiceSpeed> {
         [ServiceSpeed::Standard, ServiceSpeed::Fast].into_iter().find(|speed| speed.name() == name)
+    }
+}
+
+impl Object<'_> {
+    /// Takes token counts. `names` lists the keys of input, output, cache read, cache write and reasoning, in this order; an empty name
+    /// means that the format has no such count.
+    pub fn take_usage(&mut self, names: [&str; 5]) -> Usage {
+        let [input, output, cache_read, cache_write, reasoning] = names.map(|name| self.take_number(name));
+        Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() }
     }
 }

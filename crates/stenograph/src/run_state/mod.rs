@@ -1,4 +1,4 @@
-//! The fold `RunState`: where a conversation stands. It follows the phase, the calls without a result, failing and repeated calls, why the
+//! The fold `RunState`: the state of a run. It follows the phase, the calls without a result, failing and repeated calls, why the
 //! run stopped, and the last error. `status` and `audit` show what it decides; neither has rules of its own.
 //!
 //! It takes each event together with the [`CallStep`] that [`Calls`] made of it, and pairs nothing itself. It keeps
@@ -47,7 +47,7 @@ pub struct Place {
     pub time_ms: Option<i64>,
 }
 
-/// Where a conversation stands.
+/// The state of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunState {

@@ -66,7 +66,7 @@ impl<'s> SessionCall<'s> {
     }
 }
 
-/// The calls of these events, in the order in which they are first told of.
+/// The calls of these events, in the order in which they first occur.
 pub(super) fn calls<'s>(events: &'s [Event<'static>]) -> Vec<SessionCall<'s>> {
     let mut fold = Calls::default();
     let mut found: Vec<SessionCall<'s>> = Vec::new();

@@ -2,13 +2,13 @@
 //! in `layouts/chibi/`.
 
 mod compaction;
+mod contexts;
 pub mod inbox;
-mod look;
 mod markdown;
 mod pending;
 mod undo;
 pub mod window;
 
 pub use compaction::CompactionChoice;
-pub use look::{ContextSummary, contexts};
+pub use contexts::{ContextSummary, contexts};
 pub use window::{EntryPlace, Window, WindowChange};
