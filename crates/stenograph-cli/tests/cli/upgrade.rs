@@ -40,7 +40,7 @@ fn lines_of_a_later_version_are_kept_and_reported() {
 
 #[test]
 fn a_source_that_a_later_version_embedded_is_reported() {
-    let folder = Folder::with("later", &CARRIED.replace("\"steno\":{\"v\":1,", "\"steno\":{\"v\":2,"));
+    let folder = Folder::with("later", CARRIED.replace("\"steno\":{\"v\":1,", "\"steno\":{\"v\":2,"));
     folder
         .run("check later")
         .ends(1)
