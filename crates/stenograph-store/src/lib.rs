@@ -12,6 +12,7 @@
 
 pub mod archive;
 pub mod archive_sources;
+mod completion;
 mod confined;
 mod decode;
 pub mod discover;

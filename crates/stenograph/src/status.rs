@@ -5,9 +5,12 @@
 mod tests;
 
 use crate::calls::Calls;
+use crate::json::Draft;
 use crate::ledger::context_tokens;
 use crate::model::{Body, Event, Kind};
 use crate::run_state::{ErrorRecovery, Place, RunState, StateDecision};
+use crate::text::quote;
+use crate::time::{Time, TimeUnit};
 
 pub use crate::run_state::{Patience, State, Why};
 
@@ -148,6 +151,31 @@ impl Watch {
             cwd: self.cwd.clone(),
             branch: self.branch.clone(),
         }
+    }
+}
+
+impl Status {
+    /// Puts the status into an object, with names that stay as they are. `changed_ms` is when the source changed: the last
+    /// activity if no event states a time.
+    pub fn put(&self, changed_ms: Option<i64>, draft: &mut Draft<'static>) {
+        let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), TimeUnit::Millis)?.to_iso_millis();
+        draft.set_opt("session", self.session.as_deref());
+        draft.set_opt("thread", self.thread.as_deref());
+        draft.set_str("state", self.state.name());
+        draft.set_str("why", self.why.name());
+        draft.set_opt("word", self.word.as_deref());
+        draft.set_number("recovered", Some(self.recovered));
+        draft.set_opt("active", self.active_ms.or(changed_ms).and_then(moment).as_deref());
+        draft.set_opt("changed", changed_ms.and_then(moment).as_deref());
+        draft.set_opt("tool", self.tool.as_deref());
+        let open: Vec<String> = self.open.iter().map(|tool| quote(tool)).collect();
+        draft.set("open", format!("[{}]", open.join(",")));
+        draft.set_number("context", self.context);
+        draft.set_opt("model", self.model.as_deref());
+        draft.set_opt("title", self.title.as_deref());
+        draft.set_opt("asked", self.asked.as_deref());
+        draft.set_opt("cwd", self.cwd.as_deref());
+        draft.set_opt("branch", self.branch.as_deref());
     }
 }
 

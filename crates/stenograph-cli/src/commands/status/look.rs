@@ -9,8 +9,6 @@ use stenograph::json::Draft;
 use stenograph::model::{Body, Event, Note, Outline};
 use stenograph::read::Sink;
 use stenograph::status::{Patience, State, Status, Watch};
-use stenograph::text::quote;
-use stenograph::time::{Time, TimeUnit};
 use stenograph_store::discover::{FileId, Stat};
 use stenograph_store::follow::{Follow, LastLine};
 use stenograph_store::journal::{RecordingHeader, RecordingMark};
@@ -206,29 +204,11 @@ impl RunLook {
     }
 
     fn draft(&self) -> Draft<'static> {
-        let status = &self.status;
-        let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), TimeUnit::Millis)?.to_iso_millis();
         let mut draft = Draft::new();
         draft.set_str("path", &self.path.display().to_string());
         draft.set_opt("agent", self.agent());
         draft.set_opt("id", self.id().as_deref());
-        draft.set_opt("session", status.session.as_deref());
-        draft.set_opt("thread", status.thread.as_deref());
-        draft.set_str("state", status.state.name());
-        draft.set_str("why", status.why.name());
-        draft.set_opt("word", status.word.as_deref());
-        draft.set_number("recovered", Some(status.recovered));
-        draft.set_opt("active", moment(self.active_ms()).as_deref());
-        draft.set_opt("changed", moment(self.changed_ms).as_deref());
-        draft.set_opt("tool", status.tool.as_deref());
-        let open: Vec<String> = status.open.iter().map(|tool| quote(tool)).collect();
-        draft.set("open", format!("[{}]", open.join(",")));
-        draft.set_number("context", status.context);
-        draft.set_opt("model", status.model.as_deref());
-        draft.set_opt("title", status.title.as_deref());
-        draft.set_opt("asked", status.asked.as_deref());
-        draft.set_opt("cwd", status.cwd.as_deref());
-        draft.set_opt("branch", status.branch.as_deref());
+        self.status.put(Some(self.changed_ms), &mut draft);
         draft
     }
 }
