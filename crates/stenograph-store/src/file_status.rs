@@ -1,7 +1,7 @@
-//! What the last events of a file say about its run: everything that `status` shows except what depends on the time of asking. The index
-//! saves it, so that an unchanged file need not be opened; every other file is read here. Both take the same events in the same way.
+//! What the end of a file says about its run: everything that `status` shows except what depends on the time of asking. The index saves it,
+//! so that an unchanged file need not be opened; every other file is read here. Both take the same events in the same way: those of the
+//! last [`WINDOW_SIZE`] bytes, or of a larger window if it holds too few.
 
-use std::collections::VecDeque;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,16 @@ use stenograph::model::{Body, Event, Note, Outline};
 use stenograph::read::Sink;
 use stenograph::status::{RunSummary, Watch};
 
-use crate::follow::{Follow, LastLine};
+use crate::follow::{EndSink, Follow, LastLine};
 use crate::identity::read_head;
 use crate::journal::{RecordingHeader, RecordingMark};
 use crate::{Error, Source, recover};
 
-/// How many events decide the status: enough for every rule, and for the latest title and model.
-pub(crate) const EVENTS_MAX: usize = 60;
+/// How many bytes before the end of a file of lines decide the status. A file without lines is read from its beginning.
+pub(crate) const WINDOW_SIZE: u64 = 256 << 10;
+
+/// How many events the window must hold: enough for every rule.
+pub(crate) const EVENTS_MIN: usize = 30;
 
 /// The version of saved values. A value of another version is ignored, and the file is read. Rules may change with every release; increment
 /// the number if they change between two releases.
@@ -55,14 +58,11 @@ struct SavedStatus {
 impl FileStatus {
     /// Reads the end of a file, and its beginning for facts that only that states.
     pub fn read(path: &Path, source: &Source, format: Option<&'static dyn Format>) -> Result<FileStatus, Error> {
-        let mut progress = Progress::default();
+        let mut builder = StatusBuilder::default();
         // A complete last line may lack its newline; an incomplete one is ignored.
-        let last = Follow::open(path, format)?.last(EVENTS_MAX, LastLine::Include, &mut |event| {
-            progress.is_kept(event).then(|| event.clone().into_owned())
-        })?;
-        let events = LastEvents { events: last.events, progress };
-        Ok(events.status(path, format, |status| {
-            format.map(|format| head_facts(format, source.head(), status)).unwrap_or_default()
+        Follow::open(path, format)?.read_end(&mut builder, LastLine::Include)?;
+        Ok(builder.status(path, format, |run| {
+            format.map(|format| head_facts(format, source.head(), run)).unwrap_or_default()
         }))
     }
 
@@ -88,39 +88,46 @@ impl FileStatus {
     }
 }
 
-/// The last events of a file that is read in order.
+/// Takes the events at the end of a file.
 #[derive(Debug, Default)]
-pub(crate) struct LastEvents {
-    events: VecDeque<Event<'static>>,
-    progress: Progress,
+pub(crate) struct StatusBuilder {
+    watch: Watch,
+    /// How many events there are, without the progress of sub-agents: that can follow a call for hours, and must not push it out of view.
+    events: usize,
+    has_marks: bool,
+    is_completed: bool,
+    is_stopped: bool,
 }
 
-impl LastEvents {
+impl StatusBuilder {
+    /// Takes an event. In a journal, the mark at the end of a recording counts as a stop.
     pub(crate) fn add(&mut self, event: &Event<'_>) {
-        if self.progress.is_kept(event) {
-            if self.events.len() >= EVENTS_MAX {
-                self.events.pop_front();
+        if is_progress(event) {
+            let time = event.time.as_ref().and_then(|time| time.instant());
+            return self.watch.saw_activity(time.map(|time| time.as_millisecond()));
+        }
+        self.events += 1;
+        let mark = RecordingMark::of(event);
+        self.has_marks |= mark.is_some();
+        self.is_completed = mark == Some(RecordingMark::Completed);
+        self.watch.add(event);
+        match (&mark, &event.time) {
+            (Some(RecordingMark::End(end)), Some(time)) if !self.is_stopped => {
+                self.watch.add(&end.stop(time.clone().into_owned()));
             }
-            self.events.push_back(event.clone().into_owned());
+            (Some(_), _) => {}
+            (None, _) => self.is_stopped = matches!(event.body, Body::Stop { .. }),
         }
     }
 
-    /// Whether events before these would change nothing.
-    pub(crate) fn is_full(&self) -> bool {
-        self.events.len() >= EVENTS_MAX
-    }
-
-    /// The status of the run. `head` gives the facts from the beginning of the file, for a run that states these facts.
+    /// The status of the run. `head` gives the facts from the beginning of the file that the run does not state.
     pub(crate) fn status(
         &self,
         path: &Path,
         format: Option<&'static dyn Format>,
         head: impl FnOnce(&RunSummary) -> Outline,
     ) -> FileStatus {
-        let mut watch = Watch::default();
-        let recording = add_all(&mut watch, self.events.iter(), path);
-        watch.saw_activity(self.progress.last_ms(self.events.len()));
-        let mut run = watch.summary();
+        let mut run = self.watch.summary();
         let head = head(&run);
         // The first session id stated is the session's own: later ones may be copied from another session.
         run.session = head.session.or(run.session);
@@ -128,61 +135,43 @@ impl LastEvents {
         run.cwd = run.cwd.or(head.cwd);
         run.branch = run.branch.or(head.branch);
         run.model = run.model.or(head.model);
-        FileStatus { format, recording, run }
+        FileStatus { format, recording: self.recording(path), run }
+    }
+
+    /// What a journal of another system's layout states. A long recording has no mark among its last events.
+    fn recording(&self, path: &Path) -> Option<JournalSummary> {
+        let may_be = self.has_marks || recover::is_journal_name(path);
+        let agent = if may_be { RecordingHeader::at(path)?.agent()? } else { return None };
+        Some(JournalSummary { agent: agent.to_owned(), is_completed: self.is_completed })
     }
 }
 
-/// Progress of a sub-agent can follow its call for hours. It shows that the run is active, and must not push the call out of view.
-#[derive(Debug, Default)]
-struct Progress {
-    /// How many other events came so far.
-    kept: usize,
-    /// The time of the last progress, and how many events came before it.
-    last: Option<(usize, i64)>,
+impl Sink for StatusBuilder {
+    fn event(&mut self, event: &Event<'_>) {
+        self.add(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
 }
 
-impl Progress {
-    /// Whether an event is kept: it is not progress.
-    fn is_kept(&mut self, event: &Event<'_>) -> bool {
-        if !is_progress(event) {
-            self.kept += 1;
-            return true;
-        }
-        if let Some(time) = event.time.as_ref().and_then(|time| time.instant()) {
-            self.last = Some((self.kept, time.as_millisecond()));
-        }
-        false
+impl EndSink for StatusBuilder {
+    fn window_size(&self) -> u64 {
+        WINDOW_SIZE
     }
 
-    /// The time of the last progress among the last `count` events. How far back a reader went before them does not matter.
-    fn last_ms(&self, count: usize) -> Option<i64> {
-        let (before, time_ms) = self.last?;
-        (count < EVENTS_MAX || before + count > self.kept).then_some(time_ms)
+    fn enough(&self) -> usize {
+        EVENTS_MIN
     }
-}
 
-/// Adds the last events of a file. In a journal, the mark at the end of a recording counts as a stop; a journal of another
-/// system's layout names its agent.
-fn add_all<'e>(
-    watch: &mut Watch,
-    events: impl Iterator<Item = &'e Event<'static>>,
-    path: &Path,
-) -> Option<JournalSummary> {
-    let (mut has_marks, mut is_completed, mut is_stopped) = (false, false, false);
-    for event in events {
-        let mark = RecordingMark::of(event);
-        has_marks |= mark.is_some();
-        is_completed = mark == Some(RecordingMark::Completed);
-        watch.add(event);
-        match (&mark, &event.time) {
-            (Some(RecordingMark::End(end)), Some(time)) if !is_stopped => watch.add(&end.stop(time.clone())),
-            (Some(_), _) => {}
-            (None, _) => is_stopped = matches!(event.body, Body::Stop { .. }),
-        }
+    fn has_enough(&self) -> bool {
+        self.events >= EVENTS_MIN
     }
-    // A long recording has no mark among its last events.
-    let header = if has_marks || recover::is_journal_name(path) { RecordingHeader::at(path) } else { None };
-    header.and_then(|header| header.agent()).map(|agent| JournalSummary { agent: agent.to_owned(), is_completed })
+
+    fn clear(&mut self) {
+        *self = StatusBuilder::default();
+    }
+
+    fn give_up(&mut self, _length: u64) {}
 }
 
 /// The facts that the head of a file states. Some systems state the session and its folder only there.

@@ -10,21 +10,23 @@ use super::catalogue::{Catalogue, FileStamp, SourceId};
 use super::run::{IndexJob, IndexRun};
 use super::{Store, is_unchanged};
 use crate::discover::{Stat, path_hints};
-use crate::file_status::{FileStatus, LastEvents, head_facts};
+use crate::file_status::{FileStatus, StatusBuilder, WINDOW_SIZE, head_facts};
+use crate::follow::EndSink as _;
 use crate::source_file::{Access, Confidence, Recognized, is_same};
 use crate::{Error, Passes, Source};
-
-/// How many bytes before the end of a source are collected. Most sources have enough events there.
-const WINDOW_SIZE: u64 = 256 << 10;
 
 /// Collects the status of a source that is read from its beginning.
 #[derive(Debug)]
 pub(super) struct StatusCollector {
     format: &'static dyn Format,
     head: HeadFacts,
-    /// Events before this offset are not collected.
+    /// Events up to this offset are not collected, nor is the rest of the line in which it is.
     from: u64,
-    last: LastEvents,
+    line: Option<u64>,
+    builder: StatusBuilder,
+    /// Whether the window holds enough events. An incomplete last line does not count.
+    has_enough: bool,
+    length: u64,
 }
 
 /// The facts from the beginning of a source.
@@ -46,7 +48,8 @@ impl StatusCollector {
             }
             Access::Whole => (HeadFacts::Bytes(head.to_owned()), 0),
         };
-        StatusCollector { format, head, from, last: LastEvents::default() }
+        let builder = StatusBuilder::default();
+        StatusCollector { format, head, from, line: None, builder, has_enough: from == 0, length }
     }
 
     pub fn add(&mut self, event: &Event<'_>) {
@@ -56,16 +59,19 @@ impl StatusCollector {
         {
             outline.add(event);
         }
-        if at.offset >= self.from {
-            self.last.add(event);
+        if self.from > 0 && at.offset <= self.from {
+            self.line = Some(at.line);
+        } else if self.line != Some(at.line) || self.from == 0 {
+            self.builder.add(event);
+            self.has_enough |= at.end() < self.length && self.builder.has_enough();
         }
     }
 
     /// The status, if the collected events suffice.
     fn status(self, path: &Path) -> Option<FileStatus> {
-        let StatusCollector { format, head, from, last } = self;
-        (from == 0 || last.is_full()).then(|| {
-            last.status(path, Some(format), |known| match head {
+        let StatusCollector { format, head, builder, .. } = self;
+        self.has_enough.then(|| {
+            builder.status(path, Some(format), |known| match head {
                 HeadFacts::Until(_, outline) => *outline,
                 HeadFacts::Bytes(head) => head_facts(format, &head, known),
             })
