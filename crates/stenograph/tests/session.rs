@@ -171,7 +171,7 @@ fn audits_states_and_changes_are_serialised_as_the_command_prints_them() {
         changes.add(event);
     }
     let (audit, changes) = (auditor.finish(), changes.finish());
-    let status = watch.status(None, &Patience::default());
+    let status = watch.summary().status(None, &Patience::default());
     let mut draft = Draft::new();
     audit.put(Parts::All, &mut draft);
     assert_eq!(serde_json::to_string(&audit).unwrap(), draft.render(None));
