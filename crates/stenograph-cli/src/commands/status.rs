@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
-use stenograph_store::discover::FoundFile;
+use stenograph_store::discover::{FoundFile, path_hints};
 use stenograph_store::follow::ChangeSignal;
 use stenograph_store::index::FilesAtRest;
 
@@ -195,16 +195,8 @@ impl Options {
         let mut runs = Runs { runs: Vec::new(), failed: ExitStatus::Done };
         for path in &self.files {
             let looked = live::agents(&self.place, path).and_then(|agents| {
-                let one = |agent: live::AgentFile| {
-                    let Some(mut run) = look::at(&agent.path, self.from.as_deref(), now_ms, i64::MIN, &patience)?
-                    else {
-                        return Ok(None);
-                    };
-                    run.status.session = agent.session.or(run.status.session);
-                    run.status.thread = run.status.thread.or(agent.thread);
-                    Ok(Some(run))
-                };
-                agents.into_iter().filter_map(|agent| one(agent).transpose()).collect::<Result<Vec<RunLook>, _>>()
+                let one = |agent| self.look_at_agent(agent, now_ms, &patience).transpose();
+                agents.into_iter().filter_map(one).collect::<Result<Vec<RunLook>, _>>()
             });
             match looked {
                 Ok(mut found) => {
@@ -218,6 +210,28 @@ impl Options {
             }
         }
         runs
+    }
+
+    /// Looks at the files of one agent; the file that describes its run best decides.
+    fn look_at_agent(
+        &self,
+        agent: live::AgentFiles,
+        now_ms: i64,
+        patience: &Patience,
+    ) -> Result<Option<RunLook>, CommandError> {
+        let (mut best, mut failed): (Option<RunLook>, _) = (None, None);
+        for path in agent.paths.iter().filter(|path| agent.paths.len() == 1 || path.is_file()) {
+            match look::at(path, self.from.as_deref(), now_ms, i64::MIN, patience) {
+                Ok(Some(run)) if best.as_ref().is_none_or(|known| run.tells_more_than(known)) => best = Some(run),
+                Ok(_) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        let Some(mut run) = best else { return failed.map_or(Ok(None), Err) };
+        run.place(&path_hints(&run.path));
+        run.status.session = agent.session.or(run.status.session);
+        run.status.thread = run.status.thread.or(agent.thread);
+        Ok(Some(run))
     }
 
     /// Looks at everything written recently, one run for each agent.
@@ -242,10 +256,7 @@ impl Options {
             if is_log || !is_telling {
                 continue;
             }
-            // The folder of a recording identifies its session, whatever the conversation in it states.
-            let (stated, placed) = (run.status.session.take(), found.hints.session.clone());
-            run.status.session = if run.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
-            run.status.thread = run.status.thread.or(found.hints.thread);
+            run.place(&found.hints);
             let key = AgentKey::of(&run, found.hints.session, found.hints.within);
             match agents.get(&key) {
                 Some(known) if !run.tells_more_than(known) => {}

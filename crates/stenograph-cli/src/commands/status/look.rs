@@ -11,9 +11,10 @@ use stenograph::read::Sink;
 use stenograph::status::{Patience, State, Status, Watch};
 use stenograph::text::quote;
 use stenograph::time::{Time, TimeUnit};
-use stenograph_store::discover::{FileId, Stat};
+use stenograph_store::discover::{FileId, PathHints, Stat};
 use stenograph_store::follow::{Follow, LastLine};
 use stenograph_store::journal::{RecordingHeader, RecordingMark};
+use stenograph_store::layouts;
 use stenograph_store::{Error, Passes, Problem, Source, read_head, recover};
 
 use crate::error::CommandError;
@@ -78,7 +79,10 @@ pub fn at(
     let stated_ms = watch.active_ms().filter(|active_ms| *active_ms <= now_ms.saturating_add(AHEAD_MAX_MS));
     // A record from the future counts as current.
     let silence_ms = u64::try_from(now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
-    let mut status = watch.status(Some(silence_ms), patience);
+    // Nobody goes on with an answer in a context that nobody holds.
+    let is_released = format.is_some_and(|format| layouts::is_released(path, format));
+    let settle_ms = if is_released { 0 } else { patience.settle_ms };
+    let mut status = watch.status(Some(silence_ms), &Patience { settle_ms, ..*patience });
     let beginning = format.map(|format| beginning(format, source.head(), &status)).unwrap_or_default();
     // The first session id stated is the session's own: later ones may be copied from another session.
     status.session = beginning.session.or(status.session);
@@ -158,6 +162,14 @@ impl RunLook {
         })
     }
 
+    /// Adds the session and the agent that the file's path names. The folder of a recording identifies its session, whatever the
+    /// conversation in it states.
+    pub fn place(&mut self, hints: &PathHints) {
+        let (stated, placed) = (self.status.session.take(), hints.session.clone());
+        self.status.session = if self.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
+        self.status.thread = self.status.thread.take().or_else(|| hints.thread.clone());
+    }
+
     /// Records that a live process works on the run, so silence means nothing.
     pub fn is_alive(&mut self) {
         if self.status.state == State::Stale {
@@ -181,8 +193,11 @@ impl RunLook {
     }
 
     /// Whether a document has events after the end of its journal: its agent continued it. A document without times was written
-    /// again after the recorder finished.
+    /// again after the recorder finished. A document that has no events of the run any more does not continue it.
     fn goes_beyond(&self, journal: &RunLook) -> bool {
+        if self.status.state == State::Unknown {
+            return false;
+        }
         let is_completed = journal.recording.is_some_and(|recording| recording.is_completed);
         match self.status.active_ms {
             Some(active_ms) => active_ms > journal.active_ms(),
