@@ -92,7 +92,7 @@ fn a_recording_has_by_its_id_what_only_its_journal_has_in_every_layout() {
         r#"{"v":1,"kind":"thinking","content":"Look for it on the ice."}"#,
         r#"{"v":1,"kind":"compaction","content":"They looked for a seal."}"#,
         r#"{"v":1,"kind":"message","role":"assistant","content":"Here it is."}"#,
-        r#"{"v":1,"kind":"failure","content":"Overloaded"}"#,
+        r#"{"v":1,"kind":"failure","name":"overloaded_error","content":"Overloaded"}"#,
     ];
     for to in [
         "--to chibi:.chibi/contexts/walrus",
@@ -112,6 +112,11 @@ fn a_recording_has_by_its_id_what_only_its_journal_has_in_every_layout() {
             assert_eq!(count, 1, "{to}: {kind} in {shown:#?}");
         }
         run(&folder, &format!("replay --root . {id}"), b"").says("Overloaded");
+        assert_eq!(
+            run(&folder, "find --root . Overloaded --json", b"").ends(0).json().len(),
+            2,
+            "{to}: a hit and the sum"
+        );
     }
 }
 
