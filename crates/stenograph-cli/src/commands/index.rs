@@ -278,7 +278,8 @@ fn report_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
     let folders = passed_over.by_folder().into_iter().map(|(folder, count)| format!("{} ({count})", folder.display()));
     let (count, endings, folders) = (passed_over.count(), first_few(endings.collect()), first_few(folders.collect()));
     let files = counted(count, "file");
-    let text = format!("passed over {files} that are no transcripts: {endings}; in {folders}");
+    let are = if count == 1 { "is not a transcript" } else { "are not transcripts" };
+    let text = format!("skipped {files} that {are}: {endings}; in {folders}");
     output.say(&crate::output::harmless_line(&text));
 }
 

@@ -314,6 +314,9 @@ impl Options {
         let mut bar = IndexProgressBar::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
+            if let Some(agent) = told.recorded_for {
+                book.set_owner_of_last(agent, told.session.as_deref());
+            }
         })?;
         drop(bar);
         let warnings = report.warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text));

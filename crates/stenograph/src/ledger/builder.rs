@@ -26,6 +26,8 @@ pub struct LedgerBuilder {
     written: Vec<Option<i64>>,
     /// Sources with records that name no session.
     unnamed: HashSet<u32>,
+    /// The agents and sessions of recordings.
+    owners: HashMap<u32, (Name, Option<Name>)>,
     entries: Vec<LedgerEntry>,
     by_key: ByKey,
     /// The keys of replayed calls, and their keys in the session they come from.
@@ -134,6 +136,14 @@ impl LedgerBuilder {
         for uncounted in &usage.uncounted {
             self.decide(uncounted.reason, uncounted.count, uncounted.lines.iter().map(|line| (number, *line)));
         }
+    }
+
+    /// States that the source added last is a recording for this agent: its calls count for that agent and for the session of
+    /// the recording, whatever the recorded events state.
+    pub fn set_owner_of_last(&mut self, agent: &str, session: Option<&str>) {
+        let Some(last) = self.sources.len().checked_sub(1) else { return };
+        let owner = (self.names.number(agent), session.map(|session| self.names.number(session)));
+        self.owners.insert(u32::try_from(last).unwrap_or(u32::MAX), owner);
     }
 
     /// Adds the calls that a rule counted in these sources. Every row is a separate call: the rule has already merged rows.
@@ -339,6 +349,11 @@ impl LedgerBuilder {
         for entry in &mut entries {
             // The remainder of a share goes to the first tools, so they need a fixed order.
             entry.row.tools.sort_by_key(|tool| self.names.list.get(tool.index()));
+            // Which calls are the same is decided by what the events state.
+            if let Some((agent, session)) = self.owners.get(&entry.source) {
+                entry.row.agent = *agent;
+                entry.row.session = session.or(entry.row.session);
+            }
         }
         // Keys are unique, and a stable sort would take half as much memory again.
         entries.sort_unstable_by_key(|entry| (entry.row.time, entry.row.key));

@@ -237,7 +237,9 @@ const PIECES_MAX: usize = 64;
 /// The fingerprints of the texts of an event that has several, for each may be said again alone; and of what a call or a result says,
 /// for a text for people says it again without the id.
 fn piece_twins(event: &Event<'_>, said: u64, texts: &[Cow<'_, str>]) -> Vec<u64> {
-    match (speaker(&event.body), texts) {
+    // A text for people states a failure without its name.
+    let failure = (event.kind() == Kind::Failure).then_some((Kind::Failure as u64) << 8);
+    match (speaker(&event.body).or(failure), texts) {
         _ if event.call().is_some() => vec![said],
         (Some(speaker), [_, _, ..]) => texts.iter().take(PIECES_MAX).map(|text| print(speaker, text)).collect(),
         _ => Vec::new(),

@@ -192,4 +192,10 @@ fn each_of_several_texts_may_be_said_again() {
     let (one, alone) = twins(Content::text("one")).unwrap();
     let (_, pieces) = twins(Content::Pieces(vec![Piece::text("one "), Piece::text("two")])).unwrap();
     assert!(alone.is_empty() && pieces.len() == 2 && pieces.contains(&one));
+    let failure = |name: Option<&'static str>| {
+        let body = Body::Failure { name: name.map(Into::into), content: Some(Content::text("Overloaded")) };
+        EntryBuilder::default().entry(&Event::new(body)).map(|entry| (entry.twin, entry.piece_twins)).unwrap()
+    };
+    let ((without_name, _), (_, pieces)) = (failure(None), failure(Some("overloaded_error")));
+    assert!(pieces.contains(&without_name));
 }
