@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::turn::{Class, said};
-use crate::model::{Event, ForkOrigin, Spine, is_framed};
+use crate::evidence::UserMessage;
+use crate::model::{Event, ForkOrigin, Spine};
 
 /// One step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +125,8 @@ impl ConversationBuilder {
             return;
         }
         let Some(step) = step(number, event) else { return };
-        let asked =
-            || Some(beginning(event)).filter(|_| step.class == Class::User && !event.content().is_some_and(is_framed));
+        let begins_turn = || UserMessage::of(event).is_some_and(UserMessage::begins_turn);
+        let asked = || begins_turn().then(|| beginning(event));
         if branch == 0 {
             if let Some(asked) = asked() {
                 self.conversation.asked.insert(self.conversation.steps.len(), asked);

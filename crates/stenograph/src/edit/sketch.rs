@@ -16,6 +16,7 @@ pub(super) use build::SketchBuilder;
 use view::View;
 
 use super::{Fate, Plan};
+use crate::evidence::UserMessage;
 use crate::model::{Event, Kind, Role, Span, Spine};
 
 /// What planning knows of one event. A fingerprint of 0 stands for nothing.
@@ -61,8 +62,8 @@ pub struct Sketch {
     pub(super) has_usage: bool,
     /// Whether a mark has a place in what it says.
     pub(super) has_room: bool,
-    is_framed: bool,
-    is_markup: bool,
+    /// What it is as a message in the role of the user.
+    pub(super) message: Option<UserMessage>,
 }
 
 /// What a fact is about, as far as planning asks.
@@ -115,10 +116,6 @@ impl Sketch {
 
     pub(super) fn is_user(&self) -> bool {
         self.role == Some(Role::User)
-    }
-
-    pub(super) fn is_framed(&self) -> bool {
-        self.is_framed
     }
 
     /// Whether somebody says or does something of its own.

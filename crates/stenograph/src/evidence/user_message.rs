@@ -2,7 +2,7 @@
 //! commands, notices about jobs. This is the one place that tells them apart; it looks at one event, with the tables of its format.
 
 use super::notice::{JobNotice, is_interruption};
-use crate::model::{Body, Content, Event, Role, is_markup};
+use crate::model::{Body, Event, Role};
 
 /// What a message in the role of the user is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +32,45 @@ impl UserMessage {
             () => UserMessage::Typed,
         })
     }
+
+    /// Whether a person begins a turn with it.
+    pub fn begins_turn(self) -> bool {
+        match self {
+            UserMessage::Typed => true,
+            UserMessage::Injected | UserMessage::JobNotice | UserMessage::Interruption => false,
+        }
+    }
 }
 
 /// Whether a text consists of what the agent injects, and of elements of markup: nobody types those.
 fn is_injected(event: &Event<'_>, text: &str) -> bool {
-    let mut rest = text;
     let injected = |rest: &str| {
         let mut marks = event.extra.known().flat_map(|(info, _)| info.injected);
-        marks.find_map(|(begin, end)| Some(rest.strip_prefix(begin)?.split_once(end)?.1.trim_start().len()))
+        marks.find_map(|(begin, end)| match (rest.strip_prefix(begin)?, *end) {
+            (_, "") => Some(0),
+            (after, end) => Some(after.split_once(end)?.1.trim_start().len()),
+        })
     };
+    let mut rest = text;
     while let Some(length) = injected(rest) {
         rest = rest.get(rest.len() - length..).unwrap_or_default();
     }
-    rest.is_empty() || is_markup(&Content::text(rest))
+    rest.is_empty() || is_markup(rest)
+}
+
+/// Whether a text consists of elements of markup.
+fn is_markup(text: &str) -> bool {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let Some((start, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
+        let name = start.split_whitespace().next().unwrap_or_default();
+        let after_end = |name: &str| Some(after.split_once(&format!("</{name}>"))?.1);
+        // Some put two words into a name, and close both.
+        let after = Some(name).filter(|name| !name.is_empty()).and_then(|name| after_end(name).or_else(|| after_end(start)));
+        let Some(after) = after else { return false };
+        rest = after.trim_start();
+    }
+    true
 }
 
 #[cfg(test)]
@@ -62,7 +88,9 @@ mod tests {
     fn markup_alone_is_not_typed() {
         assert!(!is_typed("<command-name>/clear</command-name>\n<command-args></command-args>"));
         assert!(!is_typed("<context of=\"x\">/x</context>"));
-        for text in ["Fix it", "<b>see</b> this", "see <b>this</b>", "a < b", ""] {
+        assert!(!is_typed("<local-command-stdout></local-command-stdout>"));
+        assert!(!is_typed("<two words>x</two words>\n"));
+        for text in ["Fix it", "<b>see</b> this", "see <b>this</b>", "<b>this", "a < b", "<>", "< x", ""] {
             assert!(is_typed(text), "{text}");
         }
         let answer = Event::new(Body::Message { role: Role::Assistant, content: Content::text("Done") });
@@ -103,6 +131,10 @@ mod tests {
         assert_eq!(what(codex, &format!("{rules}\nFix it")), UserMessage::Typed);
         // Without its end it may be a question about the file.
         assert_eq!(what(codex, "# AGENTS.md instructions are too long"), UserMessage::Typed);
+        let warning = "Warning: apply_patch was requested via shell. Use the apply_patch tool instead of exec_command.";
+        assert_eq!(what(codex, warning), UserMessage::Injected);
+        assert_eq!(what(codex, "Warning: Your account was flagged for potentially high-risk cyber activity. So."), UserMessage::Injected);
+        assert_eq!(what(codex, "Warning: it is late"), UserMessage::Typed);
         let reminder = "<system-reminder>";
         assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>\nrun it"), UserMessage::Typed);
         assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>"), UserMessage::Injected);

@@ -29,7 +29,7 @@ pub use event::{Body, Event, ForkOrigin, Kind, Part, Role, Span};
 pub use extra::{Extra, ExtraFields, Held};
 pub use fact::Fact;
 pub use format_info::{FormatInfo, Traits};
-pub(crate) use message_index::{REWIND, is_alone, is_framed, is_markup, print, prints, speaker};
+pub(crate) use message_index::{REWIND, is_alone, print, prints, speaker};
 pub use note::{Note, NoteKind};
 pub use origin::Origin;
 pub use outline::Outline;

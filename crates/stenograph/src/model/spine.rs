@@ -7,8 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::message_index::{MessageIndex, REWIND, is_framed, is_markup, prints};
+use super::message_index::{MessageIndex, REWIND, prints};
 use super::{Body, Event, Kind, Role};
+use crate::evidence::UserMessage;
 
 /// Why an event is not in the spine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,10 +62,8 @@ pub(crate) trait SpineEvent {
     fn restates(&self) -> bool;
     /// Whether it states the usage of a response.
     fn has_usage(&self) -> bool;
-    /// Whether it consists of markup elements only.
-    fn is_markup(&self) -> bool;
-    /// Whether it is a single markup element.
-    fn is_framed(&self) -> bool;
+    /// What it is as a message in the role of the user.
+    fn user_message(&self) -> Option<UserMessage>;
     /// The number of turns that it takes back.
     fn rewinds(&self) -> Option<u64>;
     /// The fingerprints of its texts, each combined with the speaker.
@@ -108,12 +107,8 @@ impl SpineEvent for Event<'_> {
         self.usage.is_some()
     }
 
-    fn is_markup(&self) -> bool {
-        self.content().is_some_and(is_markup)
-    }
-
-    fn is_framed(&self) -> bool {
-        self.content().is_some_and(is_framed)
+    fn user_message(&self) -> Option<UserMessage> {
+        UserMessage::of(self)
     }
 
     fn rewinds(&self) -> Option<u64> {
@@ -193,16 +188,19 @@ impl Talk {
     const MODEL: Talk = Talk(1);
     /// A user asks for something.
     const PROMPT: Talk = Talk(2);
-    /// The agent reports as a user message what the user did outside the conversation: a command and its output.
+    /// The agent reports as a user message what happened outside the conversation: a command and its output, the end of a job.
     const REPORT: Talk = Talk(4);
 
-    fn of(event: &impl SpineEvent) -> Talk {
+    fn of(event: &impl SpineEvent, message: Option<UserMessage>) -> Talk {
         match (event.kind(), event.role()) {
             _ if event.restates() => Talk::NOBODY,
             (Kind::ToolCall | Kind::Thinking, _) => Talk::MODEL,
             (Kind::Message, Some(Role::Assistant | Role::Unknown)) => Talk::MODEL,
-            (Kind::Message, Some(Role::User)) if event.is_markup() => Talk::REPORT,
-            (Kind::Message, Some(Role::User)) => Talk::PROMPT,
+            (Kind::Message, Some(Role::User)) => match message {
+                Some(UserMessage::Injected | UserMessage::JobNotice) => Talk::REPORT,
+                // Whoever interrupts a run wants something else.
+                Some(UserMessage::Typed | UserMessage::Interruption) | None => Talk::PROMPT,
+            },
             (Kind::Message, Some(Role::System | Role::Developer | Role::Tool) | None) => Talk::NOBODY,
             (Kind::Fact | Kind::ToolResult | Kind::Compaction, _) => Talk::NOBODY,
             (Kind::Failure | Kind::Stop | Kind::Other, _) => Talk::NOBODY,
@@ -287,9 +285,10 @@ impl Spine {
         self.has_threads |= event.thread().is_some();
         let index =
             if event.part_index() == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
-        self.messages.add(event, number(index));
+        let message = event.user_message();
+        self.messages.add(event, message, number(index));
         if let Some(node) = self.nodes.get_mut(index) {
-            node.own = node.own.and(Talk::of(event));
+            node.own = node.own.and(Talk::of(event, message));
             node.has_result |= event.kind() == Kind::ToolResult && !event.restates();
         }
         if let (Some(group), true, false) = (event.group(), event.has_usage(), event.restates()) {
