@@ -104,7 +104,7 @@ pub fn bonds<S: Sketched + ?Sized>(events: &S) -> Vec<(usize, usize)> {
     let mut open: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
     let mut groups: HashMap<u64, usize> = HashMap::new();
     let answers = |pair: &[Sketch]| match pair {
-        [one, other] => other.part > 0 && one.place() == other.place() && is_answer(one) && is_answer(other),
+        [one, other] => other.continues_record_of(one) && is_answer(one) && is_answer(other),
         _ => false,
     };
     // What a model says in one record is one message, of which the first part holds what makes it one.

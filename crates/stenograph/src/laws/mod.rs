@@ -109,7 +109,7 @@ impl Case<'_> {
 
     /// The records: groups of events with the same position.
     fn records(&self) -> Vec<&[Event<'static>]> {
-        self.found.events.chunk_by(|a, b| b.part.index > 0 && a.at == b.at).collect()
+        self.found.events.chunk_by(|last, next| next.continues_record_at(last.at)).collect()
     }
 }
 
