@@ -66,7 +66,8 @@ fn is_markup(text: &str) -> bool {
         let name = start.split_whitespace().next().unwrap_or_default();
         let after_end = |name: &str| Some(after.split_once(&format!("</{name}>"))?.1);
         // Some put two words into a name, and close both.
-        let after = Some(name).filter(|name| !name.is_empty()).and_then(|name| after_end(name).or_else(|| after_end(start)));
+        let after =
+            Some(name).filter(|name| !name.is_empty()).and_then(|name| after_end(name).or_else(|| after_end(start)));
         let Some(after) = after else { return false };
         rest = after.trim_start();
     }
@@ -133,7 +134,10 @@ mod tests {
         assert_eq!(what(codex, "# AGENTS.md instructions are too long"), UserMessage::Typed);
         let warning = "Warning: apply_patch was requested via shell. Use the apply_patch tool instead of exec_command.";
         assert_eq!(what(codex, warning), UserMessage::Injected);
-        assert_eq!(what(codex, "Warning: Your account was flagged for potentially high-risk cyber activity. So."), UserMessage::Injected);
+        assert_eq!(
+            what(codex, "Warning: Your account was flagged for potentially high-risk cyber activity. So."),
+            UserMessage::Injected
+        );
         assert_eq!(what(codex, "Warning: it is late"), UserMessage::Typed);
         let reminder = "<system-reminder>";
         assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>\nrun it"), UserMessage::Typed);

@@ -128,7 +128,7 @@ fn a_document_holds_every_event_once() {
     document.head(&Outline::of("steno", &events), "some", "a.jsonl").unwrap();
     events.iter().for_each(|event| document.event(event).unwrap());
     document.rest().unwrap();
-    let outside = events.iter().filter(|event| Turns::is_outside(event));
+    let outside = events.iter().filter(|event| SpeakerSections::is_outside(event));
     outside.for_each(|event| document.other(event, "nobody said it").unwrap());
     let text = String::from_utf8(document.finish().unwrap()).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
