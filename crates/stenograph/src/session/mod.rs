@@ -15,6 +15,7 @@ pub use usage::SessionUsage;
 use crate::convert::{Carry, convert};
 use crate::evidence::{self, RateLimit, ToolSchema, nested_events};
 use crate::format::{Format, Head};
+use crate::ledger::CountedOutline;
 use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Spine};
 use crate::read::{self, Collected};
@@ -65,8 +66,9 @@ impl<'b> Session<'b> {
     pub fn of(format: &'static dyn Format, bytes: impl Into<Cow<'b, [u8]>>) -> Session<'b> {
         let bytes = bytes.into();
         let read = read::all(format, &bytes);
-        let outline = Outline::of(format.info().name, &read.events);
-        Session { bytes, format, registry: Registry::default(), read, outline }
+        let mut outline = CountedOutline::new(Some(format));
+        read.events.iter().for_each(|event| outline.add(event));
+        Session { bytes, format, registry: Registry::default(), read, outline: outline.finish() }
     }
 
     /// Its format.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use stenograph::ledger::CountedOutline;
 use stenograph::model::{Body, Event, Outline, Role, Usage};
 use stenograph::time::Time;
 
@@ -43,7 +44,7 @@ enum LastTurn {
 impl RunTotals {
     /// Computes the totals of a recording.
     pub fn of(recorded: &Recording) -> Result<RunTotals, Error> {
-        let mut account = RunTotals::default();
+        let (mut account, mut outline) = (RunTotals::default(), CountedOutline::default());
         let interrupted = recorded.ended == Some(RecordingEnd::Interrupted);
         recorded.read(&mut |event| {
             let own = author(event) == Author::Stop;
@@ -53,17 +54,18 @@ impl RunTotals {
             }
             if !own {
                 account.add(event);
+                match &event.body {
+                    // A tool has no tokens of its own.
+                    Body::ToolResult { .. } => outline.add_uncounted(event),
+                    _ => outline.add(event),
+                }
             }
         })?;
+        account.outline = outline.finish();
         Ok(account)
     }
 
     fn add(&mut self, event: &Event<'_>) {
-        match &event.body {
-            // A tool has no tokens of its own.
-            Body::ToolResult { .. } => self.outline.add(&Event { usage: None, ..event.clone() }),
-            _ => self.outline.add(event),
-        }
         if let (Body::Message { role: Role::User | Role::System | Role::Developer, .. }, Some(usage)) =
             (&event.body, event.usage)
         {

@@ -50,11 +50,6 @@ impl SpineEvent for View<'_> {
         self.sketch.restates
     }
 
-    fn has_usage(&self) -> bool {
-        // Whether a usage is said later is not asked here.
-        false
-    }
-
     fn user_message(&self) -> Option<UserMessage> {
         match self.sketch.message {
             // What an agent injects is recognized by its end, and the mark hides it.
