@@ -78,6 +78,7 @@ fn is_markup(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::formats::FORMATS;
+    use crate::model::Content;
     use crate::read::all;
 
     fn is_typed(text: &str) -> bool {
