@@ -27,8 +27,9 @@ impl UserMessage {
         Some(match () {
             () if JobNotice::of(event).is_some() => UserMessage::JobNotice,
             () if is_interruption(event, text) => UserMessage::Interruption,
+            () if is_flagged(event) => UserMessage::Injected,
             // A picture without a word is what a person sends.
-            () if !text.is_empty() && is_injected(event, text) => UserMessage::Injected,
+            () if !text.is_empty() && !is_command(event, text) && is_injected(event, text) => UserMessage::Injected,
             () => UserMessage::Typed,
         })
     }
@@ -42,14 +43,27 @@ impl UserMessage {
     }
 }
 
-/// Whether a text consists of what the agent injects, and of elements of markup: nobody types those.
+/// Whether the record states that the agent wrote the message.
+fn is_flagged(event: &Event<'_>) -> bool {
+    let mut known = event.extra.known();
+    known.any(|(info, extra)| info.user.flags.iter().any(|path| extra.at(path) == Some("true")))
+}
+
+/// Whether the message is a command with which a person asks the model something.
+fn is_command(event: &Event<'_>, text: &str) -> bool {
+    let mut commands = event.extra.known().flat_map(|(info, _)| info.user.commands);
+    commands.any(|begin| text.starts_with(begin))
+}
+
+/// Whether a text is a message of the agent, or consists of what the agent injects and of elements of markup: nobody types those.
 fn is_injected(event: &Event<'_>, text: &str) -> bool {
+    let mut messages = event.extra.known().flat_map(|(info, _)| info.user.messages);
+    if messages.any(|(begin, end)| text.starts_with(begin) && text.ends_with(end)) {
+        return true;
+    }
     let injected = |rest: &str| {
         let mut marks = event.extra.known().flat_map(|(info, _)| info.injected);
-        marks.find_map(|(begin, end)| match (rest.strip_prefix(begin)?, *end) {
-            (_, "") => Some(0),
-            (after, end) => Some(after.split_once(end)?.1.trim_start().len()),
-        })
+        marks.find_map(|(begin, end)| Some(rest.strip_prefix(begin)?.split_once(end)?.1.trim_start().len()))
     };
     let mut rest = text;
     while let Some(length) = injected(rest) {
@@ -144,8 +158,19 @@ mod tests {
         assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>\nrun it"), UserMessage::Typed);
         assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>"), UserMessage::Injected);
         assert_eq!(what(reminder, "[Request interrupted by user]"), UserMessage::Interruption);
+        let asks = "<command-message>review</command-message>\n<command-name>/review</command-name>";
+        assert_eq!(what(reminder, asks), UserMessage::Typed);
+        let local = "<command-name>/clear</command-name>\n<command-message>clear</command-message>";
+        assert_eq!(what(reminder, local), UserMessage::Injected);
         let notice =
             "<task-notification>\n<task-id>b5</task-id>\n<status>completed</status>\n</task-notification>\nRead it";
         assert_eq!(what(reminder, notice), UserMessage::JobNotice);
+    }
+
+    #[test]
+    fn a_message_that_its_record_calls_the_agents_is_not_typed() {
+        let record = r#"{"type":"user","isMeta":true,"uuid":"u","sessionId":"s","timestamp":"2026-03-02T09:14:05.000Z","message":{"role":"user","content":"Caveat: read on"}}"#;
+        let events = all(&crate::formats::claude_code::ClaudeCode, record.as_bytes()).events;
+        assert_eq!(UserMessage::of(&events[0]), Some(UserMessage::Injected));
     }
 }
