@@ -15,7 +15,7 @@ use crate::evidence::{
     NotACall, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call, repeated_session,
     request, running_total,
 };
-use crate::model::{Body, Event, Fact, Note, Usage};
+use crate::model::{Body, Event, Fact, Note, Usage, is_global_id};
 use crate::read::{Sink, is_counted};
 use crate::time::Time;
 
@@ -30,9 +30,6 @@ pub enum CallDetail {
 
 /// The most older sessions remembered for a replayed history.
 const LINEAGE_MAX: usize = 16;
-
-/// An id of a record with at least this length is globally unique. A shorter one only numbers the records of a session.
-const ID_LENGTH_MIN: usize = 16;
 
 /// The most lines kept as examples of uncounted records.
 const EXAMPLES_MAX: usize = 3;
@@ -136,7 +133,7 @@ impl Counting {
         let mut row = self.row(event, RowKind::Search, Tokens { searches: 1, ..Tokens::default() });
         row.calls = 0;
         row.key = match event.call().or(event.id.as_deref()) {
-            Some(id) if id.len() >= ID_LENGTH_MIN => key("search", &[Some(id)]),
+            Some(id) if is_global_id(id) => key("search", &[Some(id)]),
             Some(id) => key("search", &[Some(id), self.session(event)]),
             None => self.key_by_content(&row, event),
         };
@@ -325,7 +322,7 @@ impl Counting {
     /// The key of a row whose only id is that of its record.
     fn record_key(&self, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
         match (id, self.session(event)) {
-            (Some(id), _) if id.len() >= ID_LENGTH_MIN => key("record", &[Some(id)]),
+            (Some(id), _) if is_global_id(id) => key("record", &[Some(id)]),
             (Some(id), Some(session)) => key("record", &[Some(id), Some(session)]),
             (Some(_), None) | (None, _) => self.key_by_content(row, event),
         }

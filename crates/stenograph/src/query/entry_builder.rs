@@ -11,7 +11,7 @@ use crate::calls::Calls;
 use crate::evidence::nested_events;
 use crate::format::Format;
 use crate::json::Object;
-use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
+use crate::model::{Body, Content, Event, Kind, Role, is_lasting_id, print, speaker};
 use crate::text::quote;
 
 /// Makes the search entries of one source from its events, in order.
@@ -28,9 +28,6 @@ pub struct EntryBuilder {
     /// When the header of the source says that its session began: the time of every event that states none.
     header_time: Option<i64>,
 }
-
-/// An id that is shorter than this only counts within its file.
-const ID_LENGTH_MIN: usize = 8;
 
 impl EntryBuilder {
     /// The same builder, for a source of this format.
@@ -109,7 +106,7 @@ impl EntryBuilder {
         let id = event.id.as_deref().filter(|id| !id.is_empty());
         let time = event.time.as_ref().map(|time| time.text.as_ref());
         let record = match (id, time) {
-            (Some(id), Some(time)) if id.len() < ID_LENGTH_MIN => mixed([print(0, id), print(0, time), 0]),
+            (Some(id), Some(time)) if !is_lasting_id(id) => mixed([print(0, id), print(0, time), 0]),
             (Some(id), _) => print(1, id),
             (None, Some(time)) => print(2, time),
             (None, None) => {

@@ -5,12 +5,12 @@ mod document;
 mod harmless;
 mod markdown;
 mod markup;
-mod turns;
+mod sections;
 
 pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
-pub use turns::{Place, Speaker, Turns};
+pub use sections::{Place, Speaker, SpeakerSections};
 
 use crate::calls::{CallOutcome, CallStep};
 

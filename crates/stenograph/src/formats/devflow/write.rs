@@ -306,8 +306,9 @@ mod tests {
     }
 
     fn written(events: &[Event<'_>]) -> String {
-        let bytes = crate::write::all(&Devflow, &Outline::of("codex", events), events);
-        String::from_utf8(bytes).unwrap()
+        let total = events.iter().find_map(|event| event.usage).unwrap_or_default();
+        let outline = Outline { total, ..Outline::of("codex", events) };
+        String::from_utf8(crate::write::all(&Devflow, &outline, events)).unwrap()
     }
 
     #[test]
