@@ -135,11 +135,7 @@ impl Counting {
     fn add_search(&mut self, event: &Event<'_>) {
         let mut row = self.row(event, RowKind::Search, Tokens { searches: 1, ..Tokens::default() });
         row.calls = 0;
-        row.key = match event.call().or(event.id.as_deref()) {
-            Some(id) if id.len() >= ID_LENGTH_MIN => key("search", &[Some(id)]),
-            Some(id) => key("search", &[Some(id), self.session(event)]),
-            None => self.key_by_content(&row, event),
-        };
+        row.key = self.key_by_id("search", event.call().or(event.id.as_deref()), &row, event);
         self.put(row);
     }
 
@@ -249,9 +245,10 @@ impl Counting {
         (row.service_tier, row.stated) = (usage.tier(), usage.cost.map(|cost| cost.value()));
         row.calls = u32::from(kind != RowKind::Cost);
         row.key = match (&event.group, &event.id) {
-            _ if kind == RowKind::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),
+            (_, None) if kind == RowKind::Cost && self.session(event).is_none() => self.key_by_content(&row, event),
+            (_, id) if kind == RowKind::Cost => key("cost", &[id.as_deref(), self.session(event)]),
             (Some(group), _) => key("answer", &[Some(group), request(event).as_deref()]),
-            (None, id) => self.record_key(id.as_deref(), &row, event),
+            (None, id) => self.key_by_id("record", id.as_deref(), &row, event),
         };
         let key = row.key;
         let at = self.put(row);
@@ -281,7 +278,7 @@ impl Counting {
         row.stated_at = row.time.unwrap_or(i64::MAX);
         row.key = match (&call.group, &call.id) {
             (Some(group), _) => key("answer", &[Some(group), request(call).as_deref()]),
-            (None, id) => self.record_key(id.as_deref(), &row, event),
+            (None, id) => self.key_by_id("record", id.as_deref(), &row, event),
         };
         self.put(row);
     }
@@ -322,11 +319,11 @@ impl Counting {
         name.map(|name| self.names.number(name))
     }
 
-    /// The key of a row whose only id is that of its record.
-    fn record_key(&self, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
+    /// The key of a row whose only id is that of its record or call.
+    fn key_by_id(&self, kind: &str, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
         match (id, self.session(event)) {
-            (Some(id), _) if id.len() >= ID_LENGTH_MIN => key("record", &[Some(id)]),
-            (Some(id), Some(session)) => key("record", &[Some(id), Some(session)]),
+            (Some(id), _) if id.len() >= ID_LENGTH_MIN => key(kind, &[Some(id)]),
+            (Some(id), Some(session)) => key(kind, &[Some(id), Some(session)]),
             (Some(_), None) | (None, _) => self.key_by_content(row, event),
         }
     }
@@ -334,11 +331,14 @@ impl Counting {
     /// The key of a row without any id: a copy of its record has the same content at the same position.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
         let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.index()));
-        let counters = row.tokens.counters().map(|counter| counter.to_string()).join(",");
+        let numbers = match row.stated.filter(|_| row.kind == RowKind::Cost) {
+            Some(cost) => cost.to_string(),
+            None => row.tokens.counters().map(|counter| counter.to_string()).join(","),
+        };
         let (time, line) = (row.time.map(|time| time.to_string()), row.line.to_string());
         let part = event.part.index.to_string();
         let [session, model] = [name(row.session), name(row.model)].map(|name| name.map(String::as_str));
-        key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&counters)])
+        key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&numbers)])
     }
 
     /// Adds a row, or merges it into the row of the same call.
