@@ -76,6 +76,16 @@ fn output_of_an_unknown_format_is_kept_as_it_is() {
 }
 
 #[test]
+fn a_document_that_a_command_prints_is_kept_as_it_is() {
+    let document = include_str!("../../../stenograph/src/formats/devflow/fixtures/empty.json");
+    let folder = Folder::with("script.sh", format!("cat <<'END'\n{document}\nEND\nsleep 1\necho later\n"));
+    let done = folder.run("record --to steno:run.jsonl -- sh script.sh");
+    assert_eq!(done.ends(0).text(), format!("{document}\nlater\n"));
+    let shown = folder.run("show run.jsonl --json").json();
+    assert_eq!(shown.iter().filter(|event| event["kind"] == "other").count(), 14);
+}
+
+#[test]
 fn a_second_recorder_is_refused_and_names_the_first_and_a_signal_cancels() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let folder = Folder::new();
