@@ -147,11 +147,11 @@ impl<'w> EventIndexer<'w> {
                 summary.title = Some(beginning(&content.joined().decode()));
             }
             Body::Other { name: Some(name), .. } if !event.is_oversize() => {
-                let line = event.at.map_or(0, |at| at.line);
-                if let Some((count, _)) = self.unknown.get_mut(name.as_ref()) {
+                let (name, line) = (beginning(name), event.at.map_or(0, |at| at.line));
+                if let Some((count, _)) = self.unknown.get_mut(&name) {
                     *count += 1;
                 } else if self.unknown.len() < UNKNOWN_MAX {
-                    self.unknown.insert(beginning(name), (1, line));
+                    self.unknown.insert(name, (1, line));
                 }
             }
             _ => {}
@@ -270,9 +270,7 @@ impl Sink for EventIndexer<'_> {
                 self.summary.started = Some(self.summary.started.map_or(time, |started| started.min(time)));
                 self.summary.ended = Some(self.summary.ended.map_or(time, |ended| ended.max(time)));
             }
-            if !entry.restates {
-                self.summary.errors += u64::from(entry.error);
-            }
+            self.summary.errors += u64::from(entry.error);
             // A rendered text repeats what another file may hold exactly; if there is no other file, its words are the
             // session's.
             if is_repeat == IsRepeat::No {
