@@ -72,7 +72,7 @@ impl<'a> Time<'a> {
         let in_range = (1..=12).contains(&number(5)) && (1..=28).contains(&number(8)) && number(11) < 24;
         let fraction = match bytes.get(19..) {
             Some([b'Z']) => true,
-            Some([b'.', digits @ .., b'Z']) => digits.len() <= 9 && digits.iter().all(u8::is_ascii_digit),
+            Some([b'.', digits @ .., b'Z']) => (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit),
             _ => false,
         };
         in_range && number(14) < 60 && number(17) < 60 && fraction
@@ -212,6 +212,7 @@ mod tests {
         assert!(Time::iso("2024-99-99T99:99:99Z".into()).is_none());
         assert!(Time::iso("2024-01-13T05:24:16 <script> Z".into()).is_none());
         assert!(Time::iso("2024-02-30T05:24:16Z".into()).is_none());
+        assert!(Time::iso("2024-01-13T05:24:16.Z".into()).is_none());
         assert!(Time::iso("2024-02-29T05:24:16.123Z".into()).is_some());
         assert!(Time::number("12e4".into(), TimeUnit::Seconds).is_none());
     }
