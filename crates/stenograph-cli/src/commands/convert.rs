@@ -72,7 +72,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let mut source = ProgressSource { source: &mut input.source, progress: &progress };
     let done = convert::convert(format, &mut source, to, target.writer(output), carry);
     drop(progress);
-    let outcome = done.map_err(|error| conversion_error(error, &input))?;
+    let outcome = done.map_err(|error| conversion_error(error, input.source.place()))?;
     let lost = is_lossy(&outcome);
     let stream = if matches!(target, ConvertOutput::File(_)) { ReportStream::Stdout } else { ReportStream::Stderr };
     if options.strict && lost {
@@ -85,13 +85,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     Ok(ExitStatus::Done)
 }
 
-/// The error that ended a conversion: of the store, of standard output, or of the library, which says why it cannot carry a
-/// source.
-fn conversion_error(error: stenograph::Error, input: &TranscriptInput) -> CommandError {
+/// The error that ended a conversion. An error of the library says why a source cannot be carried or merged.
+fn conversion_error(error: stenograph::Error, place: &dyn std::fmt::Display) -> CommandError {
     match error {
         stenograph::Error::Io(error) => CommandError::from(error),
-        other => CommandError::new(format!("{}: {other}", input.source.place()))
-            .hint("leave --carry out, or choose another format"),
+        other => {
+            let failure = CommandError::new(format!("{place}: {other}"));
+            match other.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        }
     }
 }
 
@@ -124,7 +128,10 @@ impl ConvertOutput {
     fn commit(self, output: &mut Output<'_>) -> Result<(), CommandError> {
         match self {
             ConvertOutput::Standard => output.flush(),
-            ConvertOutput::Buffered(spool) => Ok(spool.copy_to(output.transcript())?),
+            ConvertOutput::Buffered(spool) => {
+                spool.copy_to(output.transcript())?;
+                output.flush()
+            }
             ConvertOutput::File(file) => Ok(file.commit()?),
         }
     }
@@ -229,4 +236,16 @@ fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String 
         outcome.notes_count,
         notes.join(",")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_own_hint() {
+        let hints = |error| conversion_error(error, &"a").hints().join(" ");
+        assert!(hints(stenograph::Error::TooLargeToCarry).contains("without carrying"));
+        assert!(hints(stenograph::Error::TooLargeToMerge).contains("the file that it was converted from"));
+    }
 }

@@ -245,3 +245,15 @@ fn bytes_after_the_last_record_survive_two_conversions() {
         assert_eq!(String::from_utf8_lossy(&folder.read(&format!("d-{to}.jsonl"))), source, "{to}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_not_reported_as_done() {
+    let folder = Folder::with("a", NATIVE);
+    for line in ["convert a --to steno", "convert a --to steno --strict"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let done = folder.command(line).stdout(full).output().unwrap();
+        let talk = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(2) && talk.starts_with("error: standard output"), "{line}: {talk}");
+    }
+}
