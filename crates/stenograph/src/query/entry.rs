@@ -9,7 +9,7 @@ use memchr::memmem;
 use super::Touch;
 use crate::json::{Leaf, leaves};
 use crate::model::{Body, Content, Data, Event, Input, Kind, PieceKind, Role};
-use crate::text::Text;
+use crate::text::{Text, beginning};
 
 /// What of one event can be found.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,9 +117,17 @@ struct Texts<'e>(Vec<Cow<'e, str>>);
 
 impl<'e> Texts<'e> {
     fn add(&mut self, text: Cow<'e, str>) {
-        if !text.trim().is_empty() && !is_blob(&text) {
-            self.0.push(text);
+        self.add_counted(text);
+    }
+
+    /// Adds a text unless it is blank or encoded bytes. Returns how many bytes it added.
+    fn add_counted(&mut self, text: Cow<'e, str>) -> usize {
+        if text.trim().is_empty() || is_blob(&text) {
+            return 0;
         }
+        let size = text.len();
+        self.0.push(text);
+        size
     }
 
     fn content(&mut self, content: &'e Content<'_>) {
@@ -151,10 +159,8 @@ impl<'e> Texts<'e> {
         let mut left = OTHER_SIZE_MAX;
         if let Some(bytes) = bytes {
             let text = bytes.decode();
-            let end = (0..=left.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-            let kept = text.get(..end).unwrap_or_default();
-            left -= kept.len();
-            self.add(if kept.len() == text.len() { text } else { Cow::Owned(kept.to_owned()) });
+            let kept = beginning(&text, left);
+            left -= self.add_counted(if kept.len() == text.len() { text } else { Cow::Owned(kept.to_owned()) });
         }
         for (_, residue) in event.extra.iter() {
             residue.each("", &mut |_, raw| {
@@ -164,8 +170,7 @@ impl<'e> Texts<'e> {
                         Leaf::Number(digits) => digits.to_owned(),
                     };
                     if text.len() <= left {
-                        left -= text.len();
-                        self.add(Cow::Owned(text));
+                        left -= self.add_counted(Cow::Owned(text));
                     }
                 });
             });
