@@ -61,6 +61,8 @@ impl Layout for LeslieLayout {
 
     fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let mut settings = target.settings.clone();
+        // An empty value counts as missing.
+        settings.retain(|_, value| !value.is_empty());
         let mode = settings.get(MODE).map_or(MODE_DEFAULT, String::as_str);
         if !MODES.contains(&mode) {
             return Err(Error::about(Path::new(MODE), Problem::BadSetting));

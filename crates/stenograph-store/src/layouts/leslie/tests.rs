@@ -217,7 +217,7 @@ fn a_thread_and_a_mode_must_make_sense() {
     assert_eq!(open(&[("thread", "../x")]).unwrap_err().problem, Problem::BadName);
     assert_eq!(open(&[("mode", "sleep")]).unwrap_err().problem, Problem::BadSetting);
     assert!(names(folder.path()).is_empty());
-    open(&[]).unwrap();
+    open(&[("mode", ""), ("thread", "")]).unwrap();
     assert!(names(&folder.path().join(".leslie/threads"))[0].starts_with("thread-"));
 }
 
