@@ -106,7 +106,7 @@ impl<'a> Time<'a> {
     pub fn to_iso(&self) -> Option<Str<'_>> {
         match self.unit {
             TimeUnit::Iso => Some(Cow::Borrowed(&self.text)),
-            TimeUnit::Seconds | TimeUnit::Millis => Some(Cow::Owned(self.instant()?.to_string())),
+            TimeUnit::Seconds | TimeUnit::Millis => self.to_utc().map(Cow::Owned),
         }
     }
 

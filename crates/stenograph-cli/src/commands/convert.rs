@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use stenograph::convert::{self, Carry, ConversionMethod, Outcome};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph::wire;
 use stenograph_store::{NewFile, Passes, Spool};
 
@@ -57,10 +57,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let to = input::format_named(&options.to)?;
     let carry = if options.carry { Carry::Along } else { Carry::Not };
     if carry == Carry::Along && !to.info().traits.carries {
-        let room = FORMATS.iter().map(|format| format.info()).filter(|info| info.traits.carries);
-        let room: Vec<&str> = room.map(|info| info.name).collect();
-        return Err(CommandError::new(format!("{} has no room to carry a source along", options.to))
-            .hint(format!("these have: {}", room.join(", "))));
+        let carriers = FORMATS.iter().map(|format| format.info()).filter(|info| info.traits.carries);
+        let carriers: Vec<&str> = carriers.map(|info| info.name).collect();
+        return Err(CommandError::new(stenograph::Error::NoRoomToCarry(to.info().name).to_string())
+            .hint(format!("formats that have: {}", carriers.join(", "))));
     }
     let mut input = input::open(&options.input, options.from.as_deref(), Passes::Many)?;
     let mut target = ConvertOutput::open(options, &input)?;
@@ -78,7 +78,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if options.strict && lost {
         report(options, &input, to, &outcome, stream, output)?;
         return Err(CommandError::new("something would be lost, and --strict forbids it: nothing was written")
-            .hint("leave --strict out; with --carry the new file then holds the source, to be given back"));
+            .hint("without --strict it is written; --carry embeds the source, so that it can be restored"));
     }
     target.commit(output)?;
     report(options, &input, to, &outcome, stream, output)?;
@@ -206,36 +206,38 @@ fn report(
     }
     if let Some(note) = outcome.output_notes.first() {
         let count = counted(outcome.output_notes.len() as u64, "record");
-        let changes = crate::output::harmless_line(&note.text);
-        output.say(&format!("warning: {to} may not accept {count} of the output as written: {changes}"));
+        let first_note = crate::output::harmless_line(&note.text);
+        output.say(&format!("warning: {to} may reject the output ({count}): {first_note}"));
     }
     if outcome.notes_count > 0 {
         let notes = counted(outcome.notes_count, "note");
-        output.say(&format!("{notes} about the source: steno check {} tells", input.name()));
+        output.say(&format!("{notes} about the source; see them with: steno check {}", input.name()));
     }
     Ok(())
 }
 
 fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String {
-    let way = match outcome.method {
-        ConversionMethod::Written => "\"written\"".to_owned(),
-        ConversionMethod::Copied => "\"copied\"".to_owned(),
-        ConversionMethod::Restored => "\"restored\"".to_owned(),
+    let mut report = Draft::new();
+    report.set_str("from", from.info().name);
+    report.set_str("to", to.info().name);
+    match outcome.method {
+        ConversionMethod::Written => report.set_str("way", "written"),
+        ConversionMethod::Copied => report.set_str("way", "copied"),
+        ConversionMethod::Restored => report.set_str("way", "restored"),
         ConversionMethod::Merged { edited, added, missing } => {
-            format!("\"mended\",\"edited\":{edited},\"added\":{added},\"missing\":{missing}")
+            report.set_str("way", "merged");
+            for (key, count) in [("edited", edited), ("added", added), ("missing", missing)] {
+                report.set_number(key, Some(count));
+            }
         }
-    };
+    }
+    report.set_opt("carries", outcome.carries.as_deref());
+    report.set("lossy", is_lossy(outcome).to_string());
+    report.set("report", outcome.losses.to_json());
+    report.set_number("notes_count", Some(outcome.notes_count));
     let notes: Vec<String> = outcome.notes.iter().map(wire::note).collect();
-    let carries = outcome.carries.as_deref().map(|of| format!("\"carries\":{},", quote(of))).unwrap_or_default();
-    format!(
-        "{{\"from\":{},\"to\":{},\"way\":{way},{carries}\"lossy\":{},\"report\":{},\"notes_count\":{},\"notes\":[{}]}}",
-        quote(from.info().name),
-        quote(to.info().name),
-        is_lossy(outcome),
-        outcome.losses.to_json(),
-        outcome.notes_count,
-        notes.join(",")
-    )
+    report.set("notes", format!("[{}]", notes.join(",")));
+    report.render(None)
 }
 
 #[cfg(test)]

@@ -104,7 +104,9 @@ fn the_same_format_is_a_copy() {
     let odd = format!("{NATIVE}\r\n junk \n");
     let folder = Folder::with("a", &odd);
     let done = folder.run("convert a --to steno");
-    done.ends(0).talks("steno already: copied byte for byte").talks("1 note about the source: steno check a tells");
+    done.ends(0)
+        .talks("steno already: copied byte for byte")
+        .talks("1 note about the source; see them with: steno check a");
     assert_eq!(done.out, odd.as_bytes());
 }
 

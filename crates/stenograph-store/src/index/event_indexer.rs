@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 use stenograph::evidence::{UserMessage, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
-use stenograph::model::{Body, Event, Kind, Note, Role};
+use stenograph::model::{Body, Event, Fact, Kind, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
+use stenograph::text::keep_last;
 
 use super::catalogue::{SourceRow, SourceSummary};
 use super::text::{TextWriter, twin};
@@ -108,18 +109,13 @@ impl<'w> EventIndexer<'w> {
 
     fn notice(&mut self, event: &Event<'_>, is_repeat: IsRepeat) {
         let summary = &mut self.summary;
-        let last = |slot: &mut Option<String>, value: &Option<std::borrow::Cow<'_, str>>| {
-            if let Some(value) = value.as_deref().filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
-                *slot = Some(value.to_owned());
-            }
-        };
-        last(&mut summary.branch, &event.branch);
-        last(&mut summary.version, &event.version);
+        keep_last(&mut summary.branch, event.branch.as_deref());
+        keep_last(&mut summary.version, event.version.as_deref());
         if !event.model.as_deref().is_some_and(|model| model.starts_with('<')) {
-            last(&mut summary.model, &event.model);
+            keep_last(&mut summary.model, event.model.as_deref());
         }
         if summary.cwd.is_none() {
-            last(&mut summary.cwd, &event.cwd);
+            keep_last(&mut summary.cwd, event.cwd.as_deref());
         }
         if let Some(session) = event.session.as_deref().filter(|session| !session.is_empty())
             && self.sessions.len() < SESSIONS_MAX
@@ -143,7 +139,7 @@ impl<'w> EventIndexer<'w> {
         match &event.body {
             Body::Message { role: Role::User | Role::Assistant, .. } => summary.messages += 1,
             Body::ToolCall { .. } => summary.calls += 1,
-            Body::Fact { name, content: Some(content) } if name == "title" || name == "summary" => {
+            Body::Fact { name: Fact::Title | Fact::Summary, content: Some(content) } => {
                 summary.title = Some(beginning(&content.joined().decode()));
             }
             Body::Other { name: Some(name), .. } if !event.is_oversize() => {

@@ -46,8 +46,7 @@ pub(super) fn hunks(old: &str, new: &str, place: Place, out: &mut Hunks) {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
-    let lines = |text: &'_ str| -> Vec<String> { text.split_inclusive('\n').map(str::to_owned).collect() };
-    let (old, new) = (lines(old), lines(new));
+    let [old, new]: [Vec<&str>; 2] = [old, new].map(|text| text.split_inclusive('\n').collect());
     let changes: Vec<Change> = diff
         .hunks()
         .map(|hunk| Change {
@@ -70,8 +69,8 @@ struct Change {
 /// Changes that stand so near to each other that they are one hunk.
 struct Group<'a> {
     changes: &'a [Change],
-    old: &'a [String],
-    new: &'a [String],
+    old: &'a [&'a str],
+    new: &'a [&'a str],
     place: Place,
 }
 
@@ -106,7 +105,7 @@ impl Group<'_> {
         if is_exact { &mut out.exact } else { &mut out.loose }.push_str(&text);
     }
 
-    fn lines(&self, mark: char, lines: &[String], (from, to): (usize, usize), out: &mut String) {
+    fn lines(&self, mark: char, lines: &[&str], (from, to): (usize, usize), out: &mut String) {
         for line in lines.get(from..to).unwrap_or_default() {
             out.push(mark);
             out.push_str(line);

@@ -17,6 +17,7 @@ use crate::evidence::{
 };
 use crate::model::{Body, Event, Fact, Note, Usage};
 use crate::read::{Sink, is_counted};
+use crate::text::keep_last;
 use crate::time::Time;
 
 /// How much detail of calls to collect.
@@ -169,21 +170,16 @@ impl Counting {
 
     /// Remembers what the next records belong to.
     fn update_state(&mut self, event: &Event<'_>) {
-        let keep = |place: &mut Option<String>, stated: Option<&str>| {
-            if let Some(stated) = stated.filter(|stated| place.as_deref() != Some(*stated)) {
-                *place = Some(stated.to_owned());
-            }
-        };
         // The model of an answer applies to no other call: a call that names no model has an unknown one.
         if event.usage.is_none() {
-            keep(&mut self.state.model, event.model.as_deref());
-            keep(&mut self.state.cwd, event.cwd.as_deref());
-            keep(&mut self.state.branch, event.branch.as_deref());
+            keep_last(&mut self.state.model, event.model.as_deref());
+            keep_last(&mut self.state.cwd, event.cwd.as_deref());
+            keep_last(&mut self.state.branch, event.branch.as_deref());
         }
         if !matches!(event.body, Body::Fact { name: Fact::Session, .. }) {
             return;
         }
-        let time = millis(event.time.as_ref()).unwrap_or(i64::MIN);
+        let time = event.time.as_ref().and_then(Time::to_millis).unwrap_or(i64::MIN);
         match (self.state.session.as_deref(), event.session.as_deref()) {
             // The first header is the source's own; it may name a parent whose history comes first.
             (None, session) => {
@@ -274,7 +270,7 @@ impl Counting {
         row.service_tier = usage.tier();
         row.thread = self.name(call.thread.as_deref()).or(row.thread);
         row.model = self.name(call.model.as_deref());
-        row.time = millis(call.time.as_ref()).or(row.time);
+        row.time = call.time.as_ref().and_then(Time::to_millis).or(row.time);
         row.stated_at = row.time.unwrap_or(i64::MAX);
         row.key = match (&call.group, &call.id) {
             (Some(group), _) => key("answer", &[Some(group), request(call).as_deref()]),
@@ -290,6 +286,7 @@ impl Counting {
         let (names, state) = (&mut self.names, &self.state);
         let mut number =
             |own: Option<&str>, last: Option<&String>| own.or(last.map(String::as_str)).map(|name| names.number(name));
+        let time = event.time.as_ref().and_then(Time::to_millis);
         Row {
             key: 0,
             agent,
@@ -299,8 +296,8 @@ impl Counting {
             cwd: number(event.cwd.as_deref(), state.cwd.as_ref()),
             branch: number(event.branch.as_deref(), state.branch.as_ref()),
             tools: Tools::default(),
-            time: millis(event.time.as_ref()),
-            stated_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
+            time,
+            stated_at: time.unwrap_or(i64::MAX),
             tokens,
             service_tier: ServiceTier::Standard,
             stated: None,
@@ -388,8 +385,4 @@ impl Sink for Counting {
     }
 
     fn note(&mut self, _note: Note) {}
-}
-
-fn millis(time: Option<&Time<'_>>) -> Option<i64> {
-    Some(time?.instant()?.as_millisecond())
 }

@@ -30,7 +30,7 @@ impl Beat {
             Body::Message { role: Role::User, content } if !is_framed(content) => Begins::Turn,
             _ => Begins::Nothing,
         };
-        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let time = event.time.as_ref().and_then(crate::time::Time::to_millis);
         Beat { number, time, begins }
     }
 }
