@@ -189,7 +189,7 @@ impl LedgerBuilder {
         }
         let reason = match new.row.kind {
             RowKind::Replayed => UncountedReason::Replayed,
-            RowKind::Passed => UncountedReason::PassedOn,
+            RowKind::Forwarded => UncountedReason::Forwarded,
             RowKind::Own | RowKind::Difference | RowKind::Run | RowKind::Cost | RowKind::Search => {
                 UncountedReason::Copied
             }
@@ -265,7 +265,7 @@ impl LedgerBuilder {
             return;
         }
         let is_within = |entry: &LedgerEntry| {
-            matches!(entry.row.kind, RowKind::Own | RowKind::Passed)
+            matches!(entry.row.kind, RowKind::Own | RowKind::Forwarded)
                 && owner(entry).is_some_and(|owner| runs.contains(&owner))
         };
         let within = self.entries.iter().enumerate().filter(|(_, entry)| is_within(entry));
@@ -324,7 +324,7 @@ impl LedgerBuilder {
         self.exclude_calls_within_runs();
         self.exclude_conversions();
         let mut merged =
-            [(UncountedReason::Copied, 0_u64), (UncountedReason::Replayed, 0), (UncountedReason::PassedOn, 0)];
+            [(UncountedReason::Copied, 0_u64), (UncountedReason::Replayed, 0), (UncountedReason::Forwarded, 0)];
         for entry in &self.entries {
             // The best statement is the call itself.
             let mut statements = [entry.own, entry.replayed, entry.passed].map(u64::from);
@@ -360,7 +360,7 @@ impl LedgerEntry {
         match kind {
             RowKind::Own | RowKind::Difference | RowKind::Run | RowKind::Cost | RowKind::Search => self.own += 1,
             RowKind::Replayed => self.replayed += 1,
-            RowKind::Passed => self.passed += 1,
+            RowKind::Forwarded => self.passed += 1,
         }
     }
 }
@@ -375,7 +375,7 @@ impl Ledger {
     pub fn total(&self, stated: &Usage) -> Usage {
         let tokens = self.entries.iter().fold(Tokens::default(), |total, entry| total.plus(&entry.row.tokens));
         let counter = |number: u64, stated: Option<u64>| Some(number).filter(|_| number > 0 || stated.is_some());
-        let costs = self.entries.iter().filter_map(|entry| entry.row.stated);
+        let costs = self.entries.iter().filter_map(|entry| entry.row.stated_cost);
         Usage {
             input: counter(tokens.input, stated.input),
             output: counter(tokens.output, stated.output),

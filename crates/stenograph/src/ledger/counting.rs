@@ -47,9 +47,9 @@ pub struct Counting {
     rows: Vec<Row>,
     by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     uncounted: Vec<Uncounted>,
-    /// For replayed calls: the key as a call of the source's own session, and as a call of the other session.
+    /// For each replayed call: its key in the source's own session, and its key in the session it comes from.
     origins: Vec<(u128, u128)>,
-    /// For replayed calls: the key as a call of that other session, and as a call of an older one it may come from.
+    /// For each replayed call: its key in that session, and its key in an older session that it may come from.
     older_origins: Vec<(u128, u128)>,
     state: CountingState,
     /// Tools called since the last row of an answer without an id.
@@ -57,7 +57,7 @@ pub struct Counting {
     /// For each answer its row, and the tools called before it had one.
     answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
     /// The last answer.
-    answer: Option<u64>,
+    last_answer: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -92,7 +92,7 @@ impl Counting {
             older_origins: Vec::new(),
             state,
             tools,
-            answer: answers.keys().next().copied(),
+            last_answer: answers.keys().next().copied(),
             answers,
         }
     }
@@ -120,7 +120,7 @@ impl Counting {
         }
         let is_invalid = has_invalid_count(event);
         if is_invalid {
-            self.add_uncounted(UncountedReason::Odd, line);
+            self.add_uncounted(UncountedReason::InvalidCount, line);
         }
         match (running_total(event), &event.usage) {
             // A total with an invalid count would look like a reset. The next total corrects it.
@@ -159,7 +159,7 @@ impl Counting {
         }
         let tool = |name: Name| self.names.list.get(name.index()).cloned();
         self.state.tools = self.tools.iter().filter_map(tool).collect();
-        let last = self.answer.and_then(|group| self.answers.get(&group).map(|answer| (group, answer)));
+        let last = self.last_answer.and_then(|group| self.answers.get(&group).map(|answer| (group, answer)));
         self.state.answer = last.map(|(group, Answer { key, tools, .. })| {
             let tools = tools.iter().filter_map(tool).collect();
             LastAnswer { group, key: *key, tools }
@@ -209,7 +209,7 @@ impl Counting {
             return self.tools.add(tool);
         };
         let group = hash(&[group]);
-        self.answer = Some(group);
+        self.last_answer = Some(group);
         let answer = self.answers.entry(group).or_default();
         match (answer.row.and_then(|row| self.rows.get_mut(row)), answer.key) {
             (Some(row), _) => row.tools.add(tool),
@@ -221,8 +221,9 @@ impl Counting {
     /// Adds a tool of an answer whose row is in an earlier part: as a row with only the tool, which the builder merges with
     /// that row.
     fn put_tool(&mut self, event: &Event<'_>, group: u64, key: u128, tool: Name) {
-        let mut row = self.row(event, RowKind::Passed, Tokens::default());
+        let mut row = self.row(event, RowKind::Forwarded, Tokens::default());
         (row.key, row.tools, row.calls, row.records) = (key, Tools::from_iter([tool]), 0, 0);
+        // The weakest evidence, so that the real row keeps the owner.
         (row.time, row.stated_at) = (None, i64::MAX);
         let at = self.put(row);
         self.answers.entry(group).or_default().row = Some(at);
@@ -234,11 +235,11 @@ impl Counting {
         let is_cost_only = usage.cost.is_some() && Usage { cost: None, ..*usage }.is_empty();
         let kind = match (is_cost_only, event.restates) {
             (true, _) => RowKind::Cost,
-            (false, true) => RowKind::Passed,
+            (false, true) => RowKind::Forwarded,
             (false, false) => RowKind::Own,
         };
         let mut row = self.row(event, kind, tokens);
-        (row.service_tier, row.stated) = (usage.tier(), usage.cost.map(|cost| cost.value()));
+        (row.service_tier, row.stated_cost) = (usage.tier(), usage.cost.map(|cost| cost.value()));
         row.calls = u32::from(kind != RowKind::Cost);
         row.key = match (&event.group, &event.id) {
             (_, None) if kind == RowKind::Cost && self.session(event).is_none() => self.key_by_content(&row, event),
@@ -250,7 +251,7 @@ impl Counting {
         let at = self.put(row);
         if let (Some(group), CallDetail::Tools) = (&event.group, self.detail) {
             let group = hash(&[group]);
-            self.answer = Some(group);
+            self.last_answer = Some(group);
             let answer = self.answers.entry(group).or_default();
             (answer.row, answer.key) = (Some(at), Some(key));
             let tools = std::mem::take(&mut answer.tools);
@@ -263,10 +264,10 @@ impl Counting {
     /// Adds a call of a sub-agent that a record forwards, or its invalid count.
     fn add_forwarded(&mut self, event: &Event<'_>, call: &Event<'_>) {
         if has_invalid_count(call) {
-            self.add_uncounted(UncountedReason::Odd, event.at.map_or(0, |at| at.line));
+            self.add_uncounted(UncountedReason::InvalidCount, event.at.map_or(0, |at| at.line));
         }
         let Some(usage) = &call.usage else { return };
-        let mut row = self.row(event, RowKind::Passed, Tokens::of(usage));
+        let mut row = self.row(event, RowKind::Forwarded, Tokens::of(usage));
         row.service_tier = usage.tier();
         row.thread = self.name(call.thread.as_deref()).or(row.thread);
         row.model = self.name(call.model.as_deref());
@@ -300,7 +301,7 @@ impl Counting {
             stated_at: time.unwrap_or(i64::MAX),
             tokens,
             service_tier: ServiceTier::Standard,
-            stated: None,
+            stated_cost: None,
             kind,
             calls: 1,
             records: 1,
@@ -328,7 +329,7 @@ impl Counting {
     /// The key of a row without any id: a copy of its record has the same content at the same position.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
         let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.index()));
-        let numbers = match row.stated.filter(|_| row.kind == RowKind::Cost) {
+        let numbers = match row.stated_cost.filter(|_| row.kind == RowKind::Cost) {
             Some(cost) => cost.to_string(),
             None => row.tokens.counters().map(|counter| counter.to_string()).join(","),
         };
@@ -346,8 +347,8 @@ impl Counting {
             return self.rows.len() - 1;
         };
         let Some(into) = self.rows.get_mut(known) else { return known };
-        let reason = match (into.kind == RowKind::Passed) != (row.kind == RowKind::Passed) {
-            true => UncountedReason::PassedOn,
+        let reason = match (into.kind == RowKind::Forwarded) != (row.kind == RowKind::Forwarded) {
+            true => UncountedReason::Forwarded,
             false => UncountedReason::Streamed,
         };
         let (is_first, mut line) = (into.records == 0, row.line);
