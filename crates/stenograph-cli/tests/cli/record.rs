@@ -70,7 +70,7 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
 #[test]
 fn output_of_an_unknown_format_is_kept_as_it_is() {
     let folder = Folder::new();
-    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("nothing that is known");
+    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("in no known format");
     assert_eq!(folder.run("show run.jsonl --json").ends(0).json()[0]["bytes"], "plain words");
     folder.run_with("record --to steno:other.jsonl", b"plain words\n").fails("no format that is known");
 }
