@@ -191,7 +191,7 @@ impl UsageAnswer<'_> {
         let hint = if options.explain { "" } else { "; --explain says where" };
         for (reason, one, many) in [
             (
-                UncountedReason::Odd,
+                UncountedReason::InvalidCount,
                 "1 record states a count that is none, which counts",
                 "state a count that is none, which counts",
             ),
@@ -233,7 +233,7 @@ impl UsageAnswer<'_> {
         let fields = self.peer.as_ref().map_or_else(
             || {
                 view::not_counted(
-                    [UncountedReason::Odd, UncountedReason::Oversize].map(|reason| self.left_out(reason)),
+                    [UncountedReason::InvalidCount, UncountedReason::Oversize].map(|reason| self.left_out(reason)),
                     &self.left,
                 )
             },

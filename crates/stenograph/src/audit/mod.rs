@@ -110,7 +110,7 @@ impl Auditor {
 
     /// Takes notice of an event of this conversation.
     fn take(&mut self, event: &Event<'_>, thread: Option<&str>) {
-        let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let time_ms = event.time.as_ref().and_then(crate::time::Time::to_millis);
         self.place.time_ms = time_ms;
         if let Some(time_ms) = time_ms {
             self.audit.started_ms = Some(self.audit.started_ms.map_or(time_ms, |first| first.min(time_ms)));
@@ -250,9 +250,7 @@ impl Auditor {
         if event.thread.is_none() {
             set(&mut self.audit.cwd, event.cwd.as_deref());
         }
-        if let Body::Fact { name, content: Some(content) } = &event.body
-            && name == "title"
-        {
+        if let Body::Fact { name: crate::model::Fact::Title, content: Some(content) } = &event.body {
             set(&mut self.audit.title, Some(content.joined().decode().trim()));
         }
         if let Some(model) = event.model.as_deref().filter(|model| !model.is_empty())

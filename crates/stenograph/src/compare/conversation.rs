@@ -187,7 +187,7 @@ fn step(number: u64, event: &Event<'_>) -> Option<Step> {
         }
         call => xxh3_64_with_seed(&call.to_le_bytes(), class as u64),
     };
-    let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+    let time = event.time.as_ref().and_then(crate::time::Time::to_millis);
     Some(Step { key, id: id_print(event.id.as_deref()), time, number, class })
 }
 

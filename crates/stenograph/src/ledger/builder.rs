@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use hashbrown::HashTable;
 
 use super::conversions::EntrySource;
+use super::key::key;
 use super::row::{Row, RowKind};
 use super::source_usage::{Name, Names, SourceUsage, UncountedReason};
 use super::{PeerRows, Tokens, conversions, runs};
@@ -114,6 +115,7 @@ impl LedgerBuilder {
         }
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = usage.names.iter().map(|name| self.names.number(name)).collect();
+        let place = session.unwrap_or(source);
         let session = session.map(|session| self.names.number(session));
         for (own, origin) in &usage.origins {
             let known = self.origins.entry(*own).or_insert(*origin);
@@ -130,6 +132,10 @@ impl LedgerBuilder {
             if row.session.is_none() {
                 self.unnamed.insert(number);
                 row.session = session;
+                if row.kind == RowKind::Cost {
+                    // A cost says too little to prove that an equal one in another source is a copy.
+                    row.key = key("cost", &[Some(&row.key.to_string()), Some(place)]);
+                }
             }
             self.put(row, number);
         }
@@ -193,7 +199,7 @@ impl LedgerBuilder {
         }
         let reason = match new.row.kind {
             RowKind::Replayed => UncountedReason::Replayed,
-            RowKind::Passed => UncountedReason::PassedOn,
+            RowKind::Forwarded => UncountedReason::Forwarded,
             RowKind::Own | RowKind::Difference | RowKind::Run | RowKind::Cost | RowKind::Search => {
                 UncountedReason::Copied
             }
@@ -269,7 +275,7 @@ impl LedgerBuilder {
             return;
         }
         let is_within = |entry: &LedgerEntry| {
-            matches!(entry.row.kind, RowKind::Own | RowKind::Passed)
+            matches!(entry.row.kind, RowKind::Own | RowKind::Forwarded)
                 && owner(entry).is_some_and(|owner| runs.contains(&owner))
         };
         let within = self.entries.iter().enumerate().filter(|(_, entry)| is_within(entry));
@@ -328,7 +334,7 @@ impl LedgerBuilder {
         self.exclude_calls_within_runs();
         self.exclude_conversions();
         let mut merged =
-            [(UncountedReason::Copied, 0_u64), (UncountedReason::Replayed, 0), (UncountedReason::PassedOn, 0)];
+            [(UncountedReason::Copied, 0_u64), (UncountedReason::Replayed, 0), (UncountedReason::Forwarded, 0)];
         for entry in &self.entries {
             // The best statement is the call itself.
             let mut statements = [entry.own, entry.replayed, entry.passed].map(u64::from);
@@ -369,7 +375,7 @@ impl LedgerEntry {
         match kind {
             RowKind::Own | RowKind::Difference | RowKind::Run | RowKind::Cost | RowKind::Search => self.own += 1,
             RowKind::Replayed => self.replayed += 1,
-            RowKind::Passed => self.passed += 1,
+            RowKind::Forwarded => self.passed += 1,
         }
     }
 }
@@ -384,7 +390,7 @@ impl Ledger {
     pub(super) fn total(&self, stated: &Usage) -> Usage {
         let tokens = self.entries.iter().fold(Tokens::default(), |total, entry| total.plus(&entry.row.tokens));
         let counter = |number: u64, stated: Option<u64>| Some(number).filter(|_| number > 0 || stated.is_some());
-        let costs = self.entries.iter().filter_map(|entry| entry.row.stated);
+        let costs = self.entries.iter().filter_map(|entry| entry.row.stated_cost);
         Usage {
             input: counter(tokens.input, stated.input),
             output: counter(tokens.output, stated.output),

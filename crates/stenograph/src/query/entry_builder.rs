@@ -12,7 +12,8 @@ use crate::evidence::nested_events;
 use crate::format::Format;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, is_lasting_id, print, speaker};
-use crate::text::quote;
+use crate::text::{keep_last, quote};
+use crate::time::Time;
 
 /// Makes the search entries of one source from its events, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,17 +38,17 @@ impl EntryBuilder {
 
     /// Takes notice of the next event, and gives what of it can be found: `None` when nothing can.
     pub fn entry<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
-        remember(&mut self.model, event.model.as_deref());
-        remember(&mut self.branch, event.branch.as_deref());
-        remember(&mut self.cwd, event.cwd.as_deref());
+        keep_last(&mut self.model, event.model.as_deref());
+        keep_last(&mut self.branch, event.branch.as_deref());
+        keep_last(&mut self.cwd, event.cwd.as_deref());
         let step = self.calls.add(event);
         let tool: Option<Cow<'e, str>> = match &event.body {
             Body::ToolCall { name, .. } | Body::ToolResult { name: Some(name), .. } => Some(Cow::Borrowed(name)),
             _ => step.tool.as_deref().map(|tool| Cow::Owned(tool.to_owned())),
         };
         let error = step.has_failed() || is_error(event);
-        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
-        if matches!(&event.body, Body::Fact { name, .. } if name == "session") {
+        let time = event.time.as_ref().and_then(Time::to_millis);
+        if matches!(event.body, Body::Fact { name: crate::model::Fact::Session, .. }) {
             self.header_time = self.header_time.or(time);
         }
         let texts = match entry::texts_of(event) {
@@ -145,13 +146,6 @@ impl EntryBuilder {
             is_for_people: false,
             header_time: object.peek("time").and_then(|raw| raw.parse().ok()),
         }
-    }
-}
-
-/// Keeps the last value that was stated.
-fn remember(last: &mut Option<Arc<str>>, stated: Option<&str>) {
-    if let Some(stated) = stated.filter(|stated| !stated.is_empty() && last.as_deref() != Some(stated)) {
-        *last = Some(Arc::from(stated));
     }
 }
 

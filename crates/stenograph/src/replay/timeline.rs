@@ -31,7 +31,7 @@ impl Beat {
             true => Begins::Turn,
             false => Begins::Nothing,
         };
-        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let time = event.time.as_ref().and_then(crate::time::Time::to_millis);
         Beat { number, time, begins }
     }
 }
