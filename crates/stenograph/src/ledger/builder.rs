@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use hashbrown::HashTable;
 
 use super::conversions::EntrySource;
-use super::key::key;
 use super::row::{Row, RowKind};
 use super::source_usage::{Name, Names, SourceUsage, UncountedReason};
 use super::{PeerRows, Tokens, conversions, runs};
