@@ -6,19 +6,16 @@ use std::collections::{BTreeMap, HashSet};
 use stenograph::evidence::{UserMessage, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
-use stenograph::model::{Body, Event, Kind, Note, Role};
+use stenograph::model::{Body, Event, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 
+use super::assign_session::SessionClaims;
 use super::catalogue::{SourceRow, SourceSummary};
 use super::saved_status::StatusCollector;
 use super::text::{TextWriter, twin};
 use crate::Error;
-use crate::journal::RecordingHeader;
-
-/// How many session ids of a source are remembered.
-const SESSIONS_MAX: usize = 8;
 
 /// How many types of unknown records of a source are counted separately.
 const UNKNOWN_MAX: usize = 64;
@@ -50,12 +47,10 @@ pub(super) struct EventIndexer<'w> {
     pub touches: Vec<(u64, u64, Touch, Option<i64>)>,
     /// Unknown records, not yet saved, by type: how many, and the line of the first.
     pub unknown: BTreeMap<String, (u64, u64)>,
-    /// The session ids that events name.
-    pub sessions: Vec<String>,
-    /// The side conversation of the events so far, if all name the same one.
-    pub thread: Option<Option<String>>,
-    /// The header of a journal.
-    pub recording: Option<RecordingHeader>,
+    /// What the events so far say about their session.
+    pub claims: SessionClaims,
+    /// What the events of earlier runs say about it.
+    pub claims_before: SessionClaims,
     /// The key of the user's first message.
     pub first_key: Option<u64>,
     /// Collects the status of the run.
@@ -87,9 +82,8 @@ impl<'w> EventIndexer<'w> {
             repeats: None,
             touches: Vec::new(),
             unknown: BTreeMap::new(),
-            sessions: Vec::new(),
-            thread: None,
-            recording: None,
+            claims: SessionClaims::default(),
+            claims_before: SessionClaims::default(),
             first_key: None,
             status: None,
             keys: None,
@@ -125,22 +119,7 @@ impl<'w> EventIndexer<'w> {
         if summary.cwd.is_none() {
             last(&mut summary.cwd, &event.cwd);
         }
-        if let Some(session) = event.session.as_deref().filter(|session| !session.is_empty())
-            && self.sessions.len() < SESSIONS_MAX
-            && !self.sessions.iter().any(|known| known == session)
-        {
-            self.sessions.push(session.to_owned());
-        }
-        let talks = !matches!(event.kind(), Kind::Fact | Kind::Other);
-        match &self.thread {
-            _ if !talks => {}
-            None => self.thread = Some(event.thread.as_deref().map(str::to_owned)),
-            Some(thread) if thread.as_deref() != event.thread.as_deref() => self.thread = Some(None),
-            Some(_) => {}
-        }
-        if self.recording.is_none() && self.event == 0 {
-            self.recording = RecordingHeader::of(event);
-        }
+        self.claims.add(self.event, event);
         if is_repeat == IsRepeat::Yes {
             return;
         }
@@ -224,7 +203,9 @@ impl<'w> EventIndexer<'w> {
         row: &SourceRow,
         ledger: CountingState,
     ) -> EventIndexer<'w> {
-        let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
+        let (counts, rest) = row.trail.split_once('\n').unwrap_or_default();
+        let (claims, trail) = rest.split_once('\n').unwrap_or_default();
+        let claims: SessionClaims = serde_json::from_str(claims).unwrap_or_default();
         let mut saved = counts.splitn(5, ' ');
         let mut counts = saved.by_ref().take(4).map(|count| count.parse().unwrap_or(0));
         let mut summary = row.summary.clone();
@@ -238,6 +219,8 @@ impl<'w> EventIndexer<'w> {
             summary,
             repeats: repeats.map(|check| check.restore(saved.next().unwrap_or_default())),
             first_key: row.first_key,
+            claims_before: claims.clone(),
+            claims,
             ..EventIndexer::new(writer, format.info().agent, batch, row.doc_group, ledger)
         }
     }
@@ -256,7 +239,8 @@ impl<'w> EventIndexer<'w> {
     pub(super) fn state(&self) -> String {
         let SourceSummary { messages, calls, errors, notes, .. } = &self.summary;
         let repeats = self.repeats.as_ref().map(RepeatCheck::save).unwrap_or_default();
-        format!("{messages} {calls} {errors} {notes} {repeats}\n{}", self.trail.save())
+        let claims = serde_json::to_string(&self.claims).unwrap_or_default();
+        format!("{messages} {calls} {errors} {notes} {repeats}\n{claims}\n{}", self.trail.save())
     }
 }
 

@@ -217,13 +217,13 @@ impl Catalogue {
         })
     }
 
-    /// Records the session, and the sub-agent in it, that a source belongs to. Removes the previous session if no source is
-    /// left in it.
+    /// Records the session, and the sub-agent in it, that a source and its copies belong to. Removes the previous session if no
+    /// source is left in it.
     pub(crate) fn set_session(&self, source: SourceId, session: i64, thread: Option<&str>) -> Result<(), Error> {
         self.query(|connection| {
             let sql = "SELECT session FROM sources WHERE id = ?1";
             let before: i64 = connection.prepare_cached(sql)?.query_row([source], |row| row.get(0))?;
-            let sql = "UPDATE sources SET session = ?2, thread = ?3 WHERE id = ?1";
+            let sql = "UPDATE sources SET session = ?2, thread = ?3 WHERE id = ?1 OR copy_of = ?1";
             connection.prepare_cached(sql)?.execute(params![source, session, thread])?;
             if before == session { Ok(()) } else { drop_empty(connection, before, Some(session)) }
         })
