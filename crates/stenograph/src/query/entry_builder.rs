@@ -12,6 +12,7 @@ use crate::evidence::nested_events;
 use crate::format::Format;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
+use crate::run_state::StopReason;
 use crate::text::quote;
 
 /// Makes the search entries of one source from its events, in order.
@@ -167,10 +168,10 @@ fn role(event: &Event<'_>) -> Option<Role> {
     }
 }
 
-/// Whether the run itself failed here. What came of calls the fold [`Calls`] decides.
+/// Whether the run itself failed here. The fold [`Calls`] decides the outcome of calls.
 fn is_error(event: &Event<'_>) -> bool {
     match &event.body {
-        Body::Stop { success, .. } => *success == Some(false),
+        Body::Stop { reason, success, .. } => StopReason::is_failure(reason.as_deref(), *success),
         Body::Failure { .. } => true,
         Body::Fact { .. }
         | Body::Message { .. }
