@@ -115,11 +115,11 @@ impl IndexRun<'_> {
             let other = self.catalogue.make_session(agent, other, "")?;
             self.catalogue.link(row.session, other, CONTINUES)?;
         }
-        if let Some(folder) =
-            row.summary.cwd.clone().or_else(|| hints.folder.map(|folder| folder.display().to_string()))
-        {
-            let project = self.project(&folder)?;
-            self.catalogue.set_project(row.session, project)?;
+        let by_place = hints.folder.map(|folder| folder.display().to_string());
+        for folder in row.summary.cwd.iter().chain(&by_place) {
+            if let Some(project) = self.project(folder)? {
+                return self.catalogue.set_project(row.session, project);
+            }
         }
         Ok(())
     }
@@ -223,12 +223,12 @@ impl IndexRun<'_> {
         Ok(joined)
     }
 
-    /// The project of a working folder. A folder that is gone keeps its recorded project.
-    fn project(&mut self, folder: &str) -> Result<i64, Error> {
+    /// The project of a working folder. A folder that is gone keeps its recorded project; a relative one has none.
+    fn project(&mut self, folder: &str) -> Result<Option<i64>, Error> {
         if let Some(project) = self.projects.get(folder) {
-            return Ok(*project);
+            return Ok(Some(*project));
         }
-        let found = Project::of(Path::new(folder));
+        let Some(found) = Project::of(Path::new(folder)) else { return Ok(None) };
         let known = match found.state {
             FolderState::There => None,
             FolderState::Gone => self.catalogue.project_of_folder(folder)?,
@@ -242,7 +242,7 @@ impl IndexRun<'_> {
         };
         self.catalogue.set_project_of_folder(folder, project)?;
         self.projects.insert(folder.to_owned(), project);
-        Ok(project)
+        Ok(Some(project))
     }
 }
 

@@ -22,7 +22,8 @@ pub struct EntryBuilder {
     branch: Option<Arc<str>>,
     cwd: Option<Arc<str>>,
     calls: Calls,
-    /// What was said so far by records that have neither id nor time: a copy says the same up to where it parts.
+    /// A fingerprint of the records so far that have neither id nor time, and of the sessions that they name. A copy has the same
+    /// up to where it differs; another session that begins with the same words has not.
     chain: u64,
     /// Whether its source is a text for people, beside which another one may say the same exactly.
     is_for_people: bool,
@@ -114,7 +115,8 @@ impl EntryBuilder {
             (Some(id), _) => print(1, id),
             (None, Some(time)) => print(2, time),
             (None, None) => {
-                self.chain = mixed([self.chain, said, 1]);
+                let session = event.session.as_deref().map_or(1, |session| print(3, session));
+                self.chain = mixed([self.chain, said, session]);
                 self.chain
             }
         };
