@@ -389,6 +389,7 @@ impl IndexRun<'_> {
         let (claims, claims_before) =
             (std::mem::take(&mut event_indexer.claims), std::mem::take(&mut event_indexer.claims_before));
         let unknown = std::mem::take(&mut event_indexer.unknown);
+        let nested = std::mem::take(&mut event_indexer.nested);
         drop(event_indexer);
         if row.session == 0 || has_new_folder || claims != claims_before {
             let session = row.session;
@@ -402,6 +403,7 @@ impl IndexRun<'_> {
         row.path.clone_from(&job.path);
         (row.gone, row.copy_of) = (Gone::There, None);
         row.id = self.catalogue.put(row)?;
+        self.catalogue.put_nested(row.id, &nested)?;
         for (name, (count, line)) in unknown {
             self.catalogue.count_unknown(row.id, &name, count, line, self.batch)?;
         }

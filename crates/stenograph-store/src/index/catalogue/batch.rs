@@ -9,6 +9,7 @@ use stenograph::query::Touch;
 use super::row::{path_bytes, path_of, to_signed, to_unsigned};
 use super::{Catalogue, FileStamp, SourceId, SourceRow};
 use crate::Error;
+use crate::index::event_indexer::NestedCounts;
 use crate::session_files::SourceRole;
 
 /// The link between sessions with the same beginning, if nothing better is known.
@@ -174,6 +175,17 @@ impl Catalogue {
             let non_transcripts = "DELETE FROM strangers WHERE path = ?1";
             connection.prepare_cached(non_transcripts)?.execute([path_bytes(&source.path)])?;
             source.write(connection)
+        })
+    }
+
+    /// Records what the sub-agents did whose records are inside records of a source.
+    pub(in crate::index) fn put_nested(&self, source: SourceId, nested: &NestedCounts) -> Result<(), Error> {
+        self.query(|connection| {
+            connection.prepare_cached("DELETE FROM nested WHERE source = ?1")?.execute([source])?;
+            let mut statement = connection.prepare_cached("INSERT INTO nested VALUES (?1, ?2, ?3, ?4)")?;
+            nested.by_thread().try_for_each(|(thread, calls, errors)| {
+                statement.execute(params![source, thread, to_signed(calls), to_signed(errors)]).map(drop)
+            })
         })
     }
 
