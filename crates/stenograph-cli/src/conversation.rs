@@ -13,7 +13,7 @@ use stenograph_store::{Passes, Source, folder, subagent_files};
 
 use crate::error::CommandError;
 use crate::input::{self, Flow, TranscriptInput};
-use crate::output::Output;
+use crate::output::{Output, harmless_line};
 use crate::progress::SourceProgress;
 use crate::store::{ResolvedName, StoreArgs};
 
@@ -72,6 +72,12 @@ impl Conversation {
         };
         if let Some(parts) = parts.filter(|_| from.is_none()) {
             return Ok(Conversation { name: name.display().to_string(), from: ConversationSource::Parts(parts) });
+        }
+        if let ResolvedName::Session(session) = resolved {
+            for row in session.other_files() {
+                let path = row.path.display().to_string();
+                output.say(&harmless_line(&format!("this session has another file, which is not read: {path}")));
+            }
         }
         Ok(Conversation::from_input(match resolved {
             ResolvedName::File(path) => input::open(path, from, Passes::Many)?,

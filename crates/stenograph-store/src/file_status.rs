@@ -25,7 +25,7 @@ pub(crate) const EVENTS_MIN: usize = 30;
 
 /// The version of saved values. A value of another version is ignored, and the file is read. Rules may change with every release; increment
 /// the number if they change between two releases.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// What the last events of a file say about its run.
 #[derive(Clone, Debug)]

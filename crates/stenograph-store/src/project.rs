@@ -33,21 +33,24 @@ pub enum FolderState {
 }
 
 impl Project {
-    /// The project of a folder. A folder that is gone is its own project, because an existing folder above it need not be
-    /// related.
-    pub fn of(folder: &Path) -> Project {
-        let real = fs::canonicalize(folder).map(|real| plain(&real));
-        let Ok(real) = real else {
-            return Project { folder: lexical(folder), repository: None, remote: None, state: FolderState::Gone };
+    /// The project of a folder that a transcript states. A folder that is gone is its own project, because an existing folder
+    /// above it need not be related. A relative folder has none: nobody knows what it is relative to.
+    pub fn of(folder: &Path) -> Option<Project> {
+        if !folder.is_absolute() && !is_absolute_elsewhere(folder) {
+            return None;
+        }
+        let real = folder.is_absolute().then(|| fs::canonicalize(folder).map(|real| plain(&real)).ok()).flatten();
+        let Some(real) = real else {
+            return Some(Project { folder: lexical(folder), repository: None, remote: None, state: FolderState::Gone });
         };
         let found = real.ancestors().find_map(|above| Some((above, git_folder(above)?)));
         let Some((root, git)) = found else {
-            return Project { folder: real, repository: None, remote: None, state: FolderState::There };
+            return Some(Project { folder: real, repository: None, remote: None, state: FolderState::There });
         };
         let repository = common_folder(&git);
         let remote = read(&repository.join("config")).and_then(|config| config::remote(&config));
         let remote = remote.and_then(|remote| normal(&remote, &repository));
-        Project { folder: root.to_owned(), repository: Some(repository), remote, state: FolderState::There }
+        Some(Project { folder: root.to_owned(), repository: Some(repository), remote, state: FolderState::There })
     }
 
     /// The key that folders of the same project share: its remote, otherwise its repository, otherwise the folder.
@@ -122,9 +125,17 @@ fn common_folder(git: &Path) -> PathBuf {
     fs::canonicalize(&common).map_or_else(|_| lexical(&common), |real| plain(&real))
 }
 
-/// An absolute path without `..`.
+/// Whether a path is absolute on another system: it begins with `/`, a drive or a network share.
+fn is_absolute_elsewhere(path: &Path) -> bool {
+    match path.as_os_str().as_encoded_bytes() {
+        [b'/', ..] | [b'\\', b'\\', ..] => true,
+        [drive, b':', b'/' | b'\\', ..] => drive.is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
+/// A path without `..`.
 fn lexical(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut found = PathBuf::new();
     for step in path.components() {
         match step {

@@ -29,7 +29,8 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    pub const USUAL: Timeouts = Timeouts { head: Duration::from_secs(30), idle: Duration::from_secs(15 * 60) };
+    /// A client on this machine sends a head at once. Clients that do not must not keep others waiting for long.
+    pub const USUAL: Timeouts = Timeouts { head: Duration::from_secs(5), idle: Duration::from_secs(15 * 60) };
 }
 
 /// A listener that limits the number of open connections.

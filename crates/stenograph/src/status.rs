@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Calls;
 use crate::json::Draft;
 use crate::ledger::context_tokens;
-use crate::model::{Body, Event, Fact, Kind};
+use crate::model::{Body, Event, Fact, Kind, Role};
+use crate::repeat::{RepeatCheck, RepeatVerdict, SpokenWords};
 use crate::run_state::{ErrorRecovery, Place, RunState, StateDecision};
 use crate::text::quote;
 use crate::time::{Time, TimeUnit};
@@ -27,8 +28,8 @@ pub struct Status {
     pub decision: StateDecision,
     /// The reason or the error in the words of the source.
     pub word: Option<String>,
-    /// How many errors were recovered.
-    pub recovered: u64,
+    /// Whether the last error of the run is recovered.
+    pub is_recovered: bool,
     /// The last error that was recovered.
     pub recovery: Option<ErrorRecovery>,
     /// The tool that was called last.
@@ -83,6 +84,7 @@ pub struct RunSummary {
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     calls: Calls,
+    repeats: RepeatCheck,
     main: Conversation,
     /// Side conversations in the same source. They decide only if there is no other.
     side: Conversation,
@@ -116,7 +118,7 @@ impl Watch {
         let step = self.calls.add(event);
         self.events += 1;
         self.active_ms = self.active_ms.max(moment_ms(event));
-        if event.restates {
+        if self.is_repeat(event) {
             return;
         }
         let state = |slot: &mut Option<String>, value: Option<&str>| {
@@ -142,6 +144,16 @@ impl Watch {
             // Only the next request tells how much is left.
             None if event.kind() == Kind::Compaction => conversation.context = None,
             None => {}
+        }
+    }
+
+    /// Whether an event only repeats another one. A message that claims to repeat one that is not there is all there is of it.
+    fn is_repeat(&mut self, event: &Event<'_>) -> bool {
+        match &event.body {
+            Body::Message { role: Role::User | Role::Assistant, .. } => {
+                self.repeats.add(SpokenWords::of(event), &mut |_| {}) == RepeatVerdict::Repeats
+            }
+            _ => event.restates,
         }
     }
 
@@ -175,7 +187,7 @@ impl RunSummary {
             why: if self.is_side && decision.why == Why::Waiting { Why::Ended } else { decision.why },
             decision,
             word: run.word().map(str::to_owned),
-            recovered: run.recovered(),
+            is_recovered: run.is_recovered(),
             recovery: run.recovery(),
             tool: run.tool().map(str::to_owned),
             open: run.open_tools().map(str::to_owned).collect(),
@@ -202,7 +214,7 @@ impl Status {
         draft.set_str("state", self.state.name());
         draft.set_str("why", self.why.name());
         draft.set_opt("word", self.word.as_deref());
-        draft.set_number("recovered", Some(self.recovered));
+        draft.set("recovered", self.is_recovered.to_string());
         draft.set_opt("active", self.active_ms.or(changed_ms).and_then(moment).as_deref());
         draft.set_opt("changed", changed_ms.and_then(moment).as_deref());
         draft.set_opt("tool", self.tool.as_deref());

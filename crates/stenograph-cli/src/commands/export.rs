@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use stenograph::evidence::nested_events;
 use stenograph::ledger::{CallDetail, Counting, Ledger, LedgerBuilder};
-use stenograph::model::{Event, LeftOut};
+use stenograph::model::{Body, Event, LeftOut};
 use stenograph::render::{Document, Markdown, Shown, SpeakerSections};
 use stenograph_store::{Error, Problem};
 
@@ -88,6 +88,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let names: Vec<String> = threads.iter().map(|(thread, _)| thread.clone()).collect();
     let mut chapters = vec![Chapter { own_chapters: names, ..Chapter::of(None, main) }];
     chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
+    if options.threads && options.to != To::Csv {
+        count_all_chapters(options, &mut chapters)?;
+    }
     let out: &mut dyn Write = match &mut file {
         Some(file) => file,
         None => output.data(),
@@ -95,7 +98,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     match options.to {
         To::Markdown => markdown(options, &mut chapters, out)?,
         To::Json => json(options, &mut chapters, out)?,
-        To::Csv => ledger::write(&counted_calls(options, &mut chapters)?, &crate::prices::load()?, out)?,
+        To::Csv => ledger::write(&counted_calls(options, &mut chapters)?.0, &crate::prices::load()?, out)?,
     }
     match file {
         Some(file) => file.commit()?,
@@ -224,19 +227,41 @@ fn json(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Res
     Ok(())
 }
 
-/// The model calls of all chapters, each once.
-fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, CommandError> {
-    let mut ledger_builder = LedgerBuilder::default();
-    for chapter in chapters {
-        let agent = chapter.conversation.format().map_or("", |format| format.info().agent);
-        let mut counting = Counting::new(agent, CallDetail::Tools);
-        chapter.each(options, &mut |event, _| {
-            counting.add(event);
-            Ok(())
-        })?;
-        ledger_builder.add(&chapter.conversation.name, Some(&options.name()), 0, counting.finish());
+/// Makes the head of the document state the tool calls and the usage of all chapters.
+fn count_all_chapters(options: &Options, chapters: &mut [Chapter]) -> Result<(), CommandError> {
+    let (ledger, nested_calls) = counted_calls(options, chapters)?;
+    let calls = nested_calls + chapters.iter().map(|chapter| chapter.overview.outline.calls).sum::<u64>();
+    if let Some(main) = chapters.first_mut() {
+        let outline = &mut main.overview.outline;
+        outline.total = ledger.total(&outline.total);
+        outline.calls = calls;
     }
-    Ok(ledger_builder.finish())
+    Ok(())
+}
+
+/// The model calls of all chapters, each once, and the number of tool calls in nested records that have no chapter of their own.
+fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<(Ledger, u64), CommandError> {
+    let (mut ledger_builder, mut nested_calls) = (LedgerBuilder::default(), 0);
+    for Chapter { conversation, overview, own_chapters, .. } in chapters {
+        let agent = conversation.format().map_or("", |format| format.info().agent);
+        let mut counting = Counting::new(agent, CallDetail::Tools);
+        let is_counted = |inner: &&Event<'_>| {
+            let is_elsewhere =
+                inner.thread.as_ref().is_some_and(|thread| own_chapters.iter().any(|name| name == thread));
+            matches!(inner.body, Body::ToolCall { .. }) && !inner.restates && !is_elsewhere
+        };
+        let read = conversation.read_quietly(&mut |event| {
+            counting.add(event);
+            nested_calls += nested_events(event).iter().filter(is_counted).count() as u64;
+            Flow::Continue
+        });
+        // The overview met the same damage; it is reported once.
+        if overview.damage.is_none() {
+            read?;
+        }
+        ledger_builder.add(&conversation.name, Some(&options.name()), 0, counting.finish());
+    }
+    Ok((ledger_builder.finish(), nested_calls))
 }
 
 fn format_name(chapter: &Chapter) -> &'static str {

@@ -385,7 +385,10 @@ struct Projects(HashMap<String, Vec<String>>);
 impl Projects {
     fn names(&mut self, folder: &str) -> &[String] {
         if !self.0.contains_key(folder) {
-            self.0.insert(folder.to_owned(), Project::of(Path::new(folder)).names());
+            self.0.insert(
+                folder.to_owned(),
+                Project::of(Path::new(folder)).map_or_else(Vec::new, |project| project.names()),
+            );
         }
         self.0.get(folder).map(Vec::as_slice).unwrap_or_default()
     }

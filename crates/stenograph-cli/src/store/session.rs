@@ -57,6 +57,15 @@ impl ResolvedSession {
         session_files::parts_of(thread, &self.sources)
     }
 
+    /// The other files of the conversation, which `list` and `usage` count as well; none if a path names one file.
+    pub fn other_files(&self) -> impl Iterator<Item = &SourceRow> {
+        let is_other = |row: &&SourceRow| {
+            let counts = row.copy_of.is_none() && row.covered_by.is_none() && row.coverage == self.source.coverage;
+            self.by != NamedBy::Path && row.thread == self.source.thread && row.id != self.source.id && counts
+        };
+        self.sources.iter().filter(is_other)
+    }
+
     /// The sources of its other agents; none if the word names one agent.
     pub fn threads(&self) -> impl Iterator<Item = &SourceRow> {
         let is_one_meant = self.by != NamedBy::Session && self.source.thread.is_some();

@@ -83,6 +83,43 @@ fn where_the_sub_agent_has_a_file_it_is_counted_and_shown_once() {
     assert_eq!(tokens(&before), tokens(&usage(&folder)));
 }
 
+/// The result of the sub-agent's call, which failed.
+const FAILED: &str = r#""message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no such file"}]},"uuid":"0198aaaa-1111-0000-8333-000000000100","timestamp":"2026-01-02T03:03:01.000Z","type":"user""#;
+
+#[test]
+fn a_failed_call_of_a_sub_agent_counts_once_for_list_find_audit_and_export() {
+    let folder = home();
+    let counted = |calls: u64| {
+        index(&folder);
+        let listed = folder.run("list --root home --json").ends(0).json().remove(0);
+        let found = folder.run("find is:error --root home --json").ends(0).json();
+        let audit = folder.run(&format!("audit {SESSION} --root home --json")).ends(0).json().remove(0);
+        let failed = audit["tools"][0]["failed"].clone();
+        let exported =
+            folder.run(&format!("export {SESSION} --root home --to json --threads")).ends(0).json().remove(0);
+        let exported = &exported["session"];
+        let output = &exported["usage"]["output"];
+        assert_eq!(
+            (&listed["calls"], &listed["errors"], &exported["tool_calls"]),
+            (&calls.into(), &1.into(), &calls.into())
+        );
+        assert_eq!((&found.last().unwrap()["total"], &failed, output), (&1.into(), &1.into(), &7.into()), "{audit}");
+    };
+    let outer = format!(
+        r#"{{"type":"progress","uuid":"0198aaaa-1111-0000-8333-000000000003","sessionId":"{SESSION}","timestamp":"2026-01-02T03:03:02.000Z","cwd":"/work/app","parentToolUseID":"t0","data":{{"message":{{{FAILED}}},"type":"agent_progress","agentId":"a1b2"}}}}"#
+    );
+    let text = String::from_utf8(folder.read(&path(SESSION))).unwrap();
+    folder.write(&path(SESSION), text + &outer + "\n");
+    counted(1);
+    with_own_file(&folder);
+    let own = format!("home/.claude/projects/-work-app/{SESSION}/subagents/agent-a1b2.jsonl");
+    let text = String::from_utf8(folder.read(&own)).unwrap();
+    let failed =
+        format!(r#"{{"isSidechain":true,"agentId":"a1b2","sessionId":"{SESSION}","cwd":"/work/app",{FAILED}}}"#);
+    folder.write(&own, text + &failed + "\n");
+    counted(1);
+}
+
 #[test]
 fn a_conversion_that_lacks_it_says_so_and_differs() {
     let folder = home();

@@ -4,7 +4,9 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use stenograph::format::Format;
+use stenograph::model::{Event, Kind};
 
 use super::catalogue::{Session, SessionId, SourceRow};
 use super::run::{IndexJob, IndexRun};
@@ -19,15 +21,55 @@ use crate::session_files::{self, Coverage, journals_of};
 /// The link from a session to the one it continues.
 const CONTINUES: &str = "continues";
 
-/// What a source's content says about its session.
-#[derive(Debug, Default)]
+/// How many session ids of a source are remembered.
+const SESSIONS_MAX: usize = 8;
+
+/// What a source's content says about its session. The claims are saved with the reading state of a source, because a file may
+/// state its session and its folder long after its first record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SessionClaims {
     /// The session ids that its events name.
-    pub sessions: Vec<String>,
-    /// The sub-agent, if all events are of the same one.
-    pub thread: Option<String>,
-    /// The header of a journal.
-    pub recording: Option<RecordingHeader>,
+    sessions: Vec<String>,
+    speaker: Speaker,
+    /// The agent that a recording states in its header.
+    recorded: Option<String>,
+}
+
+/// Whose messages and calls a source has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Speaker {
+    /// It has none yet.
+    #[default]
+    Unknown,
+    /// Those of the main conversation, or of several agents.
+    Main,
+    /// Those of one sub-agent.
+    SubAgent(String),
+}
+
+impl SessionClaims {
+    /// Adds the claims of the event with this number.
+    pub fn add(&mut self, number: u64, event: &Event<'_>) {
+        if number == 0 {
+            self.recorded = RecordingHeader::of(event).and_then(|header| header.agent()).map(str::to_owned);
+        }
+        if let Some(session) = event.session.as_deref().filter(|session| !session.is_empty())
+            && self.sessions.len() < SESSIONS_MAX
+            && !self.sessions.iter().any(|known| known == session)
+        {
+            self.sessions.push(session.to_owned());
+        }
+        let is_same = |thread: &str| event.thread.as_deref() == Some(thread);
+        match &self.speaker {
+            _ if matches!(event.kind(), Kind::Fact | Kind::Other) => {}
+            Speaker::Unknown => {
+                let sub_agent = event.thread.as_deref().map(|thread| Speaker::SubAgent(thread.to_owned()));
+                self.speaker = sub_agent.unwrap_or(Speaker::Main);
+            }
+            Speaker::SubAgent(thread) if !is_same(thread) => self.speaker = Speaker::Main,
+            Speaker::SubAgent(_) | Speaker::Main => {}
+        }
+    }
 }
 
 impl IndexRun<'_> {
@@ -39,14 +81,13 @@ impl IndexRun<'_> {
         row: &mut SourceRow,
         claims: SessionClaims,
     ) -> Result<(), Error> {
-        let SessionClaims { mut sessions, thread, recording } = claims;
+        let SessionClaims { mut sessions, speaker, recorded } = claims;
         let hints = claims_for_format(&job.hints, format);
         // A recording's folder is its session, whatever id the conversation in it has.
-        let recorded = recording.as_ref().and_then(RecordingHeader::agent);
         if recorded.is_some() && hints.session.is_some() {
             sessions.clear();
         }
-        let agent = recorded.unwrap_or(format.info().agent);
+        let agent = recorded.as_deref().unwrap_or(format.info().agent);
         let stem = job.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = stem.split('.').next().unwrap_or_default().to_owned();
         let own = sessions.iter().find(|session| **session == stem || stem.ends_with(session.as_str()));
@@ -62,7 +103,10 @@ impl IndexRun<'_> {
             None => job.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default(),
         };
         row.session = self.catalogue.make_session(agent, &name, &home)?;
-        row.thread = thread.or_else(|| hints.thread.clone());
+        row.thread = match speaker {
+            Speaker::SubAgent(thread) => Some(thread),
+            Speaker::Main | Speaker::Unknown => hints.thread.clone(),
+        };
         for journal in journals_of(&job.path) {
             self.unresolved.extend(self.catalogue.source_at(&journal)?.map(|journal| journal.session));
         }
@@ -71,11 +115,11 @@ impl IndexRun<'_> {
             let other = self.catalogue.make_session(agent, other, "")?;
             self.catalogue.link(row.session, other, CONTINUES)?;
         }
-        if let Some(folder) =
-            row.summary.cwd.clone().or_else(|| hints.folder.map(|folder| folder.display().to_string()))
-        {
-            let project = self.project(&folder)?;
-            self.catalogue.set_project(row.session, project)?;
+        let by_place = hints.folder.map(|folder| folder.display().to_string());
+        for folder in row.summary.cwd.iter().chain(&by_place) {
+            if let Some(project) = self.project(folder)? {
+                return self.catalogue.set_project(row.session, project);
+            }
         }
         Ok(())
     }
@@ -179,12 +223,12 @@ impl IndexRun<'_> {
         Ok(joined)
     }
 
-    /// The project of a working folder. A folder that is gone keeps its recorded project.
-    fn project(&mut self, folder: &str) -> Result<i64, Error> {
+    /// The project of a working folder. A folder that is gone keeps its recorded project; a relative one has none.
+    fn project(&mut self, folder: &str) -> Result<Option<i64>, Error> {
         if let Some(project) = self.projects.get(folder) {
-            return Ok(*project);
+            return Ok(Some(*project));
         }
-        let found = Project::of(Path::new(folder));
+        let Some(found) = Project::of(Path::new(folder)) else { return Ok(None) };
         let known = match found.state {
             FolderState::There => None,
             FolderState::Gone => self.catalogue.project_of_folder(folder)?,
@@ -198,7 +242,7 @@ impl IndexRun<'_> {
         };
         self.catalogue.set_project_of_folder(folder, project)?;
         self.projects.insert(folder.to_owned(), project);
-        Ok(project)
+        Ok(Some(project))
     }
 }
 

@@ -3,23 +3,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde::{Deserialize, Serialize};
 use stenograph::evidence::{UserMessage, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
-use stenograph::model::{Body, Event, Fact, Kind, Note, Role};
+use stenograph::model::{Body, Event, Fact, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 use stenograph::text::keep_last;
 
+use super::assign_session::SessionClaims;
 use super::catalogue::{SourceRow, SourceSummary};
 use super::saved_status::StatusCollector;
 use super::text::{TextWriter, twin};
 use crate::Error;
-use crate::journal::RecordingHeader;
-
-/// How many session ids of a source are remembered.
-const SESSIONS_MAX: usize = 8;
 
 /// How many types of unknown records of a source are counted separately.
 const UNKNOWN_MAX: usize = 64;
@@ -32,6 +30,35 @@ const TITLE_LENGTH_MAX: usize = 200;
 
 /// How many texts of a source are remembered to detect repetitions. They are saved with the state for the next run.
 const STATED_MAX: usize = 64;
+
+/// How many sub-agents of a source are counted separately.
+const NESTED_MAX: usize = 256;
+
+/// What the sub-agents did whose records are inside records of a source, by sub-agent: calls and failures.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct NestedCounts(BTreeMap<String, (u64, u64)>);
+
+impl NestedCounts {
+    /// Counts an event of a nested record.
+    fn add(&mut self, event: &Event<'_>, entry: &Entry<'_>) {
+        let is_call = matches!(event.body, Body::ToolCall { .. }) && !event.restates;
+        let is_error = entry.error && !entry.restates;
+        if !is_call && !is_error {
+            return;
+        }
+        let thread = event.thread.as_deref().unwrap_or_default();
+        // No file has the empty name, so what does not fit always counts.
+        let thread = if self.0.len() < NESTED_MAX || self.0.contains_key(thread) { thread } else { "" };
+        let (calls, errors) = self.0.entry(thread.to_owned()).or_default();
+        *calls += u64::from(is_call);
+        *errors += u64::from(is_error);
+    }
+
+    /// Each sub-agent with its calls and failures.
+    pub fn by_thread(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        self.0.iter().map(|(thread, (calls, errors))| (thread.as_str(), *calls, *errors))
+    }
+}
 
 pub(super) struct EventIndexer<'w> {
     writer: &'w TextWriter,
@@ -51,12 +78,12 @@ pub(super) struct EventIndexer<'w> {
     pub touches: Vec<(u64, u64, Touch, Option<i64>)>,
     /// Unknown records, not yet saved, by type: how many, and the line of the first.
     pub unknown: BTreeMap<String, (u64, u64)>,
-    /// The session ids that events name.
-    pub sessions: Vec<String>,
-    /// The side conversation of the events so far, if all name the same one.
-    pub thread: Option<Option<String>>,
-    /// The header of a journal.
-    pub recording: Option<RecordingHeader>,
+    /// What the events so far say about their session.
+    pub claims: SessionClaims,
+    /// Calls and failures in nested records.
+    pub nested: NestedCounts,
+    /// What the events of earlier runs say about their session.
+    pub claims_before: SessionClaims,
     /// The key of the user's first message.
     pub first_key: Option<u64>,
     /// Collects the status of the run.
@@ -88,9 +115,9 @@ impl<'w> EventIndexer<'w> {
             repeats: None,
             touches: Vec::new(),
             unknown: BTreeMap::new(),
-            sessions: Vec::new(),
-            thread: None,
-            recording: None,
+            nested: NestedCounts::default(),
+            claims: SessionClaims::default(),
+            claims_before: SessionClaims::default(),
             first_key: None,
             status: None,
             keys: None,
@@ -121,22 +148,7 @@ impl<'w> EventIndexer<'w> {
         if summary.cwd.is_none() {
             keep_last(&mut summary.cwd, event.cwd.as_deref());
         }
-        if let Some(session) = event.session.as_deref().filter(|session| !session.is_empty())
-            && self.sessions.len() < SESSIONS_MAX
-            && !self.sessions.iter().any(|known| known == session)
-        {
-            self.sessions.push(session.to_owned());
-        }
-        let talks = !matches!(event.kind(), Kind::Fact | Kind::Other);
-        match &self.thread {
-            _ if !talks => {}
-            None => self.thread = Some(event.thread.as_deref().map(str::to_owned)),
-            Some(thread) if thread.as_deref() != event.thread.as_deref() => self.thread = Some(None),
-            Some(_) => {}
-        }
-        if self.recording.is_none() && self.event == 0 {
-            self.recording = RecordingHeader::of(event);
-        }
+        self.claims.add(self.event, event);
         if is_repeat == IsRepeat::Yes {
             return;
         }
@@ -220,7 +232,9 @@ impl<'w> EventIndexer<'w> {
         row: &SourceRow,
         ledger: CountingState,
     ) -> EventIndexer<'w> {
-        let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
+        let (counts, rest) = row.trail.split_once('\n').unwrap_or_default();
+        let (read, trail) = rest.split_once('\n').unwrap_or_default();
+        let (claims, nested): (SessionClaims, NestedCounts) = serde_json::from_str(read).unwrap_or_default();
         let mut saved = counts.splitn(5, ' ');
         let mut counts = saved.by_ref().take(4).map(|count| count.parse().unwrap_or(0));
         let mut summary = row.summary.clone();
@@ -234,6 +248,9 @@ impl<'w> EventIndexer<'w> {
             summary,
             repeats: repeats.map(|check| check.restore(saved.next().unwrap_or_default())),
             first_key: row.first_key,
+            nested,
+            claims_before: claims.clone(),
+            claims,
             ..EventIndexer::new(writer, format.info().agent, batch, row.doc_group, ledger)
         }
     }
@@ -252,7 +269,8 @@ impl<'w> EventIndexer<'w> {
     pub(super) fn state(&self) -> String {
         let SourceSummary { messages, calls, errors, notes, .. } = &self.summary;
         let repeats = self.repeats.as_ref().map(RepeatCheck::save).unwrap_or_default();
-        format!("{messages} {calls} {errors} {notes} {repeats}\n{}", self.trail.save())
+        let read = serde_json::to_string(&(&self.claims, &self.nested)).unwrap_or_default();
+        format!("{messages} {calls} {errors} {notes} {repeats}\n{read}\n{}", self.trail.save())
     }
 }
 
@@ -293,12 +311,13 @@ impl Sink for EventIndexer<'_> {
             }
             self.index_entry(event, &entry);
         }
-        // A nested record is found under this record's number. It is counted where it occurs by itself.
+        // A nested record is found under this record's number. It counts unless its sub-agent has a file of its own.
         for inner in nested_events(event) {
             if let Some(entry) = trail.nested(&inner) {
                 if let Some(keys) = &mut self.keys {
                     keys.insert(entry.key);
                 }
+                self.nested.add(&inner, &entry);
                 self.index_entry(&inner, &entry);
             }
         }

@@ -12,7 +12,6 @@ use stenograph::model::Span;
 use stenograph::read::Reading;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::assign_session::SessionClaims;
 use super::catalogue::{FileStamp, Gone, SourceId, SourceRow, SourceSummary};
 use super::change;
 use super::event_indexer::EventIndexer;
@@ -376,27 +375,35 @@ impl IndexRun<'_> {
         mut event_indexer: EventIndexer<'_>,
     ) -> Result<(), Error> {
         self.catalogue.put_touches(&mut event_indexer.touches)?;
-        row.summary = std::mem::take(&mut event_indexer.summary);
+        let summary = std::mem::take(&mut event_indexer.summary);
+        let has_new_folder = summary.cwd != row.summary.cwd;
+        row.summary = summary;
+        if row.session == 0 || row.first_key != event_indexer.first_key {
+            self.unordered.extend(event_indexer.first_key);
+        }
         row.first_key = event_indexer.first_key;
         if let (Some(seen_keys), Some(keys)) = (&mut self.seen_keys, event_indexer.keys.take()) {
             seen_keys.extend(keys);
         }
         row.coverage = Coverage::of(format);
-        let claims = SessionClaims {
-            sessions: std::mem::take(&mut event_indexer.sessions),
-            thread: event_indexer.thread.take().flatten(),
-            recording: event_indexer.recording.take(),
-        };
+        let (claims, claims_before) =
+            (std::mem::take(&mut event_indexer.claims), std::mem::take(&mut event_indexer.claims_before));
         let unknown = std::mem::take(&mut event_indexer.unknown);
+        let nested = std::mem::take(&mut event_indexer.nested);
         drop(event_indexer);
-        if row.session == 0 {
+        if row.session == 0 || has_new_folder || claims != claims_before {
+            let session = row.session;
             self.assign_session(job, format, row, claims)?;
-            self.unordered.extend(row.first_key);
+            if session != 0 {
+                self.unresolved.insert(session);
+                self.catalogue.set_session(row.id, row.session, row.thread.as_deref())?;
+            }
         }
         self.unresolved.insert(row.session);
         row.path.clone_from(&job.path);
         (row.gone, row.copy_of) = (Gone::There, None);
         row.id = self.catalogue.put(row)?;
+        self.catalogue.put_nested(row.id, &nested)?;
         for (name, (count, line)) in unknown {
             self.catalogue.count_unknown(row.id, &name, count, line, self.batch)?;
         }

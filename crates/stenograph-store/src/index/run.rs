@@ -317,7 +317,7 @@ pub(super) struct IndexRun<'r> {
     pub diverged: Vec<IndexJob>,
     /// Sessions whose sources have changed, so that the run must decide again which one is read.
     pub unresolved: HashSet<SessionId>,
-    /// First keys of the sources assigned in this run. The run must decide which of the sessions with such a key is the
+    /// First keys that this run read. The run must decide which of the sessions with such a key is the
     /// original.
     pub unordered: HashSet<u64>,
     /// Copies of rewritten sources that only the archive has.

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::{FolderState, Project};
 
+fn of(folder: &Path) -> Project {
+    Project::of(folder).unwrap()
+}
+
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -32,7 +36,7 @@ fn a_folder_deep_in_a_repository_belongs_to_it() {
     let root = repository(&place.path().join("tool"), Some("git@example.org:team/tool.git"));
     let deep = root.join("src/a");
     fs::create_dir_all(&deep).unwrap();
-    let project = Project::of(&deep);
+    let project = of(&deep);
     assert_eq!(project.folder, root);
     assert_eq!(project.remote.as_deref(), Some("example.org/team/tool"));
     assert_eq!((project.key().as_str(), project.name().as_str()), ("example.org/team/tool", "tool"));
@@ -44,7 +48,7 @@ fn a_repository_without_a_remote_is_known_by_its_folder() {
     let root = repository(&place.path().join("tool"), None);
     let side = place.path().join("side");
     worktree(&root, "side", &side);
-    let (main, side) = (Project::of(&root), Project::of(&side));
+    let (main, side) = (of(&root), of(&side));
     assert_eq!(main.key(), format!("file:{}", root.join(".git").display()));
     assert_eq!(side.key(), main.key());
     assert_eq!((main.name().as_str(), side.name().as_str()), ("tool", "tool"));
@@ -59,7 +63,7 @@ fn a_work_tree_that_was_moved_stays_with_its_repository() {
     worktree(&root, "side", &side);
     fs::create_dir_all(moved.parent().unwrap()).unwrap();
     fs::rename(&side, &moved).unwrap();
-    let project = Project::of(&moved.join("."));
+    let project = of(&moved.join("."));
     assert_eq!(project.folder, moved.canonicalize().unwrap());
     assert_eq!(project.key(), "example.org/team/tool");
 }
@@ -70,10 +74,10 @@ fn a_work_tree_whose_repository_moved_is_still_a_root_and_keeps_its_key() {
     let root = repository(&place.path().join("tool"), None);
     let side = place.path().join("side");
     worktree(&root, "side", &side);
-    let before = Project::of(&side);
+    let before = of(&side);
     fs::rename(&root, place.path().join("moved")).unwrap();
     fs::create_dir_all(side.join("src")).unwrap();
-    let after = Project::of(&side.join("src"));
+    let after = of(&side.join("src"));
     assert_eq!(after.folder, side.canonicalize().unwrap());
     assert_eq!(after.key(), before.key());
     assert_eq!(after.remote, None);
@@ -87,10 +91,10 @@ fn a_submodule_is_a_project_of_its_own() {
     write(&module.join("HEAD"), "ref: refs/heads/main\n");
     write(&module.join("config"), "[remote \"origin\"]\n\turl = ../lib.git\n\n");
     write(&root.join("lib/.git"), "gitdir: ../.git/modules/lib\n");
-    let project = Project::of(&root.join("lib"));
+    let project = of(&root.join("lib"));
     assert_eq!(project.folder, root.join("lib"));
     assert_eq!(project.repository, Some(module));
-    assert_ne!(project.key(), Project::of(&root).key());
+    assert_ne!(project.key(), of(&root).key());
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn a_folder_without_git_is_itself() {
     let folder = place.path().canonicalize().unwrap().join("notes");
     // A folder with this name that is not git's.
     fs::create_dir_all(folder.join(".git")).unwrap();
-    let project = Project::of(&folder);
+    let project = of(&folder);
     assert_eq!((project.folder.clone(), project.state), (folder.clone(), FolderState::There));
     assert_eq!((project.key(), project.name()), (format!("file:{}", folder.display()), "notes".to_owned()));
 }
@@ -108,7 +112,7 @@ fn a_folder_without_git_is_itself() {
 fn only_the_path_of_a_missing_folder_is_known() {
     let place = tempfile::tempdir().unwrap();
     let root = repository(place.path(), Some("https://example.org/team/tool"));
-    let project = Project::of(&root.join("gone/../gone/deep"));
+    let project = of(&root.join("gone/../gone/deep"));
     assert_eq!(project.state, FolderState::Gone);
     assert_eq!(project.folder, root.join("gone/deep"));
     assert_eq!((project.remote.as_deref(), project.repository.as_deref()), (None, None));
@@ -122,7 +126,7 @@ fn a_link_to_a_project_is_the_project() {
     let root = repository(&place.path().join("tool"), None);
     let link = place.path().join("link");
     std::os::unix::fs::symlink(&root, &link).unwrap();
-    assert_eq!(Project::of(&link), Project::of(&root));
+    assert_eq!(of(&link), of(&root));
 }
 
 #[test]
@@ -134,11 +138,21 @@ fn broken_git_files_stop_nothing() {
     {
         let folder = root.join(name);
         write(&folder.join(".git"), text);
-        assert_eq!(Project::of(&folder).folder, folder, "{name}");
+        assert_eq!(of(&folder).folder, folder, "{name}");
     }
     // A repository that links to itself leads nowhere and ends.
     fs::create_dir_all(root.join("huge")).unwrap();
     write(&root.join("huge/.git/HEAD"), "x");
     write(&root.join("huge/.git/config"), &"[x]\n".repeat(1 << 19));
-    assert_eq!(Project::of(&root.join("huge")).remote, None);
+    assert_eq!(of(&root.join("huge")).remote, None);
+}
+
+#[test]
+fn a_relative_folder_has_no_project() {
+    for folder in ["", ".", "src", "./src", "../up", "C:", "C:work"] {
+        assert_eq!(Project::of(Path::new(folder)), None, "{folder}");
+    }
+    let elsewhere = of(Path::new(r"C:\work\app"));
+    assert_eq!(elsewhere.state, FolderState::Gone);
+    assert!(elsewhere.folder.ends_with(r"C:\work\app"), "{}", elsewhere.folder.display());
 }

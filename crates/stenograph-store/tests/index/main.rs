@@ -403,3 +403,28 @@ fn the_pages_of_an_answer_have_every_hit_once_and_the_newest_of_equals_first() {
         }
     }
 }
+
+#[test]
+fn a_file_that_states_its_session_and_folder_late_gets_both_when_it_does() {
+    let snapshot = "{\"type\":\"file-history-snapshot\",\"messageId\":\"m\",\"snapshot\":{}}\n";
+    let (late, whole) = (Ground::new(), Ground::new());
+    let parent = "11111111-d9cb-469f-a165-70867728950e";
+    let lines = [snapshot.to_owned(), line(parent, 1, "user", "walrus"), line(SESSION, 2, "user", "penguin")];
+    for text in &lines {
+        append(&late.session("renamed"), text);
+        append(&whole.session("renamed"), text);
+        late.index();
+    }
+    whole.index();
+    let sessions = |ground: &Ground| {
+        let catalogue = ground.store.catalogue().unwrap();
+        let sessions = catalogue.sessions().unwrap().into_iter();
+        let rows = sessions.map(|row| (row.name, row.project, row.parent.map(|(_, link)| link)));
+        (rows.collect::<Vec<_>>(), catalogue.sources().unwrap().len())
+    };
+    assert_eq!(sessions(&late), sessions(&whole));
+    let catalogue = late.store.catalogue().unwrap();
+    let found = catalogue.sessions_named(parent).unwrap();
+    assert_eq!((found.len(), found[0].project.is_some()), (1, true));
+    assert!(catalogue.sessions_named("renamed").unwrap().is_empty());
+}

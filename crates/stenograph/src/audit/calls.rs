@@ -22,13 +22,25 @@ pub(super) struct Calls {
     /// The fold that decides.
     pub fold: crate::calls::Calls,
     open: BTreeMap<u64, Open>,
-    early: BTreeMap<u64, (Answer, Place)>,
+    early: BTreeMap<u64, EarlyAnswer>,
     /// Where each numbered call is kept, if it is, and its tool.
     places: HashMap<u64, (Option<usize>, usize)>,
     seen: HashSet<u64>,
     /// Ids of calls that were made, to know an answer that is told again.
     ids: HashSet<u64>,
     failed: HashSet<u64>,
+}
+
+/// An answer whose call is not known: the call may follow, or nobody recorded it.
+#[derive(Debug)]
+pub(super) struct EarlyAnswer {
+    pub answer: Answer,
+    pub place: Place,
+    /// What the answer alone decides.
+    pub decision: Decision,
+    pub thread: usize,
+    /// The tool that the answer names.
+    pub tool: Option<String>,
 }
 
 /// A call that waits for its answer.
@@ -71,6 +83,9 @@ const SEEN_MAX: usize = 4 << 20;
 /// The name under which tools are counted that are too many.
 const OTHER_TOOLS: &str = "(other tools)";
 
+/// The name of the tool of an answer that names none and whose call is not recorded.
+const UNKNOWN_TOOL: &str = "(unknown tool)";
+
 impl Calls {
     /// Whether a call was told already, by an id that is not given twice.
     pub fn is_known(&mut self, stated: Option<&str>, print: u64) -> bool {
@@ -93,24 +108,7 @@ impl Calls {
             tool.calls += 1;
             tool.retries += u64::from(is_retry);
         }
-        let call = Call {
-            place: open.place,
-            thread: open.thread,
-            tool: Some(open.tool),
-            keys: open.keys.fields.clone(),
-            is_cut: open.keys.is_cut,
-            command: open.keys.command.clone(),
-            outcome: CallOutcome::Unknown,
-            rule: OutcomeRule::NoEvidence,
-            exit: None,
-            took_ms: None,
-            is_retry,
-            answer: None,
-            decided: None,
-            said: None,
-            asks_after: None,
-        };
-        open.at = self.keep(call);
+        open.at = self.keep(Call { is_retry, ..undecided(&open) });
         if self.places.len() < SEEN_MAX {
             self.places.insert(number, (open.at, open.tool));
         }
@@ -134,21 +132,50 @@ impl Calls {
         self.open.remove(&number)
     }
 
-    /// Keeps an answer whose call may follow.
-    pub fn keep_early(&mut self, number: u64, id: Option<&str>, answer: Answer, place: Place) {
+    /// Keeps an answer whose call may follow. Returns an answer whose call is no longer expected.
+    pub fn keep_early(&mut self, id: Option<&str>, answer: EarlyAnswer) -> Option<EarlyAnswer> {
         let id = Fold::id(id);
-        if id == 0 || self.ids.contains(&id) {
-            return;
+        if id == 0 {
+            return Some(answer);
         }
-        if self.early.len() >= EARLY_MAX {
-            self.early.pop_first();
+        if self.ids.contains(&id) {
+            return None;
         }
-        self.early.insert(number, (answer, place));
+        let given_up = if self.early.len() < EARLY_MAX { None } else { self.early.pop_first() };
+        self.early.insert(answer.decision.call, answer);
+        given_up.map(|(_, early)| early)
     }
 
     /// The answer that came before the call of this number.
-    pub fn early(&mut self, number: u64) -> Option<(Answer, Place)> {
+    pub fn early(&mut self, number: u64) -> Option<EarlyAnswer> {
         self.early.remove(&number)
+    }
+
+    /// The answers whose calls never came.
+    pub fn rest_of_early(&mut self) -> Vec<EarlyAnswer> {
+        std::mem::take(&mut self.early).into_values().collect()
+    }
+
+    /// The call of an answer without one. It is listed with its tool, but counts as an outcome only, because no record makes it.
+    pub fn without_call(&mut self, early: &EarlyAnswer) -> Open {
+        let tool = self.tool(early.tool.as_deref().unwrap_or(UNKNOWN_TOOL));
+        // Nobody knows how long it took.
+        let place = Place { time_ms: None, ..early.place };
+        let mut open = Open {
+            thread: early.thread,
+            tool,
+            print: early.decision.call,
+            place,
+            at: None,
+            keys: Keys::default(),
+            touches: Vec::new(),
+            number: 0,
+            after: None,
+            todo: None,
+            agent: None,
+        };
+        open.at = self.keep(undecided(&open));
+        open
     }
 
     /// Whether a call with this id was made.
@@ -239,5 +266,26 @@ impl Calls {
         self.tools.push(Tool { name: beginning(name, 1024).to_owned(), ..Tool::default() });
         self.names.insert(name.to_owned(), self.tools.len() - 1);
         self.tools.len() - 1
+    }
+}
+
+/// A call without its outcome.
+fn undecided(open: &Open) -> Call {
+    Call {
+        place: open.place,
+        thread: open.thread,
+        tool: Some(open.tool),
+        keys: open.keys.fields.clone(),
+        is_cut: open.keys.is_cut,
+        command: open.keys.command.clone(),
+        outcome: CallOutcome::Unknown,
+        rule: OutcomeRule::NoEvidence,
+        exit: None,
+        took_ms: None,
+        is_retry: false,
+        answer: None,
+        decided: None,
+        said: None,
+        asks_after: None,
     }
 }

@@ -16,6 +16,9 @@ impl Auditor {
         if let Some(turn) = self.turns.finish() {
             self.audit.turns.push(turn, LIST_MAX);
         }
+        for early in self.calls.rest_of_early() {
+            self.without_call(&early);
+        }
         let open = self.calls.rest();
         for open in &open {
             self.unanswered(open);

@@ -34,12 +34,12 @@ use crate::evidence::{PlanChange, script_words};
 use crate::ledger::context_tokens;
 use crate::model::{Body, Content, Event, Input, Role, ScriptWords, is_lasting_id};
 use crate::query::touches;
-use crate::run_state::RunStep;
+use crate::run_state::{RunStep, StopReason};
 use crate::text::beginning;
 use crate::turns::SessionTurns;
 use agents::Agents;
 use answer::Answer;
-use calls::{Calls, Open};
+use calls::{Calls, EarlyAnswer, Open};
 pub use explain::{Explained, Explanation};
 use files::Files;
 pub use json::{Part, Parts};
@@ -160,7 +160,12 @@ impl Auditor {
                     let answer = Answer::of(event, content, evidence);
                     match self.calls.take(decision.call) {
                         Some(open) => self.settle(&open, &answer, self.place, decision),
-                        None => self.calls.keep_early(decision.call, call.as_deref(), answer, self.place),
+                        None => {
+                            let tool = step.tool.as_deref().map(str::to_owned);
+                            let early = EarlyAnswer { answer, place: self.place, decision: *decision, thread, tool };
+                            let given_up = self.calls.keep_early(call.as_deref(), early);
+                            given_up.into_iter().for_each(|early| self.without_call(&early));
+                        }
                     }
                 }
             }
@@ -171,7 +176,9 @@ impl Auditor {
             Body::Stop { reason, success, content } => {
                 let text = text_of(content.as_ref());
                 if *success == Some(false) {
-                    self.fault(FaultKind::Stop, reason.as_deref(), &text, thread);
+                    let is_failure = StopReason::is_failure(reason.as_deref(), *success);
+                    let kind = if is_failure { FaultKind::Stop } else { FaultKind::Interrupted };
+                    self.fault(kind, reason.as_deref(), &text, thread);
                 } else if let Some(course) = self.courses.get_mut(thread) {
                     course.said.end(&text, self.place);
                 }
@@ -303,8 +310,8 @@ impl Auditor {
         self.calls.begin(number, open, name);
         if let Some(decision) = &step.early {
             let early = self.calls.early(number);
-            if let (Some((answer, place)), Some(open)) = (early, self.calls.take(number)) {
-                self.settle(&open, &answer, place, decision);
+            if let (Some(early), Some(open)) = (early, self.calls.take(number)) {
+                self.settle(&open, &early.answer, early.place, decision);
             }
         } else if let Some(decision) = &step.decision
             && let Some(open) = self.calls.take(number)

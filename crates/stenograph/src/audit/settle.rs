@@ -5,7 +5,7 @@ use crate::text::beginning;
 
 use super::agents::Work;
 use super::answer::Answer;
-use super::calls::Open;
+use super::calls::{EarlyAnswer, Open};
 use super::report::{Approval, CallOutcome, Fault, FaultKind, Place, Step};
 use super::trouble::{self, Trouble};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX, Verdict, todos};
@@ -91,6 +91,14 @@ impl Auditor {
         } else {
             course.step(step);
             course.troubles.good(&kinds);
+        }
+    }
+
+    /// An answer whose call no record makes. Only a failure is worth a mention.
+    pub(super) fn without_call(&mut self, early: &EarlyAnswer) {
+        if early.decision.outcome.is_failure() {
+            let open = self.calls.without_call(early);
+            self.settle(&open, &early.answer, early.place, &early.decision);
         }
     }
 

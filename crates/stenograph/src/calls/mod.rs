@@ -392,6 +392,10 @@ impl Calls {
             let adds = evidence.exit.is_some() && outcome.is_failure() && !call.has_failed && call.may_exit;
             call.has_failed |= adds;
             let later = Decision { call: call.number, outcome, rule, exit: evidence.exit };
+            // A poll that states the end of a job after this record decides nothing.
+            if evidence.exit.is_some() {
+                self.jobs.iter_mut().filter(|job| job.call == later.call).for_each(|job| job.has_ended = true);
+            }
             return CallStep { later: adds.then_some(later), ..CallStep::default() };
         }
         // Without a command the record tells of no call of its own.

@@ -4,6 +4,7 @@
 use super::contents::Before;
 use super::patch;
 use super::step::{Act, Opaque, Step, patched};
+use crate::evidence::applied_patch;
 use crate::query::{is_path, joined};
 use crate::shell::{CommandLine, Document, Word};
 
@@ -87,7 +88,7 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     let CommandLine { commands, documents, is_opaque } = CommandLine::of(command);
     let folder = folder(&commands).map(|folder| joined(folder, cwd).into_owned());
     let cwd = folder.as_deref().or(cwd);
-    if let Some(envelope) = patch::envelope(command).filter(|_| is_handed_over(command)) {
+    if let Some(envelope) = applied_patch(command).and_then(patch::envelope) {
         return patched(patch::read_envelope(envelope), cwd, steps);
     }
     if let Some(step) = written(&commands, &documents, cwd) {
@@ -124,12 +125,6 @@ fn written(commands: &[Vec<Word>], documents: &[Document], cwd: Option<&str>) ->
         _ => return None,
     };
     Some(Step { path: joined(&target.text, cwd).into_owned(), act })
-}
-
-/// Whether a command hands a patch to the program that applies it.
-fn is_handed_over(command: &str) -> bool {
-    let before = command.find("*** Begin Patch").and_then(|at| command.get(..at)).unwrap_or_default();
-    ["apply_patch", "applypatch"].iter().any(|name| before.contains(name))
 }
 
 /// The folder that a command line changes to before it runs other commands.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
+use super::input::COMMAND_KEYS;
 use crate::json::{Leaf, leaves};
 use crate::model::Input;
 use crate::text::name_words;
@@ -124,6 +125,12 @@ const OTHER_WORDS: [&str; 4] = ["thread", "upload", "reload", "review"];
 /// The first line of a patch in the format that names its files on separate lines.
 const PATCH: &str = "*** Begin Patch";
 
+/// Programs and functions that apply such a patch.
+const PATCH_APPLIERS: [&str; 2] = ["apply_patch", "applypatch"];
+
+/// Keys whose value is a patch, without the separators between their words. Every other text only quotes one.
+const PATCH_KEYS: [&str; 5] = ["patch", "diff", "input", "patchtext", "unifieddiff"];
+
 /// The lines of such a patch that name a file.
 const PATCH_LINES: [(&str, TouchHow); 4] = [
     ("*** Update File: ", TouchHow::Edited),
@@ -136,21 +143,24 @@ const PATCH_LINES: [(&str, TouchHow); 4] = [
 pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
     let mut found = TouchList { touches: Vec::new(), cwd };
     match input {
-        Input::Text(text) => found.patch(&text.decode()),
+        Input::Text(text) => {
+            let text = text.decode();
+            found.patch(&text, if is_script(&text) { PatchPlace::Anywhere } else { PatchPlace::Applied });
+        }
         Input::Json(raw) => {
             let mut named: Vec<String> = Vec::new();
             let mut action: Option<TouchHow> = None;
             leaves(raw, &mut |key, leaf| {
                 let Leaf::Text(text) = leaf else { return };
                 let text = text.decode();
-                if is_path_key(key) {
+                if is_key(key, &PATH_KEYS) {
                     if is_path(&text) && named.len() < TOUCHES_MAX {
                         named.push(text.into_owned());
                     }
                 } else if ACTION_KEYS.contains(&key) && text.len() <= 32 {
                     action = action.or_else(|| verb(&text));
-                } else {
-                    found.patch(&text);
+                } else if is_key(key, &PATCH_KEYS) || is_key(key, &COMMAND_KEYS) {
+                    found.patch(&text, PatchPlace::Applied);
                 }
             });
             let how = action.or_else(|| verb(tool)).unwrap_or(TouchHow::Named);
@@ -158,6 +168,32 @@ pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<T
         }
     }
     found.touches
+}
+
+/// Where in a text a patch counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PatchPlace {
+    /// At the beginning, or where a command hands it to a program that applies it.
+    Applied,
+    /// Anywhere: a script calls a function that applies it.
+    Anywhere,
+}
+
+/// Whether a text calls a function that applies a patch.
+fn is_script(text: &str) -> bool {
+    PATCH_APPLIERS.iter().any(|applier| {
+        text.match_indices(applier)
+            .any(|(at, _)| text.get(at + applier.len()..).is_some_and(|rest| rest.starts_with('(')))
+    })
+}
+
+/// The patch that a text is, or that a command hands to a program that applies it: the command names that program on the line
+/// of the patch or on the line before.
+pub(crate) fn applied_patch(text: &str) -> Option<&str> {
+    let (before, patch) = text.split_at_checked(memmem::find(text.as_bytes(), PATCH.as_bytes())?)?;
+    let is_handed_over =
+        || before.rsplit('\n').take(2).any(|line| PATCH_APPLIERS.iter().any(|applier| line.contains(applier)));
+    (before.trim().is_empty() || is_handed_over()).then_some(patch)
 }
 
 struct TouchList<'a> {
@@ -193,12 +229,15 @@ impl TouchList<'_> {
         }
     }
 
-    fn patch(&mut self, text: &str) {
+    fn patch(&mut self, text: &str, place: PatchPlace) {
         if text.starts_with("--- ") || text.starts_with("diff --git ") {
             self.diff(text);
         }
-        let Some(start) = memmem::find(text.as_bytes(), PATCH.as_bytes()) else { return };
-        for line in text.get(start..).unwrap_or_default().lines() {
+        let patch = match place {
+            PatchPlace::Applied => applied_patch(text),
+            PatchPlace::Anywhere => text.find(PATCH).and_then(|start| text.get(start..)),
+        };
+        for line in patch.unwrap_or_default().lines() {
             let named = PATCH_LINES.into_iter().find_map(|(mark, how)| Some((line.strip_prefix(mark)?, how)));
             if let Some((path, how)) = named.filter(|(path, _)| is_path(path)) {
                 self.add(path, how);
@@ -216,22 +255,17 @@ fn diff_path(line: &str) -> &str {
     path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
 }
 
-fn is_path_key(key: &str) -> bool {
+/// Whether a key is one of these, which are spelled without separators.
+fn is_key(key: &str, known: &[&str]) -> bool {
     const LENGTH_MAX: usize = 32;
-    if key.len() > LENGTH_MAX {
-        return false;
-    }
     let letters = || key.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
-    PATH_KEYS.iter().any(|known| known.bytes().eq(letters()))
+    key.len() <= LENGTH_MAX && known.iter().any(|known| known.bytes().eq(letters()))
 }
 
-/// Whether a text may be the path of a file. URLs are not paths.
+/// Whether a text may be the path of a file. URLs are not paths; control characters are allowed in paths.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
-    !matches!(text, "" | "." | "./" | "/" | "-")
-        && text.len() <= PATH_SIZE_MAX
-        && !text.contains(char::is_control)
-        && !text.contains("://")
+    !matches!(text, "" | "." | "./" | "/" | "-") && text.len() <= PATH_SIZE_MAX && !text.contains("://")
 }
 
 /// The operation that a name states.
@@ -377,6 +411,38 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_quotes_a_patch_touches_nothing() {
+        let quoted = "*** Begin Patch\\n*** Delete File: src/secret.c\\n*** End Patch";
+        let diff = "--- a/a.rs\\n+++ /dev/null\\n";
+        let touched = |tool: &str, json: String| -> Vec<String> {
+            let found = touches(tool, &Input::Json(json.into()), None);
+            found.into_iter().map(|touch| format!("{} {}", touch.how.name(), touch.path)).collect()
+        };
+        for (tool, json, expected) in [
+            ("Write", format!(r#"{{"file_path":"n.md","content":"{quoted}"}}"#), vec!["written n.md"]),
+            ("Edit", format!(r#"{{"file_path":"n.md","old_string":"{diff}","new_string":"x"}}"#), vec!["edited n.md"]),
+            ("Bash", format!(r#"{{"command":"git log","description":"{diff}"}}"#), vec![]),
+            ("mcp__tracker__comment", format!(r#"{{"body":"{quoted}"}}"#), vec![]),
+            ("Bash", format!(r#"{{"command":"man apply_patch\ntrue\ncat > n.md <<'EOF'\n{quoted}\nEOF"}}"#), vec![]),
+            ("Bash", format!(r#"{{"command":"apply_patch <<'EOF'\n{quoted}\nEOF"}}"#), vec!["deleted src/secret.c"]),
+            ("shell", format!(r#"{{"command":["apply_patch","{quoted}"]}}"#), vec!["deleted src/secret.c"]),
+            ("patch", format!(r#"{{"patchText":"\n{quoted}"}}"#), vec!["deleted src/secret.c"]),
+        ] {
+            assert_eq!(touched(tool, json.clone()), expected, "{json}");
+        }
+        let script = "const patch = `*** Begin Patch\n*** Add File: a.rs\n+x`;\nawait tools.apply_patch(patch);";
+        assert_eq!(touches("exec", &Input::Text(script.into()), None).len(), 1);
+        let prompt = "Explain this:\n*** Begin Patch\n*** Delete File: a.rs\n";
+        assert!(touches("ask", &Input::Text(prompt.into()), None).is_empty());
+    }
+
+    #[test]
+    fn a_path_with_a_control_character_is_touched() {
+        assert_eq!(touched("Write", r#"{"file_path":"/a\u001b[2Jb"}"#), ["written /a\u{1b}[2Jb"]);
+        assert_eq!(touched("Write", r#"{"file_path":"/a\nb"}"#), ["written /a\nb"]);
+    }
+
+    #[test]
     fn a_unified_diff_names_its_files() {
         let diff = r#"{"patch":"diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-x\n+y\n--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1 @@\n+z\n--- a/old.rs\t2026-01-01\n+++ /dev/null\n"}"#;
         assert_eq!(
@@ -389,7 +455,7 @@ mod tests {
 
     #[test]
     fn texts_that_are_not_paths_touch_nothing() {
-        assert!(touched("read", r#"{"path":"https://x.org/a","file":"a\nb","query":"c.rs","path":"."}"#).is_empty());
+        assert!(touched("read", r#"{"path":"https://x.org/a","query":"c.rs","path":"."}"#).is_empty());
         assert!(touched("bash", r#"{"command":"cat src/main.rs"}"#).is_empty());
     }
 }

@@ -26,7 +26,7 @@ pub use arguments::{CallArguments, CallKind};
 pub(crate) use arguments::{PATTERN_KEYS, URL_KEYS};
 pub(crate) use compaction::CompactionDetails;
 pub use files::{Touch, TouchHow};
-pub(crate) use files::{is_path, joined, touches, verb};
+pub(crate) use files::{applied_patch, is_path, joined, touches, verb};
 pub(crate) use hosted::hosted_status;
 pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
 pub(crate) use model_calls::{

@@ -44,6 +44,10 @@ fn step(byte: u8, in_string: &mut bool, escaped: &mut bool) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
+/// Values below this depth stay on one line, because the indentation of deep values takes space in proportion to the square of
+/// the depth.
+const INDENT_DEPTH_MAX: usize = 64;
+
 /// The value on several lines, indented by two spaces per level as in Go and JavaScript. `level` is the depth of the value.
 pub fn indent(raw: &str, mut level: usize) -> String {
     let compact = compact(raw);
@@ -51,8 +55,10 @@ pub fn indent(raw: &str, mut level: usize) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let mut chars = compact.chars().peekable();
     let line = |out: &mut String, level: usize| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", level));
+        if level <= INDENT_DEPTH_MAX {
+            out.push('\n');
+            out.extend(std::iter::repeat_n("  ", level));
+        }
     };
     while let Some(char) = chars.next() {
         let was_in_string = in_string;
@@ -73,15 +79,18 @@ pub fn indent(raw: &str, mut level: usize) -> String {
                 }
             }
             '}' | ']' => {
+                // A value that begins on one line ends on it.
+                if level <= INDENT_DEPTH_MAX {
+                    line(&mut out, level.saturating_sub(1));
+                }
                 level = level.saturating_sub(1);
-                line(&mut out, level);
                 out.push(char);
             }
             ',' => {
                 out.push(char);
                 line(&mut out, level);
             }
-            ':' => out.push_str(": "),
+            ':' if level <= INDENT_DEPTH_MAX => out.push_str(": "),
             _ => out.push(char),
         }
     }
@@ -130,6 +139,15 @@ mod tests {
         let spaced = "{ \"a b\" : [ 1 , {} , [] ] , \"c\" : \"x\\\" y\" }";
         assert_eq!(compact(spaced), r#"{"a b":[1,{},[]],"c":"x\" y"}"#);
         assert_eq!(indent(spaced, 0), "{\n  \"a b\": [\n    1,\n    {},\n    []\n  ],\n  \"c\": \"x\\\" y\"\n}");
+    }
+
+    #[test]
+    fn deep_values_stay_on_one_line() {
+        let depth = 100_000;
+        let deep = format!("{}1,{{\"a\":2}}{}", "[".repeat(depth), "]".repeat(depth));
+        let indented = indent(&deep, 3);
+        assert!(indented.len() < deep.len() + 4 * INDENT_DEPTH_MAX * INDENT_DEPTH_MAX);
+        assert_eq!(compact(&indented), deep);
     }
 
     #[test]

@@ -381,7 +381,7 @@ impl Ledger {
     }
 
     /// The sum of all calls, and of the costs that their sources state. It omits a counter that is 0 unless `stated` has it.
-    pub(super) fn total(&self, stated: &Usage) -> Usage {
+    pub fn total(&self, stated: &Usage) -> Usage {
         let tokens = self.entries.iter().fold(Tokens::default(), |total, entry| total.plus(&entry.row.tokens));
         let counter = |number: u64, stated: Option<u64>| Some(number).filter(|_| number > 0 || stated.is_some());
         let costs = self.entries.iter().filter_map(|entry| entry.row.stated_cost);

@@ -26,8 +26,9 @@ pub struct Shown {
     pub copies: Vec<usize>,
 }
 
-/// The hits that are shown, in their order. Of copies the first is shown; of records that are said again the one that is not a
-/// restatement, and where there is none the first.
+/// The hits that are shown, in their order. Copies of one record, and restatements of the same words in one session, are one hit:
+/// the first of them is shown. A restatement of words that its session states is not shown. The number of hits is the same for
+/// every order.
 pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<Shown> {
     collapse_pieces(hits, std::iter::empty())
 }
@@ -37,26 +38,55 @@ pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<Shown> {
 pub fn collapse_pieces<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Iterator<Item = (S, u64)>) -> Vec<Shown> {
     let whole = hits.iter().filter(|hit| !hit.restates).map(|hit| (hit.session, hit.twin));
     let stated: HashSet<(S, u64)> = whole.chain(pieces).collect();
-    let mut restated: HashMap<(S, u64), u64> = HashMap::new();
+    let is_left = |hit: &Same<S>| !hit.restates || !stated.contains(&(hit.session, hit.twin));
+    // Each hit belongs to the group of an earlier hit, or begins one.
+    let mut groups: Vec<usize> = (0..hits.len()).collect();
     let mut by_key: HashMap<u64, usize> = HashMap::new();
-    let mut shown: Vec<Shown> = Vec::new();
-    for (at, hit) in hits.iter().enumerate() {
+    let mut by_words: HashMap<(S, u64), usize> = HashMap::new();
+    for (at, hit) in hits.iter().enumerate().filter(|(_, hit)| is_left(hit)) {
+        let copied = *by_key.entry(hit.key).or_insert(at);
+        join(&mut groups, copied, at);
         if hit.restates {
-            let said = (hit.session, hit.twin);
-            // The first restatement stands for those after it, unless they are its copies.
-            if stated.contains(&said) || *restated.entry(said).or_insert(hit.key) != hit.key {
-                continue;
-            }
+            let restated = *by_words.entry((hit.session, hit.twin)).or_insert(at);
+            join(&mut groups, restated, at);
         }
-        match by_key.get(&hit.key).and_then(|first| shown.get_mut(*first)) {
-            Some(first) => first.copies.push(at),
-            None => {
-                by_key.insert(hit.key, shown.len());
-                shown.push(Shown { hit: at, copies: Vec::new() });
-            }
+    }
+    let mut shown: Vec<Shown> = Vec::new();
+    let mut shown_at: HashMap<usize, usize> = HashMap::new();
+    for (at, hit) in hits.iter().enumerate().filter(|(_, hit)| is_left(hit)) {
+        let first = first_of(&mut groups, at);
+        let Some(group) = shown_at.get(&first).and_then(|group| shown.get_mut(*group)) else {
+            shown_at.insert(first, shown.len());
+            shown.push(Shown { hit: at, copies: Vec::new() });
+            continue;
+        };
+        // Other words for the same are not copies.
+        if hits.get(group.hit).is_some_and(|first| first.key == hit.key) {
+            group.copies.push(at);
         }
     }
     shown
+}
+
+/// Makes one group of the groups of two hits.
+fn join(groups: &mut [usize], one: usize, other: usize) {
+    let (one, other) = (first_of(groups, one), first_of(groups, other));
+    if let Some(later) = groups.get_mut(one.max(other)) {
+        *later = one.min(other);
+    }
+}
+
+/// The first hit of the group of a hit.
+fn first_of(groups: &mut [usize], mut at: usize) -> usize {
+    while let Some(above) = groups.get(at).copied().filter(|above| *above != at) {
+        // Halving the path keeps later searches short.
+        let next = groups.get(above).copied().unwrap_or(above);
+        if let Some(slot) = groups.get_mut(at) {
+            *slot = next;
+        }
+        at = next;
+    }
+    at
 }
 
 #[cfg(test)]
@@ -100,5 +130,19 @@ mod tests {
     #[test]
     fn what_is_said_twice_is_found_twice() {
         assert_eq!(shown(&[(1, 7, 1, false), (1, 8, 1, false)]).len(), 2);
+    }
+
+    #[test]
+    fn the_number_of_hits_is_the_same_for_every_order() {
+        // Two restatements of one session, one of which another session copies.
+        let hits = [(1, 7, 1, true), (1, 8, 1, true), (2, 7, 1, true), (3, 9, 4, false), (2, 9, 4, false)];
+        for first in 0..hits.len() {
+            for second in 0..hits.len() {
+                let mut hits = hits;
+                hits.swap(0, first);
+                hits.swap(1, second);
+                assert_eq!(shown(&hits).len(), 2, "{hits:?}");
+            }
+        }
     }
 }

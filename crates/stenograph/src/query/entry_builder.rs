@@ -12,6 +12,7 @@ use crate::evidence::nested_events;
 use crate::format::Format;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, is_lasting_id, print, speaker};
+use crate::run_state::StopReason;
 use crate::text::{keep_last, quote};
 use crate::time::Time;
 
@@ -22,7 +23,8 @@ pub struct EntryBuilder {
     branch: Option<Arc<str>>,
     cwd: Option<Arc<str>>,
     calls: Calls,
-    /// What was said so far by records that have neither id nor time: a copy says the same up to where it parts.
+    /// A fingerprint of the records so far that have neither id nor time, and of the sessions that they name. A copy has the same
+    /// up to where it differs; another session that begins with the same words has not.
     chain: u64,
     /// Whether its source is a text for people, beside which another one may say the same exactly.
     is_for_people: bool,
@@ -111,7 +113,8 @@ impl EntryBuilder {
             (Some(id), _) => print(1, id),
             (None, Some(time)) => print(2, time),
             (None, None) => {
-                self.chain = mixed([self.chain, said, 1]);
+                let session = event.session.as_deref().map_or(1, |session| print(3, session));
+                self.chain = mixed([self.chain, said, session]);
                 self.chain
             }
         };
@@ -158,10 +161,10 @@ fn role(event: &Event<'_>) -> Option<Role> {
     }
 }
 
-/// Whether the run itself failed here. What came of calls the fold [`Calls`] decides.
+/// Whether the run itself failed here. The fold [`Calls`] decides the outcome of calls.
 fn is_error(event: &Event<'_>) -> bool {
     match &event.body {
-        Body::Stop { success, .. } => *success == Some(false),
+        Body::Stop { reason, success, .. } => StopReason::is_failure(reason.as_deref(), *success),
         Body::Failure { .. } => true,
         Body::Fact { .. }
         | Body::Message { .. }

@@ -16,10 +16,6 @@ use crate::time::{Precision, Time};
 /// How much of a title or of an error stands in the table.
 const CELL_CHARS_MAX: usize = 300;
 
-/// JSON nested deeper than this is written on one line: each level is indented further than the one around it, and that grows
-/// with the square of the depth.
-const INDENT_DEPTH_MAX: usize = 64;
-
 /// Whether something is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
@@ -240,7 +236,7 @@ fn answered(content: &Content<'_>, out: &mut String) {
 fn aside(piece: &Piece<'_>, out: &mut String) {
     match &piece.kind {
         PieceKind::Text(text) => prose(&text.decode(), out),
-        PieceKind::Other(raw) => code("json", &indented(raw), out),
+        PieceKind::Other(raw) => code("json", &json::indent(raw, 0), out),
         PieceKind::Blob { media, data } => {
             let media = words(media.as_deref().unwrap_or("data"));
             let about = match data {
@@ -258,21 +254,7 @@ fn aside(piece: &Piece<'_>, out: &mut String) {
 /// What a tool was given.
 fn given(input: &Input<'_>, out: &mut String) {
     match input {
-        Input::Json(raw) => code("json", &indented(raw), out),
+        Input::Json(raw) => code("json", &json::indent(raw, 0), out),
         Input::Text(text) => code("text", &text.decode(), out),
     }
-}
-
-fn indented(raw: &str) -> String {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in raw.bytes() {
-        // Brackets inside strings count too: this only has to be no less than the depth.
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    if deepest > INDENT_DEPTH_MAX { json::compact(raw).into_owned() } else { json::indent(raw, 0) }
 }

@@ -58,7 +58,6 @@ pub struct RunState {
     place: Place,
     tool: Option<String>,
     error: Option<RunError>,
-    recovered: u64,
     recovery: Option<ErrorRecovery>,
     asked: Option<String>,
     open: VecDeque<OpenCall>,
@@ -182,7 +181,6 @@ impl RunState {
         if done.recovers
             && let Some(error) = self.error.take()
         {
-            self.recovered += 1;
             self.recovery = Some(ErrorRecovery { error: error.place, by: place });
         }
         done
@@ -223,9 +221,9 @@ impl RunState {
         self.asked.as_deref()
     }
 
-    /// How many errors were recovered.
-    pub fn recovered(&self) -> u64 {
-        self.recovered
+    /// Whether the last error of the run is recovered.
+    pub fn is_recovered(&self) -> bool {
+        self.error.is_none() && self.recovery.is_some()
     }
 
     /// The last error that was recovered.

@@ -22,6 +22,11 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// Whether the end of a turn or a run is a failure. A user who interrupts an agent does not make it fail, in any format.
+    pub fn is_failure(reason: Option<&str>, success: Option<bool>) -> bool {
+        success == Some(false) && reason.map(StopReason::of) != Some(StopReason::Interrupted)
+    }
+
     /// What a word of a source means. An unknown word is an end.
     pub fn of(word: &str) -> StopReason {
         let word = word.to_ascii_lowercase();

@@ -118,10 +118,10 @@ fn an_error_that_success_followed_is_recovered() {
     assert_eq!(status(&over, 0).word.as_deref(), Some("overloaded"));
     let recovered = [user.clone(), failure("overloaded"), said(Role::Assistant, "Here."), stop(Some("end_turn"), None)];
     let found = status(&recovered, 0);
-    assert_eq!((found.state, found.recovered), (State::Completed, 1));
+    assert_eq!((found.state, found.is_recovered), (State::Completed, true));
     let [call, good] = step(1, "Read", "a", "text", false);
     let found = status(&[user, failure("overloaded"), call, good], 0);
-    assert_eq!((found.state, found.recovered), (State::Running, 1));
+    assert_eq!((found.state, found.is_recovered), (State::Running, true));
 }
 
 #[test]
@@ -224,6 +224,17 @@ fn side_conversations_decide_only_where_there_is_no_other() {
 fn what_is_said_again_counts_for_nothing() {
     let again = Event { restates: true, ..stop(None, None) };
     assert_eq!(judged(&[said(Role::User, "hi"), again], 0).0, State::Running);
+}
+
+#[test]
+fn a_message_that_claims_to_repeat_one_that_is_missing_counts() {
+    let again = |role, text: &'static str| Event { restates: true, ..said(role, text) };
+    let alone = [again(Role::User, "hi"), again(Role::Assistant, "Done."), stop(Some("end_turn"), None)];
+    let found = status(&alone, 0);
+    assert_eq!((found.state, found.asked.as_deref()), (State::Completed, Some("hi")));
+    // The agent repeats the prompt after it ended its turn.
+    let repeated = [said(Role::User, "hi"), stop(Some("end_turn"), None), again(Role::User, "hi")];
+    assert_eq!(judged(&repeated, 0).0, State::Completed);
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub fn session(options: &Options, chosen: &ResolvedSession, output: &mut Output<
         }
     } else {
         let main = input::open_known(&store, &chosen.source, from, output)?;
-        let sides = chosen.threads().map(|row| {
+        let sides = chosen.other_files().chain(chosen.threads()).map(|row| {
             let store = &store;
             let open = move |output: &mut Output<'_>| input::open_known(store, row, from, output);
             (row.path.display().to_string(), open)

@@ -1,6 +1,7 @@
 //! The plain scan: reads files from beginning to end and matches every entry. It needs no index and finds what the index would
 //! find.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
@@ -28,9 +29,10 @@ pub(super) fn answer(
     output: &mut Output<'_>,
 ) -> Result<ShownAnswer, CommandError> {
     let (mut found, mut status) = (Vec::new(), ExitStatus::Done);
+    let mut sessions = HashMap::new();
     for (number, path) in (0_i64..).zip(files) {
         // One bad file does not stop the rest.
-        if let Err(error) = scan(query, path, number, &mut found) {
+        if let Err(error) = scan(query, path, number, &mut sessions, &mut found) {
             output.error(&error);
             status = ExitStatus::Error;
         }
@@ -58,7 +60,15 @@ pub(super) fn answer(
     Ok(ShownAnswer { hits, total, is_exact: true, next, status })
 }
 
-fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<ShownHit>) -> Result<(), CommandError> {
+/// Scans one file. `sessions` has the number of each session so far: files that state the same one are one session, as in the
+/// index.
+fn scan(
+    query: &Query,
+    path: &Path,
+    number: i64,
+    sessions: &mut HashMap<(&'static str, String), i64>,
+    found: &mut Vec<ShownHit>,
+) -> Result<(), CommandError> {
     let mut input = input::open(path, None, Passes::Once)?;
     let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name = stem.split('.').next().unwrap_or_default().to_owned();
@@ -71,11 +81,13 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<ShownHit>) -> R
         entry_builder: EntryBuilder::default().through(input.format),
         event: 0,
         number,
+        session: None,
         found: Vec::new(),
     };
     let progress = SourceProgress::over(&input.source, 1);
     input.read(&mut scanner, &progress, |_| Flow::Continue)?;
-    let Scanner { found: more, name, .. } = scanner;
+    let Scanner { found: more, name, session, .. } = scanner;
+    let session_number = session.map_or(number, |session| *sessions.entry((agent, session)).or_insert(number));
     let row = SourceRow { format: input.format.info().name.to_owned(), ..SourceRow::new(path) };
     let session = Session::bare(agent, &name, path);
     let mut addresses = EventAddresses::default();
@@ -85,7 +97,7 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<ShownHit>) -> R
         is_named: false,
         source: Some(row.clone()),
         open: Some(addresses.by_path(path, hit.event)),
-        hit,
+        hit: Hit { session: session_number, ..hit },
         read: Ok(seen),
     }));
     Ok(())
@@ -99,6 +111,8 @@ struct Scanner<'q> {
     entry_builder: EntryBuilder,
     event: u64,
     number: i64,
+    /// The first session that an event states.
+    session: Option<String>,
     found: Vec<(Hit, HitContent)>,
 }
 
@@ -106,14 +120,18 @@ impl Sink for Scanner<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let number = self.event;
         self.event += 1;
-        if let Some(session) = event.session.as_deref().filter(|_| number == 0) {
-            self.name = session.to_owned();
+        if let Some(session) = event.session.as_deref().filter(|session| self.session.is_none() && !session.is_empty())
+        {
+            if number == 0 {
+                session.clone_into(&mut self.name);
+            }
+            self.session = Some(session.to_owned());
         }
         if let Some(cwd) = event.cwd.as_deref()
             && !self.projects.iter().any(|known| known == cwd)
         {
             self.projects.push(cwd.to_owned());
-            self.projects.extend(Project::of(Path::new(cwd)).names());
+            self.projects.extend(Project::of(Path::new(cwd)).into_iter().flat_map(|project| project.names()));
         }
         let mut entry_builder = std::mem::take(&mut self.entry_builder);
         entry_builder.entries(event, &mut |event, entry| self.match_entry(number, event, entry));

@@ -84,7 +84,7 @@ fn state(run: &RunLook) -> String {
         Why::Failing => "step after step fails".to_owned(),
         Why::Repeating => "the same call again and again".to_owned(),
     };
-    let recovered = if status.recovered > 0 && status.state != State::Failed { ", recovered" } else { "" };
+    let recovered = if status.is_recovered && status.state != State::Failed { ", recovered" } else { "" };
     let more = if more.is_empty() { more } else { format!(": {more}") };
     format!("{}{more}{recovered}", status.state.name())
 }

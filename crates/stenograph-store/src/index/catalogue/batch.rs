@@ -9,6 +9,7 @@ use stenograph::query::Touch;
 use super::row::{path_bytes, path_of, to_signed, to_unsigned};
 use super::{Catalogue, FileStamp, SourceId, SourceRow};
 use crate::Error;
+use crate::index::event_indexer::NestedCounts;
 use crate::session_files::SourceRole;
 
 /// The link between sessions with the same beginning, if nothing better is known.
@@ -177,6 +178,17 @@ impl Catalogue {
         })
     }
 
+    /// Records what the sub-agents did whose records are inside records of a source.
+    pub(in crate::index) fn put_nested(&self, source: SourceId, nested: &NestedCounts) -> Result<(), Error> {
+        self.query(|connection| {
+            connection.prepare_cached("DELETE FROM nested WHERE source = ?1")?.execute([source])?;
+            let mut statement = connection.prepare_cached("INSERT INTO nested VALUES (?1, ?2, ?3, ?4)")?;
+            nested.by_thread().try_for_each(|(thread, calls, errors)| {
+                statement.execute(params![source, thread, to_signed(calls), to_signed(errors)]).map(drop)
+            })
+        })
+    }
+
     /// Saves the status of the run in a source; `None` removes it.
     pub(crate) fn put_status(&self, source: SourceId, status: Option<&str>) -> Result<(), Error> {
         self.query(|connection| match status {
@@ -217,13 +229,13 @@ impl Catalogue {
         })
     }
 
-    /// Records the session, and the sub-agent in it, that a source belongs to. Removes the previous session if no source is
-    /// left in it.
+    /// Records the session, and the sub-agent in it, that a source and its copies belong to. Removes the previous session if no
+    /// source is left in it.
     pub(crate) fn set_session(&self, source: SourceId, session: i64, thread: Option<&str>) -> Result<(), Error> {
         self.query(|connection| {
             let sql = "SELECT session FROM sources WHERE id = ?1";
             let before: i64 = connection.prepare_cached(sql)?.query_row([source], |row| row.get(0))?;
-            let sql = "UPDATE sources SET session = ?2, thread = ?3 WHERE id = ?1";
+            let sql = "UPDATE sources SET session = ?2, thread = ?3 WHERE id = ?1 OR copy_of = ?1";
             connection.prepare_cached(sql)?.execute(params![source, session, thread])?;
             if before == session { Ok(()) } else { drop_empty(connection, before, Some(session)) }
         })

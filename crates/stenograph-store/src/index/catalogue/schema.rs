@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// The version of the tables and of the documents in the text index. Increment it with every change to either.
-pub const VERSION: i64 = 12;
+pub const VERSION: i64 = 13;
 
 /// All of this can be derived again from the sources and the archive.
 const TABLES: &str = "
@@ -66,6 +66,11 @@ CREATE INDEX touches_lot ON touches (lot);
 
 -- The usage of model calls: packed pages of the ledger, by document group.
 CREATE TABLE pages (lot INTEGER NOT NULL, part INTEGER NOT NULL, page BLOB NOT NULL, PRIMARY KEY (lot, part)) STRICT;
+
+-- Calls and failures of a sub-agent whose records are inside records of a source. A file of the sub-agent counts them itself.
+CREATE TABLE nested (
+  source INTEGER NOT NULL REFERENCES sources ON DELETE CASCADE, thread TEXT NOT NULL, calls INTEGER NOT NULL, errors INTEGER NOT NULL,
+  PRIMARY KEY (source, thread)) STRICT, WITHOUT ROWID;
 
 -- Records that no reader understands, by type.
 CREATE TABLE unknown (

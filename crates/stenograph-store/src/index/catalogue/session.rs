@@ -18,6 +18,21 @@ pub(super) const MAIN: &str =
 /// Whether a source counts: no other source covers it.
 const COUNTS: &str = "(each.copy_of IS NULL AND each.told_by IS NULL)";
 
+/// A sum over the sub-agents of a session that have no file of their own.
+macro_rules! nested_sum {
+    ($column:literal) => {
+        concat!(
+            "coalesce((SELECT sum(nested.",
+            $column,
+            ") FROM sources AS outer JOIN nested ON nested.source = outer.id \
+             WHERE outer.session = sessions.id AND outer.copy_of IS NULL AND outer.told_by IS NULL \
+               AND NOT EXISTS (SELECT 1 FROM sources AS own WHERE own.session = sessions.id AND own.thread = nested.thread)), 0)"
+        )
+    };
+}
+const NESTED_CALLS: &str = nested_sum!("calls");
+const NESTED_ERRORS: &str = nested_sum!("errors");
+
 /// The first question of a session, which may span several sources.
 const FIRST_QUERY: &str = "coalesce((SELECT query FROM sources AS first \
     WHERE first.session = sessions.id AND first.thread IS main.thread AND first.tells = main.tells AND first.copy_of IS NULL \
@@ -177,7 +192,8 @@ impl Catalogue {
                    main.title, {FIRST_QUERY}, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
                    count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
                    sum((each.lot_events + each.tail_events) * {COUNTS}), sum(each.messages * {COUNTS}), \
-                   sum(each.calls * {COUNTS}), sum(each.errors * {COUNTS}), max(each.changed) / 1000000 \
+                   sum(each.calls * {COUNTS}) + {NESTED_CALLS}, sum(each.errors * {COUNTS}) + {NESTED_ERRORS}, \
+                   max(each.changed) / 1000000 \
                  FROM sessions JOIN sources AS each ON each.session = sessions.id \
                  JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
                    ORDER BY {MAIN} LIMIT 1) \
