@@ -21,6 +21,7 @@ mod prices;
 mod progress;
 mod store;
 mod table;
+mod terminal;
 mod tokenizer;
 
 use std::process::ExitCode;

@@ -6,10 +6,12 @@ mod harmless;
 mod markdown;
 mod markup;
 mod turns;
+mod view;
 
 pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
+pub use view::{Block, EventView, EventViewer, ViewKind};
 pub use turns::{Place, Speaker, Turns};
 
 use crate::calls::{CallOutcome, CallStep};
