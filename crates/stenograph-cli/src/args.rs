@@ -3,6 +3,8 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
+use crate::output::ColourChoice;
+
 use crate::commands::{
     archive, audit, branches, check, compact, completions, config, context, r#continue, convert, cut, demo, diff,
     export, find, formats, inbox, index, list, man, record, recover, replay, resume, run, show, status, tail, trim,
@@ -19,6 +21,12 @@ pub struct Args {
     /// Show times in UTC instead of the local time zone
     #[arg(long, global = true)]
     pub utc: bool,
+    /// Whether to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true)]
+    pub color: ColourChoice,
+    /// Print directly instead of through a pager (PAGER, else less)
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Verb,

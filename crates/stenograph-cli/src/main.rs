@@ -44,8 +44,8 @@ fn main() -> ExitCode {
     if args.utc {
         clock::use_utc();
     }
-    let mut output = Output::standard();
-    let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.flush()) {
+    let mut output = Output::standard(args.color, !args.no_pager);
+    let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.finish()) {
         // The exit code of a program that was run counts, even if nobody reads its output any more.
         (ExitStatus::Code(_), _) => Ok(status),
         (_, flushed) => flushed.map(|()| status),
@@ -54,6 +54,8 @@ fn main() -> ExitCode {
         Ok(status) => status.into(),
         Err(CommandError::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
+            // A pager that is still open would draw over the message.
+            let _ = output.finish();
             output.error(&error);
             error.status().into()
         }

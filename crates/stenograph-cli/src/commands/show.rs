@@ -164,6 +164,9 @@ fn show(
         (_, true) => ShowForm::Text,
         _ => ShowForm::View,
     };
+    if form == ShowForm::View {
+        output.page();
+    }
     if let (Some(most), ShowSource::Input(input)) = (options.last, &from)
         && let Some(events) = last::events(options, form, most, input)?
     {

@@ -1,17 +1,15 @@
 //! Passes output to a pager when a person reads it: `PAGER`, else `less`. Without a pager, output goes to the terminal.
 
-use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// A pager that runs.
 pub struct Pager {
     child: Child,
-    input: Option<ChildStdin>,
 }
 
 impl Pager {
-    /// Starts the pager that the user chose; `None` if it is switched off or cannot start.
-    pub fn start() -> Option<Pager> {
+    /// Starts the pager that the user chose, and returns its input; `None` if it is switched off or cannot start.
+    pub fn start() -> Option<(Pager, ChildStdin)> {
         let chosen = std::env::var("STENO_PAGER").or_else(|_| std::env::var("PAGER")).unwrap_or_default();
         let chosen = chosen.trim();
         let mut command = match chosen {
@@ -29,18 +27,12 @@ impl Pager {
             command.env("LESS", "FRX");
         }
         let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
-        let input = child.stdin.take();
-        Some(Pager { child, input })
-    }
-
-    /// The writer to the pager.
-    pub fn input(&mut self) -> Option<impl Write + use<>> {
-        self.input.take()
+        let input = child.stdin.take()?;
+        Some((Pager { child }, input))
     }
 
     /// Waits until the reader leaves the pager.
     pub fn wait(mut self) {
-        drop(self.input.take());
         let _ = self.child.wait();
     }
 }
