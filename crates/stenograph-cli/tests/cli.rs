@@ -92,6 +92,8 @@ mod sessions;
 mod show;
 #[path = "cli/status.rs"]
 mod status;
+#[path = "cli/status_index.rs"]
+mod status_index;
 #[path = "cli/tail.rs"]
 mod tail;
 #[path = "cli/times.rs"]

@@ -1,17 +1,17 @@
 //! A document of lines that is kept in step with a journal, and the comparison of both. The journal is always right: any
-//! problem with the document is repaired from it. Content from before a recording is never touched.
+//! problem with the document is repaired from it (`completion.rs`). Content from before a recording is never touched.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::format::{Format, Want};
-use stenograph::json;
 use stenograph::loss::LossComparison;
 use stenograph::model::{Event, Note, Outline};
 use stenograph::read::{Reading, Sink};
 use stenograph::write::{OutputPiece, Writing};
 
+use crate::completion::{CompletedKind, Completion};
 use crate::error::{Error, Problem};
 use crate::files::{Files, OpenFile, create_folder_durably, folder_of, rewrite_from, write_all};
 use crate::journal::{Author, Recording, author};
@@ -166,28 +166,11 @@ impl LineDocument {
     /// Compares the file with what the journal implies and writes what is missing.
     fn complete(&mut self, recorded: &Recording) -> Result<Vec<Warning>, Error> {
         self.file = None;
-        let unwritable = |error| Error::at(&self.path, Problem::Unwritable, error);
-        create_folder_durably(self.files.as_ref(), folder_of(&self.path)).map_err(unwritable)?;
-        let length = self.files.length(&self.path).map_err(unwritable)?.unwrap_or(0);
-        if length < self.base {
-            return Ok(vec![Warning::new(
-                &self.path,
-                "is shorter than it was: what was recorded is in the journal only",
-            )]);
-        }
-        let mut comparison = ContentComparison::Same(self.reader()?);
-        let mut missing = MissingLines::new(self);
+        let mut completion = Completion::new(&self.files, &self.path, self.base, CompletedKind::Lines)?;
         let mut writing = self.new_writer();
-        recorded.read(&mut |event| missing.next(&writing.event(event), &mut comparison))?;
-        missing.next(&writing.finish(), &mut comparison);
-        missing.end()
-    }
-
-    fn reader(&self) -> Result<Box<dyn Read>, Error> {
-        match self.files.reader(&self.path, self.base) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(io::empty())),
-            opened => opened.map_err(|error| Error::at(&self.path, Problem::Unreadable, error)),
-        }
+        recorded.read(&mut |event| completion.next(&writing.event(event)))?;
+        completion.next(&writing.finish());
+        Ok(completion.end()?.warnings)
     }
 }
 
@@ -207,102 +190,6 @@ impl LineWriter {
 
     fn finish(self) -> Vec<u8> {
         joined(self.writing.finish())
-    }
-}
-
-/// The state of comparing a file with its expected content.
-enum ContentComparison {
-    /// Equal so far.
-    Same(Box<dyn Read>),
-    /// The file ended or became invalid: from here on it is written.
-    Writing(Box<dyn OpenFile>),
-    /// Another program wrote there.
-    Foreign,
-    Failed(Error),
-}
-
-/// Writes what a file lacks.
-struct MissingLines<'a> {
-    document: &'a LineDocument,
-    /// The offset up to which file and journal agree.
-    at: u64,
-    warnings: Vec<Warning>,
-    failed: Option<Error>,
-}
-
-impl<'a> MissingLines<'a> {
-    fn new(document: &'a LineDocument) -> MissingLines<'a> {
-        MissingLines { document, at: document.base, warnings: Vec::new(), failed: None }
-    }
-
-    fn next(&mut self, bytes: &[u8], comparison: &mut ContentComparison) {
-        if bytes.is_empty() {
-            return;
-        }
-        if let ContentComparison::Same(reader) = comparison {
-            let mut there = Vec::new();
-            let read = reader.by_ref().take(bytes.len() as u64).read_to_end(&mut there);
-            if let Err(error) = read {
-                *comparison = ContentComparison::Failed(Error::at(&self.document.path, Problem::Unreadable, error));
-            } else if there == bytes {
-                self.at += bytes.len() as u64;
-                return;
-            } else {
-                *comparison = self.handle_difference(&there, bytes);
-            }
-        }
-        match comparison {
-            ContentComparison::Same(_) | ContentComparison::Foreign => {}
-            ContentComparison::Writing(file) => {
-                if let Err(error) = write_all(file.as_mut(), bytes) {
-                    *comparison = ContentComparison::Failed(Error::at(&self.document.path, Problem::Unwritable, error));
-                    self.next(bytes, comparison);
-                }
-            }
-            ContentComparison::Failed(error) => self.failed = self.failed.take().or_else(|| Some(error.again())),
-        }
-    }
-
-    /// Handles the first difference. If the file ends there, or half a line or garbage follows, that is moved aside; if another
-    /// program wrote complete lines there, the file is left as it is.
-    fn handle_difference(&mut self, there: &[u8], wanted: &[u8]) -> ContentComparison {
-        let (files, path) = (&self.document.files, &self.document.path);
-        let cut = |length: u64| {
-            let mut file = files.open(path)?;
-            file.truncate(length)?;
-            Ok(file)
-        };
-        let unwritable = |error: io::Error| ContentComparison::Failed(Error::at(path, Problem::Unwritable, error));
-        if wanted.starts_with(there) {
-            return cut(self.at).map_or_else(unwritable, ContentComparison::Writing);
-        }
-        let rest = match files.read(path, self.at) {
-            Ok(rest) => rest,
-            Err(error) => return ContentComparison::Failed(Error::at(path, Problem::Unreadable, error)),
-        };
-        let whole = |line: &[u8]| std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()));
-        // A power failure leaves holes, and a complete line of ours may follow one: everything from the hole on is moved aside.
-        let holed = rest.contains(&0);
-        if !holed && rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line)) {
-            let text = "somebody else wrote there during the recording, which is whole in the journal only";
-            self.warnings.push(Warning::new(path, text));
-            return ContentComparison::Foreign;
-        }
-        match tail::move_aside(files.as_ref(), path, &rest) {
-            Ok(aside) => {
-                let text = format!("{} damaged bytes at the end were moved to {}", rest.len(), aside.display());
-                self.warnings.push(Warning::new(path, text));
-                cut(self.at).map_or_else(unwritable, ContentComparison::Writing)
-            }
-            Err(error) => unwritable(error),
-        }
-    }
-
-    fn end(self) -> Result<Vec<Warning>, Error> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => Ok(self.warnings),
-        }
     }
 }
 

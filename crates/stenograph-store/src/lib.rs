@@ -7,11 +7,13 @@
 //! [`Source`] opens what is read; [`source_file`] recognizes its format. [`NewFile`] and [`Spool`] are files that are written once.
 //! [`Recorder`] appends what an agent does, in one of the [`layouts`]; [`recover`](mod@recover) completes what a crash left.
 //! [`mod@discover`] finds the sources on a machine, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] reports
-//! changes; [`follow`] reads a file from its end and goes on as it grows; [`event_cache`] reads single events again; [`undo`] keeps what an
+//! changes; [`follow`] reads a file from its end and goes on as it grows; [`event_cache`] reads single events again;
+//! [`file_status`] states how a run is going; [`undo`] keeps what an
 //! edit takes away. [`Error`] is the one error, with the place where it happened and a hint.
 
 pub mod archive;
 pub mod archive_sources;
+mod completion;
 mod confined;
 mod decode;
 pub mod discover;
@@ -19,6 +21,7 @@ mod document;
 pub mod edit;
 mod error;
 pub mod event_cache;
+pub mod file_status;
 pub mod files;
 mod fingerprint;
 pub mod folder;

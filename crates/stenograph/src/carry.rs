@@ -15,6 +15,9 @@ use crate::text::{Text, quote};
 /// The key that holds the embedded source.
 pub const KEY: &str = "steno";
 
+/// The version of the key's value.
+const VERSION: u64 = 1;
+
 /// The part of a source that one record carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
@@ -39,11 +42,18 @@ pub fn take<'a>(object: &mut Object<'a>) -> Option<&'a str> {
     object.take(KEY)
 }
 
+/// The version of a carried key that only a later version of this program can use.
+pub(crate) fn later_version(raw: &str) -> Option<u64> {
+    let mut object = Object::parse(raw)?;
+    object.peek_str("of")?;
+    object.take_number("v").filter(|version| *version > VERSION)
+}
+
 impl Carried {
     /// Parses the value of a carried key.
     pub fn parse(raw: &str) -> Option<Carried> {
         let mut object = Object::parse(raw)?;
-        if object.take_number("v")? != 1 {
+        if object.take_number("v")? != VERSION {
             return None;
         }
         Some(Carried {
@@ -71,7 +81,7 @@ impl Carried {
         let source = Text::from_bytes(&self.source).to_json();
         let (of, number, seal) = (quote(&self.of), self.number, quote(&self.seal));
         let within = self.within.as_deref().map(|name| format!(",\"in\":{}", quote(name))).unwrap_or_default();
-        format!("{{\"v\":1,\"of\":{of}{within},\"n\":{number}{last},\"seal\":{seal},\"src\":{source}}}")
+        format!("{{\"v\":{VERSION},\"of\":{of}{within},\"n\":{number}{last},\"seal\":{seal},\"src\":{source}}}")
     }
 }
 

@@ -1,14 +1,18 @@
-//! `serde::Serialize` for what the library returns, in one place. Events, notes, usage and positions are spelled by the [`wire`], and by
-//! nothing else; serialise them with `serde_json`, which keeps that spelling byte for byte.
+//! `serde::Serialize` for what the library returns, in one place. Events, notes, usage and positions are spelled by the [`wire`], audits,
+//! states and changes by their `put`, and by nothing else; serialise them with `serde_json`, which keeps that spelling byte for byte.
 
 use serde::ser::{Error as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::audit::{Audit, Parts};
 use crate::calls::{CallOutcome, Decision, OutcomeRule};
+use crate::changes::{self, ChangesOutcome, FileChange, Unseen};
+use crate::json::Draft;
 use crate::loss::LossKind;
 use crate::model::{Event, Kind, Note, NoteKind, Outline, Role, Span, Usage};
 use crate::session::SessionCall;
+use crate::status::Status;
 use crate::time::Time;
 use crate::wire;
 
@@ -35,6 +39,21 @@ macro_rules! spelled_by_wire {
 }
 
 spelled_by_wire!(Event<'_>: wire::event_at, Note: wire::note, Span: wire::span, Usage: wire::usage);
+
+// The command prints these results in the same spelling.
+spelled_by_wire!(
+    Audit: |audit: &Audit| rendered(|draft| audit.put(Parts::All, draft)),
+    Status: |status: &Status| rendered(|draft| status.put(None, draft)),
+    ChangesOutcome: |changes: &ChangesOutcome| rendered(|draft| changes.put(draft)),
+    FileChange: changes::json::file,
+    Unseen: changes::json::unseen,
+);
+
+fn rendered(put: impl FnOnce(&mut Draft<'static>)) -> String {
+    let mut draft = Draft::new();
+    put(&mut draft);
+    draft.render(None)
+}
 
 impl Serialize for Decision {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

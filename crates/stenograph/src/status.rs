@@ -4,10 +4,15 @@
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use crate::calls::Calls;
+use crate::json::Draft;
 use crate::ledger::context_tokens;
 use crate::model::{Body, Event, Kind};
 use crate::run_state::{ErrorRecovery, Place, RunState, StateDecision};
+use crate::text::quote;
+use crate::time::{Time, TimeUnit};
 
 pub use crate::run_state::{Patience, State, Why};
 
@@ -40,6 +45,30 @@ pub struct Status {
     pub title: Option<String>,
     /// The beginning of what a person typed last.
     pub asked: Option<String>,
+    /// The session's id.
+    pub session: Option<String>,
+    /// The side conversation, where all there is belongs to one.
+    pub thread: Option<String>,
+    /// The last working folder.
+    pub cwd: Option<String>,
+    /// The last branch.
+    pub branch: Option<String>,
+}
+
+/// Everything about a run that its events decide, and nothing that depends on the time of asking. It can be saved; [`RunSummary::status`]
+/// adds the time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    run: RunState,
+    context: Option<u64>,
+    /// Whether all there is belongs to a side conversation.
+    is_side: bool,
+    /// The last moment that an event states, in milliseconds since 1970.
+    pub active_ms: Option<i64>,
+    /// The last model.
+    pub model: Option<String>,
+    /// The last title.
+    pub title: Option<String>,
     /// The session's id.
     pub session: Option<String>,
     /// The side conversation, where all there is belongs to one.
@@ -118,36 +147,75 @@ impl Watch {
         }
     }
 
-    /// The last moment that an event states, in milliseconds since 1970.
-    pub fn active_ms(&self) -> Option<i64> {
-        self.active_ms
-    }
-
-    /// The status if nothing came for this long; `None` if nobody knows how long.
-    pub fn status(&self, silence_ms: Option<u64>, patience: &Patience) -> Status {
+    /// What the events so far say about the run.
+    pub fn summary(&self) -> RunSummary {
         let is_side = self.main.run.is_empty() && !self.side.run.is_empty();
         let Conversation { run, context } = if is_side { &self.side } else { &self.main };
+        RunSummary {
+            run: run.clone(),
+            context: *context,
+            is_side,
+            active_ms: self.active_ms,
+            model: self.model.clone(),
+            title: self.title.clone(),
+            session: self.session.clone(),
+            thread: self.thread.clone().filter(|_| is_side),
+            cwd: self.cwd.clone(),
+            branch: self.branch.clone(),
+        }
+    }
+}
+
+impl RunSummary {
+    /// The status if nothing came for this long; `None` if nobody knows how long.
+    pub fn status(&self, silence_ms: Option<u64>, patience: &Patience) -> Status {
+        let run = &self.run;
         let decision = run.decide(silence_ms, patience);
         Status {
             state: decision.state,
             // Nobody talks with a side conversation: when its turn is over, it is over.
-            why: if is_side && decision.why == Why::Waiting { Why::Ended } else { decision.why },
+            why: if self.is_side && decision.why == Why::Waiting { Why::Ended } else { decision.why },
             decision,
             word: run.word().map(str::to_owned),
             recovered: run.recovered(),
             recovery: run.recovery(),
             tool: run.tool().map(str::to_owned),
             open: run.open_tools().map(str::to_owned).collect(),
-            context: *context,
+            context: self.context,
             active_ms: self.active_ms,
             model: self.model.clone(),
             title: self.title.clone(),
             asked: run.asked().map(str::to_owned),
             session: self.session.clone(),
-            thread: self.thread.clone().filter(|_| is_side),
+            thread: self.thread.clone(),
             cwd: self.cwd.clone(),
             branch: self.branch.clone(),
         }
+    }
+}
+
+impl Status {
+    /// Puts the status into an object, with names that stay as they are. `changed_ms` is when the source changed: the last
+    /// activity if no event states a time.
+    pub fn put(&self, changed_ms: Option<i64>, draft: &mut Draft<'static>) {
+        let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), TimeUnit::Millis)?.to_iso_millis();
+        draft.set_opt("session", self.session.as_deref());
+        draft.set_opt("thread", self.thread.as_deref());
+        draft.set_str("state", self.state.name());
+        draft.set_str("why", self.why.name());
+        draft.set_opt("word", self.word.as_deref());
+        draft.set_number("recovered", Some(self.recovered));
+        draft.set_opt("active", self.active_ms.or(changed_ms).and_then(moment).as_deref());
+        draft.set_opt("changed", changed_ms.and_then(moment).as_deref());
+        draft.set_opt("tool", self.tool.as_deref());
+        let open: Vec<String> = self.open.iter().map(|tool| quote(tool)).collect();
+        draft.set("open", format!("[{}]", open.join(",")));
+        draft.set_number("context", self.context);
+        draft.set_opt("model", self.model.as_deref());
+        draft.set_opt("title", self.title.as_deref());
+        draft.set_opt("asked", self.asked.as_deref());
+        draft.set_opt("cwd", self.cwd.as_deref());
+        draft.set_opt("branch", self.branch.as_deref());
     }
 }
 

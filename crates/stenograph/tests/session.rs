@@ -6,13 +6,17 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use stenograph::audit::{Auditor, Parts};
 use stenograph::calls::{CallStep, Calls};
+use stenograph::changes::Changes;
 use stenograph::format::{FormatInfo, Head, Sniff, Want};
 use stenograph::formats::FORMATS;
 use stenograph::frame::Record;
+use stenograph::json::Draft;
 use stenograph::model::{Outline, Usage};
 use stenograph::prelude::*;
 use stenograph::read::{self, Reader, Sink};
+use stenograph::status::{Patience, Watch};
 use stenograph::text::Text;
 use stenograph::wire;
 use stenograph::write::{Output, Writer};
@@ -154,6 +158,30 @@ fn events_and_notes_are_serialised_as_the_wire_spells_them() {
         let outline = serde_json::to_value(session.outline()).unwrap();
         assert_eq!(outline["events"], session.events().len());
     }
+}
+
+#[test]
+fn audits_states_and_changes_are_serialised_as_the_command_prints_them() {
+    let bytes = demo();
+    let session = Session::from_bytes(&bytes).unwrap();
+    let (mut auditor, mut watch, mut changes) = (Auditor::default(), Watch::default(), Changes::default());
+    for event in session.events() {
+        auditor.add(event);
+        watch.add(event);
+        changes.add(event);
+    }
+    let (audit, changes) = (auditor.finish(), changes.finish());
+    let status = watch.summary().status(None, &Patience::default());
+    let mut draft = Draft::new();
+    audit.put(Parts::All, &mut draft);
+    assert_eq!(serde_json::to_string(&audit).unwrap(), draft.render(None));
+    let mut draft = Draft::new();
+    changes.put(&mut draft);
+    assert_eq!(serde_json::to_string(&changes).unwrap(), draft.render(None));
+    let file = changes.files.first().unwrap();
+    assert_eq!(serde_json::to_value(file).unwrap()["how"], file.how.name());
+    let status_json = serde_json::to_value(&status).unwrap();
+    assert_eq!((&status_json["state"], status_json.get("changed")), (&status.state.name().into(), None));
 }
 
 #[test]

@@ -12,15 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
-use stenograph_store::discover::FoundFile;
+use stenograph_store::discover::Stat;
 use stenograph_store::follow::ChangeSignal;
-use stenograph_store::index::FilesAtRest;
+use stenograph_store::index::Store;
+use stenograph_store::{Error, Problem};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::live::{self, Processes};
 use crate::output::{Output, harmless_json};
 use crate::store::StoreArgs;
-use look::RunLook;
+use look::{Look, RunLook};
 
 /// Tell which agents are running, and how the others ended
 ///
@@ -75,9 +76,6 @@ pub struct Options {
     json: bool,
 }
 
-/// With more files than this, the index tells which of them have no recent events.
-const FILES_MAX: usize = 16;
-
 /// The time between two looks: silence changes states too, so the change signal alone is not enough.
 const SWEEP: Duration = Duration::from_millis(1000);
 
@@ -85,25 +83,29 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if options.watch {
         return watch(options, output);
     }
-    let mut runs = options.look(output)?;
+    let mut printed = HashSet::new();
+    let mut runs = options.look()?;
+    print_new(&runs.errors, &mut printed, output);
     if options.wait {
         let signal = ChangeSignal::over(&runs.runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
         while runs.runs.iter().any(|run| run.status.state == State::Running) {
             signal.wait(SWEEP);
-            runs = options.look(output)?;
+            runs = options.look()?;
+            print_new(&runs.errors, &mut printed, output);
         }
     }
     options.show(&runs.runs, output)?;
     if options.files.is_empty() {
-        return if runs.runs.is_empty() { Err(options.nothing()) } else { Ok(runs.failed) };
+        return if runs.runs.is_empty() { Err(options.nothing()) } else { Ok(ExitStatus::Done) };
     }
-    Ok(runs
-        .runs
-        .iter()
-        .map(|run| code(run.status.state))
-        .chain([runs.failed])
-        .max_by_key(severity)
-        .unwrap_or(ExitStatus::No))
+    let states = runs.runs.iter().map(|run| code(run.status.state));
+    let errors = runs.errors.iter().map(CommandError::status);
+    Ok(states.chain(errors).max_by_key(severity).unwrap_or(ExitStatus::No))
+}
+
+/// Prints the errors that were not printed before: every round finds the same ones.
+fn print_new(errors: &[CommandError], printed: &mut HashSet<String>, output: &mut Output<'_>) {
+    errors.iter().filter(|error| printed.insert(error.message().to_owned())).for_each(|error| output.error(error));
 }
 
 /// The exit status for a state.
@@ -128,7 +130,7 @@ fn severity(status: &ExitStatus) -> u8 {
 /// The identity of an agent: several files may describe it.
 #[derive(PartialEq, Eq, Hash)]
 struct AgentKey {
-    agent: &'static str,
+    agent: String,
     session: String,
     thread: Option<String>,
     within: Option<Arc<Path>>,
@@ -139,7 +141,7 @@ impl AgentKey {
     fn of(run: &RunLook, named: Option<String>, within: Option<Arc<Path>>) -> AgentKey {
         let session = named.or_else(|| run.status.session.clone());
         AgentKey {
-            agent: run.agent().unwrap_or_default(),
+            agent: run.agent().unwrap_or_default().to_owned(),
             session: session.unwrap_or_else(|| run.path.display().to_string()),
             thread: run.status.thread.clone(),
             within,
@@ -158,7 +160,8 @@ fn sort(runs: &mut [RunLook]) {
 
 struct Runs {
     runs: Vec<RunLook>,
-    failed: ExitStatus,
+    /// What is wrong with files and sessions that the user named.
+    errors: Vec<CommandError>,
 }
 
 impl Options {
@@ -167,8 +170,11 @@ impl Options {
     }
 
     /// Looks at all runs. One bad file does not stop the rest.
-    fn look(&self, output: &mut Output<'_>) -> Result<Runs, CommandError> {
-        let mut runs = if self.files.is_empty() { self.look_around()? } else { self.look_at_named(output) };
+    fn look(&self) -> Result<Runs, CommandError> {
+        let saved = self.place.store().as_ref().map(Store::saved_statuses).unwrap_or_default();
+        let (now_ms, patience) = (crate::clock::millis(), self.patience());
+        let look = Look { from: self.from.as_deref(), saved: &saved, now_ms, since_ms: i64::MIN, patience };
+        let mut runs = if self.files.is_empty() { self.look_around(look)? } else { self.look_at_named(look) };
         if runs.runs.iter().any(|run| run.status.state == State::Stale) {
             let processes = Processes::now();
             let mut newest: Vec<&mut RunLook> = runs.runs.iter_mut().collect();
@@ -190,16 +196,14 @@ impl Options {
     }
 
     /// Looks at the named runs: all agents of a session, or one file.
-    fn look_at_named(&self, output: &mut Output<'_>) -> Runs {
-        let (now_ms, patience) = (crate::clock::millis(), self.patience());
-        let mut runs = Runs { runs: Vec::new(), failed: ExitStatus::Done };
+    fn look_at_named(&self, look: Look<'_>) -> Runs {
+        let mut runs = Runs { runs: Vec::new(), errors: Vec::new() };
         for path in &self.files {
             let looked = live::agents(&self.place, path).and_then(|agents| {
                 let one = |agent: live::AgentFile| {
-                    let Some(mut run) = look::at(&agent.path, self.from.as_deref(), now_ms, i64::MIN, &patience)?
-                    else {
-                        return Ok(None);
-                    };
+                    let stat = Stat::of(&agent.path);
+                    let stat = stat.map_err(|error| Error::at(&agent.path, Problem::Unreadable, error))?;
+                    let Some(mut run) = look.at(&agent.path, &stat)? else { return Ok(None) };
                     run.status.session = agent.session.or(run.status.session);
                     run.status.thread = run.status.thread.or(agent.thread);
                     Ok(Some(run))
@@ -211,32 +215,22 @@ impl Options {
                     sort(&mut found);
                     runs.runs.append(&mut found);
                 }
-                Err(error) => {
-                    output.error(&error);
-                    runs.failed = runs.failed.max(error.status());
-                }
+                Err(error) => runs.errors.push(error),
             }
         }
         runs
     }
 
     /// Looks at everything written recently, one run for each agent.
-    fn look_around(&self) -> Result<Runs, CommandError> {
-        let (now_ms, patience) = (crate::clock::millis(), self.patience());
-        let since_ms = now_ms.saturating_sub_unsigned(self.active_within);
+    fn look_around(&self, look: Look<'_>) -> Result<Runs, CommandError> {
+        let since_ms = look.now_ms.saturating_sub_unsigned(self.active_within);
+        let look = Look { since_ms, ..look };
         let mut agents: HashMap<AgentKey, RunLook> = HashMap::new();
         // The newest comes first, and a file not written recently has no new records.
         let found = live::transcripts(self.place.home())?.into_iter();
-        let found: Vec<FoundFile> = found.take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms).collect();
-        let at_rest = match self.place.store() {
-            // Looking at a few files is faster than opening the index.
-            Ok(store) if found.len() > FILES_MAX => store.files_at_rest(since_ms),
-            Ok(_) | Err(_) => FilesAtRest::default(),
-        };
-        for found in found.into_iter().filter(|found| !at_rest.contains(&found.path, &found.stat)) {
+        for found in found.take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms) {
             // An unreadable file was not requested by name.
-            let looked = look::at(&found.path, self.from.as_deref(), now_ms, since_ms, &patience);
-            let Ok(Some(mut run)) = looked else { continue };
+            let Ok(Some(mut run)) = look.at(&found.path, &found.stat) else { continue };
             let is_log = run.format.is_some_and(|format| format.info().traits.log);
             let is_telling = run.status.state != State::Unknown || run.format.is_some();
             if is_log || !is_telling {
@@ -254,7 +248,7 @@ impl Options {
         }
         let mut runs: Vec<RunLook> = agents.into_values().collect();
         sort(&mut runs);
-        Ok(Runs { runs, failed: ExitStatus::Done })
+        Ok(Runs { runs, errors: Vec::new() })
     }
 
     fn show(&self, runs: &[RunLook], output: &mut Output<'_>) -> Result<(), CommandError> {
@@ -279,11 +273,17 @@ impl Options {
 fn watch(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let redraws = !options.json && output.is_terminal();
     let mut before: Vec<RunLook> = Vec::new();
+    let mut printed = HashSet::new();
     loop {
-        let runs = options.look(output)?.runs;
+        let Runs { runs, errors } = options.look()?;
         if redraws {
-            // Moves to the top and clears the screen; the scrollback stays.
+            // Moves to the top and clears the screen, with the errors on it; the scrollback stays.
             write!(output.data(), "\x1b[H\x1b[2J")?;
+            output.flush()?;
+            printed.clear();
+        }
+        print_new(&errors, &mut printed, output);
+        if redraws {
             options.show(&runs, output)?;
             if runs.is_empty() {
                 output.line("nothing runs")?;

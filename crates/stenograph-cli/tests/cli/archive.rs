@@ -233,6 +233,28 @@ fn the_only_copy_stays_unless_forced() {
 }
 
 #[test]
+fn a_session_that_stays_counts_among_those_that_are_left() {
+    let side = format!("home/.claude/projects/-work-app/{ONE}/subagents/agent-a1b2.jsonl");
+    let kept = home().read(&path(ONE)).len() + home().read(&side).len();
+    for limit in ["--max-count 1".to_owned(), format!("--max-size {kept}")] {
+        let folder = home();
+        fs::remove_file(folder.path(&path(ONE))).unwrap();
+        let done = folder.run(&format!("archive prune {limit}"));
+        done.ends(0).talks("stays: 0198aaaa-1").says("0198aaaa-9").says("ffff0000").talks("2 sessions went");
+        assert_eq!(sessions(&folder), 1);
+    }
+}
+
+#[test]
+fn a_session_without_a_copy_does_not_count_among_those_that_are_left() {
+    let folder = home();
+    let name = "00000000-0000-4000-8000-000000000001";
+    folder.write(&path(name), said(name, 0, "user", "Hi"));
+    folder.run("index --root home --no-keep").ends(0).talks("1 new");
+    folder.run("archive prune --max-count 3").finds_nothing("no session is to go");
+}
+
+#[test]
 fn a_pruned_session_does_not_come_back_until_it_is_unforgotten() {
     let folder = home();
     let before = packs(&folder);

@@ -11,15 +11,12 @@ use stenograph::json;
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 
-use super::{FollowChange, LastLine, Listener, LookResult, RingSink, missing};
+use super::{EndSink, FollowChange, LastLine, Listener, LookResult, missing};
 use crate::error::{Error, Problem};
 use crate::fingerprint::FingerprintBuilder;
 use crate::identity::Identity;
 
-/// The first distance from the end: the last dozen records of most files.
-const WINDOW_SIZE: u64 = 64 << 10;
-
-/// The factor by which the distance grows if that was not enough.
+/// The factor by which the distance from the end grows if the first one was not enough.
 const WINDOW_GROWTH: u64 = 4;
 
 /// The largest distance, in total and per event: a line of many gigabytes, or a sparse file, is not worth more.
@@ -122,21 +119,21 @@ impl Lines {
     }
 
     /// Collects the last events: goes further and further back until there are enough.
-    pub fn last(&mut self, ring: &mut dyn RingSink, last_line: LastLine) -> Result<(), Error> {
+    pub fn last(&mut self, sink: &mut dyn EndSink, last_line: LastLine) -> Result<(), Error> {
         let length = self.file.metadata().map_err(|error| self.unreadable(error))?.len();
-        let most = u64::try_from(ring.most()).unwrap_or(u64::MAX);
-        let window_max = WINDOW_SIZE_MAX.saturating_add(most.saturating_mul(WINDOW_EVENT_SIZE));
-        let mut window = WINDOW_SIZE;
+        let enough = u64::try_from(sink.enough()).unwrap_or(u64::MAX);
+        let window_max = WINDOW_SIZE_MAX.saturating_add(enough.saturating_mul(WINDOW_EVENT_SIZE));
+        let mut window = sink.window_size();
         loop {
-            ring.clear();
+            sink.clear();
             let start = length.saturating_sub(window);
             self.begin(start);
-            self.read_to(length, ring).map_err(|error| self.unreadable(error))?;
-            if start == 0 || (ring.is_full() && !self.within) {
+            self.read_to(length, sink).map_err(|error| self.unreadable(error))?;
+            if start == 0 || (sink.has_enough() && !self.within) {
                 break;
             }
             if window >= window_max {
-                ring.give_up(window);
+                sink.give_up(window);
                 break;
             }
             window = window.saturating_mul(WINDOW_GROWTH).min(window_max);
@@ -145,7 +142,7 @@ impl Lines {
             FingerprintBuilder::at(&self.file, self.at.offset).map_err(|error| self.unreadable(error))?;
         self.consumed += self.fingerprint.size();
         if last_line == LastLine::Include {
-            self.end(ring);
+            self.end(sink);
         }
         Ok(())
     }

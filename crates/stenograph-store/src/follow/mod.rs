@@ -153,12 +153,17 @@ impl Follow {
         keep: &mut dyn FnMut(&Event<'_>) -> Option<T>,
     ) -> Result<Last<T>, Error> {
         let mut ring = EventRing::new(most, keep);
-        match &mut self.strategy {
-            ReadStrategy::Undecided { .. } => {}
-            ReadStrategy::Lines(lines) => lines.last(&mut ring, last_line)?,
-            ReadStrategy::Whole(whole) => whole.last(&mut ring)?,
-        }
+        self.read_end(&mut ring, last_line)?;
         Ok(ring.last)
+    }
+
+    /// Gives events from the end of the file, as many as the sink wants.
+    pub(crate) fn read_end(&mut self, sink: &mut dyn EndSink, last_line: LastLine) -> Result<(), Error> {
+        match &mut self.strategy {
+            ReadStrategy::Undecided { .. } => Ok(()),
+            ReadStrategy::Lines(lines) => lines.last(sink, last_line),
+            ReadStrategy::Whole(whole) => whole.last(sink),
+        }
     }
 
     /// Looks once and gives the new events.
@@ -333,13 +338,17 @@ struct EventRing<'k, T> {
     last: Last<T>,
 }
 
-/// A ring of any element type, as the read strategies see it.
-trait RingSink: Sink {
-    /// Whether it is full.
-    fn is_full(&self) -> bool;
-    /// Its capacity.
-    fn most(&self) -> usize;
-    /// Removes all elements.
+/// Takes events from the end of a file: those of one window, or those of a larger window if that was not enough.
+pub(crate) trait EndSink: Sink {
+    /// How many bytes before the end to begin with. The default holds the last dozen records of most files.
+    fn window_size(&self) -> u64 {
+        64 << 10
+    }
+    /// How many events are enough.
+    fn enough(&self) -> usize;
+    /// Whether the events of this window are enough.
+    fn has_enough(&self) -> bool;
+    /// Forgets the events of this window, because a larger one follows.
     fn clear(&mut self);
     /// Records how far back the search went before it stopped.
     fn give_up(&mut self, length: u64);
@@ -351,13 +360,13 @@ impl<'k, T> EventRing<'k, T> {
     }
 }
 
-impl<T> RingSink for EventRing<'_, T> {
-    fn is_full(&self) -> bool {
-        self.last.events.len() >= self.most
+impl<T> EndSink for EventRing<'_, T> {
+    fn enough(&self) -> usize {
+        self.most
     }
 
-    fn most(&self) -> usize {
-        self.most
+    fn has_enough(&self) -> bool {
+        self.last.events.len() >= self.most
     }
 
     fn clear(&mut self) {

@@ -13,7 +13,7 @@ use stenograph::model::{Event, Note, NoteKind};
 use stenograph::read::{Reading, Sink};
 use stenograph::wire;
 
-use super::{FollowChange, Listener, LookResult, RingSink, missing};
+use super::{EndSink, FollowChange, Listener, LookResult, missing};
 use crate::error::{Error, Problem};
 use crate::source::{Passes, Source};
 
@@ -64,9 +64,9 @@ impl Whole {
     }
 
     /// Collects the last events.
-    pub fn last(&mut self, ring: &mut dyn RingSink) -> Result<(), Error> {
+    pub fn last(&mut self, sink: &mut dyn EndSink) -> Result<(), Error> {
         self.read = self.stamp();
-        let mut both = FingerprintingSink { fingerprints: EventFingerprints::default(), sink: ring };
+        let mut both = FingerprintingSink { fingerprints: EventFingerprints::default(), sink };
         self.consumed += pass(&mut self.open()?, self.format, &mut both)?;
         self.fingerprints = both.fingerprints;
         Ok(())
@@ -200,7 +200,7 @@ impl Sink for EventFingerprints {
 /// Records fingerprints and passes events on.
 struct FingerprintingSink<'s> {
     fingerprints: EventFingerprints,
-    sink: &'s mut dyn RingSink,
+    sink: &'s mut dyn EndSink,
 }
 
 impl Sink for FingerprintingSink<'_> {

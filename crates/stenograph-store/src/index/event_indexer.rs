@@ -12,6 +12,7 @@ use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 
 use super::catalogue::{SourceRow, SourceSummary};
+use super::saved_status::StatusCollector;
 use super::text::{TextWriter, twin};
 use crate::Error;
 use crate::journal::RecordingHeader;
@@ -57,6 +58,8 @@ pub(super) struct EventIndexer<'w> {
     pub recording: Option<RecordingHeader>,
     /// The key of the user's first message.
     pub first_key: Option<u64>,
+    /// Collects the status of the run.
+    pub status: Option<StatusCollector>,
     /// The keys of all events, if the caller needs them to find removed events.
     pub keys: Option<HashSet<u64>>,
     /// Usage of model calls since the last full page.
@@ -88,6 +91,7 @@ impl<'w> EventIndexer<'w> {
             thread: None,
             recording: None,
             first_key: None,
+            status: None,
             keys: None,
             failed: None,
         }
@@ -261,6 +265,9 @@ impl Sink for EventIndexer<'_> {
         let is_repeat = self.is_repeat(event);
         self.notice(event, is_repeat);
         self.counting.add(event);
+        if let Some(status) = &mut self.status {
+            status.add(event);
+        }
         let mut trail = std::mem::take(&mut self.trail);
         if let Some(entry) = trail.entry(event) {
             if let Some(keys) = &mut self.keys {

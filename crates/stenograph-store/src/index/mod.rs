@@ -8,12 +8,12 @@ pub mod catalogue;
 pub(crate) mod change;
 mod earlier_versions;
 mod event_indexer;
-mod files_at_rest;
 mod open;
 mod passed_over;
 mod private;
 mod reading;
 mod run;
+mod saved_status;
 mod seal;
 pub mod search;
 mod source;
@@ -24,11 +24,11 @@ use std::path::{Path, PathBuf};
 
 use catalogue::{Catalogue, OpenedCatalogue};
 pub(crate) use change::is_unchanged;
-pub use files_at_rest::FilesAtRest;
 pub use open::SourceLocation;
 pub use passed_over::{PassedOver, PassedOverReason};
 pub(crate) use run::is_missing;
 pub use run::{Archiving, IndexPlan, IndexProgress, IndexReport, IndexScope, NoObserver, RunObserver, remove, run};
+pub use saved_status::SavedStatuses;
 
 use crate::archive::{Archive, CopyId};
 use crate::files::{Disk, Files as _};

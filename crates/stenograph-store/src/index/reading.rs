@@ -61,6 +61,7 @@ impl IndexRun<'_> {
         let mut event_indexer =
             EventIndexer::resumed(writer, format, batch, row, self.catalogue.ledger_state(row.doc_group)?);
         event_indexer.keys = self.seen_keys.as_ref().map(|_| HashSet::new());
+        event_indexer.status = self.status.take();
         let at = Span { offset: row.settled, length: 0, line: row.line };
         let mut reading = Reading::from_line(format, Want::All, at);
         file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
@@ -118,6 +119,7 @@ impl IndexRun<'_> {
             }
             report.events += row.tail_events;
         }
+        self.status = event_indexer.status.take().filter(|_| reach == ReadExtent::End);
         self.save_source(job, format, row, event_indexer)?;
         self.read += taken;
         Ok(reach)
@@ -333,8 +335,12 @@ impl IndexRun<'_> {
         self.reset_source(row)?;
         let mut event_indexer = EventIndexer::resumed(writer, format, self.batch, row, CountingState::default());
         event_indexer.keys = self.seen_keys.as_ref().map(|_| HashSet::new());
+        event_indexer.status = self.status.take();
         let mut source = Source::open(&job.path, Passes::Many)?;
+        let warnings = report.warnings.len();
         read_through(format, source.pass(), &mut event_indexer, job, report)?;
+        // What `status` says about a damaged file is up to its own reading.
+        self.status = event_indexer.status.take().filter(|_| report.warnings.len() == warnings);
         row.doc_group_events = event_indexer.event;
         row.trail = event_indexer.state();
         self.catalogue.put_page(row.doc_group, event_indexer.turn_page())?;

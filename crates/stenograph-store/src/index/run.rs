@@ -8,6 +8,7 @@ use super::archive_worker::{ArchiveReader, ArchiveWorker};
 use super::catalogue::{Catalogue, FileStamp, Gone, KnownFile, SessionId, SourceId, SourceRow, Unknown};
 use super::change;
 use super::passed_over::{PassedOver, PassedOverReason};
+use super::saved_status::StatusCollector;
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
 use super::{Check, IndexCreation, OpenIndex, Store, TextAhead};
@@ -327,6 +328,8 @@ pub(super) struct IndexRun<'r> {
     pub read_again: HashSet<SourceId>,
     /// The keys of the current source's events, if it replaces an earlier version of itself.
     pub seen_keys: Option<HashSet<u64>>,
+    /// Collects the status of the current source.
+    pub status: Option<StatusCollector>,
     /// The archive as it was when the run first needed it.
     pub archive: Option<ArchiveReader>,
     /// The projects of working folders.
@@ -360,6 +363,7 @@ impl<'r> IndexRun<'r> {
             content_read: None,
             read_again: HashSet::new(),
             seen_keys: None,
+            status: None,
             archive: None,
             projects: HashMap::new(),
             store,

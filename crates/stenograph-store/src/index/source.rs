@@ -103,6 +103,7 @@ impl IndexRun<'_> {
                 KnownContent::Moved(row) if row.stamp.size == job.stamp.size => {
                     report.moved += 1;
                     self.archive_worker.moved(&row);
+                    self.save_status_of_known(job, row.id)?;
                     return self.record_unchanged(row, job);
                 }
                 KnownContent::Moved(row) => {
@@ -118,6 +119,7 @@ impl IndexRun<'_> {
                 KnownContent::Copy(mut row) => {
                     report.copies += 1;
                     row.id = self.catalogue.put(&row)?;
+                    self.save_status_of_known(job, row.id)?;
                     return self.archive_source(&row);
                 }
                 KnownContent::New => {
@@ -158,6 +160,7 @@ impl IndexRun<'_> {
                     return Ok(Some((row, StartAt::Resume)));
                 }
                 report.unchanged += 1;
+                self.save_status_of_known(job, row.id)?;
                 self.record_unchanged(row, job).map(|()| None)
             }
             // Its content now differs: it becomes an ordinary source.
@@ -275,6 +278,7 @@ impl IndexRun<'_> {
         progress: &mut IndexProgress,
         observer: &mut dyn RunObserver,
     ) -> Result<(), Error> {
+        self.status = None;
         let Some((format, access)) = self.format_of(job, &row, start, report)? else { return Ok(()) };
         let mut left = None;
         if start == StartAt::Resume && format.info().name != row.format {
@@ -313,8 +317,12 @@ impl IndexRun<'_> {
                 (before, self.seen_keys) = (None, None);
             }
             self.record_fingerprint(job, &mut file, &mut row, reach, start, from)?;
-            if reach == ReadExtent::End && self.has_changed(job, &row) {
-                self.read_again(job, &mut row)?;
+            if reach == ReadExtent::End {
+                self.save_status(job, row.id)?;
+                if self.has_changed(job, &row) {
+                    self.catalogue.put_status(row.id, None)?;
+                    self.read_again(job, &mut row)?;
+                }
             }
             self.archive_source(&row)?;
             if reach == ReadExtent::End {
@@ -360,7 +368,11 @@ impl IndexRun<'_> {
         };
         let expected = job.hints.format;
         let place = PathHints { like: job.hints.like.or(before), ..job.hints.clone() };
-        let format = source.recognize(&place).map(|recognized| recognized.format).or(before);
+        let recognized = source.recognize(&place);
+        let format = recognized.map(|recognized| recognized.format).or(before);
+        if start == StartAt::Beginning {
+            self.collect_status(job, &source, recognized);
+        }
         if row.id == 0 {
             match self.forgotten_state(job, format, source.head())? {
                 ForgottenState::Unknown => {}

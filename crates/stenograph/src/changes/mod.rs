@@ -11,6 +11,7 @@ mod calls;
 mod contents;
 mod doing;
 mod file;
+pub(crate) mod json;
 mod lines;
 mod look;
 mod parts;

@@ -282,7 +282,7 @@ fn rewrite(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{leslie::Leslie, steno::Steno};
+    use crate::formats::{chibi::Chibi, leslie::Leslie, steno::Steno};
     use crate::model::{Body, Content, Input, Role};
 
     #[test]
@@ -308,5 +308,16 @@ mod tests {
         assert_eq!(outcome.outline.calls, 1);
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("Tool Calls: 1\n") && text.matches("[Tool call]").count() == 1, "{text}");
+    }
+
+    #[test]
+    fn a_record_that_the_agent_wrote_is_not_checked_while_it_waits_for_its_run() {
+        let (own, mut native, mut out) =
+            (r#"{"from":"x","content":"hi","entry_type":"message"}"#, Vec::new(), Vec::new());
+        convert(&Chibi, &mut own.as_bytes(), &Steno, &mut native, Carry::Not).unwrap();
+        let foreign = Event::new(Body::Message { role: Role::User, content: Content::text("go") });
+        native.extend(crate::wire::event(&foreign).into_bytes());
+        let outcome = convert(&Steno, &mut native.as_slice(), &Chibi, &mut out, Carry::Along).unwrap();
+        assert!(outcome.output_notes.is_empty(), "{:?}", outcome.output_notes);
     }
 }

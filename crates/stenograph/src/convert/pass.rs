@@ -1,6 +1,7 @@
 //! The writing pass: it passes every event to the writer, and the output both to the caller and to a reader of the target
 //! format, whose events it compares with those written. How the source is read is not known here.
 
+use std::collections::VecDeque;
 use std::io::Write;
 
 use super::NOTES_MAX;
@@ -38,8 +39,9 @@ struct Target<'o> {
     schema: RecordSchema,
     /// The number of bytes written.
     offset: u64,
-    /// Whether the current record was created by our writer, so that it is checked.
-    is_checked: bool,
+    /// For each record that is not written yet: whether our writer created it, so that it is checked. A record with an
+    /// embedded source waits for the next one.
+    checks: VecDeque<Check>,
     back: ReadBack,
     failed: Option<Error>,
 }
@@ -138,7 +140,7 @@ impl<'o> WritePass<'o> {
             reading: Some(Reading::new(to, Want::All)),
             schema: if own { RecordSchema::default() } else { RecordSchema::new(to.info().record_schema) },
             offset: 0,
-            is_checked: true,
+            checks: VecDeque::new(),
             back: ReadBack {
                 comparison: LossComparison::new(move |origin| native || origin == name),
                 repeats: false,
@@ -200,7 +202,8 @@ impl WritePass<'_> {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
         // A record that returns to its own format is what the agent wrote, so it is not checked.
-        self.target.is_checked = event.extra.get(self.to).is_none();
+        let check = if event.extra.get(self.to).is_none() { Check::Needed } else { Check::Agents };
+        self.target.expect(&pieces, check);
         let pieces = match &mut self.carry_writer {
             Some(carry_writer) => carry_writer.embed(event, pieces),
             None => Ok(pieces),
@@ -215,6 +218,7 @@ impl WritePass<'_> {
     pub fn finish(mut self) -> Result<(LossReport, Vec<Note>), Error> {
         self.early.drain().iter().for_each(|result| self.write_now(result));
         let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
+        self.target.expect(&pieces, Check::Needed);
         let pieces = match self.carry_writer.take() {
             Some(carry_writer) => carry_writer.finish(pieces)?,
             None => pieces,
@@ -232,10 +236,26 @@ impl WritePass<'_> {
     }
 }
 
+/// Whether a record is checked against the target's schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    Needed,
+    /// The target agent wrote it.
+    Agents,
+}
+
 impl Target<'_> {
+    /// Announces the records among these pieces, which are taken in the same order.
+    fn expect(&mut self, pieces: &[OutputPiece], check: Check) {
+        let records = pieces.iter().filter(|piece| matches!(piece, OutputPiece::Record(_)));
+        self.checks.extend(records.map(|_| check));
+    }
+
     fn take(&mut self, pieces: Vec<OutputPiece>) {
         for piece in pieces {
-            if let (OutputPiece::Record(record), true) = (&piece, self.is_checked) {
+            if let OutputPiece::Record(record) = &piece
+                && self.checks.pop_front() == Some(Check::Needed)
+            {
                 self.check(record);
             }
             let (OutputPiece::Record(bytes) | OutputPiece::Glue(bytes)) = piece;
@@ -248,9 +268,7 @@ impl Target<'_> {
             }
         }
     }
-}
 
-impl Target<'_> {
     /// Checks a record against the target's schema.
     fn check(&mut self, record: &[u8]) {
         let objection = std::str::from_utf8(record).ok().and_then(|record| self.schema.objection(record));

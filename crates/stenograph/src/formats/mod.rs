@@ -18,6 +18,7 @@ pub mod claude_events;
 pub mod codex;
 pub mod cycod_trajectory;
 pub mod devflow;
+mod document;
 #[cfg(test)]
 mod format_template;
 pub mod goodvibes_telemetry;

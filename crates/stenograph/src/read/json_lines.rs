@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use memchr::memmem;
 
 use super::{Reader, Sink};
+use crate::carry;
 use crate::frame::Record;
 use crate::json::{Object, values};
 use crate::model::{Body, Event, Extra, FormatInfo, Note, NoteKind, Span};
@@ -294,7 +295,13 @@ fn read_object(
         let message = format!("the key {key:?} stands twice; the last one counts");
         out.note(Note::new(NoteKind::DuplicateKey, span, message));
     }
-    let carried = crate::carry::take(&mut object);
+    let carried = object.peek(carry::KEY).and_then(|raw| {
+        if let Some(version) = carry::later_version(raw) {
+            let message = format!("embeds its source in version {version}, which this version of steno cannot restore");
+            out.note(Note::new(NoteKind::UnknownType, span, message));
+        }
+        carry::take(&mut object)
+    });
     read(object, &At { span, carried: carried.map(Cow::Borrowed) }, out);
 }
 

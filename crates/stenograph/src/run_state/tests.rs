@@ -70,6 +70,15 @@ fn a_decision_names_its_rule_and_its_event() {
 }
 
 #[test]
+fn an_answer_is_complete_only_after_a_known_silence() {
+    let answered = run(&[said(Role::User, "hi"), said(Role::Assistant, "Hello!")]);
+    let decided = |silence_ms| answered.decide(silence_ms, &Patience::default()).state;
+    assert_eq!(decided(Some(60_000)), State::Completed);
+    assert_eq!(decided(Some(0)), State::Running);
+    assert_eq!(decided(None), State::Unknown);
+}
+
+#[test]
 fn a_fold_that_is_restored_goes_on_as_if_nothing_had_happened() {
     let (mut calls, mut whole, mut resumed) = (Calls::default(), RunState::default(), RunState::default());
     for event in &events() {

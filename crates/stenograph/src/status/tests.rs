@@ -34,7 +34,7 @@ fn stop(reason: Option<&'static str>, success: Option<bool>) -> Event<'static> {
 fn status(events: &[Event<'_>], silence_ms: u64) -> Status {
     let mut watch = Watch::default();
     events.iter().for_each(|event| watch.add(event));
-    watch.status(Some(silence_ms), &Patience::default())
+    watch.summary().status(Some(silence_ms), &Patience::default())
 }
 
 fn judged(events: &[Event<'_>], silence_ms: u64) -> (State, Why) {
@@ -56,7 +56,7 @@ fn nothing_said_is_unknown() {
     assert_eq!((found.state, found.title.as_deref()), (State::Unknown, Some("Fix it")));
     let mut watch = Watch::default();
     watch.add(&said(Role::User, "hi"));
-    assert_eq!(watch.status(None, &Patience::default()).state, State::Unknown);
+    assert_eq!(watch.summary().status(None, &Patience::default()).state, State::Unknown);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_open_call_runs_long_after_a_model_would_be_stale() {
     let short = Patience { call_ms: MINUTE, ..Patience::default() };
     let mut watch = Watch::default();
     events.iter().for_each(|event| watch.add(event));
-    assert_eq!(watch.status(Some(2 * MINUTE), &short).state, State::Stale);
+    assert_eq!(watch.summary().status(Some(2 * MINUTE), &short).state, State::Stale);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 mod verdict;
 
 use stenograph::json::Draft;
-use stenograph_store::archive::CopyId;
+use stenograph_store::archive::{Archive, CopyId};
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
@@ -111,24 +111,12 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let archive = archive(&store)?;
     let candidates =
         candidates(options, &text, &store, &catalogue, &CopiesBySession::new(&archive, &catalogue)?, output)?;
-    let selected = selected(options, candidates);
-    if selected.is_empty() {
+    let mut decisions = decide_each(options, &archive, candidates);
+    if decisions.goes.is_empty() && decisions.stays.is_empty() {
         return Err(
             CommandError::not_found("no session is to go").hint("steno list shows the sessions, the newest first")
         );
     }
-    let bar = SourceProgress::rate("comparing", selected.iter().map(|candidate| candidate.bytes).sum());
-    let mut decisions = Decisions { goes: Vec::new(), stays: Vec::new(), bytes: 0, room: 0 };
-    let mut done = 0;
-    for candidate in selected {
-        done += candidate.bytes;
-        match decide(&archive, &candidate, options.force.into()) {
-            PruneDecision::Goes => decisions.goes.push(candidate),
-            PruneDecision::Stays(why) => decisions.stays.push((candidate, why)),
-        }
-        bar.at(done);
-    }
-    drop(bar);
     let copies: Vec<CopyId> =
         decisions.goes.iter().flat_map(|candidate| &candidate.copies).map(|copy| copy.id).collect();
     decisions.bytes = decisions.goes.iter().map(|candidate| candidate.bytes).sum();
@@ -182,24 +170,37 @@ fn candidates(
     Ok(candidates)
 }
 
-/// Selects the candidates to remove.
-fn selected(options: &Options, candidates: Vec<Candidate>) -> Vec<Candidate> {
+/// Decides about one candidate after the other, the oldest first, until what is left is within the limits. A session that stays is left,
+/// so it counts; a session without a copy takes no place in the archive, so it does not.
+fn decide_each(options: &Options, archive: &Archive, mut candidates: Vec<Candidate>) -> Decisions {
     let mut bytes: u64 = candidates.iter().map(|candidate| candidate.bytes).sum();
-    let mut count = candidates.len() as u64;
+    let mut count = candidates.iter().filter(|candidate| !candidate.copies.is_empty()).count() as u64;
     let has_limit = options.max_size.is_some() || options.max_count.is_some();
-    let until_ms = options.older_than.map(|seconds| clock::millis().saturating_sub(seconds.saturating_mul(1000)));
-    let mut selected = Vec::new();
+    if let Some(seconds) = options.older_than {
+        let until_ms = clock::millis().saturating_sub(seconds.saturating_mul(1000));
+        candidates.truncate(candidates.partition_point(|candidate| candidate.last_ms < until_ms));
+    }
+    let bar = SourceProgress::rate("comparing", candidates.iter().map(|candidate| candidate.bytes).sum());
+    let mut decisions = Decisions { goes: Vec::new(), stays: Vec::new(), bytes: 0, room: 0 };
+    let mut done = 0;
     for candidate in candidates {
         let is_too_much =
             options.max_size.is_some_and(|most| bytes > most) || options.max_count.is_some_and(|most| count > most);
-        if (has_limit && !is_too_much) || until_ms.is_some_and(|until| candidate.last_ms >= until) {
+        if has_limit && !is_too_much {
             break;
         }
-        bytes -= candidate.bytes;
-        count -= 1;
-        selected.push(candidate);
+        done += candidate.bytes;
+        match decide(archive, &candidate, options.force.into()) {
+            PruneDecision::Goes => {
+                bytes -= candidate.bytes;
+                count -= u64::from(!candidate.copies.is_empty());
+                decisions.goes.push(candidate);
+            }
+            PruneDecision::Stays(why) => decisions.stays.push((candidate, why)),
+        }
+        bar.at(done);
     }
-    selected
+    decisions
 }
 
 /// Removes the sources from the index.

@@ -1,8 +1,7 @@
 //! `steno audit --diff`: prints how files changed. The library computes the changes.
 
-use stenograph::changes::{ChangesOutcome, FileChange, Unseen};
+use stenograph::changes::ChangesOutcome;
 use stenograph::json::Draft;
-use stenograph::text::quote;
 
 use super::Options;
 use super::read::Audited;
@@ -19,9 +18,7 @@ pub fn tell(
     if options.json {
         let mut draft = Draft::new();
         audited.put(&mut draft);
-        draft.set("files", list(changes.files.iter().map(file_json)));
-        draft.set("unseen", list(changes.unseen.iter().map(unseen_json)));
-        draft.set_number("unlisted", Some(changes.unlisted));
+        changes.put(&mut draft);
         output.line(&harmless_json(&draft.render(None)))?;
     } else if !is_nothing {
         let colour = output.colour();
@@ -81,33 +78,4 @@ fn unseen_lines(changes: &ChangesOutcome, audited: &Audited) -> Vec<String> {
         lines.push(format!("#   and {} more", changes.unlisted));
     }
     lines
-}
-
-fn list(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(","))
-}
-
-fn file_json(file: &FileChange) -> String {
-    let mut draft = Draft::new();
-    draft.set_str("path", &file.path);
-    draft.set_opt("from", file.from.as_deref());
-    draft.set_str("how", file.how.name());
-    draft.set_str("base", file.base.name());
-    draft.set("exact", file.exact.to_string());
-    draft.set_number("added", Some(file.added));
-    draft.set_number("removed", Some(file.removed));
-    draft.set("diff", quote(&file.diff));
-    draft.render(None)
-}
-
-fn unseen_json(unseen: &Unseen) -> String {
-    let mut draft = Draft::new();
-    draft.set_number("source", Some(unseen.place.source as u64));
-    draft.set_number("event", Some(unseen.place.event));
-    draft.set_number("line", unseen.place.line);
-    draft.set_opt("path", unseen.path.as_deref());
-    draft.set_str("what", &unseen.what);
-    draft.set_str("why", unseen.why.name());
-    draft.set_str("reason", unseen.why.sentence());
-    draft.render(None)
 }

@@ -1,26 +1,18 @@
-//! Reads one run: the head of its file for facts stated only there, its end for its state. Its records decide whether it is
-//! silent; the file's own time counts only if no record states one, because copying a file changes its time.
+//! One run as it is now: its status, and the time since its last event. Its records decide whether it is silent; the file's own time
+//! counts only if no record states one, because copying a file changes its time.
 
 use std::path::{Path, PathBuf};
 
-use stenograph::evidence::is_progress;
 use stenograph::format::Format;
 use stenograph::json::Draft;
-use stenograph::model::{Body, Event, Note, Outline};
-use stenograph::read::Sink;
-use stenograph::status::{Patience, State, Status, Watch};
-use stenograph::text::quote;
-use stenograph::time::{Time, TimeUnit};
+use stenograph::status::{Patience, State, Status};
 use stenograph_store::discover::{FileId, Stat};
-use stenograph_store::follow::{Follow, LastLine};
-use stenograph_store::journal::{RecordingHeader, RecordingMark};
-use stenograph_store::{Error, Passes, Problem, Source, read_head, recover};
+use stenograph_store::file_status::{FileStatus, JournalSummary};
+use stenograph_store::index::SavedStatuses;
+use stenograph_store::{Passes, Source};
 
 use crate::error::CommandError;
 use crate::input;
-
-/// How many events decide the state: enough for every rule, and for the latest title and model.
-const EVENTS_MAX: usize = 60;
 
 /// How far the clock of a record may be ahead of ours.
 const AHEAD_MAX_MS: i64 = 60_000;
@@ -37,104 +29,40 @@ pub struct RunLook {
     pub status: Status,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JournalSummary {
-    /// The agent whose session it is.
-    pub agent: &'static str,
-    /// Whether its documents are complete: later changes come from another program.
-    pub is_completed: bool,
+/// How to look at runs.
+#[derive(Clone, Copy)]
+pub struct Look<'l> {
+    /// The format that the user named.
+    pub from: Option<&'l str>,
+    /// What the index knows. It recognised the formats itself, so it knows nothing about a file whose format the user named.
+    pub saved: &'l SavedStatuses,
+    pub now_ms: i64,
+    /// Runs whose last record is older are not shown.
+    pub since_ms: i64,
+    pub patience: Patience,
 }
 
-/// Reads a file. Returns `None` if its last record is older than `since_ms`.
-pub fn at(
-    path: &Path,
-    from: Option<&str>,
-    now_ms: i64,
-    since_ms: i64,
-    patience: &Patience,
-) -> Result<Option<RunLook>, CommandError> {
-    let stat = Stat::of(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-    let changed_ms = stat.modified_ns / 1_000_000;
-    let source = Source::open(path, Passes::Once)?;
-    let format = input::format_so_far(&source, from)?;
-    let mut follow = Follow::open(path, format)?;
-    let mut watch = Watch::default();
-    // A complete last line may lack its newline; an incomplete one is ignored.
-    // Progress of a sub-agent can follow its call for hours. It shows that the run is active, and must not push the call out of view.
-    let mut progress_ms = None;
-    let last = follow.last(EVENTS_MAX, LastLine::Include, &mut |event| {
-        if !is_progress(event) {
-            return Some(event.clone().into_owned());
+impl Look<'_> {
+    /// Looks at a file with this stat. Returns `None` if its last record is too old.
+    pub fn at(&self, path: &Path, stat: &Stat) -> Result<Option<RunLook>, CommandError> {
+        let saved = if self.from.is_none() { self.saved.of(path, stat) } else { None };
+        let FileStatus { format, recording, run } = match saved {
+            Some(status) => status,
+            None => {
+                let source = Source::open(path, Passes::Once)?;
+                FileStatus::read(path, &source, input::format_so_far(&source, self.from)?)?
+            }
+        };
+        let changed_ms = stat.modified_ns / 1_000_000;
+        if run.active_ms.unwrap_or(changed_ms) < self.since_ms {
+            return Ok(None);
         }
-        let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
-        progress_ms = progress_ms.max(time_ms);
-        None
-    })?;
-    let recording = add_all(&mut watch, last.events.iter(), path);
-    watch.saw_activity(progress_ms);
-    if watch.active_ms().unwrap_or(changed_ms) < since_ms {
-        return Ok(None);
+        let stated_ms = run.active_ms.filter(|active_ms| *active_ms <= self.now_ms.saturating_add(AHEAD_MAX_MS));
+        // A record from the future counts as current.
+        let silence_ms = u64::try_from(self.now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
+        let status = run.status(Some(silence_ms), &self.patience);
+        Ok(Some(RunLook { path: path.to_owned(), format, recording, file: stat.id, changed_ms, status }))
     }
-    let stated_ms = watch.active_ms().filter(|active_ms| *active_ms <= now_ms.saturating_add(AHEAD_MAX_MS));
-    // A record from the future counts as current.
-    let silence_ms = u64::try_from(now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
-    let mut status = watch.status(Some(silence_ms), patience);
-    let beginning = format.map(|format| beginning(format, source.head(), &status)).unwrap_or_default();
-    // The first session id stated is the session's own: later ones may be copied from another session.
-    status.session = beginning.session.or(status.session);
-    status.title = status.title.or(beginning.title);
-    status.cwd = status.cwd.or(beginning.cwd);
-    status.branch = status.branch.or(beginning.branch);
-    status.model = status.model.or(beginning.model);
-    Ok(Some(RunLook { path: path.to_owned(), format, recording, file: stat.id, changed_ms, status }))
-}
-
-/// Adds the last events of a file. In a journal, the mark at the end of a recording counts as a stop; a journal of another
-/// system's layout names its agent.
-fn add_all<'e>(
-    watch: &mut Watch,
-    events: impl Iterator<Item = &'e Event<'static>>,
-    path: &Path,
-) -> Option<JournalSummary> {
-    let (mut has_marks, mut is_completed, mut is_stopped) = (false, false, false);
-    for event in events {
-        let mark = RecordingMark::of(event);
-        has_marks |= mark.is_some();
-        is_completed = mark == Some(RecordingMark::Completed);
-        watch.add(event);
-        match (&mark, &event.time) {
-            (Some(RecordingMark::End(end)), Some(time)) if !is_stopped => watch.add(&end.stop(time.clone())),
-            (Some(_), _) => {}
-            (None, _) => is_stopped = matches!(event.body, Body::Stop { .. }),
-        }
-    }
-    // A long recording has no mark among its last events.
-    let header = if has_marks || recover::is_journal_name(path) { RecordingHeader::at(path) } else { None };
-    header.and_then(|header| header.agent()).map(|agent| JournalSummary { agent, is_completed })
-}
-
-/// The facts that the head of a file adds. Some systems state the session and its folder only there.
-fn beginning(format: &'static dyn Format, head: &[u8], known: &Status) -> Outline {
-    let mut sink = OutlineSink(Outline::new(format.info().name));
-    let is_known = |known: &Option<String>, found: &Option<String>| known.is_some() || found.is_some();
-    read_head(format, head, &mut sink, |OutlineSink(found)| {
-        found.session.is_some()
-            && is_known(&known.title, &found.title)
-            && is_known(&known.cwd, &found.cwd)
-            && is_known(&known.branch, &found.branch)
-            && is_known(&known.model, &found.model)
-    });
-    sink.0
-}
-
-struct OutlineSink(Outline);
-
-impl Sink for OutlineSink {
-    fn event(&mut self, event: &Event<'_>) {
-        self.0.add(event);
-    }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 impl RunLook {
@@ -144,8 +72,8 @@ impl RunLook {
     }
 
     /// The agent whose session a journal records, else the one that writes this format.
-    pub fn agent(&self) -> Option<&'static str> {
-        let recorded = self.recording.map(|recording| recording.agent);
+    pub fn agent(&self) -> Option<&str> {
+        let recorded = self.recording.as_ref().map(|recording| recording.agent.as_str());
         recorded.or_else(|| self.format.map(|format| format.info().agent))
     }
 
@@ -168,7 +96,7 @@ impl RunLook {
     /// Whether this run describes an agent better than `other`: records are better than text for people, a journal is better
     /// than the document made from it, and otherwise the newer one is better.
     pub fn tells_more_than(&self, other: &RunLook) -> bool {
-        match (self.recording, other.recording) {
+        match (&self.recording, &other.recording) {
             (Some(_), None) => !other.goes_beyond(self),
             (None, Some(_)) => self.goes_beyond(other),
             (Some(_), Some(_)) | (None, None) => self.rank() > other.rank(),
@@ -183,7 +111,7 @@ impl RunLook {
     /// Whether a document has events after the end of its journal: its agent continued it. A document without times was written
     /// again after the recorder finished.
     fn goes_beyond(&self, journal: &RunLook) -> bool {
-        let is_completed = journal.recording.is_some_and(|recording| recording.is_completed);
+        let is_completed = journal.recording.as_ref().is_some_and(|recording| recording.is_completed);
         match self.status.active_ms {
             Some(active_ms) => active_ms > journal.active_ms(),
             None => is_completed && self.changed_ms > journal.changed_ms,
@@ -206,29 +134,11 @@ impl RunLook {
     }
 
     fn draft(&self) -> Draft<'static> {
-        let status = &self.status;
-        let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), TimeUnit::Millis)?.to_iso_millis();
         let mut draft = Draft::new();
         draft.set_str("path", &self.path.display().to_string());
         draft.set_opt("agent", self.agent());
         draft.set_opt("id", self.id().as_deref());
-        draft.set_opt("session", status.session.as_deref());
-        draft.set_opt("thread", status.thread.as_deref());
-        draft.set_str("state", status.state.name());
-        draft.set_str("why", status.why.name());
-        draft.set_opt("word", status.word.as_deref());
-        draft.set_number("recovered", Some(status.recovered));
-        draft.set_opt("active", moment(self.active_ms()).as_deref());
-        draft.set_opt("changed", moment(self.changed_ms).as_deref());
-        draft.set_opt("tool", status.tool.as_deref());
-        let open: Vec<String> = status.open.iter().map(|tool| quote(tool)).collect();
-        draft.set("open", format!("[{}]", open.join(",")));
-        draft.set_number("context", status.context);
-        draft.set_opt("model", status.model.as_deref());
-        draft.set_opt("title", status.title.as_deref());
-        draft.set_opt("asked", status.asked.as_deref());
-        draft.set_opt("cwd", status.cwd.as_deref());
-        draft.set_opt("branch", status.branch.as_deref());
+        self.status.put(Some(self.changed_ms), &mut draft);
         draft
     }
 }

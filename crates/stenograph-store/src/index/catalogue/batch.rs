@@ -177,6 +177,17 @@ impl Catalogue {
         })
     }
 
+    /// Saves the status of the run in a source; `None` removes it.
+    pub(crate) fn put_status(&self, source: SourceId, status: Option<&str>) -> Result<(), Error> {
+        self.query(|connection| match status {
+            Some(status) => {
+                let sql = "INSERT OR REPLACE INTO statuses VALUES (?1, ?2)";
+                connection.prepare_cached(sql)?.execute(params![source, status]).map(drop)
+            }
+            None => connection.prepare_cached("DELETE FROM statuses WHERE source = ?1")?.execute([source]).map(drop),
+        })
+    }
+
     /// Links the sessions that begin with this key, and have no better link, to the oldest of them: the one that ended first,
     /// or whose file was written first if its records have no times. A continuation ends later than its original.
     pub(crate) fn link_to_oldest(&self, first_key: u64) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// The version of the tables and of the documents in the text index. Increment it with every change to either.
-pub const VERSION: i64 = 11;
+pub const VERSION: i64 = 12;
 
 /// All of this can be derived again from the sources and the archive.
 const TABLES: &str = "
@@ -42,6 +42,9 @@ CREATE INDEX sources_head ON sources (head);
 CREATE INDEX sources_short ON sources (head_length) WHERE gone = 1 AND head_length < 4096;
 CREATE INDEX sources_copy ON sources (copy_of) WHERE copy_of IS NOT NULL;
 CREATE INDEX sources_first ON sources (first_key) WHERE first_key IS NOT NULL;
+
+-- The status of the run in a source, as `FileStatus` saves it.
+CREATE TABLE statuses (source INTEGER PRIMARY KEY REFERENCES sources ON DELETE CASCADE, status TEXT NOT NULL) STRICT;
 
 -- Files that are not transcripts: checking one again costs a stat.
 CREATE TABLE strangers (path BLOB PRIMARY KEY, size INTEGER NOT NULL, changed INTEGER NOT NULL, expected TEXT) STRICT, WITHOUT ROWID;

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::row::{COLUMNS, Gone, path_bytes, path_of, to_signed, to_unsigned};
 use super::session::MAIN;
@@ -63,6 +63,17 @@ pub struct KnownFile {
     pub is_archived: bool,
 }
 
+/// The status of the run in a file, as it was saved.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedStatus {
+    /// The file's stat.
+    pub stamp: FileStamp,
+    /// When it was seen, in nanoseconds since 1970.
+    pub seen: i64,
+    /// The status, as `FileStatus` saves it.
+    pub status: String,
+}
+
 /// A source with a copy in the archive, according to the catalogue.
 #[derive(Clone, Debug)]
 pub struct ArchivedRow {
@@ -115,21 +126,10 @@ pub struct Unknown {
 impl Catalogue {
     /// The known files with their stats.
     pub(crate) fn stamps(&self) -> Result<HashMap<PathBuf, KnownFile>, Error> {
-        self.stamps_where("1", [])
-    }
-
-    /// The same for existing files whose last record is older than a time, in milliseconds since 1970.
-    pub(crate) fn ended_before(&self, moment_ms: i64) -> Result<HashMap<PathBuf, KnownFile>, Error> {
-        self.stamps_where("gone = 0 AND ended < ?1", [moment_ms])
-    }
-
-    fn stamps_where(&self, which: &str, values: impl rusqlite::Params) -> Result<HashMap<PathBuf, KnownFile>, Error> {
         self.query(|connection| {
-            let sql = format!(
-                "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL AND kept_length = size \
-                 FROM sources WHERE {which}"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL AND kept_length = size \
+                       FROM sources";
+            let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let stamp = FileStamp {
                     device: to_unsigned(row.get(2)?),
@@ -141,7 +141,25 @@ impl Catalogue {
                 let (id, seen, gone, is_archived) = (row.get(1)?, row.get(6)?, row.get(7)?, row.get(8)?);
                 Ok((path, KnownFile { id, stamp, seen, gone, is_archived }))
             };
-            statement.query_map(values, read)?.collect()
+            statement.query_map([], read)?.collect()
+        })
+    }
+
+    /// The saved status of the run in the file at this path, with the file's stat then.
+    pub(crate) fn status_at(&self, path: &Path) -> Result<Option<SavedStatus>, Error> {
+        self.query(|connection| {
+            let sql = "SELECT device, inode, size, changed, seen, status FROM sources \
+                       JOIN statuses ON statuses.source = sources.id WHERE path = ?1 AND gone = 0";
+            let read = |row: &Row<'_>| {
+                let stamp = FileStamp {
+                    device: to_unsigned(row.get(0)?),
+                    inode: to_unsigned(row.get(1)?),
+                    size: to_unsigned(row.get(2)?),
+                    changed: row.get(3)?,
+                };
+                Ok(SavedStatus { stamp, seen: row.get(4)?, status: row.get(5)? })
+            };
+            connection.prepare_cached(sql)?.query_row([path_bytes(path)], read).optional()
         })
     }
 

@@ -1,10 +1,12 @@
 //! The totals of a run: tokens by role, cost, how it ended, and which calls are in a turn that is not the last. This file
 //! writes nothing.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use stenograph::model::{Body, Event, Outline, Role, Usage};
+use stenograph::calls::Calls;
+use stenograph::model::{Body, Event, Note, Outline, Role, Usage};
+use stenograph::read::Sink;
+use stenograph::repeat::CheckRepeats;
 use stenograph::time::Time;
 
 use super::RunStatus;
@@ -19,7 +21,9 @@ pub struct RunTotals {
     /// When it ended.
     pub ended: Option<Time<'static>>,
     place: LastTurn,
-    open: HashMap<Option<String>, u64>,
+    calls: Calls,
+    /// The highest number of a call so far.
+    last_call: u64,
     /// Calls in a turn of the assistant that others follow.
     moved: u64,
     /// Calls after another party's turn, which get their own turn.
@@ -43,19 +47,20 @@ enum LastTurn {
 impl RunTotals {
     /// Computes the totals of a recording.
     pub fn of(recorded: &Recording) -> Result<RunTotals, Error> {
-        let mut account = RunTotals::default();
+        let mut totals = CheckRepeats::new(RunTotals::default());
         let interrupted = recorded.ended == Some(RecordingEnd::Interrupted);
         recorded.read(&mut |event| {
             let own = author(event) == Author::Stop;
             // The time at which an interrupted recording is completed says nothing about its end.
             if !(own && interrupted) && event.time.is_some() {
-                account.ended = event.time.clone().map(Time::into_owned);
+                totals.sink.ended = event.time.clone().map(Time::into_owned);
             }
             if !own {
-                account.add(event);
+                totals.event(event);
             }
         })?;
-        Ok(account)
+        totals.finish();
+        Ok(totals.sink)
     }
 
     fn add(&mut self, event: &Event<'_>) {
@@ -63,6 +68,10 @@ impl RunTotals {
             // A tool has no tokens of its own.
             Body::ToolResult { .. } => self.outline.add(&Event { usage: None, ..event.clone() }),
             _ => self.outline.add(event),
+        }
+        // The transcript leaves out a record that only repeats another one.
+        if event.restates {
+            return;
         }
         if let (Body::Message { role: Role::User | Role::System | Role::Developer, .. }, Some(usage)) =
             (&event.body, event.usage)
@@ -73,7 +82,8 @@ impl RunTotals {
             Body::Message { role: Role::Assistant, .. } => (self.place, self.answered) = (LastTurn::Assistant, true),
             Body::Message { role: Role::Tool, .. } => self.result(),
             Body::Message { .. } | Body::Compaction { summary: Some(_) } => self.place = LastTurn::Elsewhere,
-            Body::ToolCall { call, .. } => {
+            Body::ToolCall { .. } => {
+                self.last_call = self.calls.add(event).call.unwrap_or(0).max(self.last_call);
                 match self.place {
                     LastTurn::ResultsAfterAssistant => self.moved += 1,
                     LastTurn::Assistant => {}
@@ -82,12 +92,15 @@ impl RunTotals {
                         (self.place, self.answered) = (LastTurn::Assistant, true);
                     }
                 }
-                *self.open.entry(call.as_deref().map(str::to_owned)).or_default() += 1;
             }
-            Body::ToolResult { call, .. } => {
-                if !self.answer(call.as_deref()) {
+            Body::ToolResult { .. } => {
+                let step = self.calls.add(event);
+                let number = step.call.unwrap_or(0);
+                // A result without a call gets a new number.
+                if step.is_again || number == 0 || number > self.last_call {
                     self.result();
                 }
+                self.last_call = number.max(self.last_call);
             }
             Body::Fact { .. }
             | Body::Thinking { .. }
@@ -96,25 +109,6 @@ impl RunTotals {
             | Body::Stop { .. }
             | Body::Other { .. } => {}
         }
-    }
-
-    /// Whether a call waits for this answer; marks it as answered.
-    fn answer(&mut self, call: Option<&str>) -> bool {
-        let named = call.map(str::to_owned);
-        let key = match self.open.contains_key(&named) {
-            true => Some(named),
-            // A result without an id answers any open call.
-            false if call.is_none() => self.open.keys().next().cloned(),
-            false => None,
-        };
-        let Some(key) = key else { return false };
-        if let Some(count) = self.open.get_mut(&key) {
-            *count -= 1;
-            if *count == 0 {
-                self.open.remove(&key);
-            }
-        }
-        true
     }
 
     fn result(&mut self) {
@@ -160,8 +154,8 @@ impl RunTotals {
     /// Warnings about the turns.
     pub fn warnings(&self, transcript: &Path) -> Vec<Warning> {
         let calls = |count: u64| match count {
-            1 => "a tool call stands".to_owned(),
-            many => format!("{many} tool calls stand"),
+            1 => "a tool call is".to_owned(),
+            many => format!("{many} tool calls are"),
         };
         let said = [
             (self.moved, "in the most recent turn of the assistant, which is not the last turn"),
@@ -170,6 +164,14 @@ impl RunTotals {
         let said = said.into_iter().filter(|(count, _)| *count > 0);
         said.map(|(count, where_to)| Warning::new(transcript, format!("{} {where_to}", calls(count)))).collect()
     }
+}
+
+impl Sink for RunTotals {
+    fn event(&mut self, event: &Event<'_>) {
+        self.add(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
 }
 
 /// All tokens sent: devflow does not distinguish cached ones.

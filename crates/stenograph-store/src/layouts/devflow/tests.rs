@@ -247,6 +247,39 @@ fn tokens_are_added_up_by_role_where_users_state_theirs() {
 }
 
 #[test]
+fn a_record_that_repeats_another_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let usage = Some(Usage { input: Some(1200), ..Usage::default() });
+    let asked = Event { usage, ..text_message(Role::User, "Go.") };
+    let talk = [
+        asked.clone(),
+        Event { restates: true, ..asked },
+        text_message(Role::Assistant, "I look."),
+        called("c1"),
+        Event { restates: true, ..text_message(Role::User, "Go.") },
+        called("c2"),
+    ];
+    let kept = record(folder.path(), &[("run", "a")], &talk, &RecordingEnd::Completed);
+    assert!(kept.warnings.is_empty(), "{:?}", kept.warnings);
+    let run = DevflowRun::read(&Base::at(folder.path()), "a");
+    assert_eq!((run.tokens_in, run.turn_count), (1200, Some(2)));
+}
+
+#[test]
+fn a_result_without_an_id_answers_the_oldest_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
+    let mut talk = vec![text_message(Role::User, "Go."), text_message(Role::Assistant, "I look.")];
+    talk.extend(ids.map(called));
+    let content = Content::text("seen");
+    talk.push(Event::new(Body::ToolResult { call: None, name: None, content, error: None }));
+    talk.extend(ids.into_iter().skip(1).map(answered));
+    talk.push(called("c9"));
+    let kept = record(folder.path(), &[("run", "a")], &talk, &RecordingEnd::Completed);
+    assert!(kept.warnings.is_empty(), "{:?}", kept.warnings);
+}
+
+#[test]
 fn the_id_of_an_active_or_interrupted_run_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Recorder::open(&DevflowLayout, &target(folder.path(), &[("run", "a")]), environment());

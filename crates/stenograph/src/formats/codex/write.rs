@@ -5,6 +5,8 @@ use std::collections::HashSet;
 
 use super::content::{self, ContentKind};
 use super::{NAME, own};
+use crate::formats::document::{DocumentFrame, DocumentPart, is_end};
+use crate::frame::Items;
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Input, Outline, Role, Usage, is_uuid};
 use crate::synthesizer::Synthesizer;
@@ -16,7 +18,8 @@ use crate::write::{Output, Ownership, Writer};
 #[derive(Debug)]
 pub struct CodexWriter {
     synthesizer: Synthesizer,
-    layout: Layout,
+    /// The document that the records are items of; without one they are lines.
+    document: Option<DocumentFrame>,
     /// Whether the file has its header.
     has_header: bool,
     model: Option<String>,
@@ -27,18 +30,6 @@ pub struct CodexWriter {
     custom: HashSet<String>,
     /// The time of a compaction whose summary has not come yet: other systems write it as a separate record.
     compacted: Option<Time<'static>>,
-}
-
-/// The arrangement of records in the file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Layout {
-    Lines,
-    /// A document without items so far.
-    Empty,
-    /// A document with items.
-    Items,
-    /// A document that is closed.
-    Closed,
 }
 
 /// How many unanswered calls are remembered.
@@ -57,7 +48,7 @@ impl Writer for CodexWriter {
                 Body::Other { bytes: Some(bytes), .. } => {
                     // Bytes that never were a record return only to the file they came from.
                     if self.synthesizer.outline().origin == NAME {
-                        self.place(unread_part(bytes.bytes().into_owned(), self.layout), out);
+                        self.place(self.unread_part(bytes.bytes().into_owned()), out);
                     }
                 }
                 _ if event.restates => {}
@@ -68,11 +59,9 @@ impl Writer for CodexWriter {
 
     fn finish(&mut self, out: &mut Output) {
         self.compaction_without_summary(out);
-        match self.layout {
-            Layout::Lines | Layout::Closed => {}
+        if self.document.as_ref().is_some_and(|document| document.part == DocumentPart::Items) {
             // A rollout that was cut off stays so.
-            Layout::Empty | Layout::Items if self.synthesizer.outline().origin == NAME => out.glue("\n"),
-            Layout::Empty | Layout::Items => out.glue("\n]}\n"),
+            out.glue(if self.synthesizer.outline().origin == NAME { "\n" } else { "\n]}\n" });
         }
     }
 }
@@ -83,7 +72,7 @@ impl CodexWriter {
         CodexWriter {
             has_header: outline.origin == NAME,
             synthesizer: Synthesizer::new(outline),
-            layout: Layout::Lines,
+            document: None,
             model: None,
             cwd: None,
             total: Usage::default(),
@@ -97,31 +86,38 @@ impl CodexWriter {
             own::RolloutPart::Record(line) => self.put(line, out),
             own::RolloutPart::Prologue(head) => {
                 out.record(head);
-                self.layout = Layout::Empty;
+                self.document.insert(document()).part = DocumentPart::Items;
             }
             own::RolloutPart::Epilogue(end) => {
-                out.glue("\n");
-                out.record(end);
-                out.glue("\n");
-                self.layout = Layout::Closed;
+                self.document.get_or_insert_with(document).end(out);
+                out.line(end);
             }
+        }
+    }
+
+    /// The place of bytes that were not understood. No line contains a newline, so the first bytes with one are the head of a
+    /// document; and no item begins like the end of a document.
+    fn unread_part(&self, bytes: Vec<u8>) -> own::RolloutPart {
+        match &self.document {
+            None if bytes.contains(&b'\n') => own::RolloutPart::Prologue(bytes),
+            Some(document) if document.part == DocumentPart::Items && is_end(&bytes) => {
+                own::RolloutPart::Epilogue(bytes)
+            }
+            Some(_) | None => own::RolloutPart::Record(bytes),
         }
     }
 
     /// Writes a record, separated from the previous one.
     fn put(&mut self, record: impl Into<Vec<u8>>, out: &mut Output) {
-        match self.layout {
-            Layout::Lines | Layout::Closed => return out.line(record),
-            Layout::Empty => out.glue("\n"),
-            Layout::Items => out.glue(",\n"),
+        match &mut self.document {
+            Some(document) if document.part == DocumentPart::Items => document.item(record, out),
+            Some(_) | None => out.line(record),
         }
-        out.record(record);
-        self.layout = Layout::Items;
     }
 
     /// Writes a line with a payload; a document has a place only for items.
     fn line(&mut self, kind: &str, payload: &Draft<'_>, time: &Time<'_>, out: &mut Output) {
-        if self.layout != Layout::Lines {
+        if self.document.is_some() {
             if kind == "response_item" {
                 self.put(payload.render(None), out);
             }
@@ -359,16 +355,8 @@ impl CodexWriter {
     }
 }
 
-/// The place of bytes that were not understood. No line contains a newline, so the first bytes with one are the head of a
-/// document; and no item begins like the end of a document.
-fn unread_part(bytes: Vec<u8>, layout: Layout) -> own::RolloutPart {
-    match layout {
-        Layout::Lines if bytes.contains(&b'\n') => own::RolloutPart::Prologue(bytes),
-        Layout::Empty | Layout::Items if bytes.starts_with(b"]") || bytes.starts_with(b"}") => {
-            own::RolloutPart::Epilogue(bytes)
-        }
-        Layout::Lines | Layout::Empty | Layout::Items | Layout::Closed => own::RolloutPart::Record(bytes),
-    }
+fn document() -> DocumentFrame {
+    DocumentFrame::new(Items::Array("items"), "\n", "\n")
 }
 
 /// A payload of that type.

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use super::turn::{DevflowTurn, own_turn};
 use super::{NAME, TURNS, go_json, header};
-use crate::frame::{Items, is_prologue};
-use crate::json::{indent, is_closed};
+use crate::formats::document::{DocumentFrame, DocumentPart};
+use crate::frame::Items;
+use crate::json::indent;
 use crate::model::{Body, Content, Event, ExtraFields, Outline, Role, Usage};
 use crate::synthesizer::Synthesizer;
 use crate::text::Text;
@@ -16,21 +17,11 @@ use crate::write::{Output, Writer};
 #[derive(Debug)]
 pub struct DevflowWriter {
     synthesizer: Synthesizer,
-    part: DocumentPart,
-    /// The number of turns written.
-    written: u64,
+    document: DocumentFrame,
     /// The turns not yet written, oldest first. Only the last one, and those with unanswered calls, can change.
     pending: VecDeque<DevflowTurn>,
     /// The time of the last event, in milliseconds.
     last_ms: Option<i64>,
-}
-
-/// The current part of the document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DocumentPart {
-    Start,
-    Turns,
-    Ended,
 }
 
 /// How many turns may wait for the result of a call.
@@ -41,8 +32,7 @@ impl DevflowWriter {
     pub fn new(outline: &Outline) -> DevflowWriter {
         DevflowWriter {
             synthesizer: Synthesizer::new(outline),
-            part: DocumentPart::Start,
-            written: 0,
+            document: DocumentFrame::new(Items::Array(TURNS), "\n    ", "\n  "),
             pending: VecDeque::new(),
             last_ms: None,
         }
@@ -50,9 +40,9 @@ impl DevflowWriter {
 
     /// Writes the header of another system's session.
     fn begin_turns(&mut self, out: &mut Output) {
-        if self.part == DocumentPart::Start {
+        if self.document.part == DocumentPart::Start {
             out.glue(header::opened(&header::of_session(self.synthesizer.outline(), &self.synthesizer.session())));
-            self.part = DocumentPart::Turns;
+            self.document.part = DocumentPart::Items;
         }
     }
 
@@ -73,19 +63,18 @@ impl DevflowWriter {
             self.write_own_part(event, &json, out);
         } else {
             out.record(indent(&go_json::escaped(&header::stated(event).render(Some(extra))), 0));
-            self.part = DocumentPart::Ended;
+            self.document.part = DocumentPart::Ended;
         }
     }
 
     fn write_own_part(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
         if event.name() == Some("session") {
             self.write_part(header::opened(json), out);
-            self.part = DocumentPart::Turns;
+            self.document.part = DocumentPart::Items;
         } else {
             self.begin_turns(out);
-            self.close_list(out);
+            self.document.end(out);
             self.write_part(header::closed(json), out);
-            self.part = DocumentPart::Ended;
         }
     }
 
@@ -101,45 +90,15 @@ impl DevflowWriter {
 
     /// Writes bytes that never were a record back to the file they came from, and only there.
     fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
-        if self.synthesizer.outline().origin != NAME {
-            return;
-        }
-        self.flush(out);
-        let bytes = bytes.bytes();
-        let ends = bytes.starts_with(b"]") || bytes.starts_with(b"}");
-        if self.part == DocumentPart::Start {
-            let opens = is_prologue(Items::Array(TURNS), &bytes);
-            self.part = if opens { DocumentPart::Turns } else { DocumentPart::Ended };
-            out.record(bytes);
-        } else if ends {
-            self.close_list(out);
-            self.part = DocumentPart::Ended;
-            out.record(bytes);
-        } else {
-            self.separate(out);
-            // A record that was cut off ends its file; a bracket after it would become part of it.
-            if !is_closed(&bytes) {
-                self.part = DocumentPart::Ended;
-            }
-            out.record(bytes);
-        }
-    }
-
-    fn separate(&mut self, out: &mut Output) {
-        out.glue(if self.written == 0 { "\n    " } else { ",\n    " });
-        self.written += 1;
-    }
-
-    fn close_list(&self, out: &mut Output) {
-        if self.written > 0 {
-            out.glue("\n  ");
+        if self.synthesizer.outline().origin == NAME {
+            self.flush(out);
+            self.document.unread(bytes.bytes().into_owned(), None, out);
         }
     }
 
     fn put(&mut self, json: &str, out: &mut Output) {
         self.begin_turns(out);
-        self.separate(out);
-        out.record(indent(&go_json::escaped(json), 2));
+        self.document.item(indent(&go_json::escaped(json), 2), out);
     }
 
     /// Writes the turns that can no longer change.
@@ -155,7 +114,7 @@ impl DevflowWriter {
 
     fn put_first(&mut self, out: &mut Output) {
         if let Some(turn) = self.pending.pop_front() {
-            let json = turn.render(self.written + 1);
+            let json = turn.render(self.document.written + 1);
             self.put(&json, out);
         }
     }
@@ -275,8 +234,8 @@ impl Writer for DevflowWriter {
         if self.synthesizer.outline().origin != NAME {
             self.begin_turns(out);
         }
-        if self.part == DocumentPart::Turns {
-            self.close_list(out);
+        if self.document.part == DocumentPart::Items {
+            self.document.end(out);
             out.glue("]\n}");
         }
     }

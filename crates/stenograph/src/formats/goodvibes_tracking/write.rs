@@ -2,72 +2,40 @@
 //! required fields are known.
 
 use super::NAME;
-use crate::frame::{Items, is_item, is_prologue};
-use crate::json::{Draft, indent, is_closed};
+use crate::formats::document::{DocumentFrame, DocumentPart};
+use crate::frame::Items;
+use crate::json::{Draft, indent};
 use crate::model::{Body, Event, Outline};
-use crate::text::{Text, quote};
+use crate::text::quote;
 use crate::time::Time;
 use crate::write::{Output, Writer};
+
+/// The beginning of the document.
+const HEAD: &str = "{";
 
 /// Writes one member per agent.
 #[derive(Debug)]
 pub struct TrackingWriter {
     outline: Outline,
-    written: u64,
-    part: DocumentPart,
-}
-
-/// The current part of the document. Bytes that were cut off end it without a bracket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DocumentPart {
-    Start,
-    Members,
-    Ended,
+    document: DocumentFrame,
 }
 
 impl TrackingWriter {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> TrackingWriter {
-        TrackingWriter { outline: outline.clone(), written: 0, part: DocumentPart::Start }
+        TrackingWriter { outline: outline.clone(), document: DocumentFrame::new(Items::Members, "\n  ", "\n") }
     }
 
     fn begin(&mut self, out: &mut Output) {
-        if self.part == DocumentPart::Start {
-            out.glue("{");
-            self.part = DocumentPart::Members;
+        if self.document.part == DocumentPart::Start {
+            out.glue(HEAD);
+            self.document.part = DocumentPart::Items;
         }
-    }
-
-    fn separate(&mut self, out: &mut Output) {
-        self.begin(out);
-        out.glue(if self.written == 0 { "\n  " } else { ",\n  " });
-        self.written += 1;
     }
 
     fn put(&mut self, key: &str, agent: &str, out: &mut Output) {
-        self.separate(out);
-        out.record(format!("{}: {}", quote(key), indent(agent, 1)));
-    }
-
-    /// Writes bytes that never were a member back to the file they came from.
-    fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
-        let bytes = bytes.bytes();
-        if self.part == DocumentPart::Start && is_prologue(Items::Members, &bytes) {
-            self.part = DocumentPart::Members;
-        } else if bytes.starts_with(b"}") || bytes.starts_with(b"]") {
-            self.begin(out);
-            out.glue("\n");
-            self.part = DocumentPart::Ended;
-        } else if self.part == DocumentPart::Start && !is_item(Items::Members, &bytes) {
-            // The file ends before its first bracket.
-            self.part = DocumentPart::Ended;
-        } else {
-            self.separate(out);
-            if !is_closed(&bytes) {
-                self.part = DocumentPart::Ended;
-            }
-        }
-        out.record(bytes);
+        self.begin(out);
+        self.document.item(format!("{}: {}", quote(key), indent(agent, 1)), out);
     }
 
     fn session(&self) -> Option<(String, String)> {
@@ -94,7 +62,7 @@ impl Writer for TrackingWriter {
         for event in events {
             if let Body::Other { bytes: Some(bytes), .. } = &event.body {
                 if self.outline.origin == NAME {
-                    self.unread(bytes, out);
+                    self.document.unread(bytes.bytes().into_owned(), Some(HEAD), out);
                 }
             } else if let Some(extra) = event.extra.get(NAME) {
                 let mut draft = Draft::new();
@@ -109,15 +77,15 @@ impl Writer for TrackingWriter {
     }
 
     fn finish(&mut self, out: &mut Output) {
-        if self.written == 0
-            && self.part == DocumentPart::Start
+        if self.document.part == DocumentPart::Start
             && let Some((key, agent)) = self.session()
         {
             self.put(&key, &agent, out);
         }
         self.begin(out);
-        if self.part == DocumentPart::Members {
-            out.glue(if self.written == 0 { "}" } else { "\n}" });
+        if self.document.part == DocumentPart::Items {
+            self.document.end(out);
+            out.glue("}");
         }
     }
 }
