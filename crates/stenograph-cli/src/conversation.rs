@@ -5,8 +5,8 @@ use std::path::Path;
 
 use stenograph::evidence::nested_events;
 use stenograph::format::Format;
-use stenograph::ledger::{CallDetail, Counting, LedgerBuilder};
-use stenograph::model::{Event, Note, Outline, Spine, Usage};
+use stenograph::ledger::{CountedOutline, SupersededUsage};
+use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
 use stenograph_store::{Passes, Source, folder, subagent_files};
@@ -41,6 +41,8 @@ enum ProgressBar {
 pub struct ConversationOverview {
     /// Which events belong to the conversation's current branch.
     pub spine: Spine,
+    /// Which statements of usage a later event repeats.
+    pub usage: SupersededUsage,
     pub outline: Outline,
     pub events: u64,
     /// The error that ended the read early.
@@ -171,22 +173,24 @@ impl Conversation {
     pub fn overview(&mut self) -> ConversationOverview {
         let mut overview = ConversationOverview {
             spine: Spine::default(),
-            outline: Outline::new(self.format().map_or("", |format| format.info().name)),
+            usage: SupersededUsage::default(),
+            outline: Outline::default(),
             events: 0,
             damage: None,
         };
-        let mut counting = Counting::new(self.format().map_or("", |format| format.info().agent), CallDetail::Numbers);
+        let mut outline = CountedOutline::new(self.format());
         let read = self.read(ProgressBar::Shown, &mut |event| {
             overview.events += 1;
             overview.spine.add(event);
             nested_events(event).iter().for_each(|inner| overview.spine.add_nested(inner));
-            overview.outline.add(event);
-            counting.add(event);
+            overview.usage.add(event);
+            outline.add(event);
             Flow::Continue
         });
         overview.spine.decide();
+        overview.usage.decide();
         overview.damage = read.err();
-        overview.outline.total = total_of(counting, &overview.outline.total);
+        overview.outline = outline.finish();
         overview
     }
 
@@ -207,15 +211,6 @@ impl Conversation {
             ConversationSource::Parts(_) => EventCache::default(),
         }
     }
-}
-
-/// The total usage of one source. The ledger includes figures that only the format states, such as the tokens and cost of a
-/// whole run; `stated` is the usage that the events state.
-pub fn total_of(counting: Counting, stated: &Usage) -> Usage {
-    let mut ledger = LedgerBuilder::default();
-    // Calls that name no session belong to one session.
-    ledger.add("", Some(""), 0, counting.finish());
-    ledger.finish().total(stated)
 }
 
 /// Passes every event to a closure.

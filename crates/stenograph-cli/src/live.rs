@@ -39,30 +39,37 @@ fn newest_file_of(session: &ResolvedSession, name: &Path) -> Result<PathBuf, Com
     Ok(path)
 }
 
+/// The files in which one agent's run is recorded.
 #[derive(Debug)]
-pub struct AgentFile {
-    pub path: PathBuf,
+pub struct AgentFiles {
+    pub paths: Vec<PathBuf>,
     /// Its session, if the catalogue knows it.
     pub session: Option<String>,
     /// The name of the agent; the main agent has none.
     pub thread: Option<String>,
 }
 
-/// The files of all agents that a name refers to: one for a file, possibly several for a session.
-pub fn agents(place: &StoreArgs, name: &Path) -> Result<Vec<AgentFile>, CommandError> {
+/// The files of all agents that a name refers to: one agent for a file, possibly several for a session.
+pub fn agents(place: &StoreArgs, name: &Path) -> Result<Vec<AgentFiles>, CommandError> {
     let session = match place.resolve(name)? {
-        ResolvedName::File(path) => return Ok(vec![AgentFile { path: live_file(&path), session: None, thread: None }]),
+        ResolvedName::File(path) => {
+            let paths = folder::parts(&path).map_or_else(|| vec![path], |parts| parts.files().to_vec());
+            return Ok(vec![AgentFiles { paths, session: None, thread: None }]);
+        }
         ResolvedName::Session(session) => session,
     };
-    let agent = |path: PathBuf, thread: &Option<String>| AgentFile {
-        path,
+    let agent = |paths: Vec<PathBuf>, thread: &Option<String>| AgentFiles {
+        paths,
         session: Some(session.session.name.clone()),
         thread: thread.clone(),
     };
-    let mut found = vec![agent(newest_file_of(&session, name)?, &session.source.thread)];
+    // The newest file exists if any does.
+    let newest = newest_file_of(&session, name)?;
+    let paths = session.parts().map_or_else(|| vec![newest], |parts| parts.files().to_vec());
+    let mut found = vec![agent(paths, &session.source.thread)];
     for row in session.threads().filter(|row| row.path.symlink_metadata().is_ok()) {
         if found.iter().all(|known| known.thread != row.thread) {
-            found.push(agent(row.path.clone(), &row.thread));
+            found.push(agent(vec![row.path.clone()], &row.thread));
         }
     }
     Ok(found)

@@ -9,6 +9,7 @@ use stenograph::format::Format;
 
 use crate::folder::{self, RecordingParts};
 use crate::index::catalogue::{SourceId, SourceRow};
+use crate::layouts;
 use crate::recover;
 
 /// How much of a session a source records.
@@ -70,8 +71,7 @@ pub(crate) fn resolve(rows: &[SourceRow]) -> Vec<SourceRole> {
 /// The sort key; the best source of a session comes first.
 fn preference(row: &SourceRow) -> (Coverage, std::cmp::Reverse<u64>, std::cmp::Reverse<u64>, i64, SourceId) {
     use std::cmp::Reverse;
-    let events = row.doc_group_events + row.tail_events;
-    (row.coverage, Reverse(row.summary.messages), Reverse(events), row.stamp.changed, row.id)
+    (row.coverage, Reverse(row.summary.messages), Reverse(events(row)), row.stamp.changed, row.id)
 }
 
 /// Whether one source covers another.
@@ -92,8 +92,16 @@ fn covers(one: &SourceRow, other: &SourceRow) -> bool {
         let is_of_another = recover::is_journal_name(&one.path) && !is_journal_of(&one.path, &other.path);
         return one.coverage < other.coverage && !is_of_another;
     }
-    let related = is_journal_of(&one.path, &other.path) || is_journal_of(&other.path, &one.path);
-    (related || begins_alike(one, other)) && preference(one) < preference(other)
+    if layouts::contains(&one.path, &other.path) || layouts::contains(&other.path, &one.path) {
+        return layouts::contains(&one.path, &other.path);
+    }
+    let is_journal_of_other = is_journal_of(&one.path, &other.path);
+    let is_document_of_other = is_journal_of(&other.path, &one.path);
+    // The documents are made from the journal and may state an event as another one: their messages do not count against it.
+    if is_journal_of_other && is_within(other, one) || is_document_of_other && is_within(one, other) {
+        return is_journal_of_other;
+    }
+    (is_journal_of_other || is_document_of_other || begins_alike(one, other)) && preference(one) < preference(other)
 }
 
 /// The agent of a source's format.
@@ -104,6 +112,21 @@ pub(crate) fn agent(row: &SourceRow) -> Option<&'static str> {
 /// Whether a file is the journal of a document.
 fn is_journal_of(journal: &Path, document: &Path) -> bool {
     recover::is_journal_name(journal) && journals_of(document).iter().any(|path| path == journal)
+}
+
+/// Whether everything in a document happened during its journal, to the second: some systems have no finer times. A document
+/// without times is compared by size, and must not have been written after its journal.
+fn is_within(document: &SourceRow, journal: &SourceRow) -> bool {
+    let seconds = |row: &SourceRow| Some((row.summary.started?.div_euclid(1000), row.summary.ended?.div_euclid(1000)));
+    match (seconds(document), seconds(journal)) {
+        (Some((first, last)), Some((started, ended))) => first >= started && last <= ended,
+        (Some(_), None) => false,
+        (None, _) => document.stamp.changed <= journal.stamp.changed && events(document) <= events(journal),
+    }
+}
+
+fn events(row: &SourceRow) -> u64 {
+    row.doc_group_events + row.tail_events
 }
 
 /// Whether two sources begin with the same user message, at the same time if both state one.
@@ -136,7 +159,11 @@ pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<RecordingPart
     const FOLDERS_MAX: usize = 3;
     let is_recorded_with = |row: &SourceRow, teller: SourceId| {
         let teller = sources.iter().find(|other| other.id == teller);
-        teller.is_some_and(|teller| is_journal_of(&teller.path, &row.path) || is_journal_of(&row.path, &teller.path))
+        teller.is_some_and(|teller| {
+            is_journal_of(&teller.path, &row.path)
+                || is_journal_of(&row.path, &teller.path)
+                || layouts::contains(&teller.path, &row.path)
+        })
     };
     let is_part = |row: &&SourceRow| {
         row.copy_of.is_none()
@@ -190,13 +217,18 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_and_its_document_are_one_and_the_fuller_one_covers_the_other() {
-        let mut journal = row(1, "/runs/r/journal.steno", "steno", 6);
-        let document = row(2, "/runs/r/transcript.json", "devflow", 6);
-        journal.doc_group_events = 10;
+    fn a_journal_covers_its_document_unless_the_document_goes_beyond_it_and_is_fuller() {
+        let journal = row(1, "/runs/r/journal.steno", "steno", 6);
+        let document = row(2, "/runs/r/transcript.json", "devflow", 8);
         assert_eq!(covered_by(&[journal.clone(), document.clone()]), [None, Some(1)]);
-        let longer = row(2, "/runs/r/transcript.json", "devflow", 8);
-        assert_eq!(covered_by(&[journal, longer]), [Some(2), None]);
+        for summary in [
+            SourceSummary { ended: Some(10_000), ..document.summary.clone() },
+            SourceSummary { started: Some(0), ..document.summary.clone() },
+            SourceSummary { started: None, ended: None, ..document.summary.clone() },
+        ] {
+            let longer = SourceRow { summary, ..document.clone() };
+            assert_eq!(covered_by(&[journal.clone(), longer]), [Some(2), None]);
+        }
     }
 
     #[test]
@@ -213,6 +245,20 @@ mod tests {
         let (one, mut copy) = (row(1, "/a.jsonl", "codex", 6), row(2, "/b.jsonl", "claude-code", 6));
         copy.summary.started = Some(1001);
         assert_eq!(covered_by(&[one, copy]), [None, Some(1)]);
+    }
+
+    #[test]
+    fn a_transcript_covers_the_window_whatever_it_begins_with() {
+        for transcript in ["/c/transcript/active.jsonl", "/c/transcript.jsonl"] {
+            let (mut window, transcript) = (row(1, "/c/context.jsonl", "chibi", 9), row(2, transcript, "chibi", 6));
+            window.summary.query = Some("a summary".to_owned());
+            assert_eq!(covered_by(&[window.clone(), transcript.clone()]), [Some(2), None]);
+            assert_eq!(covered_by(&[transcript, window]), [None, Some(2)]);
+        }
+        let archive = row(2, "/c/transcript_archive.jsonl", "chibi", 6);
+        let mut window = row(1, "/c/context.jsonl", "chibi", 9);
+        window.summary.started = Some(2000);
+        assert_eq!(covered_by(&[window, archive]), [None, None]);
     }
 
     #[test]

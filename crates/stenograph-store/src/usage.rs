@@ -20,6 +20,8 @@ use crate::discover::{FoundFile, PathHints, Places, Stat, discover};
 use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, FileStamp, Gone, KnownFile, LedgerPages, SourcePages};
 use crate::index::{IndexProgress, RunObserver, Store, is_missing, is_unchanged};
+use crate::journal::RecordingHeader;
+use crate::recover;
 use crate::tail::Warning;
 use grown::LargeFile;
 use job::{JobOutcome, ThreadState, UsageJob};
@@ -62,10 +64,20 @@ pub struct SourcePage {
     pub path: PathBuf,
     /// The session that the source's path names.
     pub session: Option<String>,
+    /// The agent of the recording, if the source is a journal: its calls count for that agent and for `session`.
+    pub recorded_for: Option<&'static str>,
     /// When the source was last written, in nanoseconds since 1970.
     pub written: i64,
     /// The page.
     pub page: SourceUsage,
+}
+
+impl SourcePage {
+    fn new(path: &Path, session: Option<String>, written: i64, page: SourceUsage) -> SourcePage {
+        let header = recover::is_journal_name(path).then(|| RecordingHeader::at(path)).flatten();
+        let recorded_for = header.and_then(|header| header.agent());
+        SourcePage { path: path.to_owned(), session, recorded_for, written, page }
+    }
 }
 
 /// The results of a request.

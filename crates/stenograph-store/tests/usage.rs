@@ -139,7 +139,7 @@ fn tell(ledger: &Ledger, calls: CallDetail) -> String {
         tools.sort();
         let tools = if calls == CallDetail::Tools { tools } else { Vec::new() };
         let (tokens, source) = (row.tokens.counters(), ledger.source(entry.source));
-        let told = (row.time, row.service_tier, row.stated, row.kind, row.calls, row.line);
+        let told = (row.time, row.service_tier, row.stated_cost, row.kind, row.calls, row.line);
         writeln!(text, "{names:?} {tokens:?} {told:?} {tools:?} {source}").unwrap();
     }
     let prices = Prices::shipped();

@@ -51,10 +51,11 @@ impl Error {
             Error::AmbiguousFormat(_) => Some("name one of them: Registry::named and Session::of"),
             Error::NoSuchFormat(_) => Some("Registry::formats lists the formats; Registry::with adds one"),
             Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry => {
-                Some("convert without carrying, or choose another format")
+                Some("convert without carrying the source, or choose another format")
             }
+            Error::TooLargeToMerge => Some("convert the file that it was converted from"),
             Error::Query(mistake) => Some(&mistake.hint),
-            Error::TooLargeToMerge | Error::Resume(_) | Error::Io(_) => None,
+            Error::Resume(_) | Error::Io(_) => None,
         }
     }
 }

@@ -288,6 +288,89 @@ impl Framer {
     }
 }
 
+/// Splits a stream into lines for a caller that needs their bytes whatever their size: a line over the limit arrives in pieces.
+#[derive(Debug)]
+pub struct LineSplitter {
+    size_max: usize,
+    /// The bytes of the current piece.
+    buffer: Vec<u8>,
+    /// The start of the current piece.
+    start: Span,
+    /// Whether the current piece begins its line.
+    begins_line: bool,
+}
+
+/// A line, or a piece of a line over the size limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinePiece<'a> {
+    /// Its position, without the newline.
+    pub at: Span,
+    /// Its bytes, including the newline if there is one.
+    pub bytes: &'a [u8],
+    /// Whether it is the first piece of its line.
+    pub begins_line: bool,
+    /// Whether its line continues in the next piece.
+    pub is_cut: bool,
+}
+
+impl LinePiece<'_> {
+    /// Its bytes without the newline.
+    pub fn text(&self) -> &[u8] {
+        self.bytes.strip_suffix(b"\n").unwrap_or(self.bytes)
+    }
+}
+
+impl LineSplitter {
+    /// A splitter whose pieces have at most `size_max` bytes besides the newline.
+    pub fn new(size_max: usize) -> LineSplitter {
+        let start = Span { offset: 0, length: 0, line: 1 };
+        LineSplitter { size_max, buffer: Vec::new(), start, begins_line: true }
+    }
+
+    /// Takes the next chunk of the stream and emits the lines that it completes.
+    pub fn feed(&mut self, chunk: &[u8], each: &mut dyn FnMut(LinePiece<'_>)) {
+        let mut rest = chunk;
+        while let Some(length) = memchr(b'\n', rest) {
+            let (line, tail) = rest.split_at(length);
+            self.push(line, each);
+            self.buffer.push(b'\n');
+            self.emit(false, each);
+            rest = tail.get(1..).unwrap_or_default();
+        }
+        self.push(rest, each);
+    }
+
+    /// Emits the last line if it has no newline.
+    pub fn end(&mut self, each: &mut dyn FnMut(LinePiece<'_>)) {
+        if !self.buffer.is_empty() {
+            self.emit(false, each);
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(LinePiece<'_>)) {
+        let mut rest = bytes;
+        while self.buffer.len() + rest.len() > self.size_max {
+            let (fitting, tail) = rest.split_at(self.size_max.saturating_sub(self.buffer.len()));
+            self.buffer.extend_from_slice(fitting);
+            self.emit(true, each);
+            rest = tail;
+        }
+        self.buffer.extend_from_slice(rest);
+    }
+
+    fn emit(&mut self, is_cut: bool, each: &mut dyn FnMut(LinePiece<'_>)) {
+        let mut bytes = std::mem::take(&mut self.buffer);
+        let mut piece = LinePiece { at: self.start, bytes: &bytes, begins_line: self.begins_line, is_cut };
+        piece.at.length = piece.text().len() as u64;
+        each(piece);
+        self.start.offset += bytes.len() as u64;
+        self.start.line += u64::from(!is_cut);
+        self.begins_line = !is_cut;
+        bytes.clear();
+        self.buffer = bytes;
+    }
+}
+
 /// Whether a source with this framing and this head consists of lines, so that it can be read from any line.
 pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
     match framing {
@@ -442,6 +525,32 @@ mod tests {
             assert_eq!(texts("{\"items\":\n[]}", chunk), ["{\"items\":", "[]}"]);
             let late = format!("{{\n\"a\":\"{}\",\n\"items\":[7]}}", "x".repeat(1500));
             assert_eq!(texts(&late, chunk), ["{", "…", "\"items\":[7]}"]);
+        }
+    }
+
+    #[test]
+    fn a_line_over_the_limit_arrives_in_pieces() {
+        let source = b"one\n12345678901\n\nlast";
+        for chunk in [1, 3, 100] {
+            let (mut splitter, mut found) = (LineSplitter::new(5), Vec::new());
+            let mut each = |piece: LinePiece<'_>| {
+                let text = String::from_utf8(piece.text().to_vec()).unwrap();
+                assert_eq!(&source[piece.at.offset as usize..piece.at.end() as usize], text.as_bytes());
+                found.push((text, piece.at.line, piece.begins_line, piece.is_cut));
+            };
+            source.chunks(chunk).for_each(|chunk| splitter.feed(chunk, &mut each));
+            splitter.end(&mut each);
+            let found: Vec<_> =
+                found.iter().map(|(text, line, begins, cut)| (text.as_str(), *line, *begins, *cut)).collect();
+            let expected = [
+                ("one", 1, true, false),
+                ("12345", 2, true, true),
+                ("67890", 2, false, true),
+                ("1", 2, false, false),
+                ("", 3, true, false),
+                ("last", 4, true, false),
+            ];
+            assert_eq!(found, expected);
         }
     }
 

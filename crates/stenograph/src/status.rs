@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Calls;
 use crate::json::Draft;
 use crate::ledger::context_tokens;
-use crate::model::{Body, Event, Kind};
+use crate::model::{Body, Event, Fact, Kind};
 use crate::run_state::{ErrorRecovery, Place, RunState, StateDecision};
 use crate::text::quote;
 use crate::time::{Time, TimeUnit};
@@ -128,9 +128,7 @@ impl Watch {
         state(&mut self.cwd, event.cwd.as_deref());
         state(&mut self.branch, event.branch.as_deref());
         state(&mut self.model, event.model.as_deref());
-        if let Body::Fact { name, content: Some(content) } = &event.body
-            && name == "title"
-        {
+        if let Body::Fact { name: Fact::Title, content: Some(content) } = &event.body {
             state(&mut self.title, Some(content.joined().decode().trim()));
         }
         state(&mut self.thread, event.thread.as_deref());
@@ -220,5 +218,5 @@ impl Status {
 }
 
 fn moment_ms(event: &Event<'_>) -> Option<i64> {
-    Some(event.time.as_ref()?.instant()?.as_millisecond())
+    event.time.as_ref()?.to_millis()
 }

@@ -222,6 +222,16 @@ pub fn beginning(text: &str, size_max: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// Keeps the last stated value. An empty one states nothing.
+pub fn keep_last<S>(last: &mut Option<S>, stated: Option<&str>)
+where
+    S: std::ops::Deref<Target = str> + for<'s> From<&'s str>,
+{
+    if let Some(stated) = stated.filter(|stated| !stated.is_empty() && last.as_deref() != Some(stated)) {
+        *last = Some(S::from(stated));
+    }
+}
+
 /// The longest suffix of whole characters that has at most `size_max` bytes.
 pub fn ending(text: &str, size_max: usize) -> &str {
     let mut start = text.len().saturating_sub(size_max);

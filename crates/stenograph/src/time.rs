@@ -58,24 +58,24 @@ impl<'a> Time<'a> {
             _ => byte.is_ascii_digit(),
         });
         let time = Time { text, unit: TimeUnit::Iso };
-        (good && (time.is_usual() || time.instant().is_some())).then_some(time)
+        (good && (time.is_common_valid() || time.instant().is_some())).then_some(time)
     }
 
     /// Whether the text has the most common spelling, in UTC with every field in range, so that it is valid without parsing.
     /// This check accepts no day after the 28th, because it does not know the lengths of months.
-    fn is_usual(&self) -> bool {
+    fn is_common_valid(&self) -> bool {
         let bytes = self.text.as_bytes();
         let number = |at: usize| match bytes.get(at..at + 2) {
             Some([tens @ b'0'..=b'9', ones @ b'0'..=b'9']) => (tens - b'0') * 10 + (ones - b'0'),
             _ => u8::MAX,
         };
         let in_range = (1..=12).contains(&number(5)) && (1..=28).contains(&number(8)) && number(11) < 24;
-        let fraction = match bytes.get(19..) {
+        let ending_is_valid = match bytes.get(19..) {
             Some([b'Z']) => true,
-            Some([b'.', digits @ .., b'Z']) => digits.len() <= 9 && digits.iter().all(u8::is_ascii_digit),
+            Some([b'.', digits @ .., b'Z']) => (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit),
             _ => false,
         };
-        in_range && number(14) < 60 && number(17) < 60 && fraction
+        in_range && number(14) < 60 && number(17) < 60 && ending_is_valid
     }
 
     /// A time from the digits of a number.
@@ -106,7 +106,7 @@ impl<'a> Time<'a> {
     pub fn to_iso(&self) -> Option<Str<'_>> {
         match self.unit {
             TimeUnit::Iso => Some(Cow::Borrowed(&self.text)),
-            TimeUnit::Seconds | TimeUnit::Millis => Some(Cow::Owned(self.instant()?.to_string())),
+            TimeUnit::Seconds | TimeUnit::Millis => self.to_utc().map(Cow::Owned),
         }
     }
 
@@ -135,7 +135,8 @@ impl<'a> Time<'a> {
         Some(self.instant()?.as_millisecond())
     }
 
-    /// Whole seconds since 1970 as a JSON number, with the digits of the source if it counts in seconds.
+    /// Seconds since 1970 as a JSON number: the source's own digits if it counts in seconds, otherwise whole seconds; 0 for an
+    /// invalid time.
     pub fn seconds_json(&self) -> String {
         match self.unit {
             TimeUnit::Seconds => self.text.to_string(),
@@ -212,6 +213,7 @@ mod tests {
         assert!(Time::iso("2024-99-99T99:99:99Z".into()).is_none());
         assert!(Time::iso("2024-01-13T05:24:16 <script> Z".into()).is_none());
         assert!(Time::iso("2024-02-30T05:24:16Z".into()).is_none());
+        assert!(Time::iso("2024-01-13T05:24:16.Z".into()).is_none());
         assert!(Time::iso("2024-02-29T05:24:16.123Z".into()).is_some());
         assert!(Time::number("12e4".into(), TimeUnit::Seconds).is_none());
     }

@@ -52,8 +52,8 @@ impl Default for SessionTurns {
 impl SessionTurns {
     /// Takes the next event of the conversation, and what it means for the calls. Returns the turn that ended before it.
     pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: Place) -> Option<SessionTurn> {
-        let ended = match UserMessage::of(event) {
-            Some(UserMessage::Typed) if !event.restates => self.begin(event, place),
+        let ended = match UserMessage::of(event).is_some_and(UserMessage::begins_turn) {
+            true if !event.restates => self.begin(event, place),
             _ => None,
         };
         self.counting.add(event);

@@ -94,7 +94,7 @@ impl Writing {
 
     /// Writes one event.
     pub fn event(&mut self, event: &Event<'_>) -> Vec<OutputPiece> {
-        let follows = self.gathered.last().is_some_and(|last| last.part.index.checked_add(1) == Some(event.part.index));
+        let follows = self.gathered.last().is_some_and(|last| event.part.follows(last.part));
         if !follows || self.gathered.len() >= PARTS_MAX {
             self.flush();
         }

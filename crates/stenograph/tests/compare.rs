@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 use stenograph::compare::{
-    Class, ConversationBuilder, ConversationSteps, How, IsInSpine, Turn, Vocabulary, compare, relate,
+    Class, ConversationBuilder, ConversationSteps, DiffStep, How, IsInSpine, Vocabulary, compare, relate,
 };
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
@@ -84,7 +84,7 @@ fn lost_answers(source: &[Event<'_>], copy: &[Event<'_>]) -> Vec<String> {
     answered.into_iter().filter(|call| asked.contains(call) && !answers.contains(call)).collect()
 }
 
-fn seen(events: &[Event<'_>]) -> (Vec<Turn>, ConversationSteps) {
+fn seen(events: &[Event<'_>]) -> (Vec<DiffStep>, ConversationSteps) {
     let mut spine = Spine::default();
     events.iter().for_each(|event| spine.add(event));
     spine.decide();
@@ -94,7 +94,7 @@ fn seen(events: &[Event<'_>]) -> (Vec<Turn>, ConversationSteps) {
         let left_out = spine.left_out(event);
         let is_in_spine = if left_out.is_none() { IsInSpine::Yes } else { IsInSpine::No };
         weaving.add(event, &spine, is_in_spine);
-        turns.extend(Turn::of(number, event).filter(|_| !left_out.is_some_and(LeftOut::is_said_elsewhere)));
+        turns.extend(DiffStep::of(number, event).filter(|_| !left_out.is_some_and(LeftOut::is_said_elsewhere)));
     }
     (turns, weaving.finish())
 }

@@ -176,7 +176,7 @@ fn row_text(ledger: &Ledger, entry: &LedgerEntry, depth: Depth) -> String {
     for (key, counter) in keys.into_iter().zip(row.tokens.counters()).filter(|(_, counter)| *counter > 0) {
         let _ = write!(text, "\"{key}\":{counter},");
     }
-    if let Some(stated) = row.stated {
+    if let Some(stated) = row.stated_cost {
         let _ = write!(text, "\"stated\":{stated},");
     }
     if row.tools.iter().len() > 0 {

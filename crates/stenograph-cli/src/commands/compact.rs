@@ -34,8 +34,10 @@ use summary::{EventsToSummarise, SummaryArgs};
 /// never parted from its result, and a summary from before goes too: the command that writes the new one is told it. The summary is given with
 /// --summary, or a command that is given with --summarise reads what goes and prints it.
 ///
-/// A file is changed in place, and what it was is kept beside it: --undo gives it back. In a context of Chibi's the old entries go to its archive
-/// with their ids, and what was said is added to transcript.md. Every format that has a record for a summary can be compacted.
+/// A file is changed in place, and what it was is kept beside it: --undo gives it back. In a context of Chibi's the old
+/// entries go to its archive with their ids, and what was said is added to transcript.md. Beside a full transcript
+/// (transcript/ or transcript.jsonl), transcript.md is not created. Every format that has a record for a summary can be
+/// compacted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -61,8 +61,9 @@ struct List {
 
 /// Archive the window of a context, and begin anew
 ///
-/// Every entry goes to the archive, with its id, and what was said is added to transcript.md. Then the window is replaced by an anchor that says
-/// so. After a crash, doing it again adds nothing twice.
+/// Every entry goes to the archive, with its id, and what was said is added to transcript.md. Beside a full transcript
+/// (transcript/ or transcript.jsonl), transcript.md is not created. Then the window is replaced by an anchor that says so.
+/// After a crash, doing it again adds nothing twice.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

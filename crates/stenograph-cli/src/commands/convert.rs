@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use stenograph::convert::{self, Carry, ConversionMethod, Outcome};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::text::quote;
+use stenograph::json::Draft;
 use stenograph::wire;
 use stenograph_store::{NewFile, Passes, Spool};
 
@@ -57,10 +57,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let to = input::format_named(&options.to)?;
     let carry = if options.carry { Carry::Along } else { Carry::Not };
     if carry == Carry::Along && !to.info().traits.carries {
-        let room = FORMATS.iter().map(|format| format.info()).filter(|info| info.traits.carries);
-        let room: Vec<&str> = room.map(|info| info.name).collect();
-        return Err(CommandError::new(format!("{} has no room to carry a source along", options.to))
-            .hint(format!("these have: {}", room.join(", "))));
+        let carriers = FORMATS.iter().map(|format| format.info()).filter(|info| info.traits.carries);
+        let carriers: Vec<&str> = carriers.map(|info| info.name).collect();
+        return Err(CommandError::new(stenograph::Error::NoRoomToCarry(to.info().name).to_string())
+            .hint(format!("formats that have: {}", carriers.join(", "))));
     }
     let mut input = input::open(&options.input, options.from.as_deref(), Passes::Many)?;
     let mut target = ConvertOutput::open(options, &input)?;
@@ -72,26 +72,30 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let mut source = ProgressSource { source: &mut input.source, progress: &progress };
     let done = convert::convert(format, &mut source, to, target.writer(output), carry);
     drop(progress);
-    let outcome = done.map_err(|error| conversion_error(error, &input))?;
+    let outcome = done.map_err(|error| conversion_error(error, input.source.place()))?;
     let lost = is_lossy(&outcome);
     let stream = if matches!(target, ConvertOutput::File(_)) { ReportStream::Stdout } else { ReportStream::Stderr };
     if options.strict && lost {
         report(options, &input, to, &outcome, stream, output)?;
         return Err(CommandError::new("something would be lost, and --strict forbids it: nothing was written")
-            .hint("leave --strict out; with --carry the new file then holds the source, to be given back"));
+            .hint("without --strict it is written; --carry embeds the source, so that it can be restored"));
     }
     target.commit(output)?;
     report(options, &input, to, &outcome, stream, output)?;
     Ok(ExitStatus::Done)
 }
 
-/// The error that ended a conversion: of the store, of standard output, or of the library, which says why it cannot carry a
-/// source.
-fn conversion_error(error: stenograph::Error, input: &TranscriptInput) -> CommandError {
+/// The error that ended a conversion. An error of the library says why a source cannot be carried or merged.
+fn conversion_error(error: stenograph::Error, place: &dyn std::fmt::Display) -> CommandError {
     match error {
         stenograph::Error::Io(error) => CommandError::from(error),
-        other => CommandError::new(format!("{}: {other}", input.source.place()))
-            .hint("leave --carry out, or choose another format"),
+        other => {
+            let failure = CommandError::new(format!("{place}: {other}"));
+            match other.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        }
     }
 }
 
@@ -124,7 +128,10 @@ impl ConvertOutput {
     fn commit(self, output: &mut Output<'_>) -> Result<(), CommandError> {
         match self {
             ConvertOutput::Standard => output.flush(),
-            ConvertOutput::Buffered(spool) => Ok(spool.copy_to(output.transcript())?),
+            ConvertOutput::Buffered(spool) => {
+                spool.copy_to(output.transcript())?;
+                output.flush()
+            }
             ConvertOutput::File(file) => Ok(file.commit()?),
         }
     }
@@ -199,34 +206,48 @@ fn report(
     }
     if let Some(note) = outcome.output_notes.first() {
         let count = counted(outcome.output_notes.len() as u64, "record");
-        let changes = crate::output::harmless_line(&note.text);
-        output.say(&format!("warning: {to} may not accept {count} of the output as written: {changes}"));
+        let first_note = crate::output::harmless_line(&note.text);
+        output.say(&format!("warning: {to} may reject the output ({count}): {first_note}"));
     }
     if outcome.notes_count > 0 {
         let notes = counted(outcome.notes_count, "note");
-        output.say(&format!("{notes} about the source: steno check {} tells", input.name()));
+        output.say(&format!("{notes} about the source; see them with: steno check {}", input.name()));
     }
     Ok(())
 }
 
 fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String {
-    let way = match outcome.method {
-        ConversionMethod::Written => "\"written\"".to_owned(),
-        ConversionMethod::Copied => "\"copied\"".to_owned(),
-        ConversionMethod::Restored => "\"restored\"".to_owned(),
+    let mut report = Draft::new();
+    report.set_str("from", from.info().name);
+    report.set_str("to", to.info().name);
+    match outcome.method {
+        ConversionMethod::Written => report.set_str("way", "written"),
+        ConversionMethod::Copied => report.set_str("way", "copied"),
+        ConversionMethod::Restored => report.set_str("way", "restored"),
         ConversionMethod::Merged { edited, added, missing } => {
-            format!("\"mended\",\"edited\":{edited},\"added\":{added},\"missing\":{missing}")
+            report.set_str("way", "merged");
+            for (key, count) in [("edited", edited), ("added", added), ("missing", missing)] {
+                report.set_number(key, Some(count));
+            }
         }
-    };
+    }
+    report.set_opt("carries", outcome.carries.as_deref());
+    report.set("lossy", is_lossy(outcome).to_string());
+    report.set("report", outcome.losses.to_json());
+    report.set_number("notes_count", Some(outcome.notes_count));
     let notes: Vec<String> = outcome.notes.iter().map(wire::note).collect();
-    let carries = outcome.carries.as_deref().map(|of| format!("\"carries\":{},", quote(of))).unwrap_or_default();
-    format!(
-        "{{\"from\":{},\"to\":{},\"way\":{way},{carries}\"lossy\":{},\"report\":{},\"notes_count\":{},\"notes\":[{}]}}",
-        quote(from.info().name),
-        quote(to.info().name),
-        is_lossy(outcome),
-        outcome.losses.to_json(),
-        outcome.notes_count,
-        notes.join(",")
-    )
+    report.set("notes", format!("[{}]", notes.join(",")));
+    report.render(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_own_hint() {
+        let hints = |error| conversion_error(error, &"a").hints().join(" ");
+        assert!(hints(stenograph::Error::TooLargeToCarry).contains("without carrying"));
+        assert!(hints(stenograph::Error::TooLargeToMerge).contains("the file that it was converted from"));
+    }
 }

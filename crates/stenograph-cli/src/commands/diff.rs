@@ -6,10 +6,12 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
-use stenograph::calls::Calls;
-use stenograph::compare::{Change, Comparison, Side, Turn, Vocabulary, compare, shown};
+use stenograph::calls::{CallStep, Calls};
+use stenograph::compare::{Change, Comparison, DiffStep, Side, Vocabulary, compare, shown};
 use stenograph::evidence::nested_events;
 use stenograph::model::{Event, LeftOut, Outline};
+use stenograph::run_state::Place;
+use stenograph::turns::SessionTurns;
 use stenograph_store::event_cache::{EventCache, EventRef};
 
 use crate::conversation::Conversation;
@@ -21,9 +23,9 @@ use view::ShownChange;
 
 /// Compare two runs
 ///
-/// Tells what is known of both, then where they part, then what differs, turn by turn. A turn is one thing that was said or done: a message,
-/// a thought, a call, a result. Turns are aligned by what they say, so that one more or less does not upset the rest. The two may be of
-/// different formats: what is only spelled differently is the same, and a kind of turn that one of the formats has no words for is set aside
+/// Tells what is known of both, then where they part, then what differs, step by step. A step is one thing that was said or done: a message,
+/// a thought, a call, a result; a turn is what a person asks with all that follows. Steps are aligned by what they say, so that one more or less does not upset the rest. The two may be of
+/// different formats: what is only spelled differently is the same, and a kind of step that one of the formats has no words for is set aside
 /// and counted. All of both is compared, also turns that were taken back and side conversations: a copy that lacks them differs. Only
 /// records that repeat others are left out.
 #[derive(Debug, clap::Args)]
@@ -57,9 +59,11 @@ struct ComparedRun {
     name: String,
     format: &'static str,
     outline: Outline,
-    turns: Vec<Turn>,
+    steps: Vec<DiffStep>,
+    /// How many turns the conversation has.
+    turns: u64,
     cache: EventCache,
-    /// How to read each turn again, in the order of their numbers.
+    /// How to read each step again, in the order of their numbers.
     marks: Vec<(u64, EventRef)>,
 }
 
@@ -71,8 +75,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         if is_one_format { Vocabulary::whole() } else { Vocabulary::of(Registry::built_in().named(one.format)) }
     });
     let found =
-        compare(std::mem::take(&mut a.turns), std::mem::take(&mut b.turns), [&vocabularies[0], &vocabularies[1]]);
-    let facts = facts::of((&a.outline, &found.a), (&b.outline, &found.b), (a.format, b.format));
+        compare(std::mem::take(&mut a.steps), std::mem::take(&mut b.steps), [&vocabularies[0], &vocabularies[1]]);
+    let facts = facts::of([(&a, &found.a), (&b, &found.b)]);
     if options.json {
         for fact in &facts {
             output.line(&harmless_json(&fact.json()))?;
@@ -107,7 +111,7 @@ fn print_changes(
         if let Change::Same { count, .. } = change
             && !options.json
         {
-            // A turn that moved to elsewhere in B is not printed here, so the equal turns before and after it count together.
+            // A step that moved to elsewhere in B is not printed here, so the equal steps before and after it count together.
             same += count;
             continue;
         }
@@ -123,11 +127,11 @@ fn print_changes(
                 _ => continue,
             },
             Change::Only { side: Side::A, at } => match found.a.get(*at) {
-                Some(turn) => ShownChange::Only { side: Side::A, text: a.text(turn)? },
+                Some(step) => ShownChange::Only { side: Side::A, text: a.text(step)? },
                 None => continue,
             },
             Change::Only { side: Side::B, at } => match found.b.get(*at) {
-                Some(turn) => ShownChange::Only { side: Side::B, text: b.text(turn)? },
+                Some(step) => ShownChange::Only { side: Side::B, text: b.text(step)? },
                 None => continue,
             },
         };
@@ -146,7 +150,7 @@ fn print_changes(
     Ok(())
 }
 
-/// Prints how many turns are equal since the last difference.
+/// Prints how many steps are equal since the last difference.
 fn print_same(same: &mut usize, output: &mut Output<'_>) -> Result<(), CommandError> {
     match std::mem::take(same) {
         0 => Ok(()),
@@ -165,19 +169,30 @@ impl ComparedRun {
             return Err(damage);
         }
         let mut cache = conversation.event_cache();
-        let (mut turns, mut marks, mut failed) = (Vec::new(), Vec::new(), None);
-        let (mut number, mut calls) = (0, Calls::default());
+        let (mut steps, mut marks, mut failed) = (Vec::new(), Vec::new(), None);
+        let (mut number, mut calls, mut turns) = (0, Calls::default(), SessionTurns::default());
         conversation.read_quietly(&mut |event| {
             number += 1;
-            let is_repeat = overview.spine.left_out(event).is_some_and(LeftOut::is_said_elsewhere);
-            let mut turn_of = |event: &Event<'_>| {
-                let step = calls.add(event);
-                Turn::of(number, event).map(|turn| turn.deciding(&step))
+            let left_out = overview.spine.left_out(event);
+            let call_step = calls.add(event);
+            match left_out {
+                // No other record has its content, so it is not a restatement.
+                None if event.restates => {
+                    turns.add(&Event { restates: false, ..event.clone() }, &call_step, Place::default());
+                }
+                None => {
+                    turns.add(event, &call_step, Place::default());
+                }
+                Some(_) => {}
+            }
+            let is_repeat = left_out.is_some_and(LeftOut::is_said_elsewhere);
+            let step_of = |event: &Event<'_>, call_step: &CallStep| {
+                DiffStep::of(number, event).map(|step| step.deciding(call_step))
             };
-            let mut found: Vec<Turn> = turn_of(event).filter(|_| !is_repeat).into_iter().collect();
+            let mut found: Vec<DiffStep> = step_of(event, &call_step).filter(|_| !is_repeat).into_iter().collect();
             // A nested record of a side conversation that the source has nowhere else.
             let nested = nested_events(event).into_iter().filter(|inner| overview.spine.is_only_nested(inner));
-            found.extend(nested.filter_map(|inner| turn_of(&inner)));
+            found.extend(nested.filter_map(|inner| step_of(&inner, &calls.add(&inner))));
             if found.is_empty() {
                 return Flow::Continue;
             }
@@ -188,30 +203,31 @@ impl ComparedRun {
                     return Flow::Stop;
                 }
             }
-            turns.append(&mut found);
+            steps.append(&mut found);
             Flow::Continue
         })?;
         if let Some(error) = failed {
             return Err(error.into());
         }
         let format = conversation.format().map_or("", |format| format.info().name);
-        Ok(ComparedRun { name: conversation.name, format, outline: overview.outline, turns, cache, marks })
+        let (name, outline, turns) = (conversation.name, overview.outline, turns.count());
+        Ok(ComparedRun { name, format, outline, steps, turns, cache, marks })
     }
 
-    /// A turn with its text.
-    fn text<'t>(&mut self, turn: &'t Turn) -> Result<view::TurnText<'t>, CommandError> {
-        let mark = self.marks.binary_search_by_key(&turn.number, |(number, _)| *number).ok();
+    /// A step with its text.
+    fn text<'t>(&mut self, step: &'t DiffStep) -> Result<view::StepText<'t>, CommandError> {
+        let mark = self.marks.binary_search_by_key(&step.number, |(number, _)| *number).ok();
         let event = match mark.and_then(|at| self.marks.get(at)) {
             Some((_, mark)) => self.cache.event(*mark)?,
             None => None,
         };
-        // The turn of a nested record has the number of the enclosing record.
-        let nested = event.as_ref().filter(|event| !turn.is_of(event)).map(nested_events).unwrap_or_default();
-        let event = nested.into_iter().find(|inner| turn.is_of(inner)).or(event);
+        // The step of a nested record has the number of the enclosing record.
+        let nested = event.as_ref().filter(|event| !step.is_of(event)).map(nested_events).unwrap_or_default();
+        let event = nested.into_iter().find(|inner| step.is_of(inner)).or(event);
         let (text, tool) = match &event {
             Some(event) => (shown(event).trim().to_owned(), event.name().map(str::to_owned)),
             None => (String::new(), None),
         };
-        Ok(view::TurnText { turn, tool, text })
+        Ok(view::StepText { step, tool, text })
     }
 }

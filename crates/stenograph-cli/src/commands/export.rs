@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use stenograph::evidence::nested_events;
 use stenograph::ledger::{CallDetail, Counting, Ledger, LedgerBuilder};
 use stenograph::model::{Event, LeftOut};
-use stenograph::render::{Document, Markdown, Shown, Turns};
+use stenograph::render::{Document, Markdown, Shown, SpeakerSections};
 use stenograph_store::{Error, Problem};
 
 use crate::conversation::{Conversation, ConversationOverview};
@@ -149,7 +149,7 @@ impl Chapter {
         let mut failed = None;
         let read = conversation.read_quietly(&mut |event| {
             let part = match overview.spine.left_out(event) {
-                None if Turns::is_outside(event) => EventRole::Other("nobody said or did it"),
+                None if SpeakerSections::is_outside(event) => EventRole::Other("nobody said or did it"),
                 None => EventRole::InConversation,
                 Some(LeftOut::Thread) if options.threads => EventRole::InConversation,
                 Some(why) => {

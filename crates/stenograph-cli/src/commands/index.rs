@@ -152,23 +152,20 @@ fn watch(
     let mut watcher = Watcher::new(places, SWEEP);
     let mut kept = Instant::now();
     let mut failure = RepeatedFailure::default();
-    if let Some(trouble) = watcher.trouble() {
-        let every = watcher.interval().as_secs();
-        output.say(&format!(
-            "note: the system does not tell of every change: {trouble}; looking every {every} s instead"
-        ));
-    }
+    let mut is_trouble_printed = print_trouble(&watcher, output);
     if !options.json {
         output.say("watching; Ctrl-C ends it");
     }
     if let Some(error) = failed {
         failure.report_run(error, output);
         failure.wait(&|| stop.load(Ordering::Relaxed));
-        watcher.sweep_within(Duration::ZERO);
+        watcher.sweep_now();
     }
     while !stop.load(Ordering::Relaxed) {
         // New events are searchable at once and archived a little later, because each archive run adds a line to its log.
-        let (scope, archiving) = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
+        let woken = watcher.wait(&|| stop.load(Ordering::Relaxed));
+        is_trouble_printed = is_trouble_printed || print_trouble(&watcher, output);
+        let (scope, archiving) = match woken {
             Woken::Files(paths) if kept.elapsed() >= pause => (IndexScope::Files(paths), options.archiving()),
             Woken::Files(paths) => {
                 watcher.sweep_within(pause);
@@ -192,7 +189,7 @@ fn watch(
             Err(error) => {
                 failure.report_run(error, output);
                 failure.wait(&|| stop.load(Ordering::Relaxed));
-                watcher.sweep_within(Duration::ZERO);
+                watcher.sweep_now();
                 continue;
             }
         };
@@ -205,6 +202,14 @@ fn watch(
         }
     }
     Ok(())
+}
+
+/// Prints why the system does not report every change; returns whether there is a reason.
+fn print_trouble(watcher: &Watcher, output: &mut Output<'_>) -> bool {
+    let Some(trouble) = watcher.trouble() else { return false };
+    let every = watcher.interval().as_secs();
+    output.say(&format!("note: the system does not report every change: {trouble}; checking every {every} s instead"));
+    true
 }
 
 /// Repeated failures: each message is printed once, and the pauses grow.
@@ -278,7 +283,8 @@ fn report_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
     let folders = passed_over.by_folder().into_iter().map(|(folder, count)| format!("{} ({count})", folder.display()));
     let (count, endings, folders) = (passed_over.count(), first_few(endings.collect()), first_few(folders.collect()));
     let files = counted(count, "file");
-    let text = format!("passed over {files} that are no transcripts: {endings}; in {folders}");
+    let are = if count == 1 { "is not a transcript" } else { "are not transcripts" };
+    let text = format!("skipped {files} that {are}: {endings}; in {folders}");
     output.say(&crate::output::harmless_line(&text));
 }
 

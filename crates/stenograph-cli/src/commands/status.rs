@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
-use stenograph_store::discover::Stat;
+use stenograph_store::discover::{Stat, path_hints};
 use stenograph_store::follow::ChangeSignal;
 use stenograph_store::index::Store;
 use stenograph_store::{Error, Problem};
@@ -200,15 +200,8 @@ impl Options {
         let mut runs = Runs { runs: Vec::new(), errors: Vec::new() };
         for path in &self.files {
             let looked = live::agents(&self.place, path).and_then(|agents| {
-                let one = |agent: live::AgentFile| {
-                    let stat = Stat::of(&agent.path);
-                    let stat = stat.map_err(|error| Error::at(&agent.path, Problem::Unreadable, error))?;
-                    let Some(mut run) = look.at(&agent.path, &stat)? else { return Ok(None) };
-                    run.status.session = agent.session.or(run.status.session);
-                    run.status.thread = run.status.thread.or(agent.thread);
-                    Ok(Some(run))
-                };
-                agents.into_iter().filter_map(|agent| one(agent).transpose()).collect::<Result<Vec<RunLook>, _>>()
+                let one = |agent| look_at_agent(agent, look).transpose();
+                agents.into_iter().filter_map(one).collect::<Result<Vec<RunLook>, _>>()
             });
             match looked {
                 Ok(mut found) => {
@@ -236,10 +229,7 @@ impl Options {
             if is_log || !is_telling {
                 continue;
             }
-            // The folder of a recording identifies its session, whatever the conversation in it states.
-            let (stated, placed) = (run.status.session.take(), found.hints.session.clone());
-            run.status.session = if run.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
-            run.status.thread = run.status.thread.or(found.hints.thread);
+            run.place(&found.hints);
             let key = AgentKey::of(&run, found.hints.session, found.hints.within);
             match agents.get(&key) {
                 Some(known) if !run.tells_more_than(known) => {}
@@ -267,6 +257,27 @@ impl Options {
     fn nothing(&self) -> CommandError {
         live::no_transcripts(self.place.home()).hint("--active-within 30d looks further back")
     }
+}
+
+/// Looks at the files of one agent; the file that describes its run best decides.
+fn look_at_agent(agent: live::AgentFiles, look: Look<'_>) -> Result<Option<RunLook>, CommandError> {
+    let (mut best, mut failed): (Option<RunLook>, _) = (None, None);
+    for path in agent.paths.iter().filter(|path| agent.paths.len() == 1 || path.is_file()) {
+        let looked = match Stat::of(path) {
+            Ok(stat) => look.at(path, &stat),
+            Err(error) => Err(Error::at(path, Problem::Unreadable, error).into()),
+        };
+        match looked {
+            Ok(Some(run)) if best.as_ref().is_none_or(|known| run.tells_more_than(known)) => best = Some(run),
+            Ok(_) => {}
+            Err(error) => failed = Some(error),
+        }
+    }
+    let Some(mut run) = best else { return failed.map_or(Ok(None), Err) };
+    run.place(&path_hints(&run.path));
+    run.status.session = agent.session.or(run.status.session);
+    run.status.thread = run.status.thread.or(agent.thread);
+    Ok(Some(run))
 }
 
 /// Prints runs repeatedly: as a table on a terminal, else a line whenever one changes.

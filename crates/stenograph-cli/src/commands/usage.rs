@@ -191,7 +191,7 @@ impl UsageAnswer<'_> {
         let hint = if options.explain { "" } else { "; --explain says where" };
         for (reason, one, many) in [
             (
-                UncountedReason::Odd,
+                UncountedReason::InvalidCount,
                 "1 record states a count that is none, which counts",
                 "state a count that is none, which counts",
             ),
@@ -233,7 +233,7 @@ impl UsageAnswer<'_> {
         let fields = self.peer.as_ref().map_or_else(
             || {
                 view::not_counted(
-                    [UncountedReason::Odd, UncountedReason::Oversize].map(|reason| self.left_out(reason)),
+                    [UncountedReason::InvalidCount, UncountedReason::Oversize].map(|reason| self.left_out(reason)),
                     &self.left,
                 )
             },
@@ -314,6 +314,9 @@ impl Options {
         let mut bar = IndexProgressBar::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
+            if let Some(agent) = told.recorded_for {
+                book.set_owner_of_last(agent, told.session.as_deref());
+            }
         })?;
         drop(bar);
         let warnings = report.warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text));

@@ -284,3 +284,28 @@ fn a_hit_in_a_log_is_opened_by_its_path() {
         assert!(shown[0].to_string().contains("heron"), "{show}: {shown:?}");
     }
 }
+
+#[test]
+fn errors_in_a_text_for_people_are_listed_and_found() {
+    const TEXT: &str = include_str!("../../../stenograph/src/formats/leslie/fixtures/demo.txt");
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path(".leslie/threads/t1/.meta/transcripts")).unwrap();
+    folder.write(".leslie/threads/t1/.meta/transcripts/20260208-1430-Fix.txt", TEXT);
+    folder.run("index --root .").ends(0);
+    let found = folder.run("find is:error --root . --json").json();
+    let hits = found.iter().filter(|line| line.get("snippet").is_some()).count() as u64;
+    let listed = folder.run("list --root . --json").ends(0).json()[0]["errors"].as_u64();
+    assert_eq!((hits, listed), (1, Some(1)));
+}
+
+#[test]
+fn records_of_one_unknown_type_are_counted_together_however_it_is_spaced() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path(".codex/sessions/2026/01/01")).unwrap();
+    let odd = json!({"timestamp": "2026-01-01T00:00:00Z", "type": "odd  type", "payload": {}}).to_string() + "\n";
+    let path = format!(".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{SESSION}.jsonl");
+    folder.write(&path, head() + &odd.repeat(3));
+    folder.run("index --root .").ends(0);
+    let drift = folder.run("index --drift --root . --json").ends(1).json().remove(0);
+    assert_eq!((&drift["unknown"][0]["type"], &drift["unknown"][0]["count"]), (&"odd type".into(), &3.into()));
+}

@@ -203,3 +203,64 @@ fn compaction_and_recording_work_on_the_rebuilt_window() {
     assert!(shown.contains("A language."), "{shown}");
     assert!(!folder.path(".chibi/contexts/research/.dirty").exists());
 }
+
+#[test]
+fn a_cleared_context_has_one_status_by_every_name() {
+    let folder = Folder::new();
+    folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/k", CHAT.as_bytes()).ends(0);
+    folder.run("context clear --context k --root .").ends(0);
+    folder.run("index --root .").ends(0);
+    let status = |name: &str| {
+        let runs = folder.run(&format!("status --root . --json {name}")).json();
+        let run = runs.first().unwrap();
+        ["session", "state", "why"].map(|key| run[key].as_str().unwrap().to_owned())
+    };
+    let around = status("");
+    assert_eq!((around[0].as_str(), around[1] == "unknown"), ("k", false), "{around:?}");
+    assert_eq!((status("k"), status(".chibi/contexts/k")), (around.clone(), around));
+}
+
+#[test]
+fn an_empty_file_in_a_context_is_not_reported() {
+    let folder = folder();
+    folder.write(".chibi/contexts/research/inbox.jsonl", "");
+    for _ in 0..2 {
+        let done = folder.run("index --root .");
+        assert!(!done.ends(0).talk.contains("skipped"), "{}", done.talk);
+    }
+    folder.write(".chibi/contexts/research/inbox.jsonl", "odd");
+    folder.run("index --root .").ends(0).talks("skipped 1 file that is not a transcript: 1 .jsonl; in ");
+}
+
+#[test]
+fn a_transcript_beside_the_window_counts_once_and_is_named_by_its_path() {
+    for (transcript, told) in [("transcript.jsonl", "transcript.jsonl"), ("transcript/active.jsonl", "transcript")] {
+        let folder = folder();
+        let context = ".chibi/contexts/research";
+        std::fs::create_dir_all(folder.path(&format!("{context}/{transcript}")).parent().unwrap()).unwrap();
+        folder.write(&format!("{context}/{transcript}"), CHIBI);
+        let done = folder.run_with(&format!("record --from openai-chat --to chibi:{context}"), CHAT.as_bytes());
+        done.ends(0).talks(&format!("completed: {context}/{told}, {context}/context.jsonl"));
+        folder.run("compact --context research --root . --keep 1 --summary so-far").ends(0);
+        folder.run("index --root .").ends(0);
+        let listed = folder.run("list --root . --json").ends(0).json();
+        assert_eq!(
+            (listed.len(), &listed[0]["messages"], &listed[0]["calls"]),
+            (1, &3.into(), &1.into()),
+            "{listed:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_context_that_nobody_holds_does_not_run() {
+    let folder = Folder::new();
+    let context = ".chibi/contexts/k";
+    folder.run_with(&format!("record --from openai-chat --to chibi:{context}"), CHAT.as_bytes()).ends(0);
+    // The window alone does not state that the run ended.
+    let _ = std::fs::remove_file(folder.path(&format!("{context}/journal.steno")));
+    let state = || folder.run(&format!("status {context} --json")).json()[0]["state"].as_str().unwrap().to_owned();
+    assert_eq!(state(), "completed");
+    folder.write(&format!("{context}/.lock"), "9999999999");
+    assert_eq!(state(), "running");
+}

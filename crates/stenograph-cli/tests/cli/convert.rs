@@ -104,7 +104,9 @@ fn the_same_format_is_a_copy() {
     let odd = format!("{NATIVE}\r\n junk \n");
     let folder = Folder::with("a", &odd);
     let done = folder.run("convert a --to steno");
-    done.ends(0).talks("steno already: copied byte for byte").talks("1 note about the source: steno check a tells");
+    done.ends(0)
+        .talks("steno already: copied byte for byte")
+        .talks("1 note about the source; see them with: steno check a");
     assert_eq!(done.out, odd.as_bytes());
 }
 
@@ -243,5 +245,17 @@ fn bytes_after_the_last_record_survive_two_conversions() {
         folder.run(&format!("convert b.steno.jsonl --to {to} --carry -o c-{to}.jsonl"));
         folder.run(&format!("convert c-{to}.jsonl --to openai-chat -o d-{to}.jsonl")).ends(0);
         assert_eq!(String::from_utf8_lossy(&folder.read(&format!("d-{to}.jsonl"))), source, "{to}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_not_reported_as_done() {
+    let folder = Folder::with("a", NATIVE);
+    for line in ["convert a --to steno", "convert a --to steno --strict"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let done = folder.command(line).stdout(full).output().unwrap();
+        let talk = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(2) && talk.starts_with("error: standard output"), "{line}: {talk}");
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-use crate::runner::{Folder, names};
+use crate::runner::{Folder, NATIVE, names};
 
 const CHAT: &str = r#"{"role":"system","content":"Be brief."}
 {"role":"user","content":"Fix <it>."}
@@ -226,4 +226,27 @@ fn a_run_whose_calls_state_their_costs_costs_no_more_in_the_ledger() {
     assert_eq!(total(&folder)["stated_cost"], 0.07);
     folder.run_with("record --to devflow --set run=y --set cost=0.2", run.as_bytes()).ends(0);
     assert!((total(&folder)["stated_cost"].as_f64().unwrap() - 0.27).abs() < 1e-9);
+}
+
+#[test]
+fn a_recovered_run_does_not_end_before_it_starts() {
+    let folder = Folder::new();
+    folder.run_with("record --from steno --to devflow --set run=r", NATIVE.as_bytes()).ends(0);
+    let journal = String::from_utf8(folder.read(".devflow/runs/r/journal.steno")).unwrap();
+    // The recorder was killed before it wrote that the run ended.
+    let cut_off: String = journal.split_inclusive('\n').take(1 + NATIVE.lines().count()).collect();
+    folder.write(".devflow/runs/r/journal.steno", cut_off);
+    folder.run("recover .devflow").ends(0);
+    let metadata: serde_json::Value = serde_json::from_slice(&folder.read(".devflow/runs/r/metadata.json")).unwrap();
+    assert!(metadata["startedAt"].as_str() <= metadata["endedAt"].as_str(), "{metadata:#}");
+}
+
+#[test]
+fn the_status_of_a_folder_names_the_run() {
+    let folder = Folder::new();
+    folder.run_with("record --from steno --to devflow --set run=r-1", NATIVE.as_bytes()).ends(0);
+    let run = &folder.run("status .devflow/runs/r-1 --json").json()[0];
+    assert_eq!((&run["session"], &run["agent"]), (&"r-1".into(), &"devflow".into()), "{run:#}");
+    let exported = folder.run("export --to markdown .devflow/runs/r-1");
+    assert!(exported.ends(0).text().contains("| Format | devflow"), "{}", exported.text());
 }

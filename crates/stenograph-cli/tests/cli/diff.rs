@@ -14,7 +14,8 @@ fn the_same_run_is_the_same() {
     folder
         .run("diff a a")
         .ends(0)
-        .says("the same from beginning to end: 4 turns")
+        .says("the same from beginning to end: 4 steps")
+        .says("turns         1")
         .says("4 the same, 0 moved, 0 changed");
     folder.write("b", NATIVE.replace("\"s1\"", "\"s2\""));
     // Another session name does not make another conversation.
@@ -26,14 +27,14 @@ fn a_comparison_shows_where_two_runs_diverge_and_what_differs() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", other());
     let done = folder.run("diff a b");
-    done.ends(1).says("the same up to turn 3 (event 3 of A, event 3 of B)");
+    done.ends(1).says("the same up to step 3 (event 3 of A, event 3 of B)");
     done.says(
         "~ result Bash, event 4 of A, event 4 of B: 2 and 15 characters\n    A  [ok]\n    B  [one test failed]\n",
     );
     done.says("+ assistant, event 5 of B\n    Done.\n");
-    done.says("turns: 3 the same, 0 moved, 1 changed, 0 only in A, 1 only in B");
+    done.says("steps: 3 the same, 0 moved, 1 changed, 0 only in A, 1 only in B");
     let brief = folder.run("diff a b --summary");
-    brief.ends(1).says("the same up to turn 3");
+    brief.ends(1).says("the same up to step 3");
     assert!(!brief.text().contains("one test failed"));
 }
 
@@ -62,7 +63,7 @@ fn json_has_the_same_comparison() {
     let changed = lines.iter().find(|line| line["change"] == "changed").unwrap();
     assert_eq!((&changed["a"]["text"], &changed["b"]["event"]), (&"ok".into(), &4.into()));
     let summary = lines.last().unwrap();
-    assert_eq!((&summary["equal"], &summary["same_up_to"]["turns"]), (&false.into(), &3.into()));
+    assert_eq!((&summary["equal"], &summary["same_up_to"]["steps"]), (&false.into(), &3.into()));
 }
 
 #[test]
@@ -76,17 +77,17 @@ fn a_converted_copy_is_the_same() {
         done.ends(0).says(" 0 moved, 0 changed, 0 only in A, 0 only in B");
     }
     // A kind that a format lacks is reported and not compared.
-    folder.run("diff a a-chibi").says("not compared: 1 turn of kind thinking in A, of which B has none");
+    folder.run("diff a a-chibi").says("not compared: 1 step of kind thinking in A, of which B has none");
 }
 
 #[test]
-fn moved_turns_are_distinguished_from_changed_ones() {
+fn moved_steps_are_distinguished_from_changed_ones() {
     let lines: Vec<&str> = NATIVE.lines().collect();
     let folder = Folder::with("a", NATIVE);
     folder.write("b", [lines[0], lines[2], lines[3], lines[1]].join("\n"));
     let done = folder.run("diff a b");
     done.ends(1).says("> thinking, event 2 of A, event 4 of B: stands elsewhere\n    Run it first.\n");
-    done.says("turns: 3 the same, 1 moved, 0 changed, 0 only in A, 0 only in B");
+    done.says("steps: 3 the same, 1 moved, 0 changed, 0 only in A, 0 only in B");
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_failed_comparison_is_explained() {
     folder.run("diff a empty").fails("the file is empty");
     folder.write("facts", "{\"v\":1,\"kind\":\"fact\",\"name\":\"settings\"}\n");
     folder.run("diff facts facts").ends(0).says("nothing is said or done in either");
-    folder.run("diff a facts").ends(1).says("they differ from the first turn on");
+    folder.run("diff a facts").ends(1).says("they differ from the first step on");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn files_that_are_passed_over_are_counted_by_kind_and_place() {
     folder.write("home/notes/deep/data.jsonl", "this is not a transcript\n");
     for _ in 0..2 {
         let done = folder.run("index --root home");
-        done.ends(0).talks("passed over 6 files that are no transcripts: 4 .png, ").talks("1 without an ending");
+        done.ends(0).talks("skipped 6 files that are not transcripts: 4 .png, ").talks("1 without an ending");
         done.talks("1 .jsonl").talks("home/notes (4)").talks("home/notes/deep (2)");
     }
     let json = folder.run("index --root home --json").ends(0).json().pop().unwrap();

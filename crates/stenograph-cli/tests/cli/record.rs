@@ -70,9 +70,19 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
 #[test]
 fn output_of_an_unknown_format_is_kept_as_it_is() {
     let folder = Folder::new();
-    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("nothing that is known");
+    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("in no known format");
     assert_eq!(folder.run("show run.jsonl --json").ends(0).json()[0]["bytes"], "plain words");
     folder.run_with("record --to steno:other.jsonl", b"plain words\n").fails("no format that is known");
+}
+
+#[test]
+fn a_document_that_a_command_prints_is_kept_as_it_is() {
+    let document = include_str!("../../../stenograph/src/formats/devflow/fixtures/empty.json");
+    let folder = Folder::with("script.sh", format!("cat <<'END'\n{document}\nEND\nsleep 1\necho later\n"));
+    let done = folder.run("record --to steno:run.jsonl -- sh script.sh");
+    assert_eq!(done.ends(0).text(), format!("{document}\nlater\n"));
+    let shown = folder.run("show run.jsonl --json").json();
+    assert_eq!(shown.iter().filter(|event| event["kind"] == "other").count(), 14);
 }
 
 #[test]

@@ -86,6 +86,103 @@ fn a_thread_of_texts_and_journals_is_read_whole_by_its_id() {
 }
 
 #[test]
+fn a_recording_has_by_its_id_what_only_its_journal_has_in_every_layout() {
+    let lines = [
+        r#"{"v":1,"kind":"message","role":"user","content":"Where is the seal?"}"#,
+        r#"{"v":1,"kind":"thinking","content":"Look for it on the ice."}"#,
+        r#"{"v":1,"kind":"compaction","content":"They looked for a seal."}"#,
+        r#"{"v":1,"kind":"message","role":"assistant","content":"Here it is."}"#,
+        r#"{"v":1,"kind":"failure","name":"overloaded_error","content":"Overloaded"}"#,
+    ];
+    for to in [
+        "--to chibi:.chibi/contexts/walrus",
+        "--to cycod",
+        "--to devflow --set run=r-1",
+        "--to leslie --set thread=t1",
+        "--to claude-events --set session=s1 --set agent=a1",
+    ] {
+        let folder = Folder::new();
+        run(&folder, &format!("record --from steno {to}"), lines.join("\n").as_bytes()).ends(0);
+        let sessions = listed(&folder);
+        assert_eq!((sessions.len(), &sessions[0]["errors"]), (1, &serde_json::json!(1)), "{to}: {sessions:#?}");
+        let id = sessions[0]["session"].as_str().unwrap_or_default();
+        let shown = run(&folder, &format!("show --root . {id} --json"), b"").ends(0).json();
+        for kind in ["thinking", "compaction", "failure"] {
+            let count = shown.iter().filter(|event| event["kind"] == kind).count();
+            assert_eq!(count, 1, "{to}: {kind} in {shown:#?}");
+        }
+        run(&folder, &format!("replay --root . {id}"), b"").says("Overloaded");
+        assert_eq!(
+            run(&folder, "find --root . Overloaded --json", b"").ends(0).json().len(),
+            2,
+            "{to}: a hit and the sum"
+        );
+    }
+}
+
+/// An answer with a count of tokens, in a session that has another id than the recording.
+const COUNTED: &str = r#"{"v":1,"kind":"message","session":"another","role":"user","content":"Where is the seal?"}
+{"v":1,"kind":"thinking","session":"another","content":"On the ice?"}
+{"v":1,"kind":"message","session":"another","role":"assistant","model":"gpt-4o","content":"Here.","usage":{"input":100,"output":20}}
+"#;
+
+/// The same answer as lines that another agent writes.
+const COUNTED_CHAT: &str = r#"{"role":"user","content":"Where is the seal?"}
+{"role":"assistant","content":"Here.","model":"gpt-4o","usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}
+"#;
+
+#[test]
+fn the_calls_of_a_recording_count_for_the_session_and_the_agent_that_list_shows() {
+    for (from, input) in [("steno", COUNTED), ("openai-chat", COUNTED_CHAT)] {
+        for to in [
+            "chibi:.chibi/contexts/walrus",
+            "devflow --set run=r-1",
+            "leslie --set thread=t1",
+            "claude-events --set session=s1 --set agent=a1",
+        ] {
+            let folder = Folder::new();
+            run(&folder, &format!("record --from {from} --to {to}"), input.as_bytes()).ends(0);
+            let sessions = listed(&folder);
+            assert_eq!(sessions.len(), 1, "{to}: {sessions:#?}");
+            let (id, agent) = (sessions[0]["session"].as_str().unwrap(), sessions[0]["agent"].as_str().unwrap());
+            for index in ["", "--no-index"] {
+                let line = format!("usage --root . {index} --by agent --session {id} --json");
+                let usage = &run(&folder, &line, b"").ends(0).json()[0];
+                assert_eq!(
+                    (&usage["total"]["calls"], &usage["rows"][0]["agent"]),
+                    (&1.into(), &agent.into()),
+                    "{to}: {usage:#}"
+                );
+                let line = format!("usage --root . {index} --by session --json");
+                let usage = &run(&folder, &line, b"").ends(0).json()[0];
+                assert_eq!(usage["rows"][0]["session"], id, "{to}: {usage:#}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_without_times_has_the_time_of_its_file() {
+    let folder = Folder::new();
+    run(&folder, "record --from openai-chat --to cycod", COUNTED_CHAT.as_bytes()).ends(0);
+    std::fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();
+    folder.write(&format!(".claude/projects/-work-app/{SESSION}.jsonl"), claude(1, "user", "\"find the walrus\""));
+    let sessions = listed(&folder);
+    let agents: Vec<&str> = sessions.iter().filter_map(|session| session["agent"].as_str()).collect();
+    assert_eq!(agents, ["cycod", "claude-code"], "the newest comes first: {sessions:#?}");
+    assert_eq!((&sessions[0]["times_from"], &sessions[1]["times_from"]), (&"file".into(), &serde_json::Value::Null));
+    assert!(sessions[0]["ended"].is_string() && sessions[0]["started"] == sessions[0]["ended"], "{sessions:#?}");
+    run(&folder, "show --root . latest", b"").ends(0).says("the seal");
+    run(&folder, "find --root . seal after:1d", b"").ends(0).says("«seal»");
+    run(&folder, "find --root . /se.l/ after:1d", b"").ends(0).says("«seal»");
+    run(&folder, "find --root . seal before:1d", b"").ends(1);
+    run(&folder, "find --root . walrus after:1d", b"").ends(1);
+    // No event gets a time from it.
+    let shown = run(&folder, "show --root . latest --json", b"").ends(0).json();
+    assert!(shown.iter().all(|event| event["time"].is_null()), "{shown:#?}");
+}
+
+#[test]
 fn an_audit_reads_every_recorded_agent_of_a_session() {
     let folder = Folder::new();
     for agent in ["a1", "a2"] {

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The name of a block: the BLAKE3 hash of its raw bytes.
 pub(super) type Hash = [u8; 32];
 
-/// A source is cut at multiples of this offset; `docs/design/012-the-archive.md` has the measurements.
+/// The size of a piece: a source is cut at multiples of it. `docs/design/012-the-archive.md` has the measurements.
 pub(super) const PIECE_SIZE: usize = 2 << 20;
 
 /// The maximum size of a commit of the log.
@@ -42,14 +42,14 @@ pub(super) struct BlockHeader {
 /// The kind of damage of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// It is truncated.
-    Torn,
+    /// It ends too early.
+    Truncated,
     /// Its header is damaged.
     Header,
     /// Its compressed bytes are damaged.
     Body,
     /// Its bytes do not match the hash that names it.
-    Piece,
+    HashMismatch,
     /// Its pack is missing or cannot be read.
     Unreadable,
 }
@@ -93,26 +93,27 @@ impl BlockHeader {
     pub fn read(input: &mut dyn Read) -> io::Result<Result<BlockHeader, Damage>> {
         let mut bytes = [0; HEADER_SIZE];
         if !fill(input, &mut bytes)? {
-            return Ok(Err(Damage::Torn));
+            return Ok(Err(Damage::Truncated));
         }
         Ok(BlockHeader::parse(&bytes).ok_or(Damage::Header))
     }
 
     fn parse(bytes: &[u8; HEADER_SIZE]) -> Option<BlockHeader> {
-        let (described, sum) = bytes.split_at(HEADER_SIZE - 8);
-        if !described.starts_with(MAGIC) || number::<8>(sum, 0)? != xxh3_64(described).to_le_bytes() {
+        let (checked_bytes, sum) = bytes.split_at(HEADER_SIZE - 8);
+        if !checked_bytes.starts_with(MAGIC) || bytes_at::<8>(sum, 0)? != xxh3_64(checked_bytes).to_le_bytes() {
             return None;
         }
-        let size = |at| number::<4>(described, at).map(u32::from_le_bytes);
-        let kind = match size(8)? {
+        let u32_at = |at| bytes_at::<4>(checked_bytes, at).map(u32::from_le_bytes);
+        let kind = match u32_at(8)? {
             0 => BlockKind::Piece,
             1 => BlockKind::Commit,
             _ => return None,
         };
-        let (raw_size, body_size) = (size(12)?, size(16)?);
+        let (raw_size, body_size) = (u32_at(12)?, u32_at(16)?);
+        // Incompressible bytes grow a little. A larger size is damage, which must not allocate memory.
         let size_max = if kind == BlockKind::Piece { 2 * PIECE_SIZE } else { 2 * COMMIT_SIZE_MAX };
-        let body_sum = u64::from_le_bytes(number::<8>(described, 56)?);
-        let header = BlockHeader { kind, hash: number::<32>(described, 24)?, raw_size, body_size, body_sum };
+        let body_sum = u64::from_le_bytes(bytes_at::<8>(checked_bytes, 56)?);
+        let header = BlockHeader { kind, hash: bytes_at::<32>(checked_bytes, 24)?, raw_size, body_size, body_sum };
         (raw_size.max(body_size) as usize <= size_max).then_some(header)
     }
 
@@ -126,7 +127,7 @@ impl BlockHeader {
         let mut body = Vec::new();
         input.take(u64::from(self.body_size)).read_to_end(&mut body)?;
         if body.len() < self.body_size as usize {
-            return Ok(Err(Damage::Torn));
+            return Ok(Err(Damage::Truncated));
         }
         Ok(if xxh3_64(&body) == self.body_sum { Ok(body) } else { Err(Damage::Body) })
     }
@@ -134,17 +135,17 @@ impl BlockHeader {
     /// The raw bytes of a block, checked against its hash.
     pub fn decode(&self, body: &[u8]) -> Result<Vec<u8>, Damage> {
         let raw = zstd::bulk::decompress(body, self.raw_size as usize).map_err(|_| Damage::Body)?;
-        if *blake3::hash(&raw).as_bytes() == self.hash { Ok(raw) } else { Err(Damage::Piece) }
+        if *blake3::hash(&raw).as_bytes() == self.hash { Ok(raw) } else { Err(Damage::HashMismatch) }
     }
 }
 
-fn number<const SIZE: usize>(bytes: &[u8], at: usize) -> Option<[u8; SIZE]> {
+fn bytes_at<const SIZE: usize>(bytes: &[u8], at: usize) -> Option<[u8; SIZE]> {
     bytes.get(at..)?.first_chunk::<SIZE>().copied()
 }
 
 /// Fills the buffer. Returns `false` if the input ends too early.
-fn fill(input: &mut dyn Read, room: &mut [u8]) -> io::Result<bool> {
-    match input.read_exact(room) {
+fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match input.read_exact(buffer) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
@@ -179,7 +180,7 @@ mod tests {
     fn every_cut_and_every_flipped_bit_is_noticed() {
         let block = block(b"some text and some more of the same text");
         for length in 0..block.len() {
-            assert_eq!(read(&block[..length]).unwrap_err(), Damage::Torn, "{length}");
+            assert_eq!(read(&block[..length]).unwrap_err(), Damage::Truncated, "{length}");
         }
         for bit in 0..block.len() * 8 {
             let mut bad = block.clone();

@@ -166,8 +166,11 @@ pub(super) enum NextCommit {
 }
 
 impl Commit {
-    /// The commit of these lines. Fills in the checksum and length.
+    /// The commit of these lines. Fills in the checksum and length. It refuses lines that [`Commit::read`] would refuse.
     pub fn new(head: CommitHeader, lines: &str) -> io::Result<Commit> {
+        if lines.len() > COMMIT_SIZE_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let head = CommitHeader { archive: VERSION, bytes: lines.len() as u64, sum: xxh3_64(lines.as_bytes()), ..head };
         let line = head.encode()?;
         let lines_at = line.len();
@@ -307,6 +310,12 @@ mod tests {
         assert_eq!(LogLine::parse(line.encode().unwrap().trim_end().as_bytes()), Some(line));
         let line = LogLine::Copy(CopyLine { path: Some(path), ..CopyLine::default() });
         assert_eq!(LogLine::parse(line.encode().unwrap().trim_end().as_bytes()), Some(line));
+    }
+
+    #[test]
+    fn a_commit_that_could_not_be_read_is_not_written() {
+        let lines = String::from_utf8(vec![0; COMMIT_SIZE_MAX + 1]).unwrap();
+        assert!(Commit::new(head(1), &lines).is_err());
     }
 
     #[test]

@@ -93,12 +93,14 @@ impl<'w> PackScan<'w> {
         match BlockHeader::read(&mut self.input)? {
             Ok(header) => match header.body(&mut self.input)? {
                 Ok(body) => Ok(Some(ScannedBlock { at, size: header.size(), found: Ok((header, body)) })),
-                Err(Damage::Torn) => Ok(Some(ScannedBlock { at, size: self.rest()?, found: Err(Damage::Torn) })),
+                Err(Damage::Truncated) => {
+                    Ok(Some(ScannedBlock { at, size: self.rest()?, found: Err(Damage::Truncated) }))
+                }
                 Err(damage) => Ok(Some(ScannedBlock { at, size: header.size(), found: Err(damage) })),
             },
-            Err(Damage::Torn) => {
+            Err(Damage::Truncated) => {
                 let size = self.rest()?;
-                Ok((size > 0).then_some(ScannedBlock { at, size, found: Err(Damage::Torn) }))
+                Ok((size > 0).then_some(ScannedBlock { at, size, found: Err(Damage::Truncated) }))
             }
             Err(damage) => {
                 let size = self.next_magic(at + 1)? - at;

@@ -108,7 +108,7 @@ impl Archive {
                             verified.pieces += 1;
                             verified.bytes += raw.len() as u64;
                         }
-                        Ok(_) => _ = bad.insert(*number, Damage::Piece),
+                        Ok(_) => _ = bad.insert(*number, Damage::HashMismatch),
                         Err(damage) => _ = bad.insert(*number, *damage),
                     }
                 }

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 use stenograph::evidence::{UserMessage, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
-use stenograph::model::{Body, Event, Kind, Note, Role};
+use stenograph::model::{Body, Event, Fact, Kind, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
+use stenograph::text::keep_last;
 
 use super::catalogue::{SourceRow, SourceSummary};
 use super::saved_status::StatusCollector;
@@ -112,18 +113,13 @@ impl<'w> EventIndexer<'w> {
 
     fn notice(&mut self, event: &Event<'_>, is_repeat: IsRepeat) {
         let summary = &mut self.summary;
-        let last = |slot: &mut Option<String>, value: &Option<std::borrow::Cow<'_, str>>| {
-            if let Some(value) = value.as_deref().filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
-                *slot = Some(value.to_owned());
-            }
-        };
-        last(&mut summary.branch, &event.branch);
-        last(&mut summary.version, &event.version);
+        keep_last(&mut summary.branch, event.branch.as_deref());
+        keep_last(&mut summary.version, event.version.as_deref());
         if !event.model.as_deref().is_some_and(|model| model.starts_with('<')) {
-            last(&mut summary.model, &event.model);
+            keep_last(&mut summary.model, event.model.as_deref());
         }
         if summary.cwd.is_none() {
-            last(&mut summary.cwd, &event.cwd);
+            keep_last(&mut summary.cwd, event.cwd.as_deref());
         }
         if let Some(session) = event.session.as_deref().filter(|session| !session.is_empty())
             && self.sessions.len() < SESSIONS_MAX
@@ -147,15 +143,15 @@ impl<'w> EventIndexer<'w> {
         match &event.body {
             Body::Message { role: Role::User | Role::Assistant, .. } => summary.messages += 1,
             Body::ToolCall { .. } => summary.calls += 1,
-            Body::Fact { name, content: Some(content) } if name == "title" || name == "summary" => {
+            Body::Fact { name: Fact::Title | Fact::Summary, content: Some(content) } => {
                 summary.title = Some(beginning(&content.joined().decode()));
             }
             Body::Other { name: Some(name), .. } if !event.is_oversize() => {
-                let line = event.at.map_or(0, |at| at.line);
-                if let Some((count, _)) = self.unknown.get_mut(name.as_ref()) {
+                let (name, line) = (beginning(name), event.at.map_or(0, |at| at.line));
+                if let Some((count, _)) = self.unknown.get_mut(&name) {
                     *count += 1;
                 } else if self.unknown.len() < UNKNOWN_MAX {
-                    self.unknown.insert(beginning(name), (1, line));
+                    self.unknown.insert(name, (1, line));
                 }
             }
             _ => {}
@@ -277,9 +273,7 @@ impl Sink for EventIndexer<'_> {
                 self.summary.started = Some(self.summary.started.map_or(time, |started| started.min(time)));
                 self.summary.ended = Some(self.summary.ended.map_or(time, |ended| ended.max(time)));
             }
-            if !entry.restates {
-                self.summary.errors += u64::from(entry.error);
-            }
+            self.summary.errors += u64::from(entry.error);
             // A rendered text repeats what another file may hold exactly; if there is no other file, its words are the
             // session's.
             if is_repeat == IsRepeat::No {

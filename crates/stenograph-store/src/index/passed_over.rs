@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::catalogue::FileStamp;
+
 /// Why a run skips a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PassedOverReason {
@@ -45,6 +47,13 @@ impl PassedOver {
             self.groups.insert(key, 1);
         } else {
             *self.groups.entry((PathBuf::new(), key.1, reason)).or_default() += 1;
+        }
+    }
+
+    /// Counts a file without a known format. An empty one may become a transcript, so nobody misses one there.
+    pub(super) fn add_unrecognized(&mut self, path: &Path, stamp: &FileStamp) {
+        if stamp.size > 0 {
+            self.add(path, PassedOverReason::Format);
         }
     }
 

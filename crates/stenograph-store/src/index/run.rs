@@ -237,7 +237,7 @@ fn survey(
                 }
                 None if non_transcripts.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
                     report.non_transcripts += 1;
-                    report.passed_over.add(&found.path, PassedOverReason::Format);
+                    report.passed_over.add_unrecognized(&found.path, &stamp);
                 }
                 None => jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: None }),
             }

@@ -8,7 +8,6 @@ use stenograph::format::{Format, Head};
 
 use super::catalogue::{DivergedCopy, FileStamp, Gone, SourceRow};
 use super::change::{self, SourceChange};
-use super::passed_over::PassedOverReason;
 use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
 use crate::archive::{ForgottenState, Label};
 use crate::discover::{PathHints, Stat, path_hints};
@@ -402,7 +401,7 @@ impl IndexRun<'_> {
             }
             report.added = report.added.saturating_sub(u64::from(row.id == 0));
             report.non_transcripts += 1;
-            report.passed_over.add(&job.path, PassedOverReason::Format);
+            report.passed_over.add_unrecognized(&job.path, &job.stamp);
             self.catalogue.put_non_transcript(&job.path, job.stamp, expected.map(|format| format.info().name))?;
         }
         Ok(format.map(|format| (format, source.access(format))))

@@ -41,7 +41,7 @@ const HOME: &str = ".leslie";
 const THREADS: &str = "threads";
 
 /// The prefix of a journal's name while its recording is active.
-const RECORDING: &str = "recording-";
+const RECORDING_PREFIX: &str = "recording-";
 
 impl Layout for LeslieLayout {
     fn info(&self) -> &'static LayoutInfo {
@@ -61,17 +61,20 @@ impl Layout for LeslieLayout {
 
     fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let mut settings = target.settings.clone();
+        // An empty value counts as missing.
+        settings.retain(|_, value| !value.is_empty());
         let mode = settings.get(MODE).map_or(MODE_DEFAULT, String::as_str);
         if !MODES.contains(&mode) {
             return Err(Error::about(Path::new(MODE), Problem::BadSetting));
         }
         for key in [THREAD, CHAT] {
-            settings.entry(key.to_owned()).or_insert_with(|| format!("{key}-{}", number()));
+            settings.entry(key.to_owned()).or_insert_with(|| format!("{key}-{}", random_suffix()));
         }
         let thread = settings.get(THREAD).cloned().unwrap_or_default();
-        let folder = transcripts(target.path.as_deref().unwrap_or(Path::new(".")), safe_component(&thread)?);
+        let folder = transcripts_folder(target.path.as_deref().unwrap_or(Path::new(".")), safe_component(&thread)?);
         let clock = (environment.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
-        let journal = folder.join(format!("{RECORDING}{clock}-{}.{}", number(), recover::JOURNAL_EXTENSION));
+        let journal =
+            folder.join(format!("{RECORDING_PREFIX}{clock}-{}.{}", random_suffix(), recover::JOURNAL_EXTENSION));
         let journal_lock = LockedJournal::of_journal(&journal, environment)?;
         let header = RecordingHeader { layout: NAME.to_owned(), settings, ..RecordingHeader::default() };
         Ok(OpenedRecording::new(journal_lock, header, Box::new(LeslieDocuments { environment: environment.clone() })))
@@ -92,30 +95,30 @@ impl Layout for LeslieLayout {
     }
 }
 
-fn number() -> String {
+fn random_suffix() -> String {
     let random = uuid::Uuid::new_v4().simple().to_string();
     random.get(..8).unwrap_or_default().to_owned()
 }
 
 /// The folder of a thread's transcripts. The path may be `.leslie` itself or the folder that contains it.
-fn transcripts(path: &Path, thread: &str) -> PathBuf {
+fn transcripts_folder(path: &Path, thread: &str) -> PathBuf {
     let home = if path.ends_with(HOME) { path.to_owned() } else { path.join(HOME) };
-    within(&home.join(THREADS).join(thread))
+    transcripts_of_thread(&home.join(THREADS).join(thread))
 }
 
-fn within(thread: &Path) -> PathBuf {
+fn transcripts_of_thread(thread: &Path) -> PathBuf {
     thread.join(".meta").join("transcripts")
 }
 
 /// The transcript folders that a path means: of a project, of all threads, of one thread, or the folder itself.
 fn folders_at(path: &Path, files: &dyn Files) -> Vec<PathBuf> {
-    // `.` has no file name.
+    // An absolute path, because `.` does not end with a folder name that can be compared.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.ends_with(".meta/transcripts") {
         return vec![path];
     }
-    if within(&path).is_dir() {
-        return vec![within(&path)];
+    if transcripts_of_thread(&path).is_dir() {
+        return vec![transcripts_of_thread(&path)];
     }
     let threads = [path.join(HOME).join(THREADS), path.join(THREADS), path.clone()];
     let is_ours =
@@ -124,7 +127,7 @@ fn folders_at(path: &Path, files: &dyn Files) -> Vec<PathBuf> {
         return Vec::new();
     };
     let found = files.list(&threads).unwrap_or_default();
-    found.iter().map(|thread| within(thread)).filter(|folder| folder.is_dir()).collect()
+    found.iter().map(|thread| transcripts_of_thread(thread)).filter(|folder| folder.is_dir()).collect()
 }
 
 /// The texts of a recording. They are written when it ends; until then everything is in the journal.
@@ -142,17 +145,17 @@ impl super::Documents for LeslieDocuments {
         let mut transcripts = TranscriptDir::new(self.environment.files.as_ref(), folder);
         let units = ConversationUnit::split(recorded)?;
         let surplus = units.len().saturating_sub(transcript_dir::TEXTS_MAX);
-        let (without_text, told) = units.split_at_checked(surplus).unwrap_or((&[], &units));
+        let (without_text, with_text) = units.split_at_checked(surplus).unwrap_or((&[], &units));
         transcripts.put_without_text(without_text)?;
-        told.iter().try_for_each(|unit| transcripts.put(unit, given))?;
+        with_text.iter().try_for_each(|unit| transcripts.put(unit, given))?;
         let (written, warnings) = transcripts.tidy()?;
         // Every unit is in the folder, complete: in its text, or in the journal beside it.
         Ok(FinishedDocuments { journal: JournalNeed::Redundant, written, warnings })
     }
 }
 
-/// A setting of a recording, or its default.
-fn said<'s>(settings: &'s Settings, key: &str) -> Option<&'s str> {
+/// A setting of a recording; `None` if it is missing or empty.
+fn setting<'s>(settings: &'s Settings, key: &str) -> Option<&'s str> {
     settings.get(key).map(String::as_str).filter(|value| !value.is_empty())
 }
 

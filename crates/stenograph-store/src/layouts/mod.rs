@@ -24,6 +24,7 @@ use crate::journal::{Recording, RecordingHeader, Settings};
 use crate::lock::Lock;
 use crate::log::Durability;
 use crate::recover;
+use crate::source_file::is_same;
 use crate::tail::{self, LastLineRule, Tail, Warning};
 
 /// Every layout.
@@ -84,6 +85,16 @@ pub trait Layout: Sync {
         None
     }
 
+    /// Whether the system locks what it works on, and nobody holds the lock for this file.
+    fn is_released(&self, _file: &Path) -> bool {
+        false
+    }
+
+    /// Whether one file holds everything that another one does, by their names.
+    fn contains(&self, _whole: &Path, _part: &Path) -> bool {
+        false
+    }
+
     /// The format of these files, if their place determines it: their beginning may resemble another one.
     fn format(&self) -> Option<&'static dyn Format> {
         None
@@ -120,6 +131,17 @@ pub struct RunSummary {
 /// What any system states about the run at this path.
 pub fn run_summary(path: &Path) -> Option<RunSummary> {
     LAYOUTS.iter().find_map(|layout| layout.run_summary(path))
+}
+
+/// Whether one file of any system holds everything that another one does, by their names.
+pub(crate) fn contains(whole: &Path, part: &Path) -> bool {
+    LAYOUTS.iter().any(|layout| layout.contains(whole, part))
+}
+
+/// Whether a file is of a system that locks what it works on, and nobody holds the lock.
+pub fn is_released(file: &Path, format: &dyn Format) -> bool {
+    let is_own = |layout: &&&dyn Layout| layout.format().is_some_and(|own| is_same(own, format));
+    LAYOUTS.iter().filter(is_own).any(|layout| layout.is_released(file))
 }
 
 /// The damaged files at this path that others replace when it is read.

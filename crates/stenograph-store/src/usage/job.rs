@@ -84,12 +84,7 @@ impl UsageJob {
                 }
                 let session = self.session();
                 for page in pages {
-                    give(SourcePage {
-                        path: self.path().to_owned(),
-                        session: session.clone(),
-                        written: self.changed(),
-                        page,
-                    });
+                    give(SourcePage::new(self.path(), session.clone(), self.changed(), page));
                 }
                 report
                     .warnings

@@ -57,7 +57,7 @@ impl IndexedSource {
                 let (path, session) = (known.path(), Some(known.source().session.clone()));
                 let written = known.changed();
                 for page in pages {
-                    give(SourcePage { path: path.to_owned(), session: session.clone(), written, page });
+                    give(SourcePage::new(path, session.clone(), written, page));
                 }
             }
             (None, IndexedSource::There { job, .. }) => jobs.push(job),

@@ -7,6 +7,7 @@ use super::answer::Answer;
 use super::keys::Keys;
 use super::report::{Call, CallOutcome, Capped, Place, Tool};
 use crate::calls::{Calls as Fold, Decision, OutcomeRule};
+use crate::model::is_lasting_id;
 use crate::query::Touch;
 use crate::text::beginning;
 
@@ -67,9 +68,6 @@ const EARLY_MAX: usize = 64;
 /// How many calls are remembered to know them again.
 const SEEN_MAX: usize = 4 << 20;
 
-/// An id that is shorter than this may be given twice.
-const ID_LENGTH_MIN: usize = 8;
-
 /// The name under which tools are counted that are too many.
 const OTHER_TOOLS: &str = "(other tools)";
 
@@ -83,7 +81,7 @@ impl Calls {
         if id != 0 {
             self.ids.insert(id);
         }
-        let is_lasting = stated.is_some_and(|id| id.len() >= ID_LENGTH_MIN);
+        let is_lasting = stated.is_some_and(is_lasting_id);
         is_lasting && !self.seen.insert(print ^ id.rotate_left(17))
     }
 

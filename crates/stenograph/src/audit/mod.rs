@@ -32,7 +32,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::calls::{CallStep, Calls as Fold};
 use crate::evidence::{PlanChange, script_words};
 use crate::ledger::context_tokens;
-use crate::model::{Body, Content, Event, Input, Role, ScriptWords};
+use crate::model::{Body, Content, Event, Input, Role, ScriptWords, is_lasting_id};
 use crate::query::touches;
 use crate::run_state::RunStep;
 use crate::text::beginning;
@@ -76,9 +76,6 @@ const THREADS_MAX: usize = 4096;
 /// How many records are remembered to know them again.
 const RECORDS_MAX: usize = 4 << 20;
 
-/// An id that is shorter than this may be given twice.
-const ID_LENGTH_MIN: usize = 8;
-
 /// How many errors, approvals, phases and compactions are kept.
 const LIST_MAX: usize = 1000;
 
@@ -113,7 +110,7 @@ impl Auditor {
 
     /// Takes notice of an event of this conversation.
     fn take(&mut self, event: &Event<'_>, thread: Option<&str>) {
-        let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let time_ms = event.time.as_ref().and_then(crate::time::Time::to_millis);
         self.place.time_ms = time_ms;
         if let Some(time_ms) = time_ms {
             self.audit.started_ms = Some(self.audit.started_ms.map_or(time_ms, |first| first.min(time_ms)));
@@ -215,7 +212,7 @@ impl Auditor {
 
     /// Whether a record was told already, word for word: by another file of the session, or inside another record.
     fn is_copy(&mut self, event: &Event<'_>) -> bool {
-        let Some(id) = event.id.as_deref().filter(|id| id.len() >= ID_LENGTH_MIN) else { return false };
+        let Some(id) = event.id.as_deref().filter(|id| is_lasting_id(id)) else { return false };
         let time = event.time.as_ref().map(|time| time.text.as_ref()).unwrap_or_default();
         let seed = xxh3_64_with_seed(time.as_bytes(), u64::from(event.part.index) << 8 | event.kind() as u64);
         self.records.len() < RECORDS_MAX && !self.records.insert(xxh3_64_with_seed(id.as_bytes(), seed))
@@ -253,9 +250,7 @@ impl Auditor {
         if event.thread.is_none() {
             set(&mut self.audit.cwd, event.cwd.as_deref());
         }
-        if let Body::Fact { name, content: Some(content) } = &event.body
-            && name == "title"
-        {
+        if let Body::Fact { name: crate::model::Fact::Title, content: Some(content) } = &event.body {
             set(&mut self.audit.title, Some(content.joined().decode().trim()));
         }
         if let Some(model) = event.model.as_deref().filter(|model| !model.is_empty())

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::evidence::{CallInput, CallReport, JobNotice, script_words, touches};
-use crate::model::{Body, Event, Input, Role};
+use crate::model::{Body, Event, Input, Role, is_lasting_id};
 use crate::text::beginning;
 
 pub use crate::evidence::Evidence;
@@ -137,9 +137,6 @@ struct Job {
     has_ended: bool,
 }
 
-/// An id that is shorter than this may be given twice.
-const ID_LENGTH_MIN: usize = 8;
-
 /// How many calls without a result are remembered. All of them are saved with every source.
 const OPEN_MAX: usize = 128;
 
@@ -213,7 +210,7 @@ impl Calls {
         let (id, full) = (Calls::id(stated), Calls::print(name, input));
         let print = short(full);
         let tool = self.known_name(name);
-        let is_lasting = stated.is_some_and(|id| id.len() >= ID_LENGTH_MIN);
+        let is_lasting = stated.is_some_and(is_lasting_id);
         if let Some(known) = self.again(id, print, thread, is_lasting) {
             return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
         }

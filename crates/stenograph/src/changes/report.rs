@@ -3,7 +3,7 @@
 use super::contents::{Base, FileContents};
 use super::file::File;
 use super::parts::Part;
-use super::unified::{End, Hunks, Place, hunks, quoted};
+use super::unified::{Hunks, TextEnd, TextPosition, hunks, quoted};
 
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl Section<'_> {
     fn write(&self, change: &mut FileChange) {
         let mut found = Hunks::default();
         let mut remark = if self.is_first { NOT_RECORDED } else { ELSEWHERE };
-        let whole = if self.is_first { WHOLE } else { Place { new: None, ..WHOLE } };
+        let whole = if self.is_first { WHOLE } else { TextPosition { new: None, ..WHOLE } };
         let (mut head, mut sides) = (String::new(), (quoted("a/", self.old), quoted("b/", self.new)));
         if self.old != self.new {
             head = format!("rename from {}\nrename to {}\n", quoted("", self.old), quoted("", self.new));
@@ -173,7 +173,7 @@ impl Section<'_> {
                 hunks(base, "", whole, &mut found);
             }
             FileContents::Whole { base: Base::Unknown, now: Some(now) } => {
-                hunks("", now, Place { old: None, new: Some(1), end: End::OfFile }, &mut found);
+                hunks("", now, TextPosition { old: None, new: Some(1), end: TextEnd::OfFile }, &mut found);
             }
             FileContents::Whole { base: Base::Unknown, now: None } => {
                 remark = "the file is deleted; what it held is not recorded";
@@ -207,13 +207,13 @@ impl Section<'_> {
     }
 }
 
-const WHOLE: Place = Place { old: Some(1), new: Some(1), end: End::OfFile };
+const WHOLE: TextPosition = TextPosition { old: Some(1), new: Some(1), end: TextEnd::OfFile };
 
 fn part_hunks(part: &Part, line: Option<usize>, out: &mut Hunks) {
     if let Some(label) = &part.label {
         out.loose.push_str(&format!("{label}: what it was is not recorded\n"));
     }
-    hunks(part.was(), &part.now, Place { old: part.at, new: line, end: End::Unknown }, out);
+    hunks(part.was(), &part.now, TextPosition { old: part.at, new: line, end: TextEnd::Unknown }, out);
 }
 
 /// A path with a blank in it ends with a tab in the head of a diff, as git writes it.

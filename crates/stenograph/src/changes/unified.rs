@@ -15,39 +15,38 @@ pub(super) struct Hunks {
     pub exact: String,
     /// Those that only people can read.
     pub loose: String,
-    /// How many lines came.
+    /// Added lines.
     pub added: u64,
-    /// How many went.
+    /// Removed lines.
     pub removed: u64,
 }
 
 /// Where two texts begin in their files, and whether they end with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextPosition {
     /// The line of the old file that the old text begins at, from 1.
     pub old: Option<usize>,
     /// The line of the new file that the new text begins at.
     pub new: Option<usize>,
     /// What follows.
-    pub end: End,
+    pub end: TextEnd,
 }
 
 /// What follows after a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The file ends: a last line without an end is a line without an end.
+pub(super) enum TextEnd {
+    /// The file ends here: a last line without a newline has none in the file either.
     OfFile,
     /// Nobody knows.
     Unknown,
 }
 
 /// The hunks between two texts.
-pub(super) fn hunks(old: &str, new: &str, place: Place, out: &mut Hunks) {
+pub(super) fn hunks(old: &str, new: &str, place: TextPosition, out: &mut Hunks) {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);
-    let lines = |text: &'_ str| -> Vec<String> { text.split_inclusive('\n').map(str::to_owned).collect() };
-    let (old, new) = (lines(old), lines(new));
+    let [old, new]: [Vec<&str>; 2] = [old, new].map(|text| text.split_inclusive('\n').collect());
     let changes: Vec<Change> = diff
         .hunks()
         .map(|hunk| Change {
@@ -60,7 +59,7 @@ pub(super) fn hunks(old: &str, new: &str, place: Place, out: &mut Hunks) {
     }
 }
 
-/// A run of lines that is another now: from and to, from 0.
+/// A changed run of lines on both sides: start and exclusive end, from 0.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     old: (usize, usize),
@@ -70,9 +69,9 @@ struct Change {
 /// Changes that stand so near to each other that they are one hunk.
 struct Group<'a> {
     changes: &'a [Change],
-    old: &'a [String],
-    new: &'a [String],
-    place: Place,
+    old: &'a [&'a str],
+    new: &'a [&'a str],
+    place: TextPosition,
 }
 
 impl Group<'_> {
@@ -83,10 +82,10 @@ impl Group<'_> {
         let old = (first.old.0 - before, last.old.1 + after);
         let new = (first.new.0 - before, last.new.1 + after);
         let place = self.place;
-        // What has no line after it is taken for the end of the file.
-        let ends = after > 0 || place.end == End::OfFile;
+        // `git apply` takes a hunk without trailing context for the end of the file.
+        let ends = after > 0 || place.end == TextEnd::OfFile;
         let is_exact = place.old.is_some() && place.new.is_some() && ends;
-        // A number that is left out keeps programs from taking a hunk for one of theirs.
+        // A missing number keeps programs from applying an inexact hunk.
         let new_line = place.new.filter(|_| is_exact || place.old.is_none());
         let mut text = format!(
             "@@ -{} +{} @@\n",
@@ -106,13 +105,13 @@ impl Group<'_> {
         if is_exact { &mut out.exact } else { &mut out.loose }.push_str(&text);
     }
 
-    fn lines(&self, mark: char, lines: &[String], (from, to): (usize, usize), out: &mut String) {
+    fn lines(&self, mark: char, lines: &[&str], (from, to): (usize, usize), out: &mut String) {
         for line in lines.get(from..to).unwrap_or_default() {
             out.push(mark);
             out.push_str(line);
             if !line.ends_with('\n') {
                 out.push('\n');
-                if self.place.end == End::OfFile {
+                if self.place.end == TextEnd::OfFile {
                     out.push_str("\\ No newline at end of file\n");
                 }
             }
@@ -160,13 +159,13 @@ pub(super) fn quoted(side: &str, path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn diff(old: &str, new: &str, place: Place) -> Hunks {
+    fn diff(old: &str, new: &str, place: TextPosition) -> Hunks {
         let mut out = Hunks::default();
         hunks(old, new, place, &mut out);
         out
     }
 
-    const WHOLE: Place = Place { old: Some(1), new: Some(1), end: End::OfFile };
+    const WHOLE: TextPosition = TextPosition { old: Some(1), new: Some(1), end: TextEnd::OfFile };
 
     #[test]
     fn hunks_are_spelled_as_git_does() {
@@ -178,14 +177,14 @@ mod tests {
 
     #[test]
     fn numbers_that_are_not_known_are_not_made_up() {
-        let found = diff("a", "b", Place { old: None, new: None, end: End::Unknown });
+        let found = diff("a", "b", TextPosition { old: None, new: None, end: TextEnd::Unknown });
         assert_eq!(found.loose, "@@ -?,1 +?,1 @@\n-a\n+b\n");
         assert_eq!(found.exact, "");
     }
 
     #[test]
     fn a_hunk_without_a_line_after_it_cannot_be_applied_in_the_middle_of_a_file() {
-        let place = Place { old: Some(7), new: Some(8), end: End::Unknown };
+        let place = TextPosition { old: Some(7), new: Some(8), end: TextEnd::Unknown };
         assert_eq!(diff("a\nb\n", "a\nc\n", place).loose, "@@ -7,2 +?,2 @@\n a\n-b\n+c\n");
         let found = diff("a\nb\n", "c\nb\n", place);
         assert_eq!(found.exact, "@@ -7,2 +8,2 @@\n-a\n+c\n b\n");

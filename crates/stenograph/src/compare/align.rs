@@ -1,9 +1,9 @@
-//! Which turns of two conversations belong together: those that say the same, in order; between them those that are alike; and the rest,
+//! Which steps of two conversations belong together: those that say the same, in order; between them those that are alike; and the rest,
 //! which only one of them has.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use super::turn::{Class, Turn};
+use super::diff_step::{Class, DiffStep};
 use super::vocabulary::Vocabulary;
 use crate::loss::equal_pairs;
 
@@ -26,7 +26,7 @@ impl Side {
     }
 }
 
-/// What became of turns, by their places among those that are compared.
+/// What became of steps, by their places among those that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// So many from here on say the same.
@@ -61,7 +61,7 @@ pub enum Change {
     },
 }
 
-/// Turns of a kind that only one of two formats tells of: they are counted and not compared.
+/// Steps of a kind that only one of two formats tells of: they are counted and not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aside {
     /// Who tells of them.
@@ -72,7 +72,7 @@ pub struct Aside {
     pub count: u64,
 }
 
-/// How many turns came out how.
+/// How many steps came out how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// They say the same.
@@ -90,10 +90,10 @@ pub struct Counts {
 /// Two conversations side by side.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// The turns of A that are compared.
-    pub a: Vec<Turn>,
+    /// The steps of A that are compared.
+    pub a: Vec<DiffStep>,
     /// Those of B.
-    pub b: Vec<Turn>,
+    pub b: Vec<DiffStep>,
     /// What became of them, in order.
     pub changes: Vec<Change>,
     /// What was not compared.
@@ -118,7 +118,7 @@ impl Comparison {
         counts
     }
 
-    /// How many turns are the same before the first that is not.
+    /// How many steps are the same before the first that is not.
     pub fn shared(&self) -> usize {
         match self.changes.first() {
             Some(Change::Same { count, .. }) => *count,
@@ -132,22 +132,22 @@ impl Comparison {
     }
 }
 
-/// From this likeness on two turns between the same neighbours are one that changed.
+/// From this likeness on two steps between the same neighbours are one that changed.
 const LIKENESS_MIN: f64 = 0.3;
 
-/// How far ahead a turn is looked for that is like another.
+/// How far ahead a step is looked for that is like another.
 const AHEAD_MAX: usize = 32;
 
-/// Compares two conversations. A kind of turn that one of them has none of is not compared where its format has no words for it.
-pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, words: [&Vocabulary; 2]) -> Comparison {
+/// Compares two conversations. A kind of step that one of them has none of is not compared where its format has no words for it.
+pub fn compare(mut a: Vec<DiffStep>, mut b: Vec<DiffStep>, words: [&Vocabulary; 2]) -> Comparison {
     // Where one side does not say who speaks, what is said has to do.
-    if a.iter().chain(&b).any(|turn| turn.class == Class::Unknown) {
-        a = a.into_iter().map(Turn::by_anybody).collect();
-        b = b.into_iter().map(Turn::by_anybody).collect();
+    if a.iter().chain(&b).any(|step| step.class == Class::Unknown) {
+        a = a.into_iter().map(DiffStep::by_anybody).collect();
+        b = b.into_iter().map(DiffStep::by_anybody).collect();
     }
     let aside = set_aside(&mut a, &mut b, words);
     let [words_a, words_b] = words;
-    let failed = |side: &[Turn]| side.iter().filter(|turn| turn.has_failed).count() as u64;
+    let failed = |side: &[DiffStep]| side.iter().filter(|step| step.has_failed).count() as u64;
     let failed_only = match (failed(&a), failed(&b)) {
         (0, 0) => None,
         (0, count) => Some((Side::B, count)).filter(|_| !words_a.has_failures),
@@ -155,10 +155,10 @@ pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, words: [&Vocabulary; 2]) -> C
         (_, _) => None,
     };
     if failed_only.is_none() {
-        a = a.into_iter().map(Turn::by_outcome).collect();
-        b = b.into_iter().map(Turn::by_outcome).collect();
+        a = a.into_iter().map(DiffStep::by_outcome).collect();
+        b = b.into_iter().map(DiffStep::by_outcome).collect();
     }
-    let keys = |side: &[Turn]| side.iter().map(|turn| turn.key).collect::<Vec<_>>();
+    let keys = |side: &[DiffStep]| side.iter().map(|step| step.key).collect::<Vec<_>>();
     let pairs = equal_pairs(&keys(&a), &keys(&b));
     let mut changes = Changes::default();
     let mut next = (0, 0);
@@ -173,11 +173,11 @@ pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, words: [&Vocabulary; 2]) -> C
 }
 
 /// Takes out the kinds that the format of one side has no words for. What users and assistants say, every format tells.
-fn set_aside(a: &mut Vec<Turn>, b: &mut Vec<Turn>, [words_a, words_b]: [&Vocabulary; 2]) -> Vec<Aside> {
+fn set_aside(a: &mut Vec<DiffStep>, b: &mut Vec<DiffStep>, [words_a, words_b]: [&Vocabulary; 2]) -> Vec<Aside> {
     let mut counts: BTreeMap<Class, [u64; 2]> = BTreeMap::new();
-    for (side, turns) in [&*a, &*b].into_iter().enumerate() {
-        for turn in turns {
-            if let Some(count) = counts.entry(turn.class).or_default().get_mut(side) {
+    for (side, steps) in [&*a, &*b].into_iter().enumerate() {
+        for step in steps {
+            if let Some(count) = counts.entry(step.class).or_default().get_mut(side) {
                 *count += 1;
             }
         }
@@ -192,8 +192,8 @@ fn set_aside(a: &mut Vec<Turn>, b: &mut Vec<Turn>, [words_a, words_b]: [&Vocabul
         };
         if !is_told_by_all {
             aside.push(Aside { side, class, count });
-            a.retain(|turn| turn.class != class);
-            b.retain(|turn| turn.class != class);
+            a.retain(|step| step.class != class);
+            b.retain(|step| step.class != class);
         }
     }
     aside
@@ -215,13 +215,13 @@ impl Changes {
     }
 
     /// What stands between two places where both agree.
-    fn gap(&mut self, a: &[Turn], b: &[Turn], from: (usize, usize), to: (usize, usize)) {
+    fn gap(&mut self, a: &[DiffStep], b: &[DiffStep], from: (usize, usize), to: (usize, usize)) {
         let mut next_b = from.1;
         for at_a in from.0..to.0 {
             let ahead = next_b..to.1.min(next_b.saturating_add(AHEAD_MAX));
-            let found = a.get(at_a).and_then(|turn| {
+            let found = a.get(at_a).and_then(|step| {
                 let candidates = ahead.clone().filter_map(|at| b.get(at).map(|other| (at, other)));
-                candidates.into_iter().find(|(_, other)| is_changed(turn, other)).map(|(at, _)| at)
+                candidates.into_iter().find(|(_, other)| is_changed(step, other)).map(|(at, _)| at)
             });
             match found {
                 Some(at_b) => {
@@ -237,21 +237,21 @@ impl Changes {
 }
 
 impl Changes {
-    /// Finds turns that both have, in another order: formats differ in how they put parallel calls and their answers.
-    fn find_moved(&mut self, a: &[Turn], b: &[Turn]) {
+    /// Finds steps that both have, in another order: formats differ in how they put parallel calls and their answers.
+    fn find_moved(&mut self, a: &[DiffStep], b: &[DiffStep]) {
         let mut in_b: HashMap<u64, VecDeque<usize>> = HashMap::new();
         for change in &self.0 {
             if let Change::Only { side: Side::B, at } = change
-                && let Some(turn) = b.get(*at)
+                && let Some(step) = b.get(*at)
             {
-                in_b.entry(turn.key).or_default().push_back(*at);
+                in_b.entry(step.key).or_default().push_back(*at);
             }
         }
         let mut moved: HashSet<usize> = HashSet::new();
         for change in &mut self.0 {
             if let Change::Only { side: Side::A, at } = *change
-                && let Some(turn) = a.get(at)
-                && let Some(found) = in_b.get_mut(&turn.key).and_then(VecDeque::pop_front)
+                && let Some(step) = a.get(at)
+                && let Some(found) = in_b.get_mut(&step.key).and_then(VecDeque::pop_front)
             {
                 moved.insert(found);
                 *change = Change::Moved { a: at, b: found };
@@ -261,8 +261,8 @@ impl Changes {
     }
 }
 
-/// Whether one turn is another that was changed: they are of one kind, and tied by their call or alike.
-fn is_changed(one: &Turn, other: &Turn) -> bool {
+/// Whether one step is another that was changed: they are of one kind, and tied by their call or alike.
+fn is_changed(one: &DiffStep, other: &DiffStep) -> bool {
     let is_tied = one.call != 0 && one.call == other.call;
     one.class == other.class && (is_tied || one.likeness(other) >= LIKENESS_MIN)
 }
@@ -273,11 +273,11 @@ mod tests {
     use crate::Registry;
     use crate::model::{Body, Content, Event, Role};
 
-    fn turns(said: &[(Role, &'static str)]) -> Vec<Turn> {
-        let turn = |(number, (role, text)): (u64, &(Role, &'static str))| {
-            Turn::of(number, &Event::new(Body::Message { role: *role, content: Content::text(*text) })).unwrap()
+    fn steps(said: &[(Role, &'static str)]) -> Vec<DiffStep> {
+        let step = |(number, (role, text)): (u64, &(Role, &'static str))| {
+            DiffStep::of(number, &Event::new(Body::Message { role: *role, content: Content::text(*text) })).unwrap()
         };
-        (1..).zip(said).map(turn).collect()
+        (1..).zip(said).map(step).collect()
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         use Role::{Assistant, User};
         let a = [(User, "fix it"), (Assistant, "I will look at the parser first"), (User, "and now the tests")];
         let b = [(User, "fix it"), (Assistant, "I will look at the printer first"), (Assistant, "done")];
-        let found = compare(turns(&a), turns(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
+        let found = compare(steps(&a), steps(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
         assert_eq!(
             found.changes,
             [
@@ -304,13 +304,13 @@ mod tests {
         use Role::{System, User};
         let a = [(System, "rules"), (User, "fix it")];
         let found = compare(
-            turns(&a),
-            turns(&a[1..]),
+            steps(&a),
+            steps(&a[1..]),
             [&Vocabulary::whole(), &Vocabulary::of(Registry::built_in().named("claude-code"))],
         );
         assert!(found.is_equal());
         assert_eq!(found.aside, [Aside { side: Side::A, class: Class::Instructions, count: 1 }]);
-        assert!(!compare(turns(&a), turns(&a[1..]), [&Vocabulary::whole(), &Vocabulary::whole()]).is_equal());
+        assert!(!compare(steps(&a), steps(&a[1..]), [&Vocabulary::whole(), &Vocabulary::whole()]).is_equal());
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         use Role::User;
         let a = [(User, "one"), (User, "two"), (User, "three"), (User, "four")];
         let b = [(User, "one"), (User, "three"), (User, "four"), (User, "two")];
-        let found = compare(turns(&a), turns(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
+        let found = compare(steps(&a), steps(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
         assert_eq!(found.counts(), Counts { same: 3, moved: 1, ..Counts::default() });
         assert!(!found.is_equal());
     }

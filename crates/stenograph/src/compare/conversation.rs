@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::turn::{Class, said};
-use crate::model::{Event, ForkOrigin, Spine, is_framed};
+use super::diff_step::{Class, said};
+use crate::evidence::UserMessage;
+use crate::model::{Event, ForkOrigin, Spine, is_global_id, is_lasting_id};
 
 /// One step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +63,6 @@ pub struct ConversationSteps {
     /// The beginnings of user messages, by step.
     asked: BTreeMap<usize, String>,
 }
-
-/// Shorter ids may be equal in two sources by chance. Some agents number their calls, many number their records.
-const CALL_ID_LENGTH_MIN: usize = 8;
-const RECORD_ID_LENGTH_MIN: usize = 16;
 
 /// How many characters of a user message are kept.
 const ASKED_LENGTH_MAX: usize = 200;
@@ -124,8 +121,8 @@ impl ConversationBuilder {
             return;
         }
         let Some(step) = step(number, event) else { return };
-        let asked =
-            || Some(beginning(event)).filter(|_| step.class == Class::User && !event.content().is_some_and(is_framed));
+        let begins_turn = || UserMessage::of(event).is_some_and(UserMessage::begins_turn);
+        let asked = || begins_turn().then(|| beginning(event));
         if branch == 0 {
             if let Some(asked) = asked() {
                 self.conversation.asked.insert(self.conversation.steps.len(), asked);
@@ -183,24 +180,24 @@ fn step(number: u64, event: &Event<'_>) -> Option<Step> {
         return None;
     }
     // A copy may shorten the inputs and results of tools, but it keeps their ids.
-    let key = match print_of(event.call(), CALL_ID_LENGTH_MIN) {
+    let key = match print_of(event.call().filter(|id| is_lasting_id(id))) {
         0 => {
             let tool = event.name().filter(|_| class == Class::Call).map_or(0, |name| xxh3_64(name.as_bytes()));
             xxh3_64_with_seed(said(event).trim().as_bytes(), tool ^ class as u64)
         }
         call => xxh3_64_with_seed(&call.to_le_bytes(), class as u64),
     };
-    let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+    let time = event.time.as_ref().and_then(crate::time::Time::to_millis);
     Some(Step { key, id: id_print(event.id.as_deref()), time, number, class })
 }
 
 /// A fingerprint of a record's id; 0 for an id that may mean another record in another source.
 pub(super) fn id_print(id: Option<&str>) -> u64 {
-    print_of(id, RECORD_ID_LENGTH_MIN)
+    print_of(id.filter(|id| is_global_id(id)))
 }
 
-fn print_of(id: Option<&str>, length_min: usize) -> u64 {
-    id.filter(|id| id.len() >= length_min).map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
+fn print_of(id: Option<&str>) -> u64 {
+    id.map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
 }
 
 fn beginning(event: &Event<'_>) -> String {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::conversation::{ConversationSteps, id_print};
-use super::turn::Class;
+use super::diff_step::Class;
 
 /// What a conversation grew out of.
 #[derive(Clone, Debug, PartialEq, Eq)]

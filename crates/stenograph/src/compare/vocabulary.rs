@@ -1,7 +1,7 @@
-//! Which kinds of turns a format can tell of. It is measured, not declared: a small conversation that has every kind is written in the
+//! Which kinds of steps a format can tell of. It is measured, not declared: a small conversation that has every kind is written in the
 //! format and read back.
 
-use super::turn::{Class, Turn};
+use super::diff_step::{Class, DiffStep};
 use crate::calls::Calls;
 use crate::format::{Format, Want};
 use crate::formats::steno::Steno;
@@ -40,10 +40,10 @@ impl Vocabulary {
         let (mut classes, mut has_failures) = (Vec::new(), false);
         let mut calls = Calls::default();
         for event in read(format, &write::all(format, &outline, &sample)) {
-            let step = calls.add(&event);
-            let Some(turn) = Turn::of(1, &event).map(|turn| turn.deciding(&step)) else { continue };
-            has_failures |= turn.has_failed;
-            classes.push(turn.class);
+            let call_step = calls.add(&event);
+            let Some(step) = DiffStep::of(1, &event).map(|step| step.deciding(&call_step)) else { continue };
+            has_failures |= step.has_failed;
+            classes.push(step.class);
         }
         Vocabulary { classes, has_failures }
     }
@@ -53,7 +53,7 @@ impl Vocabulary {
         Vocabulary::of(Some(&Steno))
     }
 
-    /// Whether the format tells of such turns.
+    /// Whether the format tells of such steps.
     pub fn has(&self, class: Class) -> bool {
         self.classes.contains(&class)
     }

@@ -61,6 +61,7 @@ pub fn merge_edits(
     merged.iter().for_each(|event| comparison.target(event));
     texts_missing_in(&repeats, &merged).for_each(|event| comparison.left_out(event, EDITED_REPEAT));
     let Survey { outline, notes, notes_count, .. } = survey;
+    let outline = outline.finish();
     Ok(Outcome { outline, losses: comparison.finish(), notes, notes_count, method, ..Outcome::default() })
 }
 

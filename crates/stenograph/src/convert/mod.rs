@@ -22,6 +22,7 @@ use totals::RunningTotal;
 use crate::Error;
 use crate::evidence::nested_events;
 use crate::format::{Format, Want};
+use crate::ledger::{CountedOutline, SupersededUsage};
 use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Spine};
 use crate::read::{Reading, Sink};
@@ -127,8 +128,9 @@ pub fn rewrite_own(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn W
 
 /// The results of the first pass.
 struct Survey {
-    outline: Outline,
+    outline: CountedOutline,
     spine: Spine,
+    usage: SupersededUsage,
     total: RunningTotal,
     early: EarlyResultFinder,
     notes: Vec<Note>,
@@ -143,8 +145,9 @@ struct Survey {
 impl Survey {
     fn new(from: &dyn Format) -> Survey {
         Survey {
-            outline: Outline::new(from.info().name),
+            outline: CountedOutline::new(Some(from)),
             spine: Spine::default(),
+            usage: SupersededUsage::default(),
             total: RunningTotal::default(),
             early: EarlyResultFinder::default(),
             notes: Vec::new(),
@@ -158,8 +161,14 @@ impl Survey {
 
 impl Sink for Survey {
     fn event(&mut self, event: &Event<'_>) {
-        self.outline.add(event);
-        self.total.add(event, &mut self.spine);
+        // The target does not receive calls of side conversations that the record of another call repeats.
+        match event.restates {
+            true => self.outline.add_uncounted(event),
+            false => self.outline.add(event),
+        }
+        let marked = self.total.marked(event);
+        self.spine.add(&marked);
+        self.usage.add(&marked);
         self.early.add(event);
         nested_events(event).iter().for_each(|inner| self.spine.add_nested(inner));
         *self.read.read.entry(event.kind()).or_default() += 1;
@@ -178,7 +187,7 @@ impl Sink for Survey {
 
 /// Collects the outline of the events that the target receives.
 struct SpineOutline {
-    outline: Outline,
+    outline: CountedOutline,
     spine: Spine,
     total: RunningTotal,
     to: &'static str,
@@ -186,8 +195,7 @@ struct SpineOutline {
 
 impl Sink for SpineOutline {
     fn event(&mut self, event: &Event<'_>) {
-        let left_out = self.total.left_out(event, &mut self.spine);
-        match left_out {
+        match self.spine.left_out(&self.total.marked(event)) {
             // No other record has its content, so it is not a restatement any more.
             None if event.restates => self.outline.add(&Event { restates: false, ..event.clone() }),
             Some(_) if event.extra.get(self.to).is_none() => {}
@@ -203,7 +211,7 @@ fn copy(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Re
     each_chunk(source, format, Want::All, &mut survey, &mut |chunk| Ok(out.write_all(chunk)?))?;
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
-    let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
+    let (outline, notes, notes_count) = (survey.outline.finish(), survey.notes, survey.notes_count);
     Ok(Outcome { outline, losses, notes, notes_count, method: ConversionMethod::Copied, ..Outcome::default() })
 }
 
@@ -247,7 +255,7 @@ fn rewrite(
     carry: Carry,
     survey: Survey,
 ) -> Result<Outcome, Error> {
-    let Survey { mut outline, mut spine, early, notes, notes_count, own, carried, .. } = survey;
+    let Survey { mut outline, mut spine, mut usage, early, notes, notes_count, own, carried, .. } = survey;
     let carry_writer = match (carry, &carried) {
         (Carry::Not, _) => None,
         // If the source itself carries an unchanged source, embed that one.
@@ -259,15 +267,17 @@ fn rewrite(
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;
     if !whole && spine.leaves_out() {
-        let outline_sent = Outline::new(from.info().name);
-        let mut sent = SpineOutline { outline: outline_sent, spine, total: RunningTotal::default(), to: kept };
+        let mut sent =
+            SpineOutline { outline: CountedOutline::new(Some(from)), spine, total: RunningTotal::default(), to: kept };
         each_chunk(source, from, Want::All, &mut sent, &mut |_| Ok(()))?;
         (outline, spine) = (sent.outline, sent.spine);
         spine.rewind();
     }
     let carries = carry_writer.as_ref().map(|carry_writer| carry_writer.of().to_owned());
     let stream = if whole { Stream::Whole } else { Stream::Spine };
-    let mut pass = WritePass::new(to, &outline, out, stream, spine, early.finish(), carry_writer);
+    usage.decide();
+    let outline = outline.finish();
+    let mut pass = WritePass::new(to, &outline, out, stream, (spine, usage), early.finish(), carry_writer);
     let mut reading = Reading::new(from, Want::All);
     each_piece(source, &mut |chunk| {
         pass.source(chunk)?;

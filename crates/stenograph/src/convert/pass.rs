@@ -11,6 +11,7 @@ use super::totals::RunningTotal;
 use crate::Error;
 use crate::evidence::{hosted_status, nested_events};
 use crate::format::{Format, Want};
+use crate::ledger::SupersededUsage;
 use crate::loss::{LossComparison, LossReport};
 use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
 use crate::read::{Reading, Sink};
@@ -24,6 +25,7 @@ pub struct WritePass<'o> {
     writing: Option<Writing>,
     target: Target<'o>,
     spine: Spine,
+    usage: SupersededUsage,
     total: RunningTotal,
     early: EarlyResults,
     stream: Stream,
@@ -49,7 +51,8 @@ struct Target<'o> {
 impl Sink for WritePass<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.early.due_before(event).iter().for_each(|result| self.write_now(result));
-        let left_out = self.total.left_out(event, &mut self.spine);
+        let left_out = self.spine.left_out(&self.total.marked(event));
+        let is_usage_superseded = self.usage.is_superseded(event);
         if event.is_oversize() {
             return self.target.back.comparison.left_out(event, "larger than any record that is read");
         }
@@ -72,7 +75,7 @@ impl Sink for WritePass<'_> {
             self.target.back.comparison.source(&event);
             return self.write(&event);
         }
-        if self.spine.is_usage_superseded(event) {
+        if is_usage_superseded {
             let mut event = event.clone();
             event.usage = None;
             self.target.back.comparison.source(&event);
@@ -129,7 +132,7 @@ impl<'o> WritePass<'o> {
         outline: &Outline,
         out: &'o mut dyn Write,
         stream: Stream,
-        spine: Spine,
+        (spine, usage): (Spine, SupersededUsage),
         early: EarlyResults,
         carry_writer: Option<CarryWriter>,
     ) -> WritePass<'o> {
@@ -149,7 +152,7 @@ impl<'o> WritePass<'o> {
             failed: None,
         };
         let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
-        WritePass { writing, target, spine, total, early, stream, to: name, carry_writer }
+        WritePass { writing, target, spine, usage, total, early, stream, to: name, carry_writer }
     }
 
     /// Takes the next bytes of the source, before they are read.

@@ -43,6 +43,7 @@ pub fn restore(
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let Survey { outline, notes, notes_count, .. } = survey;
+    let outline = outline.finish();
     Ok(Outcome { outline, losses, notes, notes_count, method: ConversionMethod::Restored, ..Outcome::default() })
 }
 

@@ -1,27 +1,21 @@
 //! Running totals that repeat the previous one. The ledger counts no call for such a total, so the conversion treats it as a
 //! restatement too: a total belongs to the answer before its first statement.
 
+use std::borrow::Cow;
+
 use crate::evidence::{has_invalid_count, running_total};
-use crate::model::{Body, Event, Fact, LeftOut, Spine, Tokens};
+use crate::model::{Body, Event, Fact, Tokens};
 
 /// The running total of a source. It takes every event of a pass, in order.
 #[derive(Debug, Default)]
 pub struct RunningTotal(Tokens);
 
 impl RunningTotal {
-    /// Adds an event to the spine. A repeated total does not take the usage from the record that it repeats.
-    pub fn add(&mut self, event: &Event<'_>, spine: &mut Spine) {
+    /// The event; a total that repeats the last one is marked as a restatement.
+    pub fn marked<'e, 'a>(&mut self, event: &'e Event<'a>) -> Cow<'e, Event<'a>> {
         match self.is_repeated_by(event) {
-            true => spine.add(&repeating(event)),
-            false => spine.add(event),
-        }
-    }
-
-    /// Why an event is not in the spine; `None` if it is.
-    pub fn left_out(&mut self, event: &Event<'_>, spine: &mut Spine) -> Option<LeftOut> {
-        match self.is_repeated_by(event) {
-            true => spine.left_out(&repeating(event)),
-            false => spine.left_out(event),
+            true => Cow::Owned(Event { restates: true, ..event.clone() }),
+            false => Cow::Borrowed(event),
         }
     }
 
@@ -35,8 +29,4 @@ impl RunningTotal {
             Some(_) | None => false,
         }
     }
-}
-
-fn repeating<'a>(event: &Event<'a>) -> Event<'a> {
-    Event { restates: true, ..event.clone() }
 }

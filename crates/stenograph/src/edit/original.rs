@@ -51,8 +51,7 @@ impl<'a> EditSource<'a> {
             let gaps = gaps(format, naming.sketches(), |numbers| !naming.wants(numbers));
             each_between(format, &mut *source.open()?, &gaps, &mut |number, event| naming.add(number, event))?;
         }
-        let (sketches, outline) = (naming.finish(), outline.complete());
-        Ok(EditSource { format, source, sketches, outline, notes })
+        Ok(EditSource { format, source, sketches: naming.finish(), outline, notes })
     }
 
     /// Shows each event once more.

@@ -16,7 +16,8 @@ pub(super) use build::SketchBuilder;
 use view::View;
 
 use super::{Fate, Plan};
-use crate::model::{Event, Kind, Role, Span, Spine};
+use crate::evidence::UserMessage;
+use crate::model::{Event, Kind, Part, Role, Span, Spine};
 
 /// What planning knows of one event. A fingerprint of 0 stands for nothing.
 #[derive(Clone, Debug)]
@@ -61,8 +62,8 @@ pub struct Sketch {
     pub(super) has_usage: bool,
     /// Whether a mark has a place in what it says.
     pub(super) has_room: bool,
-    is_framed: bool,
-    is_markup: bool,
+    /// What it is as a message in the role of the user.
+    pub(super) message: Option<UserMessage>,
 }
 
 /// What a fact is about, as far as planning asks.
@@ -117,18 +118,20 @@ impl Sketch {
         self.role == Some(Role::User)
     }
 
-    pub(super) fn is_framed(&self) -> bool {
-        self.is_framed
-    }
-
     /// Whether somebody says or does something of its own.
     pub(super) fn is_talk(&self) -> bool {
         matches!(self.kind, Kind::Message | Kind::ToolCall | Kind::Thinking) && !self.restates
     }
 
-    /// Whether this is the next part of the record that the other one is a part of.
+    /// [`Part::follows`].
     pub(super) fn follows(&self, before: &Sketch) -> bool {
-        self.part > 0 && before.part.checked_add(1) == Some(self.part)
+        let part = |sketch: &Sketch| Part { index: sketch.part, ..Part::default() };
+        part(self).follows(part(before))
+    }
+
+    /// [`Event::continues_record_at`] the place of another one.
+    pub(super) fn continues_record_of(&self, before: &Sketch) -> bool {
+        self.part > 0 && self.place() == before.place()
     }
 }
 
@@ -263,7 +266,7 @@ impl Sketches {
     pub(super) fn record_end(&self, start: usize) -> Option<usize> {
         let first = self.get(start)?;
         let rest = self.all.get(start + 1..).unwrap_or_default();
-        Some(start + 1 + rest.iter().take_while(|next| next.part > 0 && next.place() == first.place()).count())
+        Some(start + 1 + rest.iter().take_while(|next| next.continues_record_of(first)).count())
     }
 
     /// Where what changes together with the record that begins there ends: where each part of a record has a place of its own, with the
@@ -282,8 +285,7 @@ impl Sketches {
     /// Whether a record begins with this event, as far as the one before it tells.
     pub(super) fn begins_record(&self, number: usize) -> bool {
         let before = number.checked_sub(1).and_then(|before| self.get(before));
-        let continues = |(before, event): (&Sketch, &Sketch)| event.part > 0 && event.place() == before.place();
-        !before.zip(self.get(number)).is_some_and(continues)
+        !before.zip(self.get(number)).is_some_and(|(before, event)| event.continues_record_of(before))
     }
 
     /// Which of the events that a plan leaves are then a part of the conversation that goes on, with their numbers.

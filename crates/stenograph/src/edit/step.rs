@@ -173,7 +173,7 @@ impl<'a> Steps<'a> {
             start = end;
         }
         let mut start = 0;
-        for parts in held.chunk_by(|a, b| b.part.index > 0 && a.part.index.checked_add(1) == Some(b.part.index)) {
+        for parts in held.chunk_by(|last, next| next.part.follows(last.part)) {
             let range = start..start + parts.len();
             start = range.end;
             renumber(parts, new.get_mut(range).unwrap_or_default());

@@ -1,10 +1,11 @@
 //! What belongs together in a conversation: turns that users began, and the bonds that no cut may tear, a call and its result or
 //! the records of one model response. Which of them go is not decided here.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::sketch::{Fact, Sketch, Sketched, Sketches};
+use crate::evidence::UserMessage;
 use crate::model::{Kind, Role};
 
 /// A stretch of a conversation that stays or goes as a whole.
@@ -103,7 +104,7 @@ pub fn bonds<S: Sketched + ?Sized>(events: &S) -> Vec<(usize, usize)> {
     let mut open: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
     let mut groups: HashMap<u64, usize> = HashMap::new();
     let answers = |pair: &[Sketch]| match pair {
-        [one, other] => other.part > 0 && one.place() == other.place() && is_answer(one) && is_answer(other),
+        [one, other] => other.continues_record_of(one) && is_answer(one) && is_answer(other),
         _ => false,
     };
     // What a model says in one record is one message, of which the first part holds what makes it one.
@@ -165,29 +166,19 @@ fn starts(events: &Sketches) -> Vec<usize> {
     starts
 }
 
-/// The messages with which users begin turns. Where nobody typed anything, what was put in asks for something: another agent's
-/// task, or a command.
+/// The messages with which users begin turns ([`UserMessage::begins_turn`]). Where
+/// nobody typed anything, what was put in asks for something: another agent's task, or a command.
 pub(super) fn turn_messages(events: &Sketches) -> Vec<usize> {
     let main = events.iter().any(|event| event.thread == 0 && event.is_talk());
-    let restated: HashSet<u64> =
-        events.iter().filter(|event| event.restates && event.is_user()).map(|event| event.said).collect();
     let of_users = |(number, event): &(usize, &Sketch)| {
         let aside = main && event.thread != 0;
         let repeats = event.restates && events.tie(*number).is_some();
         event.is_user() && !aside && !repeats
     };
     let users: Vec<(usize, &Sketch)> = events.iter().enumerate().filter(of_users).collect();
-    let typed = users.iter().filter(|(_, event)| is_typed(event, &restated)).map(|(number, _)| *number);
-    let typed: Vec<usize> = typed.collect();
+    let typed = users.iter().filter(|(_, event)| event.message.is_some_and(UserMessage::begins_turn));
+    let typed: Vec<usize> = typed.map(|(number, _)| *number).collect();
     if typed.is_empty() { users.into_iter().map(|(number, _)| number).collect() } else { typed }
-}
-
-/// Where a source restates what its user said, everything else in the user's role was put there by the agent.
-fn is_typed(event: &Sketch, restated: &HashSet<u64>) -> bool {
-    match restated.is_empty() {
-        true => !event.is_framed(),
-        false => event.restates || restated.contains(&event.said),
-    }
 }
 
 fn is_answer(event: &Sketch) -> bool {

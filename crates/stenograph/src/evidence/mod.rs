@@ -33,6 +33,7 @@ pub(crate) use model_calls::{
     NotACall, RunningTotal, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call,
     repeated_session, request, running_total, states_model_calls,
 };
+pub(crate) use nested::nested_source;
 pub use nested::{NestedRecord, is_progress, nested, nested_events};
 pub(crate) use notice::JobNotice;
 pub(crate) use permission::{Judgement, permission_mode};

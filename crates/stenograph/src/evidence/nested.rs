@@ -38,6 +38,13 @@ pub(super) fn nested_usage(event: &Event<'_>) -> Vec<Event<'static>> {
     nested_as(event, Want::Usage).map(|nested| nested.events).unwrap_or_default()
 }
 
+/// The bytes of the record inside the record of this event.
+pub(crate) fn nested_source<'e>(event: &'e Event<'_>) -> Option<&'e str> {
+    let Body::Fact { name, .. } = &event.body else { return None };
+    let place = |info: &FormatInfo| info.calls.nested.filter(|nested| *name == nested.fact);
+    event.extra.known().find_map(|(info, extra)| extra.at(place(info)?.record))
+}
+
 fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
     let Body::Fact { name, .. } = &event.body else { return None };
     event.extra.known().find_map(|(info, extra)| {
@@ -97,7 +104,6 @@ mod tests {
     use super::*;
     use crate::formats::claude_code::ClaudeCode;
     use crate::model::Kind;
-    use crate::query::EntryBuilder;
     use crate::read::all;
 
     const MESSAGE: &str = r#""message":{"role":"assistant","id":"m1","model":"m","content":[{"type":"text","text":"I look"},{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/w/a"}}]},"uuid":"5b0c7f4e-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z""#;
@@ -123,19 +129,5 @@ mod tests {
             assert!(!event.restates && event.part.of == 2);
         }
         assert!(nested(&found.events[0]).is_none());
-    }
-
-    #[test]
-    fn a_nested_record_and_its_copy_in_its_own_file_have_equal_keys() {
-        let own =
-            format!(r#"{{"isSidechain":true,"agentId":"a1","sessionId":"s","cwd":"/w","type":"assistant",{MESSAGE}}}"#);
-        let own = all(&ClaudeCode, own.as_bytes()).events;
-        let inner = nested_events(&all(&ClaudeCode, outer().as_bytes()).events[0]);
-        let keys = |events: &[Event<'static>]| -> Vec<(u64, u64)> {
-            let mut builder = EntryBuilder::default();
-            events.iter().filter_map(|event| builder.entry(event).map(|entry| (entry.key, entry.twin))).collect()
-        };
-        assert_eq!(keys(&own).len(), 2);
-        assert_eq!(keys(&own), keys(&inner));
     }
 }

@@ -2,7 +2,7 @@
 //! commands, notices about jobs. This is the one place that tells them apart; it looks at one event, with the tables of its format.
 
 use super::notice::{JobNotice, is_interruption};
-use crate::model::{Body, Content, Event, Role, is_markup};
+use crate::model::{Body, Event, Role};
 
 /// What a message in the role of the user is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,30 +27,72 @@ impl UserMessage {
         Some(match () {
             () if JobNotice::of(event).is_some() => UserMessage::JobNotice,
             () if is_interruption(event, text) => UserMessage::Interruption,
+            () if is_flagged(event) => UserMessage::Injected,
             // A picture without a word is what a person sends.
-            () if !text.is_empty() && is_injected(event, text) => UserMessage::Injected,
+            () if !text.is_empty() && !is_command(event, text) && is_injected(event, text) => UserMessage::Injected,
             () => UserMessage::Typed,
         })
     }
+
+    /// Whether a person begins a turn with it.
+    pub fn begins_turn(self) -> bool {
+        match self {
+            UserMessage::Typed => true,
+            UserMessage::Injected | UserMessage::JobNotice | UserMessage::Interruption => false,
+        }
+    }
 }
 
-/// Whether a text consists of what the agent injects, and of elements of markup: nobody types those.
+/// Whether the record states that the agent wrote the message.
+fn is_flagged(event: &Event<'_>) -> bool {
+    let mut known = event.extra.known();
+    known.any(|(info, extra)| info.user.flags.iter().any(|path| extra.at(path) == Some("true")))
+}
+
+/// Whether the message is a command with which a person asks the model something.
+fn is_command(event: &Event<'_>, text: &str) -> bool {
+    let mut commands = event.extra.known().flat_map(|(info, _)| info.user.commands);
+    commands.any(|begin| text.starts_with(begin))
+}
+
+/// Whether a text is a message of the agent, or consists of what the agent injects and of elements of markup: nobody types those.
 fn is_injected(event: &Event<'_>, text: &str) -> bool {
-    let mut rest = text;
+    let mut messages = event.extra.known().flat_map(|(info, _)| info.user.messages);
+    if messages.any(|(begin, end)| text.starts_with(begin) && text.ends_with(end)) {
+        return true;
+    }
     let injected = |rest: &str| {
         let mut marks = event.extra.known().flat_map(|(info, _)| info.injected);
         marks.find_map(|(begin, end)| Some(rest.strip_prefix(begin)?.split_once(end)?.1.trim_start().len()))
     };
+    let mut rest = text;
     while let Some(length) = injected(rest) {
         rest = rest.get(rest.len() - length..).unwrap_or_default();
     }
-    rest.is_empty() || is_markup(&Content::text(rest))
+    rest.is_empty() || is_markup(rest)
+}
+
+/// Whether a text consists of elements of markup.
+fn is_markup(text: &str) -> bool {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let Some((start, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
+        let name = start.split_whitespace().next().unwrap_or_default();
+        let after_end = |name: &str| Some(after.split_once(&format!("</{name}>"))?.1);
+        // Some put two words into a name, and close both.
+        let after =
+            Some(name).filter(|name| !name.is_empty()).and_then(|name| after_end(name).or_else(|| after_end(start)));
+        let Some(after) = after else { return false };
+        rest = after.trim_start();
+    }
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::formats::FORMATS;
+    use crate::model::Content;
     use crate::read::all;
 
     fn is_typed(text: &str) -> bool {
@@ -62,7 +104,9 @@ mod tests {
     fn markup_alone_is_not_typed() {
         assert!(!is_typed("<command-name>/clear</command-name>\n<command-args></command-args>"));
         assert!(!is_typed("<context of=\"x\">/x</context>"));
-        for text in ["Fix it", "<b>see</b> this", "see <b>this</b>", "a < b", ""] {
+        assert!(!is_typed("<local-command-stdout></local-command-stdout>"));
+        assert!(!is_typed("<two words>x</two words>\n"));
+        for text in ["Fix it", "<b>see</b> this", "see <b>this</b>", "<b>this", "a < b", "<>", "< x", ""] {
             assert!(is_typed(text), "{text}");
         }
         let answer = Event::new(Body::Message { role: Role::Assistant, content: Content::text("Done") });
@@ -103,12 +147,30 @@ mod tests {
         assert_eq!(what(codex, &format!("{rules}\nFix it")), UserMessage::Typed);
         // Without its end it may be a question about the file.
         assert_eq!(what(codex, "# AGENTS.md instructions are too long"), UserMessage::Typed);
+        let warning = "Warning: apply_patch was requested via shell. Use the apply_patch tool instead of exec_command.";
+        assert_eq!(what(codex, warning), UserMessage::Injected);
+        assert_eq!(
+            what(codex, "Warning: Your account was flagged for potentially high-risk cyber activity. So."),
+            UserMessage::Injected
+        );
+        assert_eq!(what(codex, "Warning: it is late"), UserMessage::Typed);
         let reminder = "<system-reminder>";
         assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>\nrun it"), UserMessage::Typed);
         assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>"), UserMessage::Injected);
         assert_eq!(what(reminder, "[Request interrupted by user]"), UserMessage::Interruption);
+        let asks = "<command-message>review</command-message>\n<command-name>/review</command-name>";
+        assert_eq!(what(reminder, asks), UserMessage::Typed);
+        let local = "<command-name>/clear</command-name>\n<command-message>clear</command-message>";
+        assert_eq!(what(reminder, local), UserMessage::Injected);
         let notice =
             "<task-notification>\n<task-id>b5</task-id>\n<status>completed</status>\n</task-notification>\nRead it";
         assert_eq!(what(reminder, notice), UserMessage::JobNotice);
+    }
+
+    #[test]
+    fn a_message_that_its_record_calls_the_agents_is_not_typed() {
+        let record = r#"{"type":"user","isMeta":true,"uuid":"u","sessionId":"s","timestamp":"2026-03-02T09:14:05.000Z","message":{"role":"user","content":"Caveat: read on"}}"#;
+        let events = all(&crate::formats::claude_code::ClaudeCode, record.as_bytes()).events;
+        assert_eq!(UserMessage::of(&events[0]), Some(UserMessage::Injected));
     }
 }

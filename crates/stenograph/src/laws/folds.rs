@@ -1,12 +1,14 @@
-//! Folds over one source: resume, join, agree.
+//! Folds over one source: resume, join, nest, agree.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Case;
 use crate::audit::Auditor;
 use crate::calls::{CallStep, Calls, Decision};
+use crate::evidence::{is_progress, nested_events, nested_source};
 use crate::model::{Body, Event, Kind};
 use crate::query::EntryBuilder;
+use crate::read;
 use crate::run_state::{Place, RunState};
 
 /// The folds that can be saved.
@@ -100,6 +102,48 @@ fn may_swap(first: &Event<'_>, second: &Event<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// A nested record and its copy in a file of its own have equal keys, so that the index knows them as one. A copy that the source itself
+/// has is compared as well.
+pub(super) fn nest(case: &mut Case<'_>) {
+    let mut nested: HashMap<RecordPart, (u64, u64)> = HashMap::new();
+    let mut broken = Vec::new();
+    for event in &case.found.events {
+        let Some(source) = nested_source(event) else { continue };
+        let inner = nested_events(event);
+        let found = keys(&inner);
+        let mut own = read::all(case.format, source.as_bytes()).events;
+        own.retain(|event| !is_progress(event));
+        let own = keys(&own);
+        if !found.is_empty() && found != own {
+            let what =
+                format!("{} keys of a nested record, and {} other ones in a file of its own", found.len(), own.len());
+            broken.push((what, event.at));
+        }
+        nested.extend(found);
+    }
+    if !nested.is_empty() {
+        let events = &case.found.events;
+        let differs = |(part, key): &(RecordPart, (u64, u64))| nested.get(part).is_some_and(|nested| nested != key);
+        if let Some((part, _)) = keys(events).into_iter().find(differs) {
+            broken.push((format!("record {}: it has another key inside another record", part.0), None));
+        }
+    }
+    broken.into_iter().for_each(|(what, at)| case.broken("nest", what, at));
+}
+
+/// The id of a record, and the number of the part.
+type RecordPart = (String, u32);
+
+/// The keys of all parts that the index keeps.
+fn keys(events: &[Event<'static>]) -> Vec<(RecordPart, (u64, u64))> {
+    let mut builder = EntryBuilder::default();
+    let key = |event: &Event<'static>| {
+        let part = (event.id.as_deref()?.to_owned(), event.part.index);
+        builder.entry(event).map(|entry| (part, (entry.key, entry.twin)))
+    };
+    events.iter().filter_map(key).collect()
 }
 
 /// Failed calls are the same for everybody: what search marks as an error, what the audit counts and what the fold decides are one.

@@ -31,7 +31,7 @@ pub struct Effort {
 }
 
 /// The laws by name, in the order of the design.
-pub(crate) const LAWS: [(&str, &str); 13] = [
+pub(crate) const LAWS: [(&str, &str); 14] = [
     ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
     (
         "echo",
@@ -46,6 +46,7 @@ pub(crate) const LAWS: [(&str, &str); 13] = [
     ("projection", "reading less is a projection of reading all"),
     ("resume", "a fold that is saved and restored on the way decides the same as one pass"),
     ("join", "the order of a call, its result and the results beside it does not change which calls failed"),
+    ("nest", "a record inside another one and its copy in a file of its own have equal keys in the index"),
     ("agree", "failed calls are the same for find, list, status and audit"),
     ("carry", "converted with the source carried along, and back: byte for byte the same"),
 ];
@@ -72,6 +73,7 @@ pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<
     stream::projection(&mut case);
     folds::resume(&mut case);
     folds::join(&mut case);
+    folds::nest(&mut case);
     folds::agree(&mut case);
     round::carry(&mut case);
     case.broken
@@ -109,7 +111,7 @@ impl Case<'_> {
 
     /// The records: groups of events with the same position.
     fn records(&self) -> Vec<&[Event<'static>]> {
-        self.found.events.chunk_by(|a, b| b.part.index > 0 && a.at == b.at).collect()
+        self.found.events.chunk_by(|last, next| next.continues_record_at(last.at)).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use hashbrown::HashTable;
 
 use super::conversions::EntrySource;
+use super::key::key;
 use super::row::{Row, RowKind};
 use super::source_usage::{Name, Names, SourceUsage, UncountedReason};
 use super::{PeerRows, Tokens, conversions, runs};
@@ -26,6 +27,8 @@ pub struct LedgerBuilder {
     written: Vec<Option<i64>>,
     /// Sources with records that name no session.
     unnamed: HashSet<u32>,
+    /// The agents and sessions of recordings.
+    owners: HashMap<u32, (Name, Option<Name>)>,
     entries: Vec<LedgerEntry>,
     by_key: ByKey,
     /// The keys of replayed calls, and their keys in the session they come from.
@@ -112,6 +115,7 @@ impl LedgerBuilder {
         }
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = usage.names.iter().map(|name| self.names.number(name)).collect();
+        let place = session.unwrap_or(source);
         let session = session.map(|session| self.names.number(session));
         for (own, origin) in &usage.origins {
             let known = self.origins.entry(*own).or_insert(*origin);
@@ -128,12 +132,24 @@ impl LedgerBuilder {
             if row.session.is_none() {
                 self.unnamed.insert(number);
                 row.session = session;
+                if row.kind == RowKind::Cost {
+                    // A cost says too little to prove that an equal one in another source is a copy.
+                    row.key = key("cost", &[Some(&row.key.to_string()), Some(place)]);
+                }
             }
             self.put(row, number);
         }
         for uncounted in &usage.uncounted {
             self.decide(uncounted.reason, uncounted.count, uncounted.lines.iter().map(|line| (number, *line)));
         }
+    }
+
+    /// States that the source added last is a recording for this agent: its calls count for that agent and for the session of
+    /// the recording, whatever the recorded events state.
+    pub fn set_owner_of_last(&mut self, agent: &str, session: Option<&str>) {
+        let Some(last) = self.sources.len().checked_sub(1) else { return };
+        let owner = (self.names.number(agent), session.map(|session| self.names.number(session)));
+        self.owners.insert(u32::try_from(last).unwrap_or(u32::MAX), owner);
     }
 
     /// Adds the calls that a rule counted in these sources. Every row is a separate call: the rule has already merged rows.
@@ -183,7 +199,7 @@ impl LedgerBuilder {
         }
         let reason = match new.row.kind {
             RowKind::Replayed => UncountedReason::Replayed,
-            RowKind::Passed => UncountedReason::PassedOn,
+            RowKind::Forwarded => UncountedReason::Forwarded,
             RowKind::Own | RowKind::Difference | RowKind::Run | RowKind::Cost | RowKind::Search => {
                 UncountedReason::Copied
             }
@@ -259,7 +275,7 @@ impl LedgerBuilder {
             return;
         }
         let is_within = |entry: &LedgerEntry| {
-            matches!(entry.row.kind, RowKind::Own | RowKind::Passed)
+            matches!(entry.row.kind, RowKind::Own | RowKind::Forwarded)
                 && owner(entry).is_some_and(|owner| runs.contains(&owner))
         };
         let within = self.entries.iter().enumerate().filter(|(_, entry)| is_within(entry));
@@ -318,7 +334,7 @@ impl LedgerBuilder {
         self.exclude_calls_within_runs();
         self.exclude_conversions();
         let mut merged =
-            [(UncountedReason::Copied, 0_u64), (UncountedReason::Replayed, 0), (UncountedReason::PassedOn, 0)];
+            [(UncountedReason::Copied, 0_u64), (UncountedReason::Replayed, 0), (UncountedReason::Forwarded, 0)];
         for entry in &self.entries {
             // The best statement is the call itself.
             let mut statements = [entry.own, entry.replayed, entry.passed].map(u64::from);
@@ -339,6 +355,11 @@ impl LedgerBuilder {
         for entry in &mut entries {
             // The remainder of a share goes to the first tools, so they need a fixed order.
             entry.row.tools.sort_by_key(|tool| self.names.list.get(tool.index()));
+            // Which calls are the same is decided by what the events state.
+            if let Some((agent, session)) = self.owners.get(&entry.source) {
+                entry.row.agent = *agent;
+                entry.row.session = session.or(entry.row.session);
+            }
         }
         // Keys are unique, and a stable sort would take half as much memory again.
         entries.sort_unstable_by_key(|entry| (entry.row.time, entry.row.key));
@@ -354,7 +375,7 @@ impl LedgerEntry {
         match kind {
             RowKind::Own | RowKind::Difference | RowKind::Run | RowKind::Cost | RowKind::Search => self.own += 1,
             RowKind::Replayed => self.replayed += 1,
-            RowKind::Passed => self.passed += 1,
+            RowKind::Forwarded => self.passed += 1,
         }
     }
 }
@@ -366,10 +387,10 @@ impl Ledger {
     }
 
     /// The sum of all calls, and of the costs that their sources state. It omits a counter that is 0 unless `stated` has it.
-    pub fn total(&self, stated: &Usage) -> Usage {
+    pub(super) fn total(&self, stated: &Usage) -> Usage {
         let tokens = self.entries.iter().fold(Tokens::default(), |total, entry| total.plus(&entry.row.tokens));
         let counter = |number: u64, stated: Option<u64>| Some(number).filter(|_| number > 0 || stated.is_some());
-        let costs = self.entries.iter().filter_map(|entry| entry.row.stated);
+        let costs = self.entries.iter().filter_map(|entry| entry.row.stated_cost);
         Usage {
             input: counter(tokens.input, stated.input),
             output: counter(tokens.output, stated.output),

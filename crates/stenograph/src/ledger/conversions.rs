@@ -147,7 +147,7 @@ fn sessions_of_unnamed<'s>(
 /// Whether an entry is a single call.
 pub(super) fn is_call(entry: &LedgerEntry) -> bool {
     match entry.row.kind {
-        RowKind::Own | RowKind::Difference | RowKind::Replayed | RowKind::Passed => true,
+        RowKind::Own | RowKind::Difference | RowKind::Replayed | RowKind::Forwarded => true,
         RowKind::Run | RowKind::Cost | RowKind::Search => false,
     }
 }

@@ -15,8 +15,9 @@ use crate::evidence::{
     NotACall, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call, repeated_session,
     request, running_total,
 };
-use crate::model::{Body, Event, Fact, Note, Usage};
+use crate::model::{Body, Event, Fact, Note, Usage, is_global_id};
 use crate::read::{Sink, is_counted};
+use crate::text::keep_last;
 use crate::time::Time;
 
 /// How much detail of calls to collect.
@@ -31,9 +32,6 @@ pub enum CallDetail {
 /// The most older sessions remembered for a replayed history.
 const LINEAGE_MAX: usize = 16;
 
-/// An id of a record with at least this length is globally unique. A shorter one only numbers the records of a session.
-const ID_LENGTH_MIN: usize = 16;
-
 /// The most lines kept as examples of uncounted records.
 const EXAMPLES_MAX: usize = 3;
 
@@ -46,9 +44,9 @@ pub struct Counting {
     rows: Vec<Row>,
     by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     uncounted: Vec<Uncounted>,
-    /// For replayed calls: the key as a call of the source's own session, and as a call of the other session.
+    /// For each replayed call: its key in the source's own session, and its key in the session it comes from.
     origins: Vec<(u128, u128)>,
-    /// For replayed calls: the key as a call of that other session, and as a call of an older one it may come from.
+    /// For each replayed call: its key in that session, and its key in an older session that it may come from.
     older_origins: Vec<(u128, u128)>,
     state: CountingState,
     /// Tools called since the last row of an answer without an id.
@@ -56,7 +54,7 @@ pub struct Counting {
     /// For each answer its row, and the tools called before it had one.
     answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
     /// The last answer.
-    answer: Option<u64>,
+    last_answer: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +89,7 @@ impl Counting {
             older_origins: Vec::new(),
             state,
             tools,
-            answer: answers.keys().next().copied(),
+            last_answer: answers.keys().next().copied(),
             answers,
         }
     }
@@ -119,7 +117,7 @@ impl Counting {
         }
         let is_invalid = has_invalid_count(event);
         if is_invalid {
-            self.add_uncounted(UncountedReason::Odd, line);
+            self.add_uncounted(UncountedReason::InvalidCount, line);
         }
         match (running_total(event), &event.usage) {
             // A total with an invalid count would look like a reset. The next total corrects it.
@@ -135,11 +133,7 @@ impl Counting {
     fn add_search(&mut self, event: &Event<'_>) {
         let mut row = self.row(event, RowKind::Search, Tokens { searches: 1, ..Tokens::default() });
         row.calls = 0;
-        row.key = match event.call().or(event.id.as_deref()) {
-            Some(id) if id.len() >= ID_LENGTH_MIN => key("search", &[Some(id)]),
-            Some(id) => key("search", &[Some(id), self.session(event)]),
-            None => self.key_by_content(&row, event),
-        };
+        row.key = self.key_by_id("search", event.call().or(event.id.as_deref()), &row, event);
         self.put(row);
     }
 
@@ -162,7 +156,7 @@ impl Counting {
         }
         let tool = |name: Name| self.names.list.get(name.index()).cloned();
         self.state.tools = self.tools.iter().filter_map(tool).collect();
-        let last = self.answer.and_then(|group| self.answers.get(&group).map(|answer| (group, answer)));
+        let last = self.last_answer.and_then(|group| self.answers.get(&group).map(|answer| (group, answer)));
         self.state.answer = last.map(|(group, Answer { key, tools, .. })| {
             let tools = tools.iter().filter_map(tool).collect();
             LastAnswer { group, key: *key, tools }
@@ -173,21 +167,16 @@ impl Counting {
 
     /// Remembers what the next records belong to.
     fn update_state(&mut self, event: &Event<'_>) {
-        let keep = |place: &mut Option<String>, stated: Option<&str>| {
-            if let Some(stated) = stated.filter(|stated| place.as_deref() != Some(*stated)) {
-                *place = Some(stated.to_owned());
-            }
-        };
         // The model of an answer applies to no other call: a call that names no model has an unknown one.
         if event.usage.is_none() {
-            keep(&mut self.state.model, event.model.as_deref());
-            keep(&mut self.state.cwd, event.cwd.as_deref());
-            keep(&mut self.state.branch, event.branch.as_deref());
+            keep_last(&mut self.state.model, event.model.as_deref());
+            keep_last(&mut self.state.cwd, event.cwd.as_deref());
+            keep_last(&mut self.state.branch, event.branch.as_deref());
         }
         if !matches!(event.body, Body::Fact { name: Fact::Session, .. }) {
             return;
         }
-        let time = millis(event.time.as_ref()).unwrap_or(i64::MIN);
+        let time = event.time.as_ref().and_then(Time::to_millis).unwrap_or(i64::MIN);
         match (self.state.session.as_deref(), event.session.as_deref()) {
             // The first header is the source's own; it may name a parent whose history comes first.
             (None, session) => {
@@ -217,7 +206,7 @@ impl Counting {
             return self.tools.add(tool);
         };
         let group = hash(&[group]);
-        self.answer = Some(group);
+        self.last_answer = Some(group);
         let answer = self.answers.entry(group).or_default();
         match (answer.row.and_then(|row| self.rows.get_mut(row)), answer.key) {
             (Some(row), _) => row.tools.add(tool),
@@ -229,8 +218,9 @@ impl Counting {
     /// Adds a tool of an answer whose row is in an earlier part: as a row with only the tool, which the builder merges with
     /// that row.
     fn put_tool(&mut self, event: &Event<'_>, group: u64, key: u128, tool: Name) {
-        let mut row = self.row(event, RowKind::Passed, Tokens::default());
+        let mut row = self.row(event, RowKind::Forwarded, Tokens::default());
         (row.key, row.tools, row.calls, row.records) = (key, Tools::from_iter([tool]), 0, 0);
+        // The weakest evidence, so that the real row keeps the owner.
         (row.time, row.stated_at) = (None, i64::MAX);
         let at = self.put(row);
         self.answers.entry(group).or_default().row = Some(at);
@@ -242,22 +232,23 @@ impl Counting {
         let is_cost_only = usage.cost.is_some() && Usage { cost: None, ..*usage }.is_empty();
         let kind = match (is_cost_only, event.restates) {
             (true, _) => RowKind::Cost,
-            (false, true) => RowKind::Passed,
+            (false, true) => RowKind::Forwarded,
             (false, false) => RowKind::Own,
         };
         let mut row = self.row(event, kind, tokens);
-        (row.service_tier, row.stated) = (usage.tier(), usage.cost.map(|cost| cost.value()));
+        (row.service_tier, row.stated_cost) = (usage.tier(), usage.cost.map(|cost| cost.value()));
         row.calls = u32::from(kind != RowKind::Cost);
         row.key = match (&event.group, &event.id) {
-            _ if kind == RowKind::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),
+            (_, None) if kind == RowKind::Cost && self.session(event).is_none() => self.key_by_content(&row, event),
+            (_, id) if kind == RowKind::Cost => key("cost", &[id.as_deref(), self.session(event)]),
             (Some(group), _) => key("answer", &[Some(group), request(event).as_deref()]),
-            (None, id) => self.record_key(id.as_deref(), &row, event),
+            (None, id) => self.key_by_id("record", id.as_deref(), &row, event),
         };
         let key = row.key;
         let at = self.put(row);
         if let (Some(group), CallDetail::Tools) = (&event.group, self.detail) {
             let group = hash(&[group]);
-            self.answer = Some(group);
+            self.last_answer = Some(group);
             let answer = self.answers.entry(group).or_default();
             (answer.row, answer.key) = (Some(at), Some(key));
             let tools = std::mem::take(&mut answer.tools);
@@ -270,18 +261,18 @@ impl Counting {
     /// Adds a call of a sub-agent that a record forwards, or its invalid count.
     fn add_forwarded(&mut self, event: &Event<'_>, call: &Event<'_>) {
         if has_invalid_count(call) {
-            self.add_uncounted(UncountedReason::Odd, event.at.map_or(0, |at| at.line));
+            self.add_uncounted(UncountedReason::InvalidCount, event.at.map_or(0, |at| at.line));
         }
         let Some(usage) = &call.usage else { return };
-        let mut row = self.row(event, RowKind::Passed, Tokens::of(usage));
+        let mut row = self.row(event, RowKind::Forwarded, Tokens::of(usage));
         row.service_tier = usage.tier();
         row.thread = self.name(call.thread.as_deref()).or(row.thread);
         row.model = self.name(call.model.as_deref());
-        row.time = millis(call.time.as_ref()).or(row.time);
+        row.time = call.time.as_ref().and_then(Time::to_millis).or(row.time);
         row.stated_at = row.time.unwrap_or(i64::MAX);
         row.key = match (&call.group, &call.id) {
             (Some(group), _) => key("answer", &[Some(group), request(call).as_deref()]),
-            (None, id) => self.record_key(id.as_deref(), &row, event),
+            (None, id) => self.key_by_id("record", id.as_deref(), &row, event),
         };
         self.put(row);
     }
@@ -293,6 +284,7 @@ impl Counting {
         let (names, state) = (&mut self.names, &self.state);
         let mut number =
             |own: Option<&str>, last: Option<&String>| own.or(last.map(String::as_str)).map(|name| names.number(name));
+        let time = event.time.as_ref().and_then(Time::to_millis);
         Row {
             key: 0,
             agent,
@@ -302,11 +294,11 @@ impl Counting {
             cwd: number(event.cwd.as_deref(), state.cwd.as_ref()),
             branch: number(event.branch.as_deref(), state.branch.as_ref()),
             tools: Tools::default(),
-            time: millis(event.time.as_ref()),
-            stated_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
+            time,
+            stated_at: time.unwrap_or(i64::MAX),
             tokens,
             service_tier: ServiceTier::Standard,
-            stated: None,
+            stated_cost: None,
             kind,
             calls: 1,
             records: 1,
@@ -322,11 +314,11 @@ impl Counting {
         name.map(|name| self.names.number(name))
     }
 
-    /// The key of a row whose only id is that of its record.
-    fn record_key(&self, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
+    /// The key of a row whose only id is that of its record or call.
+    fn key_by_id(&self, kind: &str, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
         match (id, self.session(event)) {
-            (Some(id), _) if id.len() >= ID_LENGTH_MIN => key("record", &[Some(id)]),
-            (Some(id), Some(session)) => key("record", &[Some(id), Some(session)]),
+            (Some(id), _) if is_global_id(id) => key(kind, &[Some(id)]),
+            (Some(id), Some(session)) => key(kind, &[Some(id), Some(session)]),
             (Some(_), None) | (None, _) => self.key_by_content(row, event),
         }
     }
@@ -334,11 +326,14 @@ impl Counting {
     /// The key of a row without any id: a copy of its record has the same content at the same position.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
         let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.index()));
-        let counters = row.tokens.counters().map(|counter| counter.to_string()).join(",");
+        let numbers = match row.stated_cost.filter(|_| row.kind == RowKind::Cost) {
+            Some(cost) => cost.to_string(),
+            None => row.tokens.counters().map(|counter| counter.to_string()).join(","),
+        };
         let (time, line) = (row.time.map(|time| time.to_string()), row.line.to_string());
         let part = event.part.index.to_string();
         let [session, model] = [name(row.session), name(row.model)].map(|name| name.map(String::as_str));
-        key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&counters)])
+        key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&numbers)])
     }
 
     /// Adds a row, or merges it into the row of the same call.
@@ -349,8 +344,8 @@ impl Counting {
             return self.rows.len() - 1;
         };
         let Some(into) = self.rows.get_mut(known) else { return known };
-        let reason = match (into.kind == RowKind::Passed) != (row.kind == RowKind::Passed) {
-            true => UncountedReason::PassedOn,
+        let reason = match (into.kind == RowKind::Forwarded) != (row.kind == RowKind::Forwarded) {
+            true => UncountedReason::Forwarded,
             false => UncountedReason::Streamed,
         };
         let (is_first, mut line) = (into.records == 0, row.line);
@@ -388,8 +383,4 @@ impl Sink for Counting {
     }
 
     fn note(&mut self, _note: Note) {}
-}
-
-fn millis(time: Option<&Time<'_>>) -> Option<i64> {
-    Some(time?.instant()?.as_millisecond())
 }

@@ -39,7 +39,7 @@ impl PeerRows {
             stated_at: time.unwrap_or(i64::MAX),
             tokens,
             service_tier: ServiceTier::Standard,
-            stated: None,
+            stated_cost: None,
             kind: RowKind::Own,
             calls: 1,
             records: 1,

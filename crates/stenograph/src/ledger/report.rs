@@ -237,7 +237,7 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> UsageReport {
         }
         let row = &entry.row;
         let cost = if row.kind == RowKind::Cost { None } else { costs.of(ledger, row) };
-        let stated = row.stated.and_then(|stated| Money::parse(&stated.to_string()));
+        let stated = row.stated_cost.and_then(|stated| Money::parse(&stated.to_string()));
         // The stated cost of a whole session is compared with all of its calls.
         let is_compared = row.kind != RowKind::Cost && (stated.is_some() || costed.contains(&row.session));
         let compared = cost.filter(|_| is_compared);

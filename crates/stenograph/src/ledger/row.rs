@@ -33,7 +33,7 @@ pub struct Row {
     /// The service tier.
     pub service_tier: ServiceTier,
     /// The cost in US dollars that the source states.
-    pub stated: Option<f64>,
+    pub stated_cost: Option<f64>,
     /// How the source states the call.
     pub kind: RowKind,
     /// The number of calls in the row.
@@ -75,7 +75,7 @@ pub enum RowKind {
     /// As a difference, in the replayed history of another session at the start of the source.
     Replayed,
     /// In a record of another agent that forwards it.
-    Passed,
+    Forwarded,
     /// Not a call: a web search by the vendor's servers, in a separate record.
     Search,
 }
@@ -86,7 +86,7 @@ impl Row {
         self.tokens = match self.kind {
             // Of two differences up to one total, the smaller one knows the previous total better.
             RowKind::Difference | RowKind::Replayed => self.tokens.min(&other.tokens),
-            RowKind::Own | RowKind::Run | RowKind::Cost | RowKind::Passed | RowKind::Search => {
+            RowKind::Own | RowKind::Run | RowKind::Cost | RowKind::Forwarded | RowKind::Search => {
                 self.tokens.max(&other.tokens)
             }
         };
@@ -95,7 +95,7 @@ impl Row {
             (Some(own), Some(other)) => Some(own.min(other)),
             (own, other) => own.or(other),
         };
-        self.stated = match (self.stated, other.stated) {
+        self.stated_cost = match (self.stated_cost, other.stated_cost) {
             (Some(own), Some(other)) => Some(own.max(other)),
             (own, other) => own.or(other),
         };

@@ -72,17 +72,17 @@ fn within(run: &Row, calls: &[(usize, &LedgerEntry)]) -> Vec<usize> {
 /// The usage of a run beyond these calls; `None` if they cover all of it.
 fn beyond(run: &Row, calls: &[(usize, &LedgerEntry)]) -> Option<Row> {
     let covered = calls.iter().fold(Tokens::default(), |sum, (_, call)| sum.plus(&call.row.tokens));
-    let costs: f64 = calls.iter().filter_map(|(_, call)| call.row.stated).sum();
+    let costs: f64 = calls.iter().filter_map(|(_, call)| call.row.stated_cost).sum();
     let tokens = Tokens {
         input: run.tokens.all_input().saturating_sub(covered.all_input()),
         output: run.tokens.output.saturating_sub(covered.output),
         ..Tokens::default()
     };
-    let stated = run.stated.map(|stated| stated - costs).filter(|stated| *stated > COST_MIN);
+    let stated_cost = run.stated_cost.map(|stated| stated - costs).filter(|stated| *stated > COST_MIN);
     let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
-    match (tokens.is_zero(), stated) {
+    match (tokens.is_zero(), stated_cost) {
         (true, None) => None,
-        (true, Some(_)) => Some(Row { tokens, stated, calls: 0, kind: RowKind::Cost, ..run.clone() }),
-        (false, _) => Some(Row { tokens, stated, calls: run.calls.saturating_sub(count).max(1), ..run.clone() }),
+        (true, Some(_)) => Some(Row { tokens, stated_cost, calls: 0, kind: RowKind::Cost, ..run.clone() }),
+        (false, _) => Some(Row { tokens, stated_cost, calls: run.calls.saturating_sub(count).max(1), ..run.clone() }),
     }
 }

@@ -64,7 +64,7 @@ impl SourceUsage {
             return self;
         }
         self.uncounted.push(Uncounted { reason: UncountedReason::Sum, count: lines.len() as u64, lines });
-        self.rows.retain(|row| row.kind != RowKind::Run || row.stated.is_some());
+        self.rows.retain(|row| row.kind != RowKind::Run || row.stated_cost.is_some());
         for run in self.rows.iter_mut().filter(|row| row.kind == RowKind::Run) {
             (run.tokens, run.calls) = (Tokens::default(), 0);
         }
@@ -112,7 +112,7 @@ pub enum UncountedReason {
     /// Another source has a copy of it: a session that was resumed, forked or copied.
     Copied,
     /// The record forwards a call that the sub-agent's own source states.
-    PassedOn,
+    Forwarded,
     /// It is in the history of the session that the source was forked from.
     Replayed,
     /// It repeats the running total without a call in between.
@@ -124,7 +124,7 @@ pub enum UncountedReason {
     /// The agent made up the answer: no model was called.
     Synthetic,
     /// It states an invalid count.
-    Odd,
+    InvalidCount,
     /// The record is too large to be read.
     Oversize,
     /// A conversion for another agent repeats it.
@@ -137,13 +137,13 @@ impl UncountedReason {
         UncountedReason::Streamed,
         UncountedReason::Copied,
         UncountedReason::Converted,
-        UncountedReason::PassedOn,
+        UncountedReason::Forwarded,
         UncountedReason::Replayed,
         UncountedReason::RepeatedTotal,
         UncountedReason::WithinTotal,
         UncountedReason::Sum,
         UncountedReason::Synthetic,
-        UncountedReason::Odd,
+        UncountedReason::InvalidCount,
         UncountedReason::Oversize,
     ];
 
@@ -153,13 +153,13 @@ impl UncountedReason {
             UncountedReason::Streamed => "streamed",
             UncountedReason::Copied => "copied",
             UncountedReason::Converted => "converted",
-            UncountedReason::PassedOn => "passed_on",
+            UncountedReason::Forwarded => "passed_on",
             UncountedReason::Replayed => "replayed",
             UncountedReason::RepeatedTotal => "repeated_total",
             UncountedReason::WithinTotal => "within_total",
             UncountedReason::Sum => "sum",
             UncountedReason::Synthetic => "synthetic",
-            UncountedReason::Odd => "odd",
+            UncountedReason::InvalidCount => "odd",
             UncountedReason::Oversize => "oversize",
         }
     }
@@ -174,7 +174,7 @@ impl UncountedReason {
             UncountedReason::Converted => {
                 "a call that a conversion for another agent repeats; it counts once, for the original"
             }
-            UncountedReason::PassedOn => {
+            UncountedReason::Forwarded => {
                 "a sub-agent's call, passed on by its caller's record; the sub-agent's own counts"
             }
             UncountedReason::Replayed => {
@@ -184,7 +184,7 @@ impl UncountedReason {
             UncountedReason::WithinTotal => "told within a total that counts",
             UncountedReason::Sum => "a sum of calls that are told one by one",
             UncountedReason::Synthetic => "words that the agent put into the model's mouth; nobody was asked",
-            UncountedReason::Odd => {
+            UncountedReason::InvalidCount => {
                 "a count that is negative, has a fraction, is too large or is no number; it counts as nothing"
             }
             UncountedReason::Oversize => "a record that is too large to be read; what it may tell of is not counted",
@@ -197,13 +197,13 @@ impl UncountedReason {
             UncountedReason::Streamed
             | UncountedReason::Copied
             | UncountedReason::Converted
-            | UncountedReason::PassedOn
+            | UncountedReason::Forwarded
             | UncountedReason::Replayed => true,
             UncountedReason::RepeatedTotal
             | UncountedReason::WithinTotal
             | UncountedReason::Sum
             | UncountedReason::Synthetic => false,
-            UncountedReason::Odd | UncountedReason::Oversize => false,
+            UncountedReason::InvalidCount | UncountedReason::Oversize => false,
         }
     }
 }

@@ -47,6 +47,14 @@ impl Default for Part {
     }
 }
 
+impl Part {
+    /// Whether it is the next part of the record that `last` is a part of. Readers hand over the parts of a record one after the
+    /// other; where each part has a line of its own, as in the native format, only this tells which lines are one record.
+    pub fn follows(self, last: Part) -> bool {
+        last.index.checked_add(1) == Some(self.index)
+    }
+}
+
 /// The point where a session branches off another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForkOrigin<'a> {
@@ -333,6 +341,12 @@ impl<'a> Event<'a> {
     /// The content of the body, if it has one.
     pub fn content(&self) -> Option<&Content<'a>> {
         self.body.content()
+    }
+
+    /// Whether it is a further part of the record at this place, after another part of it. In the native format every part has its own
+    /// place; see [`Part::follows`].
+    pub fn continues_record_at(&self, at: Option<Span>) -> bool {
+        self.part.index > 0 && self.at == at
     }
 
     /// Whether both events are equal except for their positions.

@@ -44,6 +44,8 @@ pub struct FormatInfo {
     pub totals: &'static [&'static str],
     /// The beginning and end of texts that the agent adds to user messages or tool results.
     pub injected: &'static [(&'static str, &'static str)],
+    /// How to tell what a person typed from what the agent writes in the role of the user.
+    pub user: UserWords,
     /// Prefixes of header lines of results that change on every run.
     pub changing_lines: &'static [&'static str],
     /// Paths of extra fields that state the effects of a call on files in a structured form.
@@ -56,6 +58,17 @@ pub struct FormatInfo {
     pub usage: UsageWords,
     /// Where its records state properties of a session.
     pub session: SessionWords,
+}
+
+/// The marks of user messages that an agent writes, and of those that a person types in other words.
+#[derive(Clone, Copy, Debug)]
+pub struct UserWords {
+    /// Paths of extra fields that are `true` if the agent wrote the message.
+    pub flags: &'static [&'static str],
+    /// The beginning and end of whole messages of the agent.
+    pub messages: &'static [(&'static str, &'static str)],
+    /// Beginnings of elements of markup that hold a command with which a person asks the model something.
+    pub commands: &'static [&'static str],
 }
 
 impl FormatInfo {
@@ -76,6 +89,7 @@ impl FormatInfo {
         counts: &[],
         totals: &[],
         injected: &[],
+        user: UserWords { flags: &[], messages: &[], commands: &[] },
         changing_lines: &[],
         effects: &[],
         effects_call: None,

@@ -6,7 +6,8 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::spine::SpineEvent;
-use super::{Body, Content, Event, Kind, Role};
+use super::{Body, Event, Kind, Role};
+use crate::evidence::UserMessage;
 
 /// The name of a fact that takes back the last turns of the user; its content is their number.
 pub const REWIND: &str = "rewind";
@@ -36,17 +37,17 @@ struct IndexedMessage {
 /// What the record of a user message shows about its author.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Author {
-    /// A person may have typed it.
+    /// A person typed it.
     Person,
-    /// The agent wrote it: one element of markup encloses all of it.
+    /// The agent wrote it.
     Agent,
     /// The record claims to repeat a message of another record.
     Repeated,
 }
 
 impl MessageIndex {
-    /// Adds one event of this record.
-    pub fn add(&mut self, event: &impl SpineEvent, record: u32) {
+    /// Adds one event of this record, and what it is as a message in the role of the user.
+    pub fn add(&mut self, event: &impl SpineEvent, message: Option<UserMessage>, record: u32) {
         if !event.restates() {
             self.prints.extend_from_slice(&event.prints());
         }
@@ -56,10 +57,10 @@ impl MessageIndex {
         match (event.kind(), event.role()) {
             (Kind::Message, Some(Role::User)) => {
                 let prelude = if event.restates() { record } else { *self.prelude.get_or_insert(record) };
-                let author = match (event.restates(), event.is_framed()) {
-                    (true, _) => Author::Repeated,
-                    (false, true) => Author::Agent,
-                    (false, false) => Author::Person,
+                let author = match message.is_none_or(UserMessage::begins_turn) {
+                    _ if event.restates() => Author::Repeated,
+                    true => Author::Person,
+                    false => Author::Agent,
                 };
                 let prints = event.prints();
                 self.users.extend(prints.iter().map(|print| IndexedMessage { record, print: *print, author, prelude }));
@@ -111,18 +112,14 @@ impl MessageIndex {
         runs
     }
 
-    /// The turns of the user: the first record that came together with the message, and the record of the message. Where a source
-    /// repeats the messages of its user, the agent wrote every other message in that role.
+    /// The turns of the user: the first record that came together with the message, and the record of the message.
     fn turns(&self) -> Vec<Range<u32>> {
-        let mut restated: Vec<u64> =
-            self.users.iter().filter(|user| user.author == Author::Repeated).map(|user| user.print).collect();
-        restated.sort_unstable();
         let mut turns: Vec<Range<u32>> = Vec::new();
         for user in &self.users {
             let begins = match user.author {
                 Author::Repeated => !self.has(user.print),
-                Author::Agent => restated.binary_search(&user.print).is_ok(),
-                Author::Person => restated.is_empty() || restated.binary_search(&user.print).is_ok(),
+                Author::Agent => false,
+                Author::Person => true,
             };
             let last = turns.last().map(|turn| turn.end);
             if begins && last != Some(user.record) {
@@ -163,38 +160,10 @@ pub(crate) fn print(speaker: u64, text: &str) -> u64 {
     xxh3_64_with_seed(text.trim().as_bytes(), speaker)
 }
 
-/// Whether a content is one element of markup from its first sign to its last: nobody types that.
-pub(crate) fn is_framed(content: &Content<'_>) -> bool {
-    let joined = content.joined();
-    let text = joined.decode();
-    let Some((start, _)) = text.trim().strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
-    let name = start.split_whitespace().next().unwrap_or_default();
-    let closes = |name: &str| text.trim_end().ends_with(&format!("</{name}>"));
-    // Some put two words into a name, and close both.
-    !name.is_empty() && (closes(name) || closes(start))
-}
-
-/// Whether a content is made of elements of markup and nothing else: what an agent writes in its user's name.
-pub(crate) fn is_markup(content: &Content<'_>) -> bool {
-    let joined = content.joined();
-    let text = joined.decode();
-    let mut rest = text.trim();
-    let mut elements = 0;
-    while !rest.is_empty() {
-        let Some((start, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
-        let name = start.split_whitespace().next().unwrap_or_default();
-        let Some((_, after)) = after.split_once(&format!("</{name}>")).filter(|_| !name.is_empty()) else {
-            return elements == 0 && is_framed(content);
-        };
-        rest = after.trim_start();
-        elements += 1;
-    }
-    elements > 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Content;
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
@@ -210,7 +179,7 @@ mod tests {
 
     fn taken_back(events: &[Event<'static>]) -> Vec<(u32, u32)> {
         let mut all = MessageIndex::default();
-        (0..).zip(events).for_each(|(record, event)| all.add(event, record));
+        (0..).zip(events).for_each(|(record, event)| all.add(event, UserMessage::of(event), record));
         all.sort();
         all.rewound().into_iter().map(|run| (run.start, run.end)).collect()
     }
@@ -250,35 +219,26 @@ mod tests {
     }
 
     #[test]
-    fn where_turns_are_restated_nothing_else_is_one() {
+    fn a_turn_and_its_restatement_are_one_turn() {
         let events = [
-            said(Role::User, "# Rules for this folder"),
+            said(Role::User, "<rules>for this folder</rules>"),
             said(Role::User, "a"),
             restated(Role::User, "a "),
             said(Role::Assistant, "done"),
-            said(Role::User, "# Rules for this folder, again"),
+            restated(Role::User, "said nowhere else"),
             rewind("1"),
         ];
-        assert_eq!(taken_back(&events), [(1, 6)]);
+        assert_eq!(taken_back(&events), [(4, 6)]);
+        assert_eq!(taken_back(&[events.as_slice(), &[rewind("1")]].concat()), [(1, 7)]);
     }
 
     #[test]
     fn a_restatement_without_a_twin_is_alone() {
         let mut all = MessageIndex::default();
-        all.add(&said(Role::User, "a\n"), 0);
+        all.add(&said(Role::User, "a\n"), None, 0);
         all.sort();
         assert!(!all.is_alone(&restated(Role::User, "a")));
         assert!(all.is_alone(&restated(Role::Assistant, "a")));
         assert!(all.is_alone(&restated(Role::User, "b")));
-    }
-
-    #[test]
-    fn elements_of_markup_are_no_words() {
-        let markup = |text: &'static str| is_markup(&Content::text(text));
-        assert!(markup("<command-name>/clear</command-name>\n  <command-args></command-args>\n"));
-        assert!(markup("<local-command-stdout></local-command-stdout>"));
-        assert!(markup("<context of=\"x\">/x</context>"));
-        assert!(!markup("<b>see</b> this") && !markup("see <b>this</b>") && !markup("<b>this") && !markup(""));
-        assert!(!markup("<>") && !markup("< x"));
     }
 }

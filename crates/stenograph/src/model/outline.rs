@@ -1,9 +1,7 @@
 //! What is known of a session after one look at all of it: what a header needs before the first turn is written.
 
-use std::collections::HashMap;
-
 use super::uuid::uuid_of;
-use super::{Body, Content, Dollars, Event, Role, Usage};
+use super::{Body, Content, Event, Role, Usage};
 use crate::time::Time;
 
 /// A session in a few lines. Gathered in one pass, in memory that does not grow with the texts.
@@ -39,17 +37,14 @@ pub struct Outline {
     pub calls: u64,
     /// How many events there are.
     pub events: u64,
-    /// All tokens, each model response counted once.
+    /// The tokens of all model calls. Only the ledger can count them: [`CountedOutline`](crate::ledger::CountedOutline) does.
     pub total: Usage,
     /// A fingerprint of the session, for ids that must be made up and come out the same every time.
     pub seed: u64,
-    groups: HashMap<u64, Usage>,
 }
 
 /// How many characters are kept of a text.
 const BEGINNING_LENGTH_MAX: usize = 400;
-
-const GROUPS_MAX: usize = 65_536;
 
 impl Outline {
     /// An outline of events from this format.
@@ -62,12 +57,6 @@ impl Outline {
         let mut outline = Outline::new(origin);
         events.iter().for_each(|event| outline.add(event));
         outline
-    }
-
-    /// Forgets what only adding needs, which may be megabytes: the outline is complete, and writers copy it for every record they make.
-    #[must_use]
-    pub(crate) fn complete(self) -> Outline {
-        Outline { groups: HashMap::new(), ..self }
     }
 
     /// Takes notice of one event.
@@ -92,14 +81,13 @@ impl Outline {
             }
             self.ended = Some(time.clone().into_owned());
         }
-        self.count(event);
         match &event.body {
             Body::Message { role: Role::User, content } if self.query.is_none() => {
                 let said = beginning(content);
                 self.seed ^= xxhash_rust::xxh3::xxh3_64(said.as_bytes());
                 self.query = Some(said);
             }
-            Body::Fact { name, content: Some(content) } if name == "title" => {
+            Body::Fact { name: super::Fact::Title, content: Some(content) } => {
                 self.title = Some(beginning(content));
             }
             Body::ToolCall { .. } => self.calls += 1,
@@ -114,36 +102,6 @@ impl Outline {
         if self.events == 1 {
             let id = event.id.as_deref().or(event.session.as_deref()).unwrap_or_default();
             self.seed ^= xxhash_rust::xxh3::xxh3_64(id.as_bytes()).rotate_left(17);
-        }
-    }
-
-    /// Counts tokens once a model response: of a group's records the last one counts, because streams repeat and grow.
-    fn count(&mut self, event: &Event<'_>) {
-        let Some(usage) = event.usage else { return };
-        let before = match &event.group {
-            Some(group) => {
-                // Records of one response stand near each other: older groups are let go, so that memory stays bounded.
-                if self.groups.len() >= GROUPS_MAX {
-                    self.groups.clear();
-                }
-                self.groups.insert(xxhash_rust::xxh3::xxh3_64(group.as_bytes()), usage).unwrap_or_default()
-            }
-            None => Usage::default(),
-        };
-        let add = |total: Option<u64>, new: Option<u64>, old: Option<u64>| match (total, new) {
-            (None, None) => None,
-            // A source may state any number: totals stop at the largest.
-            _ => Some(total.unwrap_or(0).saturating_add(new.unwrap_or(0)).saturating_sub(old.unwrap_or(0))),
-        };
-        let total = &mut self.total;
-        total.input = add(total.input, usage.input, before.input);
-        total.output = add(total.output, usage.output, before.output);
-        total.cache_read = add(total.cache_read, usage.cache_read, before.cache_read);
-        total.cache_write = add(total.cache_write, usage.cache_write, before.cache_write);
-        total.reasoning = add(total.reasoning, usage.reasoning, before.reasoning);
-        if usage.cost.is_some() || total.cost.is_some() {
-            let value = |usage: &Usage| usage.cost.map_or(0.0, |cost| cost.value());
-            total.cost = Dollars::of(value(total) + value(&usage) - value(&before));
         }
     }
 
@@ -179,16 +137,5 @@ mod tests {
         let outline = Outline::of("codex", &[done, broken]);
         assert_eq!(outline.stop.as_deref(), Some("interrupted"));
         assert_eq!((outline.success, outline.failure.as_deref()), (Some(false), Some("no")));
-    }
-
-    #[test]
-    fn a_complete_outline_holds_its_totals_and_not_each_response() {
-        let stated = |group: &'static str| Event {
-            group: Some(group.into()),
-            usage: Some(Usage { output: Some(7), ..Usage::default() }),
-            ..stopped(None, None, None)
-        };
-        let outline = Outline::of("codex", &[stated("a"), stated("b"), stated("b")]).complete();
-        assert_eq!((outline.total.output, outline.groups.capacity()), (Some(14), 0));
     }
 }

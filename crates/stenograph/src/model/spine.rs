@@ -7,8 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::message_index::{MessageIndex, REWIND, is_framed, is_markup, prints};
+use super::message_index::{MessageIndex, REWIND, prints};
+use super::recent::Recent;
 use super::{Body, Event, Kind, Role};
+use crate::evidence::UserMessage;
 
 /// Why an event is not in the spine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,12 +61,8 @@ pub(crate) trait SpineEvent {
     fn group(&self) -> Option<u64>;
     /// Whether it repeats another record.
     fn restates(&self) -> bool;
-    /// Whether it states the usage of a response.
-    fn has_usage(&self) -> bool;
-    /// Whether it consists of markup elements only.
-    fn is_markup(&self) -> bool;
-    /// Whether it is a single markup element.
-    fn is_framed(&self) -> bool;
+    /// What it is as a message in the role of the user.
+    fn user_message(&self) -> Option<UserMessage>;
     /// The number of turns that it takes back.
     fn rewinds(&self) -> Option<u64>;
     /// The fingerprints of its texts, each combined with the speaker.
@@ -104,16 +102,8 @@ impl SpineEvent for Event<'_> {
         self.restates
     }
 
-    fn has_usage(&self) -> bool {
-        self.usage.is_some()
-    }
-
-    fn is_markup(&self) -> bool {
-        self.content().is_some_and(is_markup)
-    }
-
-    fn is_framed(&self) -> bool {
-        self.content().is_some_and(is_framed)
+    fn user_message(&self) -> Option<UserMessage> {
+        UserMessage::of(self)
     }
 
     fn rewinds(&self) -> Option<u64> {
@@ -141,10 +131,6 @@ pub(crate) fn key(id: &str) -> u64 {
 pub struct Spine {
     nodes: Vec<Node>,
     by_id: Recent,
-    /// For each model response, the last record that stated its usage.
-    last_usage: Recent,
-    /// Records whose usage a later record of the same response states again, with the fingerprint of the response.
-    superseded_usage: Vec<(u32, u32)>,
     /// For each record its branch: 0 is the active one.
     branch_of: Vec<u32>,
     /// For each abandoned branch, from 1, the record it branches off.
@@ -193,16 +179,19 @@ impl Talk {
     const MODEL: Talk = Talk(1);
     /// A user asks for something.
     const PROMPT: Talk = Talk(2);
-    /// The agent reports as a user message what the user did outside the conversation: a command and its output.
+    /// The agent reports as a user message what happened outside the conversation: a command and its output, the end of a job.
     const REPORT: Talk = Talk(4);
 
-    fn of(event: &impl SpineEvent) -> Talk {
+    fn of(event: &impl SpineEvent, message: Option<UserMessage>) -> Talk {
         match (event.kind(), event.role()) {
             _ if event.restates() => Talk::NOBODY,
             (Kind::ToolCall | Kind::Thinking, _) => Talk::MODEL,
             (Kind::Message, Some(Role::Assistant | Role::Unknown)) => Talk::MODEL,
-            (Kind::Message, Some(Role::User)) if event.is_markup() => Talk::REPORT,
-            (Kind::Message, Some(Role::User)) => Talk::PROMPT,
+            (Kind::Message, Some(Role::User)) => match message {
+                Some(UserMessage::Injected | UserMessage::JobNotice) => Talk::REPORT,
+                // Whoever interrupts a run wants something else.
+                Some(UserMessage::Typed | UserMessage::Interruption) | None => Talk::PROMPT,
+            },
             (Kind::Message, Some(Role::System | Role::Developer | Role::Tool) | None) => Talk::NOBODY,
             (Kind::Fact | Kind::ToolResult | Kind::Compaction, _) => Talk::NOBODY,
             (Kind::Failure | Kind::Stop | Kind::Other, _) => Talk::NOBODY,
@@ -239,29 +228,6 @@ impl Node {
     }
 }
 
-/// The indexes of the latest records by fingerprint: links reach back a few records, and a file may have millions.
-#[derive(Debug, Default)]
-struct Recent {
-    young: HashMap<u64, u32>,
-    old: HashMap<u64, u32>,
-}
-
-/// How many records back a link is always followed: as many as fill a hash table of the next power of two.
-const REACH: usize = (1 << 19) / 8 * 7;
-
-impl Recent {
-    fn get(&self, key: u64) -> Option<u32> {
-        self.young.get(&key).or_else(|| self.old.get(&key)).copied()
-    }
-
-    fn insert(&mut self, key: u64, index: u32) {
-        if self.young.len() >= REACH {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(key, index);
-    }
-}
-
 impl Spine {
     /// Adds one event. Call it for every event of the source, in order.
     pub fn add(&mut self, event: &Event<'_>) {
@@ -287,19 +253,11 @@ impl Spine {
         self.has_threads |= event.thread().is_some();
         let index =
             if event.part_index() == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
-        self.messages.add(event, number(index));
+        let message = event.user_message();
+        self.messages.add(event, message, number(index));
         if let Some(node) = self.nodes.get_mut(index) {
-            node.own = node.own.and(Talk::of(event));
+            node.own = node.own.and(Talk::of(event, message));
             node.has_result |= event.kind() == Kind::ToolResult && !event.restates();
-        }
-        if let (Some(group), true, false) = (event.group(), event.has_usage(), event.restates()) {
-            let own = number(index);
-            match self.last_usage.get(group) {
-                Some(last) if last == own => return,
-                Some(last) => self.superseded_usage.push((last, fingerprint(group))),
-                None => {}
-            }
-            self.last_usage.insert(group, own);
         }
     }
 
@@ -332,8 +290,7 @@ impl Spine {
     /// missing or later parent makes its record a root, which is never abandoned.
     pub fn decide(&mut self) {
         self.nested.retain(|id| self.by_id.get(*id).is_some());
-        (self.by_id, self.last_usage) = (Recent::default(), Recent::default());
-        self.superseded_usage.sort_unstable();
+        self.by_id = Recent::default();
         let mut nodes = std::mem::take(&mut self.nodes);
         summarize_subtrees(&mut nodes);
         let newest = newest_rivals(&nodes);
@@ -410,12 +367,6 @@ impl Spine {
     /// The record that each abandoned branch branches off; the first one is that of branch 1.
     pub(crate) fn left_from(&self) -> &[u32] {
         &self.left_from
-    }
-
-    /// Whether a later record of the same model response states the usage again. Call it after [`Spine::left_out`].
-    pub fn is_usage_superseded(&self, event: &Event<'_>) -> bool {
-        let (Some(group), Some(_)) = (event.group.as_deref(), event.usage) else { return false };
-        self.superseded_usage.binary_search(&(self.asked.saturating_sub(1), fingerprint(key(group)))).is_ok()
     }
 }
 
@@ -579,36 +530,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_usage_of_a_response_counts() {
-        let stated = |id: &'static str, group: &'static str| Event {
-            group: Some(group.into()),
-            usage: Some(crate::model::Usage { output: Some(7), ..Default::default() }),
-            ..message(id, None)
-        };
-        let events = [stated("a", "one"), stated("b", "two"), stated("c", "one"), stated("d", "one")];
-        let mut spine = Spine::default();
-        events.iter().for_each(|event| spine.add(event));
-        spine.decide();
-        let later = |event: &Event<'_>| {
-            let _ = spine.left_out(event);
-            spine.is_usage_superseded(event)
-        };
-        assert_eq!(events.iter().map(later).collect::<Vec<_>>(), [true, false, true, false]);
-    }
-
-    #[test]
     fn a_node_takes_few_bytes() {
         assert!(size_of::<Node>() <= 24);
-    }
-
-    #[test]
-    fn recent_links_are_kept_and_old_ones_dropped() {
-        let mut recent = Recent::default();
-        for index in 0..2 * REACH + 1 {
-            recent.insert(key(&index.to_string()), number(index));
-        }
-        assert_eq!(recent.get(key(&REACH.to_string())), Some(number(REACH)));
-        assert_eq!(recent.get(key("0")), None);
     }
 
     #[test]

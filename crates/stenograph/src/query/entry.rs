@@ -1,5 +1,5 @@
-//! An entry: what of an event can be found, and by what. Both engines see events only like this. `entry_builder.rs` makes
-//! them of events.
+//! An entry: the searchable parts of an event. The scan and the index both see events only as entries. `entry_builder.rs`
+//! makes them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use memchr::memmem;
 use super::Touch;
 use crate::json::{Leaf, leaves};
 use crate::model::{Body, Content, Data, Event, Input, Kind, PieceKind, Role};
-use crate::text::Text;
+use crate::text::{Text, beginning};
 
-/// What of one event can be found.
+/// The searchable parts of one event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'e> {
     /// What kind of event it is.
@@ -26,21 +26,22 @@ pub struct Entry<'e> {
     pub branch: Option<Arc<str>>,
     /// The working folder, likewise.
     pub cwd: Option<Arc<str>>,
-    /// The files that a call is to touch.
+    /// The files that a call reads or changes.
     pub files: Vec<Touch>,
-    /// Whether a call or the run is decided to have failed by this event.
+    /// Whether this event shows that a call or the run failed.
     pub error: bool,
     /// Whether an image, a document or a sound is in it.
     pub attachment: bool,
     /// When, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// The same for copies of one record in several sources.
+    /// A fingerprint that copies of one record in several sources share.
     pub key: u64,
-    /// The same for records that say the same.
+    /// A fingerprint that records with the same content share.
     pub twin: u64,
-    /// The same for records that say one of its texts, where it has several.
+    /// The fingerprints of its texts, if it has several; another record may repeat one of them alone. For a call or result: the
+    /// fingerprint of its words without the id.
     pub piece_twins: Vec<u64>,
-    /// Whether it says again what another record of its session says, or may.
+    /// Whether it repeats another record of its session, or may.
     pub restates: bool,
     pub(super) texts: Vec<Cow<'e, str>>,
 }
@@ -57,10 +58,10 @@ impl Entry<'_> {
     }
 }
 
-/// How much is searched of a record that nobody understands: it may be anything.
+/// How many bytes of a record of unknown type are searched.
 const OTHER_SIZE_MAX: usize = 64 << 10;
 
-/// From which length on a text may be encoded bytes.
+/// A shorter text is never taken for encoded bytes.
 const BLOB_SIZE_MIN: usize = 512;
 
 /// The texts of an event: `None` when there is nothing to be found in it.
@@ -108,7 +109,7 @@ pub(super) fn texts_of<'e>(event: &'e Event<'_>) -> Option<Vec<Cow<'e, str>>> {
     (keep_empty || !found.0.is_empty()).then_some(found.0)
 }
 
-/// Whether something in a content is no text.
+/// Whether a content has an image, a document or a sound.
 pub(super) fn has_attachment(content: &Content<'_>) -> bool {
     content.others().any(|piece| matches!(piece.kind, PieceKind::Blob { .. }))
 }
@@ -117,9 +118,17 @@ struct Texts<'e>(Vec<Cow<'e, str>>);
 
 impl<'e> Texts<'e> {
     fn add(&mut self, text: Cow<'e, str>) {
-        if !text.trim().is_empty() && !is_blob(&text) {
-            self.0.push(text);
+        self.add_counted(text);
+    }
+
+    /// Adds a text unless it is blank or encoded bytes. Returns how many bytes it added.
+    fn add_counted(&mut self, text: Cow<'e, str>) -> usize {
+        if text.trim().is_empty() || is_blob(&text) {
+            return 0;
         }
+        let size = text.len();
+        self.0.push(text);
+        size
     }
 
     fn content(&mut self, content: &'e Content<'_>) {
@@ -146,15 +155,13 @@ impl<'e> Texts<'e> {
         }
     }
 
-    /// What a record says that nobody understands, up to a limit.
+    /// Adds the texts of a record of unknown type, up to a limit.
     fn other(&mut self, event: &Event<'_>, bytes: Option<&'e Text<'_>>) {
         let mut left = OTHER_SIZE_MAX;
         if let Some(bytes) = bytes {
             let text = bytes.decode();
-            let end = (0..=left.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-            let kept = text.get(..end).unwrap_or_default();
-            left -= kept.len();
-            self.add(if kept.len() == text.len() { text } else { Cow::Owned(kept.to_owned()) });
+            let kept = beginning(&text, left);
+            left -= self.add_counted(if kept.len() == text.len() { text } else { Cow::Owned(kept.to_owned()) });
         }
         for (_, residue) in event.extra.iter() {
             residue.each("", &mut |_, raw| {
@@ -164,8 +171,7 @@ impl<'e> Texts<'e> {
                         Leaf::Number(digits) => digits.to_owned(),
                     };
                     if text.len() <= left {
-                        left -= text.len();
-                        self.add(Cow::Owned(text));
+                        left -= self.add_counted(Cow::Owned(text));
                     }
                 });
             });
@@ -173,18 +179,18 @@ impl<'e> Texts<'e> {
     }
 }
 
-/// Whether a text is encoded bytes: from the beginning long lines of nothing but the letters of such an encoding, many of them
-/// capitals. Lists of paths have few of those.
+/// Whether a text is encoded bytes such as Base64: from its beginning on it has only long lines of that alphabet, with many
+/// capitals. Lists of paths have few capitals.
 fn is_blob(text: &str) -> bool {
     const LINE_LENGTH_MIN: usize = 60;
-    let of_blob = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let is_base64_byte = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
     let Some(head) = text.as_bytes().get(..BLOB_SIZE_MIN) else { return false };
     if head.starts_with(b"data:") && memmem::find(head, b";base64,").is_some() {
         return true;
     }
     // The last line of the head may be cut.
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).rev();
-    lines.next().is_some_and(|line| line.iter().all(of_blob))
-        && lines.all(|line| line.len() >= LINE_LENGTH_MIN && line.iter().all(of_blob))
+    lines.next().is_some_and(|line| line.iter().all(is_base64_byte))
+        && lines.all(|line| line.len() >= LINE_LENGTH_MIN && line.iter().all(is_base64_byte))
         && head.iter().filter(|byte| byte.is_ascii_uppercase()).count() * 8 > BLOB_SIZE_MIN
 }

@@ -11,8 +11,9 @@ use crate::calls::Calls;
 use crate::evidence::nested_events;
 use crate::format::Format;
 use crate::json::Object;
-use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
-use crate::text::quote;
+use crate::model::{Body, Content, Event, Kind, Role, is_lasting_id, print, speaker};
+use crate::text::{keep_last, quote};
+use crate::time::Time;
 
 /// Makes the search entries of one source from its events, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,9 +30,6 @@ pub struct EntryBuilder {
     header_time: Option<i64>,
 }
 
-/// An id that is shorter than this only counts within its file.
-const ID_LENGTH_MIN: usize = 8;
-
 impl EntryBuilder {
     /// The same builder, for a source of this format.
     pub fn through(self, format: &dyn Format) -> EntryBuilder {
@@ -40,17 +38,17 @@ impl EntryBuilder {
 
     /// Takes notice of the next event, and gives what of it can be found: `None` when nothing can.
     pub fn entry<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
-        remember(&mut self.model, event.model.as_deref());
-        remember(&mut self.branch, event.branch.as_deref());
-        remember(&mut self.cwd, event.cwd.as_deref());
+        keep_last(&mut self.model, event.model.as_deref());
+        keep_last(&mut self.branch, event.branch.as_deref());
+        keep_last(&mut self.cwd, event.cwd.as_deref());
         let step = self.calls.add(event);
         let tool: Option<Cow<'e, str>> = match &event.body {
             Body::ToolCall { name, .. } | Body::ToolResult { name: Some(name), .. } => Some(Cow::Borrowed(name)),
             _ => step.tool.as_deref().map(|tool| Cow::Owned(tool.to_owned())),
         };
         let error = step.has_failed() || is_error(event);
-        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
-        if matches!(&event.body, Body::Fact { name, .. } if name == "session") {
+        let time = event.time.as_ref().and_then(Time::to_millis);
+        if matches!(event.body, Body::Fact { name: crate::model::Fact::Session, .. }) {
             self.header_time = self.header_time.or(time);
         }
         let texts = match entry::texts_of(event) {
@@ -109,7 +107,7 @@ impl EntryBuilder {
         let id = event.id.as_deref().filter(|id| !id.is_empty());
         let time = event.time.as_ref().map(|time| time.text.as_ref());
         let record = match (id, time) {
-            (Some(id), Some(time)) if id.len() < ID_LENGTH_MIN => mixed([print(0, id), print(0, time), 0]),
+            (Some(id), Some(time)) if !is_lasting_id(id) => mixed([print(0, id), print(0, time), 0]),
             (Some(id), _) => print(1, id),
             (None, Some(time)) => print(2, time),
             (None, None) => {
@@ -148,13 +146,6 @@ impl EntryBuilder {
             is_for_people: false,
             header_time: object.peek("time").and_then(|raw| raw.parse().ok()),
         }
-    }
-}
-
-/// Keeps the last value that was stated.
-fn remember(last: &mut Option<Arc<str>>, stated: Option<&str>) {
-    if let Some(stated) = stated.filter(|stated| !stated.is_empty() && last.as_deref() != Some(stated)) {
-        *last = Some(Arc::from(stated));
     }
 }
 
@@ -237,7 +228,9 @@ const PIECES_MAX: usize = 64;
 /// The fingerprints of the texts of an event that has several, for each may be said again alone; and of what a call or a result says,
 /// for a text for people says it again without the id.
 fn piece_twins(event: &Event<'_>, said: u64, texts: &[Cow<'_, str>]) -> Vec<u64> {
-    match (speaker(&event.body), texts) {
+    // A text for people states a failure without its name.
+    let failure = (event.kind() == Kind::Failure).then_some((Kind::Failure as u64) << 8);
+    match (speaker(&event.body).or(failure), texts) {
         _ if event.call().is_some() => vec![said],
         (Some(speaker), [_, _, ..]) => texts.iter().take(PIECES_MAX).map(|text| print(speaker, text)).collect(),
         _ => Vec::new(),

@@ -4,7 +4,7 @@
 use super::expr::{Field, Has, Is};
 use super::fuzzy;
 use super::moment::{self, Today};
-use super::words::{End, Words, is_of_word};
+use super::words::{End, Words, is_word_char};
 use crate::model::{Kind, Role};
 
 /// The name of a field.
@@ -133,7 +133,7 @@ impl Name {
     pub(super) fn pieces(self, value: &str) -> Vec<&str> {
         match self {
             Name::After | Name::Before => Some(value).into_iter().filter(|value| !value.is_empty()).collect(),
-            Name::File => value.split_inclusive('*').filter(|piece| piece.contains(is_of_word)).collect(),
+            Name::File => value.split_inclusive('*').filter(|piece| piece.contains(is_word_char)).collect(),
             _ => value.split(',').filter(|piece| !piece.is_empty()).collect(),
         }
     }

@@ -18,6 +18,8 @@ pub struct SessionFacts<'a> {
     pub projects: &'a [String],
     /// Its ids.
     pub sessions: &'a [String],
+    /// The time of its file in milliseconds since 1970, if no record of the session states a time.
+    pub file_time: Option<i64>,
 }
 
 impl Query {
@@ -54,8 +56,8 @@ impl Field {
             Field::Is(Is::Error) => entry.error,
             Field::Is(Is::Kind(kind)) => entry.kind == *kind,
             Field::Has(has) => has.is_in(entry),
-            Field::After(ms) => entry.time.is_some_and(|time| time >= *ms),
-            Field::Before(ms) => entry.time.is_some_and(|time| time < *ms),
+            Field::After(ms) => entry.time.or(session.file_time).is_some_and(|time| time >= *ms),
+            Field::Before(ms) => entry.time.or(session.file_time).is_some_and(|time| time < *ms),
         }
     }
 
@@ -64,21 +66,21 @@ impl Field {
         matches!(self, Field::Agent(_) | Field::Project(_) | Field::Session(_))
     }
 
-    /// Whether a session is what was asked for. What is not of the session is not.
+    /// Whether a session is what was asked for. What is not of the session is not; times are, if no record states one.
     pub fn matches_session(&self, session: &SessionFacts<'_>) -> bool {
         match self {
             Field::Agent(text) => has_in_name(session.agent, text),
             Field::Project(text) => session.projects.iter().any(|name| has_in_name(name, text)),
             Field::Session(text) => session.sessions.iter().any(|id| fold(id).starts_with(text.as_str())),
+            Field::After(ms) => session.file_time.is_some_and(|time| time >= *ms),
+            Field::Before(ms) => session.file_time.is_some_and(|time| time < *ms),
             Field::Tool(_)
             | Field::File(_)
             | Field::Model(_)
             | Field::Branch(_)
             | Field::Role(_)
             | Field::Is(_)
-            | Field::Has(_)
-            | Field::After(_)
-            | Field::Before(_) => false,
+            | Field::Has(_) => false,
         }
     }
 }

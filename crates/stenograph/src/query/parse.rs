@@ -14,7 +14,7 @@ use super::expr::{Expr, Letters, Pattern, Query, all_of, any_of, not};
 use super::field;
 use super::fuzzy;
 use super::moment::Today;
-use super::words::{End, How, Words, is_of_word};
+use super::words::{End, How, Words, is_word_char};
 
 /// How long a query may be, in bytes: more than anybody types, less than what would take long to read.
 pub const QUERY_SIZE_MAX: usize = 8 << 10;
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
         self.at += length;
         let starred = self.rest().starts_with('*');
         self.at += usize::from(starred);
-        let end = if starred && text.ends_with(is_of_word) { End::Open } else { End::Whole };
+        let end = if starred && text.ends_with(is_word_char) { End::Open } else { End::Whole };
         (text, end)
     }
 
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
         }
         if let Some((word, digits)) = token.rsplit_once('~')
             && digits.bytes().all(|byte| byte.is_ascii_digit())
-            && word.ends_with(is_of_word)
+            && word.ends_with(is_word_char)
         {
             return self.fuzzy(from, word, digits).map(Some);
         }
@@ -377,7 +377,7 @@ impl<'a> Parser<'a> {
 /// A text without the star at its end, and what the star means: after a separator it adds nothing.
 fn starred(token: &str) -> (&str, End) {
     match token.strip_suffix('*') {
-        Some(text) if text.ends_with(is_of_word) => (text, End::Open),
+        Some(text) if text.ends_with(is_word_char) => (text, End::Open),
         Some(text) => (text, End::Whole),
         None => (token, End::Whole),
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::entry::Entry;
 use super::expr::{Query, Sought};
-use super::words::{is_of_word, is_pairwise};
+use super::words::{is_pairwise, is_word_char};
 
 /// A piece of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -235,7 +235,7 @@ fn is_between_words(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at..).and_then(|after| after.chars().next());
     match (before, after) {
-        (Some(before), Some(after)) => !(is_of_word(before) && is_of_word(after)) || is_pairwise(after),
+        (Some(before), Some(after)) => !(is_word_char(before) && is_word_char(after)) || is_pairwise(after),
         _ => true,
     }
 }

@@ -10,13 +10,13 @@ use std::ops::Range;
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-/// How many characters of a run count. Longer ones are hashes and encoded bytes, which nobody looks for by their end.
+/// How many characters of a word count. Longer runs are hashes and encoded bytes; nobody searches for their end.
 pub(super) const WORD_LENGTH_MAX: usize = 64;
 
 /// One word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word<'a> {
-    /// The word in lower case; of a very long run its beginning.
+    /// The word in lower case, cut to `WORD_LENGTH_MAX` characters.
     pub text: &'a str,
     /// The bytes of the text it stands for. Two pairs of characters may overlap.
     pub at: Range<usize>,
@@ -26,51 +26,51 @@ pub struct Word<'a> {
 
 /// Gives every word of a text, in order.
 pub fn words(text: &str, each: &mut dyn FnMut(Word<'_>)) {
-    let mut split = Split { text, each, lower: String::new(), position: 0 };
+    let mut splitter = Splitter { text, each, lower: String::new(), position: 0 };
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         at = match class(*byte) {
-            Class::Separator => at + 1,
-            Class::Lower | Class::Upper => split.ascii(at),
-            Class::Beyond => split.beyond(at),
+            ByteClass::Separator => at + 1,
+            ByteClass::Lower | ByteClass::Upper => splitter.ascii(at),
+            ByteClass::NonAscii => splitter.non_ascii(at),
         };
     }
 }
 
 /// What one byte says of the character it begins.
 #[derive(Clone, Copy, PartialEq)]
-enum Class {
+enum ByteClass {
     Separator,
     Lower,
     Upper,
     /// No ASCII: the character has to be looked at.
-    Beyond,
+    NonAscii,
 }
 
-static CLASSES: [Class; 256] = {
-    let mut classes = [Class::Separator; 256];
+static CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Separator; 256];
     let mut byte = 0;
     #[expect(clippy::indexing_slicing, reason = "the table is made while compiling")]
     while byte < 256 {
         classes[byte] = match byte as u8 {
-            b'a'..=b'z' | b'0'..=b'9' => Class::Lower,
-            b'A'..=b'Z' => Class::Upper,
-            0x80.. => Class::Beyond,
-            _ => Class::Separator,
+            b'a'..=b'z' | b'0'..=b'9' => ByteClass::Lower,
+            b'A'..=b'Z' => ByteClass::Upper,
+            0x80.. => ByteClass::NonAscii,
+            _ => ByteClass::Separator,
         };
         byte += 1;
     }
     classes
 };
 
-fn class(byte: u8) -> Class {
-    CLASSES.get(usize::from(byte)).copied().unwrap_or(Class::Separator)
+fn class(byte: u8) -> ByteClass {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or(ByteClass::Separator)
 }
 
 /// What a character beyond ASCII is to a word.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum CharClass {
     Separator,
     Letter,
     /// Belongs to the character before it.
@@ -79,25 +79,27 @@ enum Part {
     Pair,
 }
 
-fn part(char: char) -> Part {
+fn char_class(char: char) -> CharClass {
     if char.is_ascii() {
-        return if char.is_ascii_alphanumeric() { Part::Letter } else { Part::Separator };
+        return if char.is_ascii_alphanumeric() { CharClass::Letter } else { CharClass::Separator };
     }
     if is_pairwise(char) {
-        return Part::Pair;
+        return CharClass::Pair;
     }
     if char.is_alphanumeric() {
-        return Part::Letter;
+        return CharClass::Letter;
     }
     match get_general_category(char) {
-        GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark | GeneralCategory::EnclosingMark => Part::Mark,
-        _ => Part::Separator,
+        GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark | GeneralCategory::EnclosingMark => {
+            CharClass::Mark
+        }
+        _ => CharClass::Separator,
     }
 }
 
 /// Whether a character belongs to a word.
-pub(super) fn is_of_word(char: char) -> bool {
-    part(char) != Part::Separator
+pub(super) fn is_word_char(char: char) -> bool {
+    char_class(char) != CharClass::Separator
 }
 
 /// Whether a character is of a script that is split into pairs: Han, Hiragana, Katakana, Hangul, Bopomofo.
@@ -112,7 +114,7 @@ pub(super) fn is_pairwise(char: char) -> bool {
         | 0x1aff0..=0x1b16f | 0x20000..=0x3ffff)
 }
 
-struct Split<'a> {
+struct Splitter<'a> {
     text: &'a str,
     each: &'a mut dyn FnMut(Word<'_>),
     /// Takes words that are not in lower case already.
@@ -120,18 +122,18 @@ struct Split<'a> {
     position: u32,
 }
 
-impl Split<'_> {
+impl Splitter<'_> {
     /// A run that begins with ASCII. Gives where it ends.
     fn ascii(&mut self, from: usize) -> usize {
         let bytes = self.text.as_bytes();
         let (mut to, mut upper) = (from, false);
         while let Some(byte) = bytes.get(to) {
             match class(*byte) {
-                Class::Lower => {}
-                Class::Upper => upper = true,
-                Class::Separator => break,
-                // A mark or a letter may follow; what does not belong to the word ends it there as well.
-                Class::Beyond => return self.letters(from),
+                ByteClass::Lower => {}
+                ByteClass::Upper => upper = true,
+                ByteClass::Separator => break,
+                // A mark or a letter beyond ASCII may continue the word; `letters` reads it again from its start.
+                ByteClass::NonAscii => return self.letters(from),
             }
             to += 1;
         }
@@ -150,13 +152,13 @@ impl Split<'_> {
     }
 
     /// Whatever begins with a character beyond ASCII. Gives where it ends.
-    fn beyond(&mut self, from: usize) -> usize {
+    fn non_ascii(&mut self, from: usize) -> usize {
         let Some(first) = self.text.get(from..).and_then(|rest| rest.chars().next()) else { return from + 1 };
-        match part(first) {
+        match char_class(first) {
             // A mark without a letter before it marks nothing.
-            Part::Separator | Part::Mark => from + first.len_utf8(),
-            Part::Letter => self.letters(from),
-            Part::Pair => self.pairs(from),
+            CharClass::Separator | CharClass::Mark => from + first.len_utf8(),
+            CharClass::Letter => self.letters(from),
+            CharClass::Pair => self.pairs(from),
         }
     }
 
@@ -165,9 +167,9 @@ impl Split<'_> {
         self.lower.clear();
         let (mut to, mut length) = (from, 0);
         for char in self.text.get(from..).unwrap_or_default().chars() {
-            match part(char) {
-                Part::Letter | Part::Mark => {}
-                Part::Separator | Part::Pair => break,
+            match char_class(char) {
+                CharClass::Letter | CharClass::Mark => {}
+                CharClass::Separator | CharClass::Pair => break,
             }
             to += char.len_utf8();
             for low in char.to_lowercase().take(WORD_LENGTH_MAX - length) {
@@ -187,14 +189,14 @@ impl Split<'_> {
         let mut end = from;
         for (offset, char) in self.text.get(from..).unwrap_or_default().char_indices() {
             let at = from + offset..from + offset + char.len_utf8();
-            match part(char) {
+            match char_class(char) {
                 // A mark that chooses between forms of a character is no character.
-                Part::Mark => {
+                CharClass::Mark => {
                     end = at.end;
                     continue;
                 }
-                Part::Separator | Part::Letter => break,
-                Part::Pair => {}
+                CharClass::Separator | CharClass::Letter => break,
+                CharClass::Pair => {}
             }
             if let Some(last) = last {
                 self.pair(last, at.clone());
@@ -239,11 +241,11 @@ pub enum How {
     Exact,
     /// The last word is only the beginning of one.
     Prefix,
-    /// One word, with so many letters put in, left out, exchanged or swapped with their neighbour at most.
+    /// One word with at most this many letters inserted, removed, replaced or swapped with a neighbour.
     Fuzzy(u8),
 }
 
-/// Whether the last word of a text that is looked for is whole.
+/// Whether the last word of a search text is complete or only a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Whole,
@@ -263,7 +265,8 @@ enum Tail {
 impl Words {
     /// The words of a text as they are looked for; `None` when there are none.
     ///
-    /// Where a text ends in a run without spaces, its last character alone is not asked for: the run may go on where it is found.
+    /// If the text ends in a run without spaces, the word for its last character is omitted, because the run may continue in
+    /// the searched text.
     pub fn of(text: &str) -> Option<Words> {
         Words::ending(text, End::Whole)
     }
@@ -335,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_separate_and_letters_are_small() {
+    fn punctuation_separates_and_letters_are_lowercased() {
         assert_eq!(split("sort_by-Field(a.b/c) ÉCOLE\n42x"), ["sort", "by", "field", "a", "b", "c", "école", "42x"]);
         assert_eq!(split("caf\u{65}\u{301} ΟΔΟΣ οδος हिन्दी"), ["cafe\u{301}", "οδοσ", "οδοσ", "हिन्दी"]);
         assert!(split(" \u{301}—…\u{fffd}").is_empty());
@@ -367,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sought_may_go_on_where_it_is_found() {
+    fn a_searched_run_may_continue_in_the_text() {
         assert_eq!(sought("修复了"), (vec!["修复".into(), "复了".into()], How::Exact));
         assert_eq!(sought("修"), (vec!["修".into()], How::Prefix));
         assert_eq!(sought("a修"), (vec!["a".into(), "修".into()], How::Prefix));

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use super::turns::{Place, Speaker, Turns};
+use super::sections::{Place, Speaker, SpeakerSections};
 use crate::model::{Event, Outline, Usage};
 use crate::text::quote;
 use crate::time::Time;
@@ -13,7 +13,7 @@ use crate::wire;
 /// Writes a session: head, turns, then the rest.
 pub struct Document<W> {
     out: W,
-    turns: Turns,
+    turns: SpeakerSections,
     within: Within,
     /// Whether something stands before what comes next, so that a comma must.
     follows: bool,
@@ -30,7 +30,7 @@ enum Within {
 impl<W: Write> Document<W> {
     /// A document that goes there.
     pub fn new(out: W) -> Document<W> {
-        Document { out, turns: Turns::default(), within: Within::Turns, follows: false }
+        Document { out, turns: SpeakerSections::default(), within: Within::Turns, follows: false }
     }
 
     /// The head: what is known of the session, and where it came from.
@@ -62,7 +62,7 @@ impl<W: Write> Document<W> {
     }
 
     /// One event of the conversation; those of a turn before those of the next. What nobody said is passed over: see
-    /// [`Turns::is_outside`].
+    /// [`SpeakerSections::is_outside`].
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         match self.turns.place(event) {
             Place::Outside => return Ok(()),

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 
 use super::markup::{code, code_words, prose, words};
-use super::turns::{Place, Speaker, Turns};
+use super::sections::{Place, Speaker, SpeakerSections};
 use super::{failure, grouped, harmless_line};
 use crate::calls::{CallStep, Calls};
 use crate::json;
@@ -36,7 +36,7 @@ pub struct Markdown<W> {
     tools: Shown,
     /// The time zone of all times.
     zone: TimeZone,
-    turns: Turns,
+    turns: SpeakerSections,
     /// The heading of a turn that has shown nothing yet.
     heading: Option<String>,
     calls: Calls,
@@ -45,7 +45,15 @@ pub struct Markdown<W> {
 impl<W: Write> Markdown<W> {
     /// A document that goes there, with times of this time zone.
     pub fn new(out: W, thinking: Shown, tools: Shown, zone: TimeZone) -> Markdown<W> {
-        Markdown { out, thinking, tools, zone, turns: Turns::default(), heading: None, calls: Calls::default() }
+        Markdown {
+            out,
+            thinking,
+            tools,
+            zone,
+            turns: SpeakerSections::default(),
+            heading: None,
+            calls: Calls::default(),
+        }
     }
 
     /// The head: what is known of the session. `name` stands for an id that the session does not have.
@@ -61,7 +69,7 @@ impl<W: Write> Markdown<W> {
 
     /// The head of a side conversation that stands in a source of its own.
     pub fn side(&mut self, thread: &str) -> io::Result<()> {
-        (self.turns, self.heading, self.calls) = (Turns::default(), None, Calls::default());
+        (self.turns, self.heading, self.calls) = (SpeakerSections::default(), None, Calls::default());
         writeln!(self.out, "\n## Side conversation: {}", code_words(thread))
     }
 

@@ -5,14 +5,14 @@ mod document;
 mod harmless;
 mod markdown;
 mod markup;
-mod turns;
+mod sections;
 mod view;
 
 pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
+pub use sections::{Place, Speaker, SpeakerSections};
 pub use view::{Block, EventView, EventViewer, ViewKind};
-pub use turns::{Place, Speaker, Turns};
 
 use crate::calls::{CallOutcome, CallStep};
 

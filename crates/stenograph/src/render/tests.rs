@@ -1,6 +1,8 @@
 //! Whole documents, small enough to be read.
 
 use super::*;
+use crate::formats::steno::Steno;
+use crate::ledger::CountedOutline;
 use crate::model::{Body, Content, Data, Event, ExtraFields, Input, Outline, Piece, PieceKind, Role, Usage};
 use crate::time::Time;
 
@@ -39,10 +41,16 @@ fn session() -> Vec<Event<'static>> {
     vec![first, thought, call, title, result, last]
 }
 
+fn outline(events: &[Event<'_>]) -> Outline {
+    let mut outline = CountedOutline::new(Some(&Steno));
+    events.iter().for_each(|event| outline.add(event));
+    outline.finish()
+}
+
 fn markdown(thinking: Shown, tools: Shown) -> String {
     let events = session();
     let mut markdown = Markdown::new(Vec::new(), thinking, tools, jiff::tz::TimeZone::UTC);
-    markdown.head(&Outline::of("steno", &events), "some format", "name").unwrap();
+    markdown.head(&outline(&events), "some format", "name").unwrap();
     events.iter().for_each(|event| markdown.event(event).unwrap());
     String::from_utf8(markdown.finish().unwrap()).unwrap()
 }
@@ -125,10 +133,10 @@ fn what_is_not_asked_for_is_left_out() {
 fn a_document_holds_every_event_once() {
     let events = session();
     let mut document = Document::new(Vec::new());
-    document.head(&Outline::of("steno", &events), "some", "a.jsonl").unwrap();
+    document.head(&outline(&events), "some", "a.jsonl").unwrap();
     events.iter().for_each(|event| document.event(event).unwrap());
     document.rest().unwrap();
-    let outside = events.iter().filter(|event| Turns::is_outside(event));
+    let outside = events.iter().filter(|event| SpeakerSections::is_outside(event));
     outside.for_each(|event| document.other(event, "nobody said it").unwrap());
     let text = String::from_utf8(document.finish().unwrap()).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -1,7 +1,8 @@
 //! What is played, in order: for each event its number and its moment, and how long one waits before it. A few bytes an event, whatever
 //! it says.
 
-use crate::model::{Body, Event, Role, is_framed};
+use crate::evidence::UserMessage;
+use crate::model::Event;
 
 /// One event that is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +27,11 @@ pub enum Begins {
 impl Beat {
     /// The beat of an event.
     pub fn of(number: u64, event: &Event<'_>) -> Beat {
-        let begins = match &event.body {
-            Body::Message { role: Role::User, content } if !is_framed(content) => Begins::Turn,
-            _ => Begins::Nothing,
+        let begins = match UserMessage::of(event).is_some_and(UserMessage::begins_turn) {
+            true => Begins::Turn,
+            false => Begins::Nothing,
         };
-        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let time = event.time.as_ref().and_then(crate::time::Time::to_millis);
         Beat { number, time, begins }
     }
 }

@@ -15,8 +15,9 @@ pub use usage::SessionUsage;
 use crate::convert::{Carry, convert};
 use crate::evidence::{self, RateLimit, ToolSchema, nested_events};
 use crate::format::{Format, Head};
+use crate::ledger::CountedOutline;
 use crate::loss::LossReport;
-use crate::model::{Event, Note, Outline, Part, Spine};
+use crate::model::{Event, Note, Outline, Spine};
 use crate::read::{self, Collected};
 use crate::{Detected, Error, Registry};
 
@@ -65,8 +66,9 @@ impl<'b> Session<'b> {
     pub fn of(format: &'static dyn Format, bytes: impl Into<Cow<'b, [u8]>>) -> Session<'b> {
         let bytes = bytes.into();
         let read = read::all(format, &bytes);
-        let outline = Outline::of(format.info().name, &read.events);
-        Session { bytes, format, registry: Registry::default(), read, outline }
+        let mut outline = CountedOutline::new(Some(format));
+        read.events.iter().for_each(|event| outline.add(event));
+        Session { bytes, format, registry: Registry::default(), read, outline: outline.finish() }
     }
 
     /// Its format.
@@ -86,7 +88,7 @@ impl<'b> Session<'b> {
 
     /// The events of each record together, in the order of the source.
     pub fn records(&self) -> impl Iterator<Item = &[Event<'static>]> {
-        self.read.events.chunk_by(|last, next| is_next(last.part, next.part))
+        self.read.events.chunk_by(|last, next| next.part.follows(last.part))
     }
 
     /// What reading found wrong in the source.
@@ -200,9 +202,4 @@ impl Detected {
             Detected::Unknown => Err(Error::UnknownFormat),
         }
     }
-}
-
-/// Whether a part follows another part of the same record.
-fn is_next(last: Part, next: Part) -> bool {
-    next.index > 0 && last.index.checked_add(1) == Some(next.index)
 }

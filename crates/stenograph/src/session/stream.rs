@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::io::{self, Cursor, Read};
 use std::iter::Peekable;
 
-use super::is_next;
 use crate::Error;
 use crate::format::{Format, Want};
 use crate::model::{Event, Note};
@@ -113,7 +112,7 @@ impl<R: Read> Iterator for RecordStream<R> {
         while let Some(last) = record.last().filter(|_| record.len() < PARTS_MAX) {
             let part = last.part;
             let follows =
-                |next: &Result<Event<'static>, Error>| next.as_ref().is_ok_and(|next| is_next(part, next.part));
+                |next: &Result<Event<'static>, Error>| next.as_ref().is_ok_and(|next| next.part.follows(part));
             match self.0.next_if(follows) {
                 Some(Ok(next)) => record.push(next),
                 Some(Err(_)) | None => break,

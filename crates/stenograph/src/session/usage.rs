@@ -20,9 +20,7 @@ impl SessionUsage {
         let mut builder = LedgerBuilder::default();
         // Calls that name no session all belong to this one.
         builder.add("", Some(""), 0, counting.finish());
-        let ledger = builder.finish();
-        let total = ledger.total(&session.outline().total);
-        SessionUsage { ledger, total }
+        SessionUsage { ledger: builder.finish(), total: session.outline().total }
     }
 
     /// What all calls took together, and what the source says that they cost.

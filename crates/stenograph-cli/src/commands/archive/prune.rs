@@ -160,9 +160,7 @@ fn candidates(
         let rows = catalogue.sources_of(session.id)?;
         let copies_of_session = copies_by_session.of(&session, &rows);
         let copies: Vec<_> = copies_of_session.own.into_iter().chain(copies_of_session.others).collect();
-        // If no event has a time, the time of the file counts.
-        let changed = rows.iter().map(|row| row.stamp.changed / 1_000_000).max().unwrap_or(0);
-        let last_ms = session.ended.unwrap_or(changed);
+        let last_ms = session.ended.unwrap_or(0);
         let bytes = copies.iter().map(|copy| copy.length).sum();
         candidates.push(Candidate { session, rows, copies, last_ms, bytes });
     }

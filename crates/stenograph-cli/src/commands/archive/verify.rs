@@ -200,9 +200,9 @@ fn json(damaged: &DamagedVersion, archive: &Archive) -> String {
 
 fn reason(damage: Damage) -> &'static str {
     match damage {
-        Damage::Torn => "a stored piece ends in the middle",
+        Damage::Truncated => "a stored piece ends in the middle",
         Damage::Header | Damage::Body => "the stored bytes are damaged",
-        Damage::Piece => "the stored bytes are not those of the source",
+        Damage::HashMismatch => "the stored bytes are not those of the source",
         Damage::Unreadable => "a stored piece is missing or cannot be read",
     }
 }

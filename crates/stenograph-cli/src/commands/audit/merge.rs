@@ -108,5 +108,5 @@ impl Stream<'_> {
 }
 
 fn moment(event: &Event<'_>) -> Option<i64> {
-    Some(event.time.as_ref()?.instant()?.as_millisecond())
+    event.time.as_ref()?.to_millis()
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use stenograph::ledger::CountedOutline;
 use stenograph::model::{Event, Outline};
 use stenograph::wire;
 use stenograph::write::{OutputPiece, Writing};
@@ -74,8 +75,9 @@ impl EventsToSummarise<'_> {
             return Ok(spool);
         };
         let format = format_named(name)?;
-        let mut outline = Outline::new(self.origin);
+        let mut outline = CountedOutline::default();
         (self.each)(&mut |event| outline.add(event))?;
+        let outline = Outline { origin: self.origin, ..outline.finish() };
         let mut writing = Writing::new(format, &outline);
         self.write(&mut spool, &mut |event| joined(writing.event(event)))?;
         spool.write_all(&joined(writing.finish()))?;

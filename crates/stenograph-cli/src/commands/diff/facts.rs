@@ -1,10 +1,11 @@
 //! The facts of both runs. A differing fact does not make two runs different: they may be copies in two formats.
 
-use stenograph::compare::{Class, Turn};
+use stenograph::compare::{Class, DiffStep};
 use stenograph::json::Draft;
 use stenograph::model::Outline;
 use stenograph::text::quote;
 
+use super::ComparedRun;
 use crate::commands::replay::view;
 use crate::output::grouped;
 
@@ -33,14 +34,19 @@ impl DiffFact {
 }
 
 /// The facts that at least one of the runs states.
-pub fn of(a: (&Outline, &[Turn]), b: (&Outline, &[Turn]), formats: (&str, &str)) -> Vec<DiffFact> {
-    let both = |name: &'static str, fact_of: &dyn Fn(&Outline, &[Turn]) -> Option<String>| DiffFact {
+pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2]) -> Vec<DiffFact> {
+    let both = |name: &'static str, fact_of: &dyn Fn(&Outline, &[DiffStep]) -> Option<String>| DiffFact {
         name,
-        a: fact_of(a.0, a.1),
-        b: fact_of(b.0, b.1),
+        a: fact_of(&a.0.outline, a.1),
+        b: fact_of(&b.0.outline, b.1),
+    };
+    let stated = |name, fact_of: &dyn Fn(&ComparedRun) -> String| DiffFact {
+        name,
+        a: Some(fact_of(a.0)),
+        b: Some(fact_of(b.0)),
     };
     let mut facts = vec![
-        DiffFact { name: "format", a: Some(formats.0.to_owned()), b: Some(formats.1.to_owned()) },
+        stated("format", &|run| run.format.to_owned()),
         both("session", &|outline, _| outline.session.clone()),
         both("title", &|outline, _| outline.title.clone()),
         both("model", &|outline, _| outline.model.clone()),
@@ -55,11 +61,12 @@ pub fn of(a: (&Outline, &[Turn]), b: (&Outline, &[Turn]), formats: (&str, &str))
             let ms = moment(&outline.ended)?.saturating_sub(moment(&outline.started)?);
             Some(view::stretch(u64::try_from(ms).ok()?))
         }),
-        both("turns", &|_, turns| Some(grouped(turns.len() as u64))),
+        stated("turns", &|run| grouped(run.turns)),
+        both("steps", &|_, steps| Some(grouped(steps.len() as u64))),
     ];
     for (name, class) in [("user messages", Class::User), ("calls", Class::Call)] {
-        facts.push(both(name, &|_, turns| {
-            Some(grouped(turns.iter().filter(|turn| turn.class == class).count() as u64))
+        facts.push(both(name, &|_, steps| {
+            Some(grouped(steps.iter().filter(|step| step.class == class).count() as u64))
         }));
     }
     facts.push(both("tokens", &|outline, _| Some(view::tokens(&outline.total)).filter(|text| !text.is_empty())));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::compare::{Change, Class, Comparison, Side, Turn, differing};
+use stenograph::compare::{Change, Class, Comparison, DiffStep, Side, differing};
 use stenograph::json::Draft;
 use stenograph::text::quote;
 
@@ -10,7 +10,7 @@ use super::facts::DiffFact;
 use crate::output::{Colour, TextStyle, counted, grouped, harmless_line, shortened};
 use crate::table;
 
-/// The maximum length of the text of a turn, and of a difference.
+/// The maximum length of the text of a step, and of a difference.
 const TEXT_LENGTH_MAX: usize = 160;
 
 /// The length of equal text around a difference.
@@ -19,9 +19,9 @@ const AROUND_LENGTH: usize = 24;
 /// The maximum width of A's column in the table of facts.
 const FACT_LENGTH_MAX: usize = 60;
 
-/// A turn with its text.
-pub struct TurnText<'t> {
-    pub turn: &'t Turn,
+/// A step with its text.
+pub struct StepText<'t> {
+    pub step: &'t DiffStep,
     /// The tool of a call or a result.
     pub tool: Option<String>,
     pub text: String,
@@ -29,14 +29,14 @@ pub struct TurnText<'t> {
 
 /// One change, ready to print.
 pub enum ShownChange<'t> {
-    /// `count` equal turns from here on.
-    Same { a: Option<&'t Turn>, b: Option<&'t Turn>, count: usize },
-    /// The turn is at another position.
-    Moved { a: TurnText<'t>, b: &'t Turn },
-    /// The turns are similar.
-    Changed { a: TurnText<'t>, b: TurnText<'t> },
-    /// Only one run has the turn.
-    Only { side: Side, text: TurnText<'t> },
+    /// `count` equal steps from here on.
+    Same { a: Option<&'t DiffStep>, b: Option<&'t DiffStep>, count: usize },
+    /// The step is at another position.
+    Moved { a: StepText<'t>, b: &'t DiffStep },
+    /// The steps are similar.
+    Changed { a: StepText<'t>, b: StepText<'t> },
+    /// Only one run has the step.
+    Only { side: Side, text: StepText<'t> },
 }
 
 /// Formats the facts of both runs.
@@ -68,13 +68,13 @@ pub fn facts(a: &str, b: &str, facts: &[DiffFact], colour: Colour) -> String {
 /// States where the runs diverge.
 pub fn divergence(found: &Comparison) -> String {
     let shared = found.shared();
-    let at = |turns: &[Turn]| shared.checked_sub(1).and_then(|at| turns.get(at)).map_or(0, |turn| turn.number);
+    let at = |steps: &[DiffStep]| shared.checked_sub(1).and_then(|at| steps.get(at)).map_or(0, |step| step.number);
     let place = format!("event {} of A, event {} of B", grouped(at(&found.a)), grouped(at(&found.b)));
     match shared {
         _ if found.a.is_empty() && found.b.is_empty() => "nothing is said or done in either".to_owned(),
-        _ if found.is_equal() => format!("the same from beginning to end: {}", counted(shared as u64, "turn")),
-        0 => "they differ from the first turn on".to_owned(),
-        _ => format!("the same up to turn {} ({place})\n", grouped(shared as u64)),
+        _ if found.is_equal() => format!("the same from beginning to end: {}", counted(shared as u64, "step")),
+        0 => "they differ from the first step on".to_owned(),
+        _ => format!("the same up to step {} ({place})\n", grouped(shared as u64)),
     }
 }
 
@@ -85,7 +85,7 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         .iter()
         .map(|aside| {
             let other = if aside.side == Side::A { Side::B } else { Side::A };
-            let (count, class) = (counted(aside.count, "turn"), aside.class.name());
+            let (count, class) = (counted(aside.count, "step"), aside.class.name());
             format!(
                 "not compared: {count} of kind {class} in {}, of which {} has none",
                 aside.side.name(),
@@ -99,14 +99,14 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         let count = counted(count, "failed call");
         lines.push(format!("not compared: {count} in {side}; {other} tells of no failures"));
     }
-    for (side, other, turns) in [(Side::A, Side::B, &found.a), (Side::B, Side::A, &found.b)] {
+    for (side, other, steps) in [(Side::A, Side::B, &found.a), (Side::B, Side::A, &found.b)] {
         let is_missing = |change: &&Change| match change {
-            Change::Only { side: only, at } => *only == side && turns.get(*at).is_some_and(|turn| turn.is_aside),
+            Change::Only { side: only, at } => *only == side && steps.get(*at).is_some_and(|step| step.is_aside),
             Change::Same { .. } | Change::Moved { .. } | Change::Changed { .. } => false,
         };
         let count = found.changes.iter().filter(is_missing).count() as u64;
         if count > 0 {
-            let (count, side, other) = (counted(count, "turn"), side.name(), other.name());
+            let (count, side, other) = (counted(count, "step"), side.name(), other.name());
             lines.push(format!("{other} lacks {count} of side conversations in {side}"));
         }
     }
@@ -119,7 +119,7 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         (counts.only_b, "only in B"),
     ];
     let parts = parts.into_iter().map(|(count, description)| format!("{} {description}", grouped(count)));
-    lines.push(format!("turns: {}", parts.collect::<Vec<_>>().join(", ")));
+    lines.push(format!("steps: {}", parts.collect::<Vec<_>>().join(", ")));
     lines
 }
 
@@ -128,12 +128,12 @@ pub fn summary_json(found: &Comparison) -> String {
     let counts = found.counts();
     let mut draft = Draft::new();
     draft.set("equal", found.is_equal().to_string());
-    let event = |turns: &[Turn], at: Option<usize>| {
-        at.and_then(|at| turns.get(at)).map_or_else(|| "null".to_owned(), |turn| turn.number.to_string())
+    let event = |steps: &[DiffStep], at: Option<usize>| {
+        at.and_then(|at| steps.get(at)).map_or_else(|| "null".to_owned(), |step| step.number.to_string())
     };
     let shared = found.shared();
     let mut parted = Draft::new();
-    parted.set("turns", shared.to_string());
+    parted.set("steps", shared.to_string());
     parted.set("a", event(&found.a, shared.checked_sub(1)));
     parted.set("b", event(&found.b, shared.checked_sub(1)));
     draft.set("same_up_to", parted.render(None));
@@ -164,33 +164,33 @@ impl ShownChange<'_> {
     pub fn text(&self, colour: Colour) -> String {
         match self {
             ShownChange::Same { count, .. } => {
-                colour.paint(TextStyle::Faint, &format!("  {} the same", counted(*count as u64, "turn"))) + "\n"
+                colour.paint(TextStyle::Faint, &format!("  {} the same", counted(*count as u64, "step"))) + "\n"
             }
             ShownChange::Moved { a, b } => {
-                let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.number));
+                let place = format!("event {} of A, event {} of B", grouped(a.step.number), grouped(b.number));
                 let head = format!("> {}, {place}: stands elsewhere", description(a));
                 let text = one_line(&a.text);
                 format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), shortened(&text, TEXT_LENGTH_MAX))
             }
             ShownChange::Changed { a, b } => {
                 let (length_a, length_b) = (a.text.chars().count() as u64, b.text.chars().count() as u64);
-                let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.turn.number));
+                let place = format!("event {} of A, event {} of B", grouped(a.step.number), grouped(b.step.number));
                 let size = format!("{} and {} characters", grouped(length_a), grouped(length_b));
                 let head = colour.paint(TextStyle::Strong, &format!("~ {}, {place}: {size}", description(a)));
                 let (one, other) = match a.text == b.text {
                     true => (String::new(), String::new()),
                     false => parts(&a.text, &b.text),
                 };
-                let (one, other) = match a.turn.has_failed == b.turn.has_failed {
+                let (one, other) = match a.step.has_failed == b.step.has_failed {
                     true => (one, other),
-                    false => (format!("{}  {one}", outcome(a.turn)), format!("{}  {other}", outcome(b.turn))),
+                    false => (format!("{}  {one}", outcome(a.step)), format!("{}  {other}", outcome(b.step))),
                 };
                 format!("{head}\n    A  {}\n    B  {}\n", one.trim_end(), other.trim_end())
             }
             ShownChange::Only { side, text } => {
                 let sign = if *side == Side::A { "-" } else { "+" };
                 let head =
-                    format!("{sign} {}, event {} of {}", description(text), grouped(text.turn.number), side.name());
+                    format!("{sign} {}, event {} of {}", description(text), grouped(text.step.number), side.name());
                 let text = one_line(&text.text);
                 format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), shortened(&text, TEXT_LENGTH_MAX))
             }
@@ -200,14 +200,14 @@ impl ShownChange<'_> {
     /// For programs, with the complete texts.
     pub fn json(&self) -> String {
         let mut draft = Draft::new();
-        let turn = |text: &TurnText<'_>| {
+        let step = |text: &StepText<'_>| {
             let mut draft = Draft::new();
-            draft.set("event", text.turn.number.to_string());
-            draft.set("kind", quote(text.turn.class.name()));
-            if text.turn.class == Class::Result {
-                draft.set("failed", text.turn.has_failed.to_string());
+            draft.set("event", text.step.number.to_string());
+            draft.set("kind", quote(text.step.class.name()));
+            if text.step.class == Class::Result {
+                draft.set("failed", text.step.has_failed.to_string());
             }
-            if text.turn.is_aside {
+            if text.step.is_aside {
                 draft.set("aside", "true");
             }
             if let Some(tool) = &text.tool {
@@ -219,39 +219,39 @@ impl ShownChange<'_> {
         match self {
             ShownChange::Same { a, b, count } => {
                 draft.set("change", quote("same"));
-                let event = |turn: &Option<&Turn>| turn.map_or(0, |turn| turn.number);
+                let event = |step: &Option<&DiffStep>| step.map_or(0, |step| step.number);
                 draft.set("a", format!("{{\"event\":{}}}", event(a)));
                 draft.set("b", format!("{{\"event\":{}}}", event(b)));
-                draft.set("turns", count.to_string());
+                draft.set("steps", count.to_string());
             }
             ShownChange::Moved { a, b } => {
                 draft.set("change", quote("moved"));
-                draft.set("a", turn(a));
+                draft.set("a", step(a));
                 draft.set("b", format!("{{\"event\":{}}}", b.number));
             }
             ShownChange::Changed { a, b } => {
                 draft.set("change", quote("changed"));
-                draft.set("a", turn(a));
-                draft.set("b", turn(b));
+                draft.set("a", step(a));
+                draft.set("b", step(b));
             }
             ShownChange::Only { side, text } => {
                 draft.set("change", quote(if *side == Side::A { "only_a" } else { "only_b" }));
-                draft.set(if *side == Side::A { "a" } else { "b" }, turn(text));
+                draft.set(if *side == Side::A { "a" } else { "b" }, step(text));
             }
         }
         draft.render(None)
     }
 }
 
-fn outcome(turn: &Turn) -> &'static str {
-    if turn.has_failed { "failed" } else { "ok" }
+fn outcome(step: &DiffStep) -> &'static str {
+    if step.has_failed { "failed" } else { "ok" }
 }
 
-fn description(text: &TurnText<'_>) -> String {
-    let is_of_tool = matches!(text.turn.class, Class::Call | Class::Result);
+fn description(text: &StepText<'_>) -> String {
+    let is_of_tool = matches!(text.step.class, Class::Call | Class::Result);
     match text.tool.as_deref().filter(|_| is_of_tool) {
-        Some(tool) => format!("{} {}", text.turn.class.name(), harmless_line(tool)),
-        None => text.turn.class.name().to_owned(),
+        Some(tool) => format!("{} {}", text.step.class.name(), harmless_line(tool)),
+        None => text.step.class.name().to_owned(),
     }
 }
 

@@ -69,7 +69,7 @@ fn cells(ledger: &Ledger, entry: &LedgerEntry, prices: &Prices) -> [String; 21] 
         count(tokens.searches),
         count(tokens.fetches),
         money(cost),
-        money(row.stated.and_then(|stated| Money::parse(&stated.to_string()))),
+        money(row.stated_cost.and_then(|stated| Money::parse(&stated.to_string()))),
         format!("{}:{}", ledger.source(entry.source), row.line),
     ]
 }

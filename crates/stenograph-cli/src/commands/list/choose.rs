@@ -129,7 +129,8 @@ fn has(field: &Field, session: &Session) -> bool {
     match field {
         Field::Agent(_) | Field::Project(_) | Field::Session(_) => {
             let (projects, sessions) = (session.project_names(), [session.name.clone()]);
-            let facts = SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions };
+            let facts =
+                SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions, file_time: None };
             field.matches_session(&facts)
         }
         Field::Model(words) => session.model.as_deref().is_some_and(|model| words.is_in(model)),

@@ -1,7 +1,7 @@
 //! Formats a session in a list, for people and for programs.
 
 use stenograph::json::Draft;
-use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow, TimesFrom};
 
 use super::tree::Row;
 use crate::error::CommandError;
@@ -123,6 +123,8 @@ fn session_json(
     draft.set_opt("model", session.model.as_deref());
     draft.set_opt("started", clock::iso(session.started).as_deref());
     draft.set_opt("ended", clock::iso(session.ended).as_deref());
+    // Readers of the times should not take that of a file for one that a record states.
+    draft.set_opt("times_from", (session.times == TimesFrom::File).then_some("file"));
     for (key, number) in [
         ("events", session.events),
         ("messages", session.messages),

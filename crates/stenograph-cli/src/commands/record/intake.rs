@@ -2,8 +2,8 @@
 //! is an error; a command's output of an unknown format is kept as it is.
 
 use stenograph::format::{Format, Head};
-use stenograph::frame::Framing;
-use stenograph::model::{Body, Event, Note, Span};
+use stenograph::frame::{Framing, LinePiece, LineSplitter, RECORD_SIZE_MAX};
+use stenograph::model::{Body, Event, Note, NoteKind};
 use stenograph::read::{Collected, Sink};
 use stenograph::text::Text;
 use stenograph::{Detected, Registry};
@@ -85,12 +85,21 @@ impl Intake {
         let line = held.split_inclusive(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
         let detected = match Registry::built_in().detect(line.unwrap_or_default()) {
             Detected::Tie(_) | Detected::Unknown => Registry::built_in().detect(held),
-            known_input @ Detected::Format(_) => known_input,
+            detected @ Detected::Format(_) => detected,
         };
         let state = match (detected, self.unknown, certainty) {
-            (Detected::Format(format), _, _) => IntakeState::Read(known_input(format, FormatOrigin::Detected)?),
+            (Detected::Format(format), unknown, _) => match (known_input(format, FormatOrigin::Detected), unknown) {
+                (Ok(known), _) => IntakeState::Read(known),
+                (Err(_), Unknown::Kept) => IntakeState::Kept(RawLines::new(format!(
+                    "the command's output is a {} document: its lines are kept as they are",
+                    format.info().name
+                ))),
+                (Err(error), Unknown::Refused) => return Err(error),
+            },
             (_, _, Certainty::Optional) => return Ok(()),
-            (Detected::Tie(_) | Detected::Unknown, Unknown::Kept, _) => IntakeState::Kept(RawLines::default()),
+            (Detected::Tie(_) | Detected::Unknown, Unknown::Kept, _) => IntakeState::Kept(RawLines::new(
+                "the command's output is in no known format: its lines are kept as they are".to_owned(),
+            )),
             (Detected::Tie(formats), Unknown::Refused, _) => {
                 let names: Vec<&str> = formats.iter().map(|format| format.info().name).collect();
                 return Err(CommandError::new(format!("standard input could be {}", names.join(" or ")))
@@ -114,61 +123,55 @@ enum Certainty {
     Required,
 }
 
-fn known_input(format: &'static dyn Format, how: FormatOrigin) -> Result<KnownInput, CommandError> {
+fn known_input(format: &'static dyn Format, origin: FormatOrigin) -> Result<KnownInput, CommandError> {
     match format.info().framing {
-        Framing::Lines | Framing::LinesOrItems(_) => Ok(KnownInput::new(format, how)),
+        Framing::Lines | Framing::LinesOrItems(_) => Ok(KnownInput::new(format, origin)),
         Framing::Items(_) => {
             let name = format.info().name;
-            Err(CommandError::new(format!("{name} is a document, which says nothing before it ends"))
+            Err(CommandError::new(format!("{name} is a document: it cannot be recorded line by line"))
                 .hint("convert it: steno convert FILE --to FORMAT"))
         }
     }
 }
 
-/// Lines of an unknown format.
-#[derive(Default)]
+/// Lines that are kept as they are.
 struct RawLines {
-    open: Vec<u8>,
-    offset: u64,
-    line: u64,
+    lines: LineSplitter,
+    /// Why they are kept as they are.
+    reason: String,
 }
 
 impl RawLines {
+    fn new(reason: String) -> RawLines {
+        RawLines { lines: LineSplitter::new(RECORD_SIZE_MAX), reason }
+    }
+
     fn feed(&mut self, bytes: &[u8], out: &mut dyn Sink) {
-        self.open.extend_from_slice(bytes);
-        while let Some(newline) = self.open.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.open.drain(..=newline).collect();
-            self.add_line(line.strip_suffix(b"\n").unwrap_or(&line), out);
-        }
-        if self.open.len() >= stenograph::frame::RECORD_SIZE_MAX {
-            let line = std::mem::take(&mut self.open);
-            self.add_line(&line, out);
-        }
+        let RawLines { lines, reason } = self;
+        lines.feed(bytes, &mut |line| keep_line(line, reason, out));
     }
 
     fn end(mut self, out: &mut dyn Sink) {
-        let line = std::mem::take(&mut self.open);
-        if !line.is_empty() {
-            self.add_line(&line, out);
-        }
+        self.lines.end(&mut |line| keep_line(line, &self.reason, out));
     }
+}
 
-    fn add_line(&mut self, line: &[u8], out: &mut dyn Sink) {
-        self.line += 1;
-        let at = Span { offset: self.offset, length: line.len() as u64, line: self.line };
-        self.offset += line.len() as u64 + 1;
-        if self.line == 1 {
-            let said = "the command prints nothing that is known: its lines are kept as they are";
-            out.note(Note::new(stenograph::model::NoteKind::NotARecord, at, said));
-        }
-        let body = Body::Other { name: Some("output".into()), bytes: Some(Text::from_bytes(line)) };
-        out.event(&Event { at: Some(at), ..Event::new(body) });
+fn keep_line(line: LinePiece<'_>, reason: &str, out: &mut dyn Sink) {
+    if line.at.offset == 0 {
+        out.note(Note::new(NoteKind::NotARecord, line.at, reason));
     }
+    if line.begins_line && line.is_cut {
+        let message = format!("a line has over {RECORD_SIZE_MAX} bytes: it is kept as several events");
+        out.note(Note::new(NoteKind::Oversize, line.at, message));
+    }
+    let body = Body::Other { name: Some("output".into()), bytes: Some(Text::from_bytes(line.text())) };
+    out.event(&Event { at: Some(line.at), ..Event::new(body) });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stenograph::model::Span;
 
     const LINE: &str = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"a\"}\n";
 
@@ -196,5 +199,35 @@ mod tests {
         command.end().unwrap();
         let arrived = command.arrived();
         assert_eq!((arrived.events.len(), arrived.notes.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_document_is_refused_as_input_and_kept_as_output() {
+        let document = include_bytes!("../../../../stenograph/src/formats/devflow/fixtures/empty.json");
+        let mut input = Intake::new(None, &[]).unwrap();
+        assert!(input.feed(document).and_then(|()| input.end()).is_err());
+        let mut command = Intake::new(None, &["cat".to_owned()]).unwrap();
+        command.feed(document).unwrap();
+        command.end().unwrap();
+        let arrived = command.arrived();
+        assert_eq!((arrived.events.len(), arrived.notes.len()), (13, 1));
+        assert!(arrived.notes[0].text.contains("devflow document"));
+    }
+
+    #[test]
+    fn a_line_over_the_limit_stays_one_line_of_several_events_with_a_note() {
+        let mut command = Intake::new(None, &["cat".to_owned()]).unwrap();
+        let chunk = vec![b'x'; 1 << 20];
+        for _ in 0..=RECORD_SIZE_MAX / chunk.len() {
+            command.feed(&chunk).unwrap();
+        }
+        command.feed(b"\nnext\n").unwrap();
+        command.end().unwrap();
+        let arrived = command.arrived();
+        let spans: Vec<Span> = arrived.events.iter().filter_map(|event| event.at).collect();
+        assert_eq!(spans.iter().map(|at| at.line).collect::<Vec<_>>(), [1, 1, 2]);
+        assert_eq!(spans.iter().map(|at| at.length).collect::<Vec<_>>(), [32 << 20, 1 << 20, 4]);
+        assert_eq!(spans[2].offset, (33 << 20) + 1);
+        assert_eq!(arrived.notes.len(), 2);
     }
 }

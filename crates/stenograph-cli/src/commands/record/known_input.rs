@@ -2,8 +2,8 @@
 //! and so are the lines after it.
 
 use stenograph::format::{Format, Want};
-use stenograph::frame::RECORD_SIZE_MAX;
-use stenograph::model::{NoteKind, Span};
+use stenograph::frame::{LinePiece, LineSplitter, RECORD_SIZE_MAX};
+use stenograph::model::NoteKind;
 use stenograph::read::{self, Collected, Reading};
 use stenograph::{Detected, Registry};
 
@@ -11,10 +11,7 @@ pub struct KnownInput {
     reading: Reading,
     format: &'static dyn Format,
     origin: FormatOrigin,
-    /// An incomplete line.
-    open: Vec<u8>,
-    offset: u64,
-    line: u64,
+    lines: LineSplitter,
 }
 
 /// How the format is known.
@@ -28,48 +25,43 @@ pub enum FormatOrigin {
 
 impl KnownInput {
     pub fn new(format: &'static dyn Format, origin: FormatOrigin) -> KnownInput {
-        KnownInput { reading: Reading::new(format, Want::All), format, origin, open: Vec::new(), offset: 0, line: 1 }
+        let reading = Reading::new(format, Want::All);
+        KnownInput { reading, format, origin, lines: LineSplitter::new(RECORD_SIZE_MAX) }
     }
 
     pub fn feed(&mut self, bytes: &[u8], out: &mut Collected) {
         if self.origin == FormatOrigin::Named || !self.format.info().traits.pieces {
             return self.reading.feed(bytes, out);
         }
-        self.open.extend_from_slice(bytes);
-        while let Some(newline) = self.open.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.open.drain(..=newline).collect();
-            self.line(&line, out);
-        }
-        if self.open.len() > RECORD_SIZE_MAX {
-            // No record is that long: the reader receives it in pieces.
-            let part = std::mem::take(&mut self.open);
-            self.offset += part.len() as u64;
-            self.reading.feed(&part, out);
-        }
+        let KnownInput { reading, format, lines, .. } = self;
+        lines.feed(bytes, &mut |line| read_line(reading, format, line, out));
     }
 
-    /// Says that nothing more comes.
+    /// Ends the input.
     pub fn end(mut self, out: &mut Collected) {
-        let last = std::mem::take(&mut self.open);
-        self.reading.feed(&last, out);
+        let KnownInput { reading, lines, .. } = &mut self;
+        // An incomplete line does not change the format.
+        lines.end(&mut |line| reading.feed(line.bytes, out));
         self.reading.end(out);
     }
+}
 
-    fn line(&mut self, line: &[u8], out: &mut Collected) {
-        let mut said = Collected::default();
-        self.reading.feed(line, &mut said);
-        let unknown = said.notes.iter().any(|note| note.kind == NoteKind::UnknownType);
-        if let Some(other) = unknown.then(|| other_format(line, self.format)).flatten() {
-            let at = Span { offset: self.offset, length: 0, line: self.line };
-            (self.reading, self.format) = (Reading::from_line(other, Want::All, at), other);
-            said = Collected::default();
-            self.reading.feed(line, &mut said);
-        }
-        self.offset += line.len() as u64;
-        self.line += 1;
-        out.events.append(&mut said.events);
-        out.notes.append(&mut said.notes);
+/// Reads a line, and changes the format if only another one recognises the line.
+fn read_line(reading: &mut Reading, format: &mut &'static dyn Format, line: LinePiece<'_>, out: &mut Collected) {
+    // No record is as long as a line that is cut: the reader receives it in pieces.
+    if line.is_cut || !line.begins_line {
+        return reading.feed(line.bytes, out);
     }
+    let mut found = Collected::default();
+    reading.feed(line.bytes, &mut found);
+    let is_unknown = found.notes.iter().any(|note| note.kind == NoteKind::UnknownType);
+    if let Some(other) = is_unknown.then(|| other_format(line.bytes, *format)).flatten() {
+        (*reading, *format) = (Reading::from_line(other, Want::All, line.at), other);
+        found = Collected::default();
+        reading.feed(line.bytes, &mut found);
+    }
+    out.events.append(&mut found.events);
+    out.notes.append(&mut found.notes);
 }
 
 /// The other format that knows this line, if it can be read from there on.

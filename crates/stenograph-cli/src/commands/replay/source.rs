@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
-use stenograph::ledger::{CallDetail, Counting};
+use stenograph::ledger::{CountedOutline, SupersededUsage};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
@@ -13,7 +13,7 @@ use stenograph_store::layouts::{RunSummary, run_summary};
 use stenograph_store::source_file::Recognized;
 
 use super::Options;
-use crate::conversation::{Conversation, total_of};
+use crate::conversation::Conversation;
 use crate::error::CommandError;
 use crate::input::{self, Flow};
 use crate::live;
@@ -43,6 +43,7 @@ pub trait EventReceiver: Listener {
 /// unless it is a repeat or belongs to a side conversation, because nobody knows yet whether it will be taken back.
 pub struct EventFilter {
     spine: Spine,
+    usage: SupersededUsage,
     /// The number of events that the spine knows.
     known: u64,
     seen: u64,
@@ -62,9 +63,10 @@ impl EventFilter {
             let is_played = !event.restates && event.thread.is_none();
             return if is_played { FilterDecision::Played(event.usage) } else { FilterDecision::LeftOut };
         }
+        let is_superseded = self.usage.is_superseded(event);
         match self.spine.left_out(event) {
             Some(_) => FilterDecision::LeftOut,
-            None if self.spine.is_usage_superseded(event) => FilterDecision::Played(None),
+            None if is_superseded => FilterDecision::Played(None),
             None => FilterDecision::Played(event.usage),
         }
     }
@@ -116,7 +118,7 @@ impl ReplaySource {
         match self {
             ReplaySource::Finished(conversation) => {
                 let found = conversation.overview();
-                let filter = EventFilter { spine: found.spine, known: found.events, seen: 0 };
+                let filter = EventFilter { spine: found.spine, usage: found.usage, known: found.events, seen: 0 };
                 Ok(ReplayOverview { summary, outline: found.outline, filter, damage: found.damage })
             }
             ReplaySource::Live(live) => {
@@ -124,12 +126,12 @@ impl ReplaySource {
                 let mut follow = Follow::wait_for(&live.path, live.format.map(Recognized::certain))?;
                 look_twice(&mut follow, &mut first)?;
                 first.spine.decide();
-                first.outline.origin = follow.format().map_or("", |format| format.info().name);
-                let stated = first.outline.total;
-                first.outline.total =
-                    first.counting.take().map(|counting| total_of(counting, &stated)).unwrap_or_default();
-                let filter = EventFilter { spine: first.spine, known: first.outline.events, seen: 0 };
-                Ok(ReplayOverview { summary, outline: first.outline, filter, damage: None })
+                first.usage.decide();
+                let (spine, usage, known) = (first.spine, first.usage, first.outline.events());
+                let mut outline = first.outline.finish();
+                outline.origin = follow.format().map_or("", |format| format.info().name);
+                let filter = EventFilter { spine, usage, known, seen: 0 };
+                Ok(ReplayOverview { summary, outline, filter, damage: None })
             }
         }
     }
@@ -175,15 +177,15 @@ fn look_twice(follow: &mut Follow, listener: &mut dyn Listener) -> Result<(), Co
 #[derive(Default)]
 struct LiveOverview {
     spine: Spine,
-    outline: Outline,
-    counting: Option<Counting>,
+    usage: SupersededUsage,
+    outline: CountedOutline,
 }
 
 impl Sink for LiveOverview {
     fn event(&mut self, event: &Event<'_>) {
         self.spine.add(event);
+        self.usage.add(event);
         self.outline.add(event);
-        self.counting.get_or_insert_with(|| Counting::new("", CallDetail::Numbers)).add(event);
     }
 
     fn note(&mut self, _note: Note) {}

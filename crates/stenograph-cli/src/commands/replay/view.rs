@@ -55,7 +55,7 @@ impl FactTracker {
         let step = self.calls.add(event);
         let FilterDecision::Played(usage) = decision else { return None };
         let (tool, failure) = (step.tool.clone(), failure(&step));
-        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let time = event.time.as_ref().and_then(stenograph::time::Time::to_millis);
         // The time that a user takes is not working time.
         let is_work = event.role() != Some(Role::User);
         let took = self.before.zip(time).filter(|_| is_work);

@@ -56,7 +56,7 @@ impl EventSelection {
         if self.wanted_types.is_empty() {
             return if is_kind { Selected::ByKind } else { Selected::No };
         }
-        if event.part.index == 0 || event.at != self.record {
+        if !event.continues_record_at(self.record) {
             self.types.clear();
             self.record = event.at;
         }

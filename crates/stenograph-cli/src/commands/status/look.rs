@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use stenograph::format::Format;
 use stenograph::json::Draft;
 use stenograph::status::{Patience, State, Status};
-use stenograph_store::discover::{FileId, Stat};
+use stenograph_store::discover::{FileId, PathHints, Stat};
 use stenograph_store::file_status::{FileStatus, JournalSummary};
 use stenograph_store::index::SavedStatuses;
-use stenograph_store::{Passes, Source};
+use stenograph_store::{Passes, Source, layouts};
 
 use crate::error::CommandError;
 use crate::input;
@@ -60,7 +60,10 @@ impl Look<'_> {
         let stated_ms = run.active_ms.filter(|active_ms| *active_ms <= self.now_ms.saturating_add(AHEAD_MAX_MS));
         // A record from the future counts as current.
         let silence_ms = u64::try_from(self.now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
-        let status = run.status(Some(silence_ms), &self.patience);
+        // Nobody goes on with an answer in a context that nobody holds.
+        let is_released = format.is_some_and(|format| layouts::is_released(path, format));
+        let settle_ms = if is_released { 0 } else { self.patience.settle_ms };
+        let status = run.status(Some(silence_ms), &Patience { settle_ms, ..self.patience });
         Ok(Some(RunLook { path: path.to_owned(), format, recording, file: stat.id, changed_ms, status }))
     }
 }
@@ -86,6 +89,14 @@ impl RunLook {
         })
     }
 
+    /// Adds the session and the agent that the file's path names. The folder of a recording identifies its session, whatever the
+    /// conversation in it states.
+    pub fn place(&mut self, hints: &PathHints) {
+        let (stated, placed) = (self.status.session.take(), hints.session.clone());
+        self.status.session = if self.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
+        self.status.thread = self.status.thread.take().or_else(|| hints.thread.clone());
+    }
+
     /// Records that a live process works on the run, so silence means nothing.
     pub fn is_alive(&mut self) {
         if self.status.state == State::Stale {
@@ -109,8 +120,11 @@ impl RunLook {
     }
 
     /// Whether a document has events after the end of its journal: its agent continued it. A document without times was written
-    /// again after the recorder finished.
+    /// again after the recorder finished. A document that has no events of the run any more does not continue it.
     fn goes_beyond(&self, journal: &RunLook) -> bool {
+        if self.status.state == State::Unknown {
+            return false;
+        }
         let is_completed = journal.recording.as_ref().is_some_and(|recording| recording.is_completed);
         match self.status.active_ms {
             Some(active_ms) => active_ms > journal.active_ms(),

@@ -35,6 +35,16 @@ pub struct ProjectRow {
     pub remote: Option<String>,
 }
 
+/// Where the times of a session come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimesFrom {
+    /// Its records.
+    #[default]
+    Records,
+    /// The newest of its files: no record states a time.
+    File,
+}
+
 /// A session: the joint content of all its sources.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -62,6 +72,8 @@ pub struct Session {
     pub started: Option<i64>,
     /// When its last event happened.
     pub ended: Option<i64>,
+    /// Where both times come from.
+    pub times: TimesFrom,
     /// The number of its files.
     pub sources: u64,
     /// How many of them are gone.
@@ -106,6 +118,7 @@ impl Session {
             model: None,
             started: None,
             ended: None,
+            times: TimesFrom::Records,
             sources: 1,
             gone: 0,
             lost: 0,
@@ -164,7 +177,7 @@ impl Catalogue {
                    main.title, {FIRST_QUERY}, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
                    count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
                    sum((each.lot_events + each.tail_events) * {COUNTS}), sum(each.messages * {COUNTS}), \
-                   sum(each.calls * {COUNTS}), sum(each.errors * {COUNTS}) \
+                   sum(each.calls * {COUNTS}), sum(each.errors * {COUNTS}), max(each.changed) / 1000000 \
                  FROM sessions JOIN sources AS each ON each.session = sessions.id \
                  JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
                    ORDER BY {MAIN} LIMIT 1) \
@@ -185,6 +198,9 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         Some(name) => Some(ProjectRow { name, root: row.get(6)?, remote: row.get(7)? }),
         None => None,
     };
+    let (started, ended): (Option<i64>, Option<i64>) = (row.get(14)?, row.get(15)?);
+    let times = if ended.is_some() { TimesFrom::Records } else { TimesFrom::File };
+    let written: Option<i64> = row.get(24)?;
     Ok(Session {
         id: row.get(0)?,
         agent: row.get(1)?,
@@ -197,8 +213,9 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         branch: row.get(11)?,
         model: row.get(12)?,
         path: path_of(row.get_ref(13)?.as_bytes().unwrap_or_default()),
-        started: row.get(14)?,
-        ended: row.get(15)?,
+        started: started.or(written),
+        ended: ended.or(written),
+        times,
         sources: to_unsigned(row.get(16)?),
         gone: to_unsigned(row.get(17)?),
         lost: to_unsigned(row.get(18)?),

@@ -12,7 +12,7 @@ use tantivy::{SegmentReader, Term};
 
 use super::{EntryDetail, SearchRequest, Searcher};
 use crate::Error;
-use crate::index::catalogue::{Session, SessionId};
+use crate::index::catalogue::{Session, SessionId, TimesFrom};
 
 /// A query translated for the engine.
 pub(super) struct Translated {
@@ -42,11 +42,13 @@ pub(super) struct OwnedSessionFacts {
     pub agent: String,
     pub projects: Vec<String>,
     pub sessions: Vec<String>,
+    pub file_time: Option<i64>,
 }
 
 impl OwnedSessionFacts {
     pub(super) fn borrowed(&self) -> SessionFacts<'_> {
-        SessionFacts { agent: &self.agent, projects: &self.projects, sessions: &self.sessions }
+        let OwnedSessionFacts { agent, projects, sessions, file_time } = self;
+        SessionFacts { agent, projects, sessions, file_time: *file_time }
     }
 
     fn of(session: &Session) -> OwnedSessionFacts {
@@ -54,6 +56,7 @@ impl OwnedSessionFacts {
             agent: session.agent.clone(),
             projects: session.project_names(),
             sessions: vec![session.name.clone()],
+            file_time: session.ended.filter(|_| session.times == TimesFrom::File),
         }
     }
 }
@@ -118,9 +121,10 @@ impl Searcher {
         let tag = |tag: String| -> Box<dyn EngineQuery> {
             Box::new(TermQuery::new(Term::from_field_text(self.fields.tag, &tag), IndexRecordOption::Basic))
         };
-        let time = |from: Bound<i64>, to: Bound<i64>| -> Box<dyn EngineQuery> {
+        let time = |from: Bound<i64>, to: Bound<i64>| -> Result<Box<dyn EngineQuery>, Error> {
             let term = |bound: Bound<i64>| bound.map(|millis| Term::from_field_i64(self.fields.time, millis));
-            Box::new(RangeQuery::new(term(from), term(to)))
+            let stated: Box<dyn EngineQuery> = Box::new(RangeQuery::new(term(from), term(to)));
+            Ok(Box::new(BooleanQuery::union(vec![stated, self.of_sessions(field)?])))
         };
         let query = match field {
             Field::Agent(_) | Field::Project(_) | Field::Session(_) => self.of_sessions(field)?,
@@ -131,8 +135,8 @@ impl Searcher {
             Field::Role(role) => tag(format!("role:{}", role.name())),
             Field::Is(is) => tag(format!("is:{}", is.name())),
             Field::Has(has) => tag(format!("has:{}", has.name())),
-            Field::After(millis) => time(Bound::Included(*millis), Bound::Unbounded),
-            Field::Before(millis) => time(Bound::Unbounded, Bound::Excluded(*millis)),
+            Field::After(millis) => time(Bound::Included(*millis), Bound::Unbounded)?,
+            Field::Before(millis) => time(Bound::Unbounded, Bound::Excluded(*millis))?,
         };
         Ok(Box::new(ConstScoreQuery::new(query, 0.0)))
     }

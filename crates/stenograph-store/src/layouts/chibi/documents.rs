@@ -195,7 +195,7 @@ impl Documents for ContextDocuments {
         let mut written = Vec::new();
         if let Some(copy) = &mut self.transcript {
             warnings.extend(copy.finish(recorded, &self.environment)?);
-            written.push(self.context.folder.join("transcript"));
+            written.push(ContextTranscript::of(&self.context.folder).path().to_owned());
         }
         warnings.extend(self.window.finish(recorded)?);
         for log in &mut self.logs {

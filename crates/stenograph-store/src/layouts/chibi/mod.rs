@@ -16,6 +16,7 @@ pub use entry::{Anchor, ContextEntry, EntryStamp};
 pub use transcript::ContextTranscript;
 
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use stenograph::format::Format;
 use stenograph::formats::chibi;
@@ -25,7 +26,7 @@ use super::{
     Target,
 };
 use crate::error::{Error, Problem};
-use crate::files::{Files, create_folder_durably, folder_of};
+use crate::files::{Disk, Files, create_folder_durably, folder_of};
 use crate::journal::{Recording, Settings};
 use context_lock::HEARTBEAT_SECONDS;
 use documents::{ContextDocuments, USER};
@@ -83,6 +84,20 @@ impl Layout for ChibiLayout {
 
     fn refuse_edit(&self, file: &Path) -> Result<(), Error> {
         Context::of_window(file).map_or(Ok(()), |context| context.refuse_edit())
+    }
+
+    fn is_released(&self, file: &Path) -> bool {
+        // A partition is two folders below its context.
+        const FOLDERS_MAX: usize = 3;
+        let mut folders = file.ancestors().skip(1).take(FOLDERS_MAX);
+        let context = folders.find(|folder| Context::at(folder).is_recorded(&Disk));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let status = |folder: &Path| context_lock::status(folder, now, HEARTBEAT_SECONDS);
+        context.is_some_and(|folder| status(folder) != Some(ContextLockStatus::Active))
+    }
+
+    fn contains(&self, whole: &Path, part: &Path) -> bool {
+        Context::at(folder_of(part)).window() == part && ContextTranscript::is_whole(whole, folder_of(part))
     }
 
     fn format(&self) -> Option<&'static dyn Format> {

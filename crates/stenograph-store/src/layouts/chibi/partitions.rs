@@ -67,6 +67,11 @@ const ACTIVE: &str = "active.jsonl";
 const MANIFEST_SIZE_MAX: u64 = 64 << 20;
 
 impl Partitions {
+    /// The folder of the transcript.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The partitions in this folder.
     pub fn new(folder: PathBuf) -> Partitions {
         Partitions { folder, active: None }

@@ -55,11 +55,24 @@ impl ContextTranscript {
         }
     }
 
+    /// Whether a file is named like one of a transcript in this folder that includes the entries of the window.
+    pub(super) fn is_whole(path: &Path, folder: &Path) -> bool {
+        path == folder.join("transcript.jsonl") || path.starts_with(folder.join("transcript"))
+    }
+
     /// Whether it includes the entries of the window.
     pub(crate) fn holds_window(&self) -> bool {
         match self {
             ContextTranscript::Archive(_) => false,
             ContextTranscript::Single(_) | ContextTranscript::Folder(_) => true,
+        }
+    }
+
+    /// Its file or folder.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            ContextTranscript::Archive(path) | ContextTranscript::Single(path) => path,
+            ContextTranscript::Folder(partitions) => partitions.folder(),
         }
     }
 

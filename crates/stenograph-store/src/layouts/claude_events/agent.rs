@@ -135,11 +135,6 @@ pub fn moment_of(id: &str) -> Option<i64> {
     i64::try_from(id.as_u128() >> 80).ok()
 }
 
-/// A time in milliseconds since 1970.
-pub fn millis(time: &Time<'_>) -> Option<i64> {
-    Some(time.instant()?.as_millisecond())
-}
-
 /// A time in JavaScript's notation.
 pub fn iso(millis: i64) -> String {
     let time = Time { text: millis.max(0).to_string().into(), unit: TimeUnit::Millis };
@@ -172,7 +167,7 @@ mod tests {
 
     fn announced(pairs: &[(&str, &str)]) -> Result<TrackedAgent, Error> {
         let settings = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let now = millis(&Time::iso("2026-01-08T11:12:44.501+01:00".into()).unwrap()).unwrap();
+        let now = Time::iso("2026-01-08T11:12:44.501+01:00".into()).unwrap().to_millis().unwrap();
         TrackedAgent::announced(&settings, &GoodVibesProject::at(std::path::Path::new("/home/ana/shop")), now)
     }
 

@@ -65,7 +65,7 @@ impl Layout for ClaudeEventsLayout {
     fn open(&self, target: &Target, environment: &Environment) -> Result<OpenedRecording, Error> {
         let folder = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
         let project = GoodVibesProject::at(&folder);
-        let now = agent::millis(&(environment.clock)()).unwrap_or(0);
+        let now = (environment.clock)().to_millis().unwrap_or(0);
         let session = target.settings.get("session").map(|session| safe_component(session)).transpose()?;
         let mut agent = TrackedAgent::announced(
             &target.settings,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stenograph::model::Event;
 
-use super::agent::{TrackedAgent, millis};
+use super::agent::TrackedAgent;
 use super::project::{GoodVibesProject, from_root};
 use super::summary::AgentSummary;
 use super::telemetry::{self, AgentStatus};
@@ -89,7 +89,7 @@ impl ClaudeEventsDocuments {
     }
 
     fn outcome(&self, recorded: &Recording) -> (AgentStatus, i64) {
-        let now = millis(&(self.clock)()).unwrap_or(self.agent.started_ms);
+        let now = (self.clock)().to_millis().unwrap_or(self.agent.started_ms);
         let ended = match (self.stage, &recorded.ended) {
             (RecordingStage::Live, _) => Some(now),
             // The time of the recovery says nothing about the end of the agent.

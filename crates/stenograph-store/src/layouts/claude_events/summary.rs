@@ -4,7 +4,7 @@
 use stenograph::json::Object;
 use stenograph::model::{Body, Content, Event, Input, Role};
 
-use super::agent::{beginning, millis};
+use super::agent::beginning;
 use crate::journal::{Author, author};
 
 /// A summary of an agent's events.
@@ -49,7 +49,7 @@ impl NameList {
 impl AgentSummary {
     /// Adds an event.
     pub fn add(&mut self, event: &Event<'_>) {
-        let moment = event.time.as_ref().and_then(millis);
+        let moment = event.time.as_ref().and_then(stenograph::time::Time::to_millis);
         if author(event) == Author::Stop {
             self.stopped_ms = moment;
         } else {

@@ -9,7 +9,7 @@ use stenograph::json::{Draft, Object};
 use stenograph::text::quote;
 use stenograph::time::Time;
 
-use super::agent::{TrackedAgent, iso, millis};
+use super::agent::{TrackedAgent, iso};
 use super::project::LOG_ENDING;
 use super::summary::AgentSummary;
 use crate::error::{Error, Problem};
@@ -100,7 +100,7 @@ pub fn starts(files: &dyn Files, folder: &Path) -> Result<HashMap<(String, Strin
     let mut starts = HashMap::new();
     each(files, folder, &mut |_, line| {
         let name = |key: &str| line.peek_str(key).map(String::from);
-        let started = line.peek_str("started_at").and_then(Time::iso).and_then(|time| millis(&time));
+        let started = line.peek_str("started_at").and_then(Time::iso).and_then(|time| time.to_millis());
         if let (Some(session), Some(agent), Some(started)) = (name("session_id"), name("agent_id"), started) {
             let start = starts.entry((session, agent)).or_insert(started);
             *start = started.min(*start);

@@ -155,7 +155,7 @@ fn an_agent_is_on_the_list_while_it_works_and_in_the_telemetry_when_it_ended() {
          \"tools_used\":[\"Write\",\"Edit\",\"NotebookEdit\"],\"summary\":\"I've fixed the bug.\"}\n"
     );
     let object = Object::parse(line.trim()).unwrap();
-    let moment = |key: &str| agent::millis(&Time::iso(object.peek_str(key).unwrap()).unwrap()).unwrap();
+    let moment = |key: &str| Time::iso(object.peek_str(key).unwrap()).unwrap().to_millis().unwrap();
     assert_eq!(object.peek("duration_ms").unwrap(), (moment("ended_at") - moment("started_at")).to_string());
     // The log has the events as they were given, each with its time of arrival, and how it ended.
     keeps_the_laws(NAME, text(&log).as_bytes());

@@ -111,8 +111,7 @@ impl ConversationTitle {
         for (index, fact) in (0..).zip(&mut facts) {
             fact.part = Part { index, of };
         }
-        let mut outline = Outline::default();
-        outline.title = text;
+        let outline = Outline { title: text, ..Outline::default() };
         write::all(kind.format(), &outline, &facts)
     }
 }

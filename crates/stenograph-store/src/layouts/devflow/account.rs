@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use stenograph::calls::Calls;
+use stenograph::ledger::CountedOutline;
 use stenograph::model::{Body, Event, Note, Outline, Role, Usage};
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
@@ -17,6 +18,7 @@ use crate::tail::Warning;
 /// The totals of a run.
 #[derive(Debug, Default)]
 pub struct RunTotals {
+    counted: CountedOutline,
     outline: Outline,
     /// When it ended.
     pub ended: Option<Time<'static>>,
@@ -60,14 +62,16 @@ impl RunTotals {
             }
         })?;
         totals.finish();
-        Ok(totals.sink)
+        let mut totals = totals.sink;
+        totals.outline = std::mem::take(&mut totals.counted).finish();
+        Ok(totals)
     }
 
     fn add(&mut self, event: &Event<'_>) {
         match &event.body {
             // A tool has no tokens of its own.
-            Body::ToolResult { .. } => self.outline.add(&Event { usage: None, ..event.clone() }),
-            _ => self.outline.add(event),
+            Body::ToolResult { .. } => self.counted.add_uncounted(event),
+            _ => self.counted.add(event),
         }
         // The transcript leaves out a record that only repeats another one.
         if event.restates {

@@ -55,14 +55,20 @@ impl RunDocuments {
         let (status, error) = account.status(recorded.ended.as_ref());
         let started = settings.get(STARTED).and_then(|text| Time::iso(text.clone().into()));
         let stated = settings.get(DURATION).and_then(|text| number(text));
+        // Events may carry times from before the recording, but no run ends before it starts.
+        let is_before_start = |ended: &Time<'_>| {
+            started.as_ref().is_some_and(|started| ended.instant().is_some_and(|ended| Some(ended) < started.instant()))
+        };
+        let ended =
+            account.ended.as_ref().map(|ended| started.as_ref().filter(|_| is_before_start(ended)).unwrap_or(ended));
         let took = || {
-            let (start, end) = (started.as_ref()?.instant()?, account.ended.as_ref()?.instant()?);
+            let (start, end) = (started.as_ref()?.instant()?, ended?.instant()?);
             u64::try_from(end.as_millisecond() - start.as_millisecond()).ok()
         };
         RunMetadata {
             status,
             error,
-            ended: account.ended.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned)),
+            ended: ended.and_then(|time| time.to_iso().map(Cow::into_owned)),
             tokens_in: account.tokens_in(),
             tokens_out: account.tokens_out(),
             cost: account.cost(),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use stenograph::format::Format;
 use stenograph::formats::devflow::Devflow;
 use stenograph::json::{self, Object};
 use stenograph::time::{Time, TimeUnit};
@@ -103,6 +104,10 @@ impl Layout for DevflowLayout {
         let run = folder_of(journal);
         let base = run.parent().filter(|runs| runs.ends_with(super::RUNS)).and_then(Path::parent);
         vec![base.unwrap_or(run).to_owned()]
+    }
+
+    fn format(&self) -> Option<&'static dyn Format> {
+        Some(&Devflow)
     }
 
     fn files_to_read(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {

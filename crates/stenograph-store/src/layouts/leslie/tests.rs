@@ -70,7 +70,7 @@ fn a_recording_is_one_text_for_every_question() {
     ];
     let settings = [("thread", "thread-1"), ("chat", "chat-1"), ("mode", "plan")];
     let kept = record(folder.path(), &settings, &events, &RecordingEnd::Completed);
-    let transcripts = transcripts(folder.path(), "thread-1");
+    let transcripts = transcripts_folder(folder.path(), "thread-1");
     assert!(transcripts.ends_with(".leslie/threads/thread-1/.meta/transcripts"));
     assert_eq!(names(&transcripts), ["20260208-1430-And-now.txt", "20260208-1430-Fix-login-bug.txt"]);
     assert_eq!(kept.files.len(), 2);
@@ -104,7 +104,7 @@ fn the_same_question_in_the_same_minute_overwrites_nothing() {
             &RecordingEnd::Completed,
         );
     }
-    let transcripts = transcripts(folder.path(), "t");
+    let transcripts = transcripts_folder(folder.path(), "t");
     assert_eq!(names(&transcripts), ["20260208-1430-Go-2.txt", "20260208-1430-Go-3.txt", "20260208-1430-Go.txt"]);
     let text = |name: &str| fs::read_to_string(transcripts.join(name)).unwrap();
     assert!(text("20260208-1430-Go.txt").contains("One.") && text("20260208-1430-Go-3.txt").contains("Three."));
@@ -123,7 +123,7 @@ fn a_unit_that_its_text_cannot_hold_has_a_journal_beside_it() {
         text_message(Role::User, "More?"),
     ];
     record(folder.path(), &[("thread", "t")], &events, &RecordingEnd::Canceled);
-    let transcripts = transcripts(folder.path(), "t");
+    let transcripts = transcripts_folder(folder.path(), "t");
     assert_eq!(names(&transcripts), ["20260208-1430-Go.txt", "20260208-1430-Go.txt.steno", "20260208-1430-More.txt"]);
     let text = fs::read_to_string(transcripts.join("20260208-1430-Go.txt")).unwrap();
     assert!(text.contains(&format!("{}...\n", "x".repeat(197))) && !text.contains("Be brief."), "{text}");
@@ -144,7 +144,7 @@ fn a_text_has_at_most_twenty_kilobytes_and_nothing_is_lost() {
         &[text_message(Role::User, "Go?"), text_message(Role::Assistant, &long)],
         &RecordingEnd::Completed,
     );
-    let transcripts = transcripts(folder.path(), "t");
+    let transcripts = transcripts_folder(folder.path(), "t");
     let text = fs::read_to_string(transcripts.join("20260208-1430-Go.txt")).unwrap();
     assert!(text.len() <= 20 * 1024 && text.ends_with("...\n"));
     assert_eq!(shown(folder.path()), ["Go?", &long]);
@@ -153,7 +153,7 @@ fn a_text_has_at_most_twenty_kilobytes_and_nothing_is_lost() {
 #[test]
 fn the_fifty_newest_texts_stay_and_no_other_file_is_touched() {
     let folder = tempfile::tempdir().unwrap();
-    let transcripts = transcripts(folder.path(), "t");
+    let transcripts = transcripts_folder(folder.path(), "t");
     fs::create_dir_all(transcripts.join("20200101-0000-a-folder.txt")).unwrap();
     for number in 0..49 {
         fs::write(transcripts.join(format!("20250101-{number:04}-old.txt")), "x").unwrap();
@@ -196,7 +196,7 @@ fn a_recording_of_more_than_fifty_questions_loses_none() {
     let questions: Vec<String> = (0..60).map(|number| format!("question {number}")).collect();
     let events: Vec<Event<'_>> = questions.iter().map(|question| text_message(Role::User, question)).collect();
     let kept = record(folder.path(), &[("thread", "t")], &events, &RecordingEnd::Completed);
-    let transcripts = transcripts(folder.path(), "t");
+    let transcripts = transcripts_folder(folder.path(), "t");
     let texts = names(&transcripts).into_iter().filter(|name| name.ends_with(".txt")).count();
     assert_eq!((texts, kept.warnings.len()), (50, 1));
     let mut shown = shown(folder.path());
@@ -217,7 +217,7 @@ fn a_thread_and_a_mode_must_make_sense() {
     assert_eq!(open(&[("thread", "../x")]).unwrap_err().problem, Problem::BadName);
     assert_eq!(open(&[("mode", "sleep")]).unwrap_err().problem, Problem::BadSetting);
     assert!(names(folder.path()).is_empty());
-    open(&[]).unwrap();
+    open(&[("mode", ""), ("thread", "")]).unwrap();
     assert!(names(&folder.path().join(".leslie/threads"))[0].starts_with("thread-"));
 }
 
@@ -229,7 +229,7 @@ fn a_recording_that_was_cut_off_becomes_texts() {
     drop(recorder);
     assert_eq!(shown(folder.path()), ["Go?", "Gone."]);
     recover(folder.path(), &environment()).unwrap();
-    let transcripts = transcripts(folder.path(), "t");
+    let transcripts = transcripts_folder(folder.path(), "t");
     assert!(names(&transcripts).contains(&"20260208-1430-Go.txt".to_owned()), "{:?}", names(&transcripts));
     assert!(fs::read_to_string(transcripts.join("20260208-1430-Go.txt")).unwrap().contains("Stop Reason: interrupted"));
     assert_eq!(shown(folder.path()), ["Go?", "Gone."]);
@@ -254,7 +254,7 @@ fn recovery_writes_every_text_once_whichever_call_failed_at_the_end() {
         files.stop_after(last);
         let finished = recorder.finish(&RecordingEnd::Completed);
         recover(folder.path(), &self::environment()).unwrap();
-        let transcripts = transcripts(folder.path(), "t");
+        let transcripts = transcripts_folder(folder.path(), "t");
         let texts: Vec<String> = names(&transcripts).into_iter().filter(|name| name.ends_with(".txt")).collect();
         assert_eq!(texts, ["20260208-1430-Go-2.txt", "20260208-1430-Go.txt", "20260208-1430-Last.txt"], "call {last}");
         let mut shown = shown(folder.path());

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use stenograph::formats::leslie::is_file_name;
 
-use super::RECORDING;
+use super::RECORDING_PREFIX;
 use super::unit::ConversationUnit;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
@@ -179,7 +179,8 @@ pub fn files_to_read(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     units.sort_by_cached_key(|path| age(path));
     let going_on = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(RECORDING) && path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION)
+        name.starts_with(RECORDING_PREFIX)
+            && path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION)
     };
     units.extend(files.list(folder).unwrap_or_default().into_iter().filter(going_on));
     units

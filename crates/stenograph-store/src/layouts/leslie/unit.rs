@@ -11,7 +11,7 @@ use stenograph::model::{Body, Event, Outline, Role};
 use stenograph::time::Time;
 use stenograph::wire;
 
-use super::{CHAT, MODE, MODE_DEFAULT, STOP, THREAD, said};
+use super::{CHAT, MODE, MODE_DEFAULT, STOP, THREAD, setting};
 use crate::document::{ComparedDocument, measure};
 use crate::error::{Error, Problem};
 use crate::files::Files;
@@ -129,10 +129,10 @@ impl ConversationUnit {
         let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned));
         let (began, ended) = (iso(&self.began).unwrap_or_default(), iso(&self.ended).unwrap_or_default());
         let mut own = Draft::new();
-        own.set_str("Thread ID", said(settings, THREAD).unwrap_or_default());
-        own.set_str("Chat ID", said(settings, CHAT).unwrap_or_default());
+        own.set_str("Thread ID", setting(settings, THREAD).unwrap_or_default());
+        own.set_str("Chat ID", setting(settings, CHAT).unwrap_or_default());
         own.set_str("Time Range", &format!("{began} ~ {ended}"));
-        own.set_str("Agent Mode", said(settings, MODE).unwrap_or(MODE_DEFAULT));
+        own.set_str("Agent Mode", setting(settings, MODE).unwrap_or(MODE_DEFAULT));
         own.set_opt("Stop Reason", self.stop(outline).as_deref());
         own.set_str("Tool Calls", &outline.calls.to_string());
         header_line(&Leslie, own)
@@ -149,7 +149,7 @@ impl ConversationUnit {
             Some(RecordingEnd::Failed(_)) => Some("error"),
             Some(RecordingEnd::Interrupted) | None => Some("interrupted"),
         };
-        let beforehand = said(&self.recorded.header.settings, STOP).filter(|_| self.last);
+        let beforehand = setting(&self.recorded.header.settings, STOP).filter(|_| self.last);
         outline.stop.clone().or_else(|| beforehand.or(by_end).map(str::to_owned))
     }
 

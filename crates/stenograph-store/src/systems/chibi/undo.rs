@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::window::{Window, WindowChange, transcript_path};
+use super::window::{Window, WindowChange};
 use crate::error::{Error, Problem};
 use crate::files::replace;
 use crate::layouts::chibi::context_lock::seconds;
@@ -52,7 +52,7 @@ impl Window {
         }
         self.end()?;
         let anchor = window.first().filter(|entry| entry.is_anchor()).cloned();
-        let transcript = transcript_path(&transcript, &self.context);
+        let transcript = transcript.path().to_owned();
         Ok(Some(WindowChange { archived, entries: window.len(), anchor, transcript, warnings: self.warnings }))
     }
 }

@@ -139,7 +139,7 @@ impl Window {
         let (archived, entries) = (aside.len(), window.len());
         self.end()?;
         self.warnings.extend(warnings);
-        let transcript = transcript_path(&transcript, &self.context);
+        let transcript = transcript.path().to_owned();
         Ok(WindowChange { archived, entries, anchor: Some(anchor), transcript, warnings: self.warnings })
     }
 
@@ -151,7 +151,7 @@ impl Window {
         }
         let archived = self.write_rebuilt()?;
         self.end()?;
-        let transcript = transcript_path(&ContextTranscript::of(&self.context.folder), &self.context);
+        let transcript = ContextTranscript::of(&self.context.folder).path().to_owned();
         let anchor = self.entries.first().filter(|entry| entry.is_anchor()).cloned();
         Ok(WindowChange { archived, entries: self.entries.len(), anchor, transcript, warnings: self.warnings })
     }
@@ -198,13 +198,6 @@ pub(super) enum Undo {
     Kept,
     /// No undo file is written.
     Not,
-}
-
-pub(super) fn transcript_path(transcript: &ContextTranscript, context: &Context) -> PathBuf {
-    match transcript {
-        ContextTranscript::Archive(path) | ContextTranscript::Single(path) => path.clone(),
-        ContextTranscript::Folder(_) => context.folder.join("transcript"),
-    }
 }
 
 /// The messages of user and assistant.

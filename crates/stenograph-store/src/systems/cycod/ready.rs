@@ -8,7 +8,7 @@ use stenograph::edit::{self, Original};
 use stenograph::format::Want;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
 use stenograph::json::Draft;
-use stenograph::model::{Body, Event, Note, Outline};
+use stenograph::model::{Body, Event, Fact, Note, Outline};
 use stenograph::read::{Reading, Sink};
 use stenograph::write;
 
@@ -79,11 +79,10 @@ impl Preparation {
     fn record(&mut self, events: &[Event<'static>]) {
         let Some(first) = events.first() else { return };
         match &first.body {
-            Body::Fact { name, content } => {
-                if name == "title" {
-                    self.ready.title = content.as_ref().map(|content| content.joined().decode().into_owned());
-                }
+            Body::Fact { name: Fact::Title, content } => {
+                self.ready.title = content.as_ref().map(|content| content.joined().decode().into_owned());
             }
+            Body::Fact { .. } => {}
             Body::ToolResult { call: Some(call), .. } => {
                 match self.open.iter().position(|open| *open == **call) {
                     Some(at) => {

@@ -3,7 +3,8 @@
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::{Fact, Sketch, of_text};
-use crate::model::{Body, Content, Event, Kind, Piece, PieceKind, Role, is_framed, is_markup, key, speaker};
+use crate::evidence::UserMessage;
+use crate::model::{Body, Content, Event, Kind, Piece, PieceKind, key, speaker};
 use crate::time::Time;
 
 impl Sketch {
@@ -14,7 +15,6 @@ impl Sketch {
         let said = said(event, prints);
         let (kind, role, call) = (event.kind(), event.role(), fingerprint(event.call()));
         let at = event.at.unwrap_or_default();
-        let user = role == Some(Role::User);
         Sketch {
             offset: at.offset,
             length: u32::try_from(at.length & u64::from(u32::MAX)).unwrap_or_default(),
@@ -38,8 +38,7 @@ impl Sketch {
             has_session: event.session.is_some(),
             has_usage: event.usage.is_some(),
             has_room: has_room(event),
-            is_framed: user && event.content().is_some_and(is_framed),
-            is_markup: user && event.content().is_some_and(is_markup),
+            message: UserMessage::of(event),
         }
     }
 }

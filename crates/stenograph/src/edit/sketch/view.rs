@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Sketch;
+use crate::evidence::UserMessage;
 use crate::model::{Kind, Role, SpineEvent};
 
 /// What the spine sees of an event.
@@ -49,17 +50,12 @@ impl SpineEvent for View<'_> {
         self.sketch.restates
     }
 
-    fn has_usage(&self) -> bool {
-        // Whether a usage is said later is not asked here.
-        false
-    }
-
-    fn is_markup(&self) -> bool {
-        self.sketch.is_markup && !self.is_marked
-    }
-
-    fn is_framed(&self) -> bool {
-        self.sketch.is_framed && !self.is_marked
+    fn user_message(&self) -> Option<UserMessage> {
+        match self.sketch.message {
+            // What an agent injects is recognized by its end, and the mark hides it.
+            Some(UserMessage::Injected) if self.is_marked => Some(UserMessage::Typed),
+            message => message,
+        }
     }
 
     fn rewinds(&self) -> Option<u64> {

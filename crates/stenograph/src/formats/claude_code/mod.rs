@@ -11,7 +11,7 @@ mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::model::Outline;
+use crate::model::{Outline, UserWords};
 use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
@@ -71,6 +71,8 @@ static INFO: FormatInfo = FormatInfo {
     ],
     restated: &["toolUseResult", "tool_use_result"],
     injected: &[("<system-reminder>", "</system-reminder>")],
+    // A command for the model names its message first, a local one such as `/clear` its name.
+    user: UserWords { flags: &["isMeta"], messages: &[], commands: &["<command-message>"] },
     effects: &["toolUseResult", "tool_use_result"],
     calls: words::WORDS,
     usage: words::USAGE,

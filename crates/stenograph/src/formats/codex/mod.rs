@@ -11,7 +11,7 @@ mod write;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::Outline;
+use crate::model::{Outline, UserWords};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -79,6 +79,15 @@ static INFO: FormatInfo = FormatInfo {
         ("<user_instructions>", "</user_instructions>"),
         ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
     ],
+    user: UserWords {
+        flags: &[],
+        messages: &[
+            ("Warning: apply_patch was requested via ", "Use the apply_patch tool instead of exec_command."),
+            ("Warning: The maximum number of unified exec processes you can keep open is ", ""),
+            ("Warning: Your account was flagged for potentially high-risk cyber activity", ""),
+        ],
+        commands: &[],
+    },
     changing_lines: &["Chunk ID: ", "Wall time: "],
     effects: &["payload"],
     effects_call: Some("payload.call_id"),

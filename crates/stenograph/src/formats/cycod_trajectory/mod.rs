@@ -49,6 +49,8 @@ static INFO: FormatInfo = FormatInfo {
 };
 
 const TITLE_OPENS: &str = "# Title: \"";
+/// What CycoD writes for a conversation without a title.
+const UNTITLED: &str = "Untitled";
 const STATUS_OPENS: &str = "**Status:** ";
 const LOCKED: &str = "Locked";
 const UNLOCKED: &str = "Unlocked";

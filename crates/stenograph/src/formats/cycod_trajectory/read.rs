@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::write::{self, BlockShape};
 use super::{
     AFTER, BEFORE, CLOSES_CALLS, CLOSES_RESULTS, INFO, LOCKED, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS,
-    TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, fence,
+    TITLE_LOCKED, TITLE_OPENS, UNLOCKED, UNTITLED, calls, fence,
 };
 use crate::formats::blocks::{
     BlockReader, Ending, LineBlock, LineRole, is_blank, spelling_extra, without_return, without_returns,
@@ -282,7 +282,7 @@ fn title(source: &[u8]) -> Vec<Body<'static>> {
     let line = without_return(source.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let title = line.strip_prefix(TITLE_OPENS.as_bytes()).unwrap_or_default();
     let title = title.strip_suffix(b"\"").unwrap_or(title);
-    let content = Some(Content::Text(Text::from_bytes(title).into_owned()));
+    let content = (title != UNTITLED.as_bytes()).then(|| Content::Text(Text::from_bytes(title).into_owned()));
     let locked =
         (status(source) == Some(LOCKED.as_bytes())).then_some(Body::Fact { name: TITLE_LOCKED.into(), content: None });
     std::iter::once(Body::Fact { name: Fact::Title, content }).chain(locked).collect()

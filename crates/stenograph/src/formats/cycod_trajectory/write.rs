@@ -1,7 +1,7 @@
 //! Writes CycoD's trajectories in the current form. Calls wait for their results, so that both are written together.
 
 use super::{
-    AFTER, BEFORE, LOCKED, NAME, RULE, STATUS, STATUS_OPENS, TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, read,
+    AFTER, BEFORE, LOCKED, NAME, RULE, STATUS, STATUS_OPENS, TITLE_LOCKED, TITLE_OPENS, UNLOCKED, UNTITLED, calls, read,
 };
 use crate::formats::blocks::{is_blank, original_spelling};
 use crate::formats::placeholder;
@@ -160,8 +160,7 @@ impl Writer for TrajectoryWriter {
             return self.own_block(events, out);
         }
         if self.before.is_none() {
-            let title = self.title.take().unwrap_or_else(|| "Untitled".to_owned());
-            let body = Body::Fact { name: Fact::Title, content: Some(Content::text(title)) };
+            let body = Body::Fact { name: Fact::Title, content: self.title.take().map(Content::text) };
             // The lock comes with the title, if there is one.
             let locked = events.iter().filter(|event| is_lock(event)).cloned();
             let facts: Vec<Event<'_>> = std::iter::once(Event::new(body)).chain(locked).collect();
@@ -182,7 +181,7 @@ fn is_lock(event: &Event<'_>) -> bool {
 /// The header of a title, locked if the events say so; `status` is a JSON string, for a status that CycoD does not have.
 pub fn header(events: &[Event<'_>], status: Option<&str>) -> Vec<u8> {
     let title = events.first().and_then(Event::content);
-    let title = title.map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
+    let title = title.map_or_else(|| UNTITLED.into(), |content| content.joined().bytes().into_owned());
     let default_status = if events.iter().any(is_lock) { LOCKED } else { UNLOCKED };
     let status = status.and_then(Text::from_json);
     let status = status.map_or_else(|| default_status.as_bytes().to_vec(), |status| status.bytes().into_owned());
@@ -334,6 +333,15 @@ mod tests {
             message(Role::Assistant, "\n c\n"),
         ]);
         assert_eq!(text, "# Title: \"Untitled\"\n**Status:** Unlocked\n\n---\n\n\n> a\n>\n> b\n\n c\n");
+    }
+
+    #[test]
+    fn a_conversation_without_a_title_is_read_without_one_and_written_back_as_it_was() {
+        let text = written(&[message(Role::User, "hi")]);
+        let found = crate::read::all(&CycodTrajectory, text.as_bytes());
+        assert_eq!(Outline::of(NAME, &found.events).title, None);
+        let outline = Outline::of(NAME, &found.events);
+        assert_eq!(crate::write::all(&CycodTrajectory, &outline, &found.events), text.as_bytes());
     }
 
     #[test]

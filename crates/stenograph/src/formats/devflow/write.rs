@@ -132,7 +132,7 @@ impl DevflowWriter {
 
     /// Adds an event of another format, and tells whether it has a place.
     fn add(&mut self, event: &Event<'_>) -> Placement {
-        let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let time_ms = event.time.as_ref().and_then(crate::time::Time::to_millis);
         let since_ms = self.last_ms;
         self.last_ms = self.last_ms.max(time_ms);
         let new = |role, content: &Content<'_>| DevflowTurn::new(role, content, event.time.as_ref()).after(since_ms);
@@ -306,8 +306,9 @@ mod tests {
     }
 
     fn written(events: &[Event<'_>]) -> String {
-        let bytes = crate::write::all(&Devflow, &Outline::of("codex", events), events);
-        String::from_utf8(bytes).unwrap()
+        let total = events.iter().find_map(|event| event.usage).unwrap_or_default();
+        let outline = Outline { total, ..Outline::of("codex", events) };
+        String::from_utf8(crate::write::all(&Devflow, &outline, events)).unwrap()
     }
 
     #[test]

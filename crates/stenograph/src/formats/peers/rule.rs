@@ -75,8 +75,7 @@ impl PeerRule {
             }
             PeerRule::FirstRow => is_offset || matches!(offset, b"Z" | b"z"),
         };
-        let time = Time::iso(text.into()).filter(|_| is_spelled && !is_point_alone)?;
-        Some(time.instant()?.as_millisecond())
+        Time::iso(text.into()).filter(|_| is_spelled && !is_point_alone)?.to_millis()
     }
 }
 

@@ -41,7 +41,7 @@ impl Counting {
         // A total with an answer gives a difference; a total in the header is that of a run.
         let kind = if is_header { RowKind::Run } else { RowKind::Difference };
         let mut row = self.row(event, kind, used);
-        (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
+        (row.stated_cost, row.tools) = (total.cost, std::mem::take(&mut self.tools));
         let own = self.session(event).map(str::to_owned);
         row.key = self.total_key(own.as_deref(), &row, total);
         let lineage = self.replayed_sessions(row.time);

@@ -192,4 +192,20 @@ fn each_of_several_texts_may_be_said_again() {
     let (one, alone) = twins(Content::text("one")).unwrap();
     let (_, pieces) = twins(Content::Pieces(vec![Piece::text("one "), Piece::text("two")])).unwrap();
     assert!(alone.is_empty() && pieces.len() == 2 && pieces.contains(&one));
+    let failure = |name: Option<&'static str>| {
+        let body = Body::Failure { name: name.map(Into::into), content: Some(Content::text("Overloaded")) };
+        EntryBuilder::default().entry(&Event::new(body)).map(|entry| (entry.twin, entry.piece_twins)).unwrap()
+    };
+    let ((without_name, _), (_, pieces)) = (failure(None), failure(Some("overloaded_error")));
+    assert!(pieces.contains(&without_name));
+}
+
+#[test]
+fn discarded_texts_of_an_unknown_record_leave_room_for_others() {
+    let record = format!(
+        "{{\"v\":1,\"kind\":\"other\",\"name\":\"odd\",\"steno\":{{}},\"blank\":\"{}\",\"word\":\"walrus\"}}",
+        " ".repeat(64 << 10)
+    );
+    let events = crate::read::all(&crate::formats::steno::Steno, record.as_bytes()).events;
+    assert_eq!(texts(&events[0]), ["walrus"]);
 }

@@ -13,7 +13,7 @@ fn query(text: &str) -> Query {
 fn answers(event: &Event<'_>, asked: &str) -> bool {
     let projects = ["git@example.org:team/Shop.git".to_owned(), "/home/me/shop".to_owned()];
     let sessions = ["0198-AB".to_owned()];
-    let session = SessionFacts { agent: "some-agent", projects: &projects, sessions: &sessions };
+    let session = SessionFacts { agent: "some-agent", projects: &projects, sessions: &sessions, file_time: None };
     query(asked).matches(&EntryBuilder::default().entry(event).unwrap(), &session)
 }
 

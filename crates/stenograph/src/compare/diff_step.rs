@@ -1,4 +1,5 @@
-//! A turn: one thing that was said or done, as a fingerprint. Whatever a format only spells differently has the same one.
+//! A step: one thing that was said or done, as a fingerprint. Whatever a format only spells differently has the same one. Steps are
+//! what two conversations are aligned by; where a turn begins [`SessionTurns`](crate::turns::SessionTurns) decides.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use crate::json::{Object, canonical, is_valid};
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 use crate::text::Text;
 
-/// What kind of thing a turn is. Formats do not agree on more kinds than these.
+/// What kind of thing a step is. Formats do not agree on more kinds than these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// A user says something.
@@ -74,7 +75,7 @@ const FAILED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One thing that was said or done.
 #[derive(Clone, Copy, Debug)]
-pub struct Turn {
+pub struct DiffStep {
     /// The number of its event in the source, from 1.
     pub number: u64,
     /// What kind of thing it is.
@@ -92,9 +93,9 @@ pub struct Turn {
     sketch: Sketch,
 }
 
-impl Turn {
-    /// The turn that an event is, if it is one.
-    pub fn of(number: u64, event: &Event<'_>) -> Option<Turn> {
+impl DiffStep {
+    /// The step that an event is, if it is one.
+    pub fn of(number: u64, event: &Event<'_>) -> Option<DiffStep> {
         let class = Class::of(event)?;
         let said = said(event);
         let text = said.trim();
@@ -107,39 +108,41 @@ impl Turn {
         let call = event.call().filter(|call| !call.is_empty()).map_or(0, |call| xxh3_64(call.as_bytes()).max(1));
         let key = key ^ blobs(event);
         let (has_failed, is_aside) = (false, event.thread.is_some());
-        Some(Turn { number, class, key, words, call, has_failed, is_aside, sketch: Sketch::of(text) })
+        Some(DiffStep { number, class, key, words, call, has_failed, is_aside, sketch: Sketch::of(text) })
     }
 
-    /// Whether it is the turn of this event.
+    /// Whether it is the step of this event.
     pub fn is_of(&self, event: &Event<'_>) -> bool {
-        let same = |turn: Turn| (turn.class, turn.words, turn.call) == (self.class, self.words, self.call);
-        Turn::of(self.number, event).is_some_and(same)
+        let same = |step: DiffStep| (step.class, step.words, step.call) == (self.class, self.words, self.call);
+        DiffStep::of(self.number, event).is_some_and(same)
     }
 
-    /// The same turn, of which the fold [`Calls`](crate::calls::Calls) decided whether it tells that a call failed.
+    /// The same step, of which the fold [`Calls`](crate::calls::Calls) decided whether it tells that a call failed.
     #[must_use]
-    pub fn deciding(self, step: &CallStep) -> Turn {
-        Turn { has_failed: self.class == Class::Result && step.has_failed(), ..self }
+    pub fn deciding(self, call_step: &CallStep) -> DiffStep {
+        DiffStep { has_failed: self.class == Class::Result && call_step.has_failed(), ..self }
     }
 
-    /// The same turn, where it matters whether a call failed.
+    /// The same step, where it matters whether a call failed.
     #[must_use]
-    pub(super) fn by_outcome(self) -> Turn {
+    pub(super) fn by_outcome(self) -> DiffStep {
         let failed = u64::from(self.has_failed).wrapping_mul(FAILED);
-        Turn { key: self.key ^ failed, ..self }
+        DiffStep { key: self.key ^ failed, ..self }
     }
 
-    /// The same turn, where it does not matter who says it.
+    /// The same step, where it does not matter who says it.
     #[must_use]
-    pub(crate) fn by_anybody(self) -> Turn {
+    pub(crate) fn by_anybody(self) -> DiffStep {
         match self.class {
-            Class::User | Class::Assistant | Class::Instructions | Class::Unknown => Turn { key: self.words, ..self },
+            Class::User | Class::Assistant | Class::Instructions | Class::Unknown => {
+                DiffStep { key: self.words, ..self }
+            }
             Class::Thinking | Class::Call | Class::Result | Class::Compaction | Class::Failure => self,
         }
     }
 
-    /// How much of what two turns say is the same, from 0 to 1, about.
-    pub(crate) fn likeness(&self, other: &Turn) -> f64 {
+    /// How much of what two steps say is the same, from 0 to 1, about.
+    pub(crate) fn likeness(&self, other: &DiffStep) -> f64 {
         self.sketch.likeness(&other.sketch)
     }
 }
@@ -236,7 +239,7 @@ mod tests {
     use super::*;
 
     fn key(event: &Event<'_>) -> u64 {
-        Turn::of(1, event).unwrap().key
+        DiffStep::of(1, event).unwrap().key
     }
 
     fn call(input: Input<'static>) -> Event<'static> {
@@ -264,22 +267,22 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_no_turn() {
-        assert!(Turn::of(1, &said_by(Role::User, "")).is_none());
-        assert!(Turn::of(1, &Event::new(Body::Fact { name: "title".into(), content: None })).is_none());
+    fn nothing_said_is_no_step() {
+        assert!(DiffStep::of(1, &said_by(Role::User, "")).is_none());
+        assert!(DiffStep::of(1, &Event::new(Body::Fact { name: "title".into(), content: None })).is_none());
     }
 
     #[test]
     fn texts_that_share_words_are_alike() {
-        let turn = |text: &'static str| Turn::of(1, &said_by(Role::User, text)).unwrap();
-        let one = turn("the parser fails on an empty file, so the reader must give nothing back");
-        let near = turn("the parser fails on a torn file, so the reader must give nothing back");
+        let step = |text: &'static str| DiffStep::of(1, &said_by(Role::User, text)).unwrap();
+        let one = step("the parser fails on an empty file, so the reader must give nothing back");
+        let near = step("the parser fails on a torn file, so the reader must give nothing back");
         assert!(one.likeness(&near) > 0.5, "{}", one.likeness(&near));
-        assert!(one.likeness(&turn("quite another thing altogether")) < 0.2);
+        assert!(one.likeness(&step("quite another thing altogether")) < 0.2);
     }
 
     #[test]
-    fn a_turn_takes_few_bytes() {
-        assert!(size_of::<Turn>() <= 72);
+    fn a_step_takes_few_bytes() {
+        assert!(size_of::<DiffStep>() <= 72);
     }
 }

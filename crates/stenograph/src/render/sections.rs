@@ -1,9 +1,10 @@
-//! Which turn of a conversation an event belongs to: what a user says is one, and so is all that an agent does until somebody
-//! else speaks. A fold over events in order; it keeps nothing of them but the last speaker.
+//! Which section of a rendered conversation an event belongs to: a message of a user is one, and so is everything that an agent says
+//! and does until somebody else speaks. Headings number these sections as turns. Where a turn of the session begins
+//! [`SessionTurns`](crate::turns::SessionTurns) decides; this fold keeps only the last speaker.
 
 use crate::model::{Body, Event, Role};
 
-/// Whose turn it is.
+/// Who speaks in a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
     /// Somebody with a role.
@@ -25,9 +26,9 @@ impl Speaker {
 /// Where an event belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// To no turn: nobody said it or did it.
+    /// To no section: nobody said it or did it.
     Outside,
-    /// To the turn that is going on.
+    /// To the section that is going on.
     Same,
     /// To a new one.
     New(Speaker),
@@ -35,18 +36,18 @@ pub enum Place {
 
 /// Follows a conversation.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
+pub struct SpeakerSections {
     count: u64,
     open: Option<(Speaker, Option<String>)>,
 }
 
-impl Turns {
-    /// The number of the turn that is going on, from 1.
+impl SpeakerSections {
+    /// The number of the section that is going on, from 1.
     pub fn number(&self) -> u64 {
         self.count
     }
 
-    /// Whether an event belongs to no turn, whatever stands around it.
+    /// Whether an event belongs to no section, whatever stands around it.
     pub fn is_outside(event: &Event<'_>) -> bool {
         matches!(event.body, Body::Fact { .. } | Body::Other { .. })
     }
@@ -56,7 +57,7 @@ impl Turns {
         let open = self.open.as_ref().filter(|(_, thread)| thread.as_deref() == event.thread.as_deref());
         let (speaker, goes_on) = match &event.body {
             Body::Fact { .. } | Body::Other { .. } => return Place::Outside,
-            // What ends a turn or goes wrong in it belongs to it, whosever it is.
+            // A stop or a failure belongs to the section before it, whoever speaks there.
             Body::Failure { .. } | Body::Stop { .. } => {
                 (open.map_or(Speaker::Role(Role::Assistant), |(speaker, _)| *speaker), open.is_some())
             }
@@ -67,7 +68,7 @@ impl Turns {
             }
             Body::Message { role, .. } => {
                 let own = Speaker::Role(*role);
-                // An agent speaks as often as it likes in its turn. Others have one for each record.
+                // An agent speaks several times in its section. Others have one for each record.
                 let is_one = *role == Role::Assistant || event.part.index > 0;
                 (own, is_one && open.is_some_and(|(speaker, _)| *speaker == own))
             }
@@ -87,14 +88,14 @@ mod tests {
     use crate::model::{Content, Input};
 
     #[test]
-    fn an_agent_has_one_turn_until_somebody_else_speaks() {
+    fn an_agent_has_one_section_until_somebody_else_speaks() {
         let message = |role| Event::new(Body::Message { role, content: Content::text("x") });
         let call = Event::new(Body::ToolCall { call: None, name: "t".into(), input: Input::Json("{}".into()) });
         let fact = Event::new(Body::Fact { name: "f".into(), content: None });
         let stop = Event::new(Body::Stop { reason: None, success: None, content: None });
         let mut aside = message(Role::User);
         aside.thread = Some("side".into());
-        let mut turns = Turns::default();
+        let mut sections = SpeakerSections::default();
         let placed: Vec<(Place, u64)> = [
             &fact,
             &message(Role::User),
@@ -105,7 +106,7 @@ mod tests {
             &aside,
             &message(Role::Assistant),
         ]
-        .map(|event| (turns.place(event), turns.number()))
+        .map(|event| (sections.place(event), sections.number()))
         .to_vec();
         let (user, agent) = (Speaker::Role(Role::User), Speaker::Role(Role::Assistant));
         let expected = [
