@@ -3,7 +3,7 @@
 
 use super::contents::Before;
 use super::step::{Act, plan};
-use super::unified::{End, Hunks, Place, hunks};
+use super::unified::{Hunks, TextEnd, TextPosition, hunks};
 use crate::model::{Body, Event};
 
 /// What a call requests to change in one file.
@@ -41,11 +41,11 @@ pub fn requested_changes(event: &Event<'_>) -> Vec<RequestedChange> {
     let mut changes: Vec<RequestedChange> = Vec::new();
     for step in plan(name, input, event.cwd.as_deref()).steps {
         let mut out = Hunks::default();
-        let unknown = Place { old: None, new: None, end: End::Unknown };
+        let unknown = TextPosition { old: None, new: None, end: TextEnd::Unknown };
         let kind = match step.act {
             Act::Write { text, before } => {
                 let old = (before == Before::Absent).then_some(1);
-                hunks("", &text, Place { old, new: Some(1), end: End::Unknown }, &mut out);
+                hunks("", &text, TextPosition { old, new: Some(1), end: TextEnd::Unknown }, &mut out);
                 RequestedKind::Write
             }
             Act::Append(text) | Act::Insert { text, .. } | Act::Cell { source: Some(text), .. } => {
@@ -58,7 +58,7 @@ pub fn requested_changes(event: &Event<'_>) -> Vec<RequestedChange> {
             }
             Act::Patch(patch) => {
                 for hunk in patch {
-                    hunks(&hunk.old, &hunk.new, Place { old: hunk.at, new: hunk.at, end: End::Unknown }, &mut out);
+                    hunks(&hunk.old, &hunk.new, TextPosition { old: hunk.at, new: hunk.at, end: TextEnd::Unknown }, &mut out);
                 }
                 RequestedKind::Edit
             }
