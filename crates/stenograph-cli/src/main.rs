@@ -26,14 +26,15 @@ mod tokenizer;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::Args;
 use error::{CommandError, ExitStatus};
 use output::Output;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let parsed = args::command().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches));
+    let args = match parsed {
         Ok(args) => args,
         Err(error) => {
             // A reader who closes the help early causes no failure.
