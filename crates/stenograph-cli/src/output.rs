@@ -109,6 +109,11 @@ impl Output<'_> {
         self.data.terminal
     }
 
+    /// Whether a pager shows the output of this command if a person reads it.
+    pub fn may_page(&self) -> bool {
+        self.may_page && Pager::is_chosen()
+    }
+
     /// Passes data to a pager from now on, if a person reads it.
     pub fn page(&mut self) {
         if !self.data.terminal || !self.may_page || self.pager.is_some() {

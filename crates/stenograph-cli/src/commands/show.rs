@@ -1,5 +1,6 @@
 //! `steno show`: prints the events of a file for people. This file opens the source; `show/printer.rs` selects and prints events, `show/view.rs` formats them.
 
+mod header;
 mod last;
 mod numbers;
 mod printer;
@@ -136,6 +137,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         ResolvedName::File(path) => path,
         ResolvedName::Session(selected) => return session::run(options, &place.store()?, &selected, output),
     };
+    if options.has_header() {
+        let session = place.known(&path).and_then(|(store, row)| {
+            let session = store.catalogue().ok()?.session(row.session).ok()??;
+            header::of_session(&session, &store).ok()
+        });
+        let header = session.or_else(|| header::of_file(&path, options.from.as_deref()));
+        options.print_header(header, output)?;
+    }
     // A recording may spread over a folder, or have a journal beside it with more events.
     let from = match options.from.is_none().then(|| input::parts(&path, output)).flatten() {
         Some(parts) => ShowSource::Parts(parts),
@@ -280,6 +289,18 @@ impl Options {
                 Ok(ShowTarget::Nothing)
             }
         }
+    }
+
+    /// Whether a header is printed: for people who read a conversation from its beginning.
+    fn has_header(&self) -> bool {
+        !self.json && !self.text && self.last.is_none() && self.event.is_empty()
+    }
+
+    fn print_header(&self, header: Option<terminal::Header>, output: &mut Output<'_>) -> Result<(), CommandError> {
+        output.page();
+        let colour = output.colour();
+        let lines = header.map(|header| header.lines(terminal::width())).unwrap_or_default();
+        lines.iter().try_for_each(|line| output.line(&line.drawn(colour)))
     }
 
     /// The drawer for people. Events that the user asked for by kind or type are drawn even if they keep the books.

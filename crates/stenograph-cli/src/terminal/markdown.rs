@@ -408,6 +408,6 @@ mod tests {
     #[test]
     fn deep_nesting_stays_on_the_screen() {
         let text = format!("{}x", "> ".repeat(500));
-        assert!(drawn(&text, 40).iter().all(|line| super::super::text_width(line) <= 40));
+        assert!(drawn(&text, 40).iter().all(|line| super::super::styled::text_width(line) <= 40));
     }
 }

@@ -11,21 +11,30 @@ mod styled;
 pub use drawer::{Drawer, Folding};
 pub use header::Header;
 pub use pager::Pager;
-pub use styled::{Line, fitted, text_width};
+pub use styled::fitted;
+
+use std::io::IsTerminal as _;
 
 use crate::output::Colour;
+use crate::table;
 
-/// The width for output that goes to no terminal.
-pub const USUAL_WIDTH: usize = 80;
+/// The width of prose that goes to no terminal.
+const USUAL_WIDTH: usize = 80;
 
 /// The widest line of prose: longer lines are hard to read.
 const PROSE_WIDTH_MAX: usize = 110;
 
 /// The width of the terminal, or the usual one.
 pub fn width() -> usize {
+    let width = table::screen_width();
     let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
-    let seen = crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
-    stated.or(seen).filter(|width| *width >= 20).unwrap_or(USUAL_WIDTH)
+    let width = if width == usize::MAX { stated.unwrap_or(USUAL_WIDTH) } else { width };
+    width.max(20)
+}
+
+/// The number of lines of the terminal; `None` if the output goes elsewhere.
+pub fn height() -> Option<usize> {
+    std::io::stdout().is_terminal().then(|| crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows)))
 }
 
 /// How conversations are drawn, for commands that draw them.

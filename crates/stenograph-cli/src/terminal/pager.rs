@@ -8,11 +8,14 @@ pub struct Pager {
 }
 
 impl Pager {
+    /// Whether the user wants a pager: `cat` switches it off.
+    pub fn is_chosen() -> bool {
+        chosen() != "cat"
+    }
+
     /// Starts the pager that the user chose, and returns its input; `None` if it is switched off or cannot start.
     pub fn start() -> Option<(Pager, ChildStdin)> {
-        let chosen = std::env::var("STENO_PAGER").or_else(|_| std::env::var("PAGER")).unwrap_or_default();
-        let chosen = chosen.trim();
-        let mut command = match chosen {
+        let mut command = match chosen().as_str() {
             "cat" => return None,
             "" => Command::new("less"),
             // PAGER is a command line for a shell.
@@ -35,4 +38,9 @@ impl Pager {
     pub fn wait(mut self) {
         let _ = self.child.wait();
     }
+}
+
+fn chosen() -> String {
+    let chosen = std::env::var("STENO_PAGER").or_else(|_| std::env::var("PAGER")).unwrap_or_default();
+    chosen.trim().to_owned()
 }

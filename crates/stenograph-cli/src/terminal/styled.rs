@@ -33,17 +33,15 @@ pub fn fitted(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     let mut out = String::new();
-    let mut used = 0;
+    let mut left = width.saturating_sub(1);
     for grapheme in text.graphemes(true) {
-        used += grapheme.width();
-        if used >= width {
+        if grapheme.width() > left {
             break;
         }
+        left -= grapheme.width();
         out.push_str(grapheme);
     }
-    if width > 0 {
-        out.push('\u{2026}');
-    }
+    out.push('\u{2026}');
     out
 }
 
