@@ -73,7 +73,7 @@ fn one_bad_file_does_not_stop_the_rest_and_the_worst_counts() {
 fn the_laws_hold_and_are_named() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", CHIBI);
-    folder.run("check --laws a b").ends(0).says("13 laws hold: silent, echo, return");
+    folder.run("check --laws a b").ends(0).says("14 laws hold: silent, echo, return");
     let done = folder.run("check --laws --json a");
     assert_eq!(done.ends(0).json()[0]["laws_broken"].as_array().unwrap().len(), 0);
 }

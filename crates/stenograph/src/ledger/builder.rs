@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use hashbrown::HashTable;
 
 use super::conversions::EntrySource;
-use super::key::key;
 use super::row::{Row, RowKind};
 use super::source_usage::{Name, Names, SourceUsage, UncountedReason};
 use super::{PeerRows, Tokens, conversions, runs};
@@ -115,7 +114,6 @@ impl LedgerBuilder {
         }
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = usage.names.iter().map(|name| self.names.number(name)).collect();
-        let place = session.unwrap_or(source);
         let session = session.map(|session| self.names.number(session));
         for (own, origin) in &usage.origins {
             let known = self.origins.entry(*own).or_insert(*origin);
@@ -132,10 +130,6 @@ impl LedgerBuilder {
             if row.session.is_none() {
                 self.unnamed.insert(number);
                 row.session = session;
-                if row.kind == RowKind::Cost {
-                    // A cost says too little to prove that an equal one in another source is a copy.
-                    row.key = key("cost", &[Some(&row.key.to_string()), Some(place)]);
-                }
             }
             self.put(row, number);
         }

@@ -207,9 +207,10 @@ pub struct StateDecision {
 }
 
 impl RunState {
-    /// Decides the state of a run in which nothing came for this long; `None` if nobody knows how long.
+    /// Decides the state of a run in which nothing came for this long. `None` is for readers of a finished source, who know no clock: an answer
+    /// at its end is the last one.
     pub fn decide(&self, silence_ms: Option<u64>, patience: &Patience) -> StateDecision {
-        let silent_for = |limit_ms: u64| silence_ms.is_some_and(|silence_ms| silence_ms >= limit_ms);
+        let silent_for = |limit_ms: u64| silence_ms.is_none_or(|silence_ms| silence_ms >= limit_ms);
         let here = |state: State, why: Why| self.decision(state, why, self.rule, self.place);
         let open = self.open.front();
         let going = match &self.phase {
