@@ -68,7 +68,7 @@ pub fn missing(error: stenograph_store::Error, folder: &Path) -> CommandError {
     match error.problem {
         Problem::Missing | Problem::NoLayout => {
             CommandError::not_found(format!("{}: there is no context", folder.display()))
-                .hint("steno context list shows the contexts there are")
+                .hint("steno chibi context list shows the contexts there are")
         }
         _ => error.into(),
     }

@@ -34,19 +34,6 @@ pub struct EditTarget {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// When the input itself is changed.
-    #[arg(skip)]
-    pub own_input: OwnInput,
-}
-
-/// When a command changes its input file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OwnInput {
-    /// Only with `--in-place`.
-    #[default]
-    WhenAsked,
-    /// Unless `-o` names another file.
-    Usual,
 }
 
 /// The file to edit.
@@ -159,10 +146,7 @@ impl EditTarget {
         }
         if let Some(path) = self.file().filter(|path| edited.source().is_at(path)) {
             return Err(CommandError::new(format!("{}: is the input itself", path.display())).hint(
-                match self.own_input {
-                    OwnInput::WhenAsked => "write to another file, or change the file itself with --in-place",
-                    OwnInput::Usual => "leave -o out: the file itself is changed then, and --undo gives it back",
-                },
+                "write to another file, or change the file itself with --in-place",
             ));
         }
         let file = self.output.create(&[edited.source()])?;
@@ -230,6 +214,11 @@ fn replace(file: &EditedFile, edit: &FileEdit, result: &mut Spool, by: &str) -> 
     Ok(WrittenFiles { path: file.path().map(Path::to_owned), undo })
 }
 
+/// Whether an edit of this file can be undone.
+pub fn has_undo(path: &Path) -> bool {
+    undo::has_undo(path)
+}
+
 /// Restores a file to its state before the last edit.
 pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let name = path.display();
@@ -285,7 +274,7 @@ pub fn nothing_undone(path: &Path) -> String {
 }
 
 /// Reports differences from the plan, and how to undo the edit.
-pub fn report_differences(edited: &Edited, written: &WrittenFiles, verb: &str, output: &mut Output<'_>) {
+pub fn report_differences(edited: &Edited, written: &WrittenFiles, output: &mut Output<'_>) {
     for line in edited.differs.summary().iter().filter(|line| !line.ends_with("; whole")) {
         output.say(&format!("warning: the format cannot say all that was planned: {line}"));
     }
@@ -298,7 +287,7 @@ pub fn report_differences(edited: &Edited, written: &WrittenFiles, verb: &str, o
     }
     if let (Some(path), Some(undo)) = (&written.path, &written.undo) {
         let (path, undo) = (path.display(), undo.display());
-        output.say(&format!("what it was is kept in {undo}: steno {verb} --undo {path} brings it back"));
+        output.say(&format!("what it was is kept in {undo}: steno undo {path} takes it back"));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod event_address;
 mod session;
+mod session_cost;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::error::CommandError;
 use crate::home::Root;
 pub use event_address::{EventAddress, EventAddresses};
 pub use session::{NamedBy, ResolvedName, ResolvedSession, ShortNames};
+pub use session_cost::SessionCost;
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]

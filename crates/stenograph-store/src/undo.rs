@@ -112,6 +112,11 @@ impl UndoStep<'_> {
     }
 }
 
+/// Whether an edit of this file can be undone.
+pub fn has_undo(file: &Path) -> bool {
+    newest_path(&resolve_links(file)).is_some()
+}
+
 /// Restores the bytes of a file from before the last edit and removes the undo file. Complete lines that were appended since
 /// stay at its end.
 pub fn undo(file: &Path) -> Result<UndoOutcome, Error> {

@@ -29,7 +29,7 @@ Ranges: 10..20 is from 10 to 20, both included; 10.. to the end; ..20 from the b
 
 Examples:
   steno cut session.jsonl --events 10..20 -o shorter.jsonl
-  steno cut session.jsonl --turns ..3 --in-place                 steno cut --undo session.jsonl undoes it
+  steno cut session.jsonl --turns ..3 --in-place                 steno undo session.jsonl takes it back
   steno cut session.jsonl --before 2026-03-02T12:00:00Z -o afternoon.jsonl
   steno cut session.jsonl --split-every 20                       session.1.jsonl, session.2.jsonl, ...
   steno cut session.jsonl --split-tokens 100000 -o part.jsonl    part.1.jsonl, part.2.jsonl, ...
@@ -68,19 +68,12 @@ pub struct Options {
     from: Option<String>,
     #[command(flatten)]
     target: EditTarget,
-    /// Bring the file back as it was before it was cut in place, or reversibly
-    #[arg(long, conflicts_with_all = SELECTING, conflicts_with_all = ["split_every", "split_at", "split_tokens", "from",
-        "output", "dry_run"])]
-    undo: bool,
 }
 
 /// Options that do not apply when a transcript is split or restored.
 const SELECTING: [&str; 6] = ["events", "turns", "before", "after", "in_place", "reversible"];
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    if options.undo {
-        return edit_output::undo_last_edit(&options.input, options.target.json, output);
-    }
     let split_options = [options.split_every.is_some(), !options.split_at.is_empty(), options.split_tokens.is_some()];
     match split_options.iter().filter(|given| **given).count() {
         0 => select_and_remove(options, output),
@@ -141,7 +134,7 @@ fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> 
         options.target.report(&json, output)?;
     } else {
         report_removed(&name, events, &found, output);
-        edit_output::report_differences(&edited, &written, "cut", output);
+        edit_output::report_differences(&edited, &written, output);
     }
     Ok(if found.went.is_empty() { ExitStatus::No } else { ExitStatus::Done })
 }

@@ -13,6 +13,7 @@ use stenograph_store::index::search::{EntryDetail, Hit, Order, SearchRequest};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
+use crate::table;
 use crate::store::{EventAddress, EventAddresses, ShortNames, StoreArgs};
 
 /// Find what was said, done or touched
@@ -46,6 +47,9 @@ pub struct Options {
     within: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
+    /// List every hit by itself instead of grouping hits by session
+    #[arg(long)]
+    events: bool,
     /// The newest first instead of the best
     #[arg(long)]
     newest: bool,
@@ -103,7 +107,13 @@ struct ShownAnswer {
     status: ExitStatus,
 }
 
-const SNIPPET_LENGTH: usize = 220;
+/// The longest snippet.
+const SNIPPET_LENGTH_MAX: usize = 220;
+
+/// The length of a snippet: one line of the terminal, with its indentation.
+fn snippet_length() -> usize {
+    table::screen_width().saturating_sub(10).clamp(40, SNIPPET_LENGTH_MAX)
+}
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if let Some(file) = &options.file {
@@ -121,12 +131,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         output.line(&view::end_json(&answer_to_show))?;
     } else {
-        for (at, shown) in answer_to_show.hits.iter().enumerate() {
-            if at > 0 {
-                output.line("")?;
-            }
-            let text = view::hit(shown, output.colour());
-            output.line(&text)?;
+        output.page();
+        let texts: Vec<String> = match options.events {
+            true => answer_to_show.hits.iter().map(|shown| view::hit(shown, output.colour())).collect(),
+            false => view::sessions(&answer_to_show.hits, output.colour(), table::screen_width()),
+        };
+        if !texts.is_empty() {
+            output.line(&texts.join("\n\n"))?;
         }
         report_count(&answer_to_show, &query, options, output);
     }
@@ -210,7 +221,7 @@ impl HitContent {
             role: entry.role.map(stenograph::model::Role::name),
             tool: entry.tool.as_deref().map(str::to_owned),
             is_error: entry.error,
-            snippet: query.snippet(entry, SNIPPET_LENGTH, counts),
+            snippet: query.snippet(entry, snippet_length(), counts),
         }
     }
 }

@@ -13,9 +13,11 @@ use stenograph_store::index::catalogue::{Catalogue, Session};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{ShortNames, StoreArgs};
+use crate::{prices, table, terminal};
 use choose::Choice;
 pub(super) use choose::narrow;
 use tree::{Row, Shape};
+use view::ListView;
 
 /// List the sessions of all agents, the newest first
 ///
@@ -100,20 +102,28 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         true => tree::rows(sorted(found, options.sort), &catalogue, Shape::Tree)?,
         false => tree::rows(sorted(found, options.sort), &catalogue, Shape::Flat)?,
     };
-    cut(&mut rows, options.limit.unwrap_or(usize::MAX));
+    // Without a pager, a terminal shows one screen.
+    let screen = terminal::height().filter(|_| !options.json && !output.may_page()).map(|lines| lines.saturating_sub(3).max(5));
+    cut(&mut rows, options.limit.or(screen).unwrap_or(usize::MAX));
     let shorts = ShortNames::of(&catalogue)?;
+    let prices = prices::load()?;
+    let (colour, width) = (output.colour(), table::screen_width());
+    let view = ListView { shorts: &shorts, catalogue: &catalogue, prices: &prices, colour, width };
     if options.json {
         for row in &rows {
-            output.line(&harmless_json(&view::json(row, &shorts, &catalogue)?))?;
+            output.line(&harmless_json(&view.json(row)?))?;
         }
         return Ok(ExitStatus::Done);
     }
-    for line in view::table(&rows, &shorts, output.colour()) {
-        output.line(&line)?;
+    output.page();
+    for piece in view.pieces(&rows) {
+        for line in piece {
+            output.line(&line)?;
+        }
     }
     let listed = rows.iter().filter(|row| matches!(row, Row::Session { .. })).count();
     if listed < total {
-        output.say(&format!("{listed} of {} listed; --limit lists more", counted(total as u64, "session")));
+        output.say(&format!("{listed} of {} shown; --limit N shows more", counted(total as u64, "session")));
     }
     Ok(ExitStatus::Done)
 }

@@ -1,5 +1,5 @@
 //! `steno replay`: plays a conversation again. On a terminal it is played (`replay/play.rs`), else printed at once
-//! (`replay/print.rs`); `replay/view.rs` formats events. `replay/serve.rs` answers an agent from it. The library decides which
+//! (`replay/print.rs`); `replay/view.rs` formats events.  The library decides which
 //! event is due when.
 
 mod keys;
@@ -7,7 +7,6 @@ mod play;
 mod playback;
 mod print;
 mod screen;
-mod serve;
 mod source;
 pub(super) mod view;
 
@@ -22,10 +21,8 @@ use source::ReplaySource;
 
 /// Play a conversation again
 ///
-/// Plays what was said and done, in the time it took then, without what was taken back, repeated or said in side conversations. Pauses
-/// longer than three seconds are cut short, and told. Where nobody watches, because the output goes into a file or another program,
-/// everything is printed at once. Nothing is ever changed. With --serve it answers an agent in the model's place: the agent asks as ever,
-/// gets the recorded answers in order, and what it asks otherwise than recorded is told.
+/// Plays the conversation as it happened, without repeats, abandoned branches and side conversations. Pauses longer than three seconds are
+/// shortened. If the output is not a terminal, everything is printed at once. To let an agent talk to a recording, see steno cassette.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Keys: space pause and go on; n, right or enter one event; b or left one back; u and U the next and the last message of a user;
@@ -38,10 +35,8 @@ Examples:
   steno replay 0198f2c4 --start 120 --end 180      the numbers are those of steno find and steno show --event
   steno replay latest --follow                     a run that is still going
   steno replay session.jsonl --mode assistant | less
-  steno replay session.jsonl --serve 8123          OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
-  steno replay session.jsonl --serve 0 --strict --once
 
-Exit codes: 0 done, 1 there is nothing to play, or with --serve something drifted, 2 error")]
+Exit codes: 0 done, 1 there is nothing to play, 2 error")]
 pub struct Options {
     /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest; - is standard input
     #[arg(value_name = "FILE|SESSION")]
@@ -66,11 +61,9 @@ pub struct Options {
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Print the events as JSON, one a line, with everything; with --serve one object for each request
+    /// Print the events as JSON, one a line, with everything
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    serve: serve::ServeArgs,
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
@@ -82,9 +75,6 @@ fn mode() -> clap::builder::PossibleValuesParser {
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    if options.serve.serve.is_some() {
-        return serve::run(options, output);
-    }
     let mut source = ReplaySource::open(options, output)?;
     let mut overview = source.overview()?;
     let damage = overview.damage.take();

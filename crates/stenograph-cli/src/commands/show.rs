@@ -1,5 +1,6 @@
 //! `steno show`: prints the events of a file for people. This file opens the source; `show/printer.rs` selects and prints events, `show/view.rs` formats them.
 
+mod header;
 mod last;
 mod numbers;
 mod printer;
@@ -21,9 +22,10 @@ use stenograph_store::{Passes, folder};
 use crate::context::{ContextName, missing};
 use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, Flow, TranscriptInput};
-use crate::output::{Colour, Output, counted, harmless_json};
+use crate::output::{Output, counted, harmless_json};
 use crate::progress::SourceProgress;
 use crate::store::{ResolvedName, StoreArgs};
+use crate::terminal::{self, Drawer};
 use numbers::NumberSelection;
 use printer::{NestedEvents, ShowPrinter};
 use select::EventSelection;
@@ -87,6 +89,8 @@ pub struct Options {
     /// Show only events of records that their format calls this (can be repeated, or separated by commas)
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
+    #[command(flatten)]
+    draw: terminal::DrawArgs,
     /// Print the contents only, whole
     #[arg(long)]
     text: bool,
@@ -133,6 +137,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         ResolvedName::File(path) => path,
         ResolvedName::Session(selected) => return session::run(options, &place.store()?, &selected, output),
     };
+    if options.has_header() {
+        let session = place.known(&path).and_then(|(store, row)| {
+            let session = store.catalogue().ok()?.session(row.session).ok()??;
+            header::of_session(&session, &store).ok()
+        });
+        let header = session.or_else(|| header::of_file(&path, options.from.as_deref()));
+        options.print_header(header, output)?;
+    }
     // A recording may spread over a folder, or have a journal beside it with more events.
     let from = match options.from.is_none().then(|| input::parts(&path, output)).flatten() {
         Some(parts) => ShowSource::Parts(parts),
@@ -159,12 +171,17 @@ fn show(
     let form = match (options.json, options.text) {
         (true, _) => ShowForm::Json,
         (_, true) => ShowForm::Text,
-        _ => ShowForm::View(output.colour()),
+        _ => ShowForm::View,
     };
+    if form == ShowForm::View {
+        output.page();
+    }
     if let (Some(most), ShowSource::Input(input)) = (options.last, &from)
-        && let Some(texts) = last::texts(options, form, most, input)?
+        && let Some(events) = last::events(options, form, most, input)?
     {
         let gap = if form == ShowForm::Text { "\n" } else { "" };
+        let mut drawer = options.drawer(output);
+        let texts: Vec<String> = events.iter().map(|shown| shown.text(&mut drawer)).collect();
         write!(output.data(), "{}", texts.join(gap))?;
         return Ok(ExitStatus::Done);
     }
@@ -175,6 +192,8 @@ fn show(
     };
     let mut printer = ShowPrinter {
         form,
+        drawer: options.drawer(output),
+        count: 0,
         selection: EventSelection::new(&options.kind, &options.types),
         numbers: options.numbers(form),
         first: options.first,
@@ -198,7 +217,7 @@ fn show(
     }
     let read = match form {
         ShowForm::Json => read(&mut from, &mut printer, &progress, ShowPrinter::flow),
-        ShowForm::Text | ShowForm::View(_) => {
+        ShowForm::Text | ShowForm::View => {
             let mut checked = CheckRepeats::new(&mut printer);
             let read = read(&mut from, &mut checked, &progress, |checked| checked.sink.flow());
             checked.finish();
@@ -272,10 +291,31 @@ impl Options {
         }
     }
 
+    /// Whether a header is printed: for people who read a conversation from its beginning.
+    fn has_header(&self) -> bool {
+        !self.json && !self.text && self.last.is_none() && self.event.is_empty()
+    }
+
+    fn print_header(&self, header: Option<terminal::Header>, output: &mut Output<'_>) -> Result<(), CommandError> {
+        output.page();
+        let colour = output.colour();
+        let lines = header.map(|header| header.lines(terminal::width())).unwrap_or_default();
+        lines.iter().try_for_each(|line| output.line(&line.drawn(colour)))
+    }
+
+    /// The drawer for people. Events that the user asked for by kind or type are drawn even if they keep the books.
+    fn drawer(&self, output: &Output<'_>) -> Drawer {
+        let mut drawer = self.draw.drawer(output.colour());
+        if !(self.kind.is_empty() && self.types.is_empty() && self.event.is_empty()) {
+            drawer.draw_all();
+        }
+        drawer
+    }
+
     /// The events requested by number, if any.
     fn numbers(&self, form: ShowForm) -> Option<NumberSelection> {
         let usual = match form {
-            ShowForm::View(_) => AROUND_DEFAULT,
+            ShowForm::View => AROUND_DEFAULT,
             ShowForm::Text | ShowForm::Json => 0,
         };
         (!self.event.is_empty()).then(|| NumberSelection::new(&self.event, self.around.unwrap_or(usual)))
@@ -285,20 +325,41 @@ impl Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShowForm {
     /// For people.
-    View(Colour),
+    View,
     /// Contents only.
     Text,
     /// As a line of the wire format.
     Json,
 }
 
-impl ShowForm {
-    /// The text of an event; `None` if it has nothing to show.
-    fn text(self, event: &Event<'_>) -> Option<String> {
+/// What is shown for an event.
+pub(super) enum Shown {
+    Text(String),
+    /// The event itself, with its number if it is known: the drawer needs to know what was drawn before it.
+    Event(Option<u64>, Box<Event<'static>>),
+}
+
+impl Shown {
+    pub(super) fn event(number: Option<u64>, event: &Event<'_>) -> Shown {
+        Shown::Event(number, Box::new(event.clone().into_owned()))
+    }
+
+    /// The text to print; empty for an event that is hidden.
+    pub(super) fn text(&self, drawer: &mut Drawer) -> String {
         match self {
-            ShowForm::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
-            ShowForm::Text => view::contents(event),
-            ShowForm::View(colour) => Some(view::event(event, colour)),
+            Shown::Text(text) => text.clone(),
+            Shown::Event(number, event) => drawer.event(*number, event).unwrap_or_default(),
         }
+    }
+}
+
+impl ShowForm {
+    /// What to show for an event; `None` if it has nothing to show.
+    fn shown(self, number: Option<u64>, event: &Event<'_>) -> Option<Shown> {
+        Some(match self {
+            ShowForm::Json => Shown::Text(format!("{}\n", harmless_json(&wire::event_at(event)))),
+            ShowForm::Text => Shown::Text(view::contents(event)?),
+            ShowForm::View => Shown::event(number, event),
+        })
     }
 }

@@ -11,11 +11,12 @@ use stenograph_store::follow::{ChangeSignal, Follow, FollowChange, Last, LastLin
 use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
 
-use super::show::view;
+use super::show::Shown;
 use crate::error::{CommandError, ExitStatus};
 use crate::last::{last_shown, unless_repeated};
-use crate::output::{Colour, Output, counted, grouped, harmless_json};
+use crate::output::{Output, counted, grouped, harmless_json};
 use crate::store::StoreArgs;
+use crate::terminal::{self, Drawer};
 use crate::{input, live};
 
 /// Show the last events of a transcript, and those that come
@@ -51,6 +52,8 @@ pub struct Options {
     /// Read as this format instead of looking at the content
     #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
+    #[command(flatten)]
+    draw: terminal::DrawArgs,
     /// Print the events as JSON, one a line, with everything
     #[arg(long)]
     json: bool,
@@ -72,20 +75,21 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(CommandError::not_found(format!("{name}: the file is empty"))
             .hint("steno tail -f FILE waits for what will be written"));
     }
-    let form = if options.json { TailForm::Json } else { TailForm::View(output.colour()) };
+    let form = if options.json { TailForm::Json } else { TailForm::View };
+    let mut drawer = options.draw.drawer(output.colour());
     let open = if options.follow { Follow::wait_for } else { Follow::open_recognized };
     let mut follow = open(&path, recognized)?;
     // The signal exists before the first look, so that no change is missed in between.
     let signal = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::HoldBack } else { LastLine::Include };
     let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| form.shown(event))?;
-    for text in &last.events {
-        write!(output.data(), "{text}")?;
+    for shown in &last.events {
+        write!(output.data(), "{}", shown.text(&mut drawer))?;
     }
     warning(&last, &name, output);
     output.flush()?;
     let Some(signal) = signal else { return Ok(ExitStatus::Done) };
-    let mut printer = NewEventPrinter { form, name, output, queue, came: false, failed: None };
+    let mut printer = NewEventPrinter { form, drawer, name, output, queue, came: false, failed: None };
     loop {
         printer.came = false;
         follow.look(&mut printer)?;
@@ -117,20 +121,21 @@ fn warning<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TailForm {
     /// For people.
-    View(Colour),
+    View,
     /// As a line of the wire format.
     Json,
 }
 
 impl TailForm {
-    /// The text of an event, and its words, which tell whether it repeats another; `None` for marks that divide a journal.
-    fn shown(self, event: &Event<'_>) -> Option<(SpokenWords, String)> {
+    /// What is shown for an event, and its words, which tell whether it repeats another; `None` for marks that divide a journal.
+    fn shown(self, event: &Event<'_>) -> Option<(SpokenWords, Shown)> {
         match self {
             _ if journal::author(event) == Author::Mark => None,
             TailForm::Json => {
-                Some((SpokenWords::stated(event), format!("{}\n", harmless_json(&wire::event_at(event)))))
+                let text = format!("{}\n", harmless_json(&wire::event_at(event)));
+                Some((SpokenWords::stated(event), Shown::Text(text)))
             }
-            TailForm::View(colour) => unless_repeated(event, |event| Some(view::event(event, colour))),
+            TailForm::View => unless_repeated(event, |event| Some(Shown::event(None, event))),
         }
     }
 }
@@ -138,10 +143,11 @@ impl TailForm {
 /// Prints new events.
 struct NewEventPrinter<'a, 'o> {
     form: TailForm,
+    drawer: Drawer,
     name: String,
     output: &'a mut Output<'o>,
     /// Events that may turn out to repeat others.
-    queue: RepeatQueue<String>,
+    queue: RepeatQueue<Shown>,
     /// Whether an event arrived since the last look.
     came: bool,
     failed: Option<CommandError>,
@@ -150,13 +156,14 @@ struct NewEventPrinter<'a, 'o> {
 impl NewEventPrinter<'_, '_> {
     /// Prints the waiting events: no repetition arrived for a while.
     fn print_waiting(&mut self) {
-        while let Some((text, is_repeat)) = self.queue.take() {
-            self.print(&text, is_repeat);
+        while let Some((shown, is_repeat)) = self.queue.take() {
+            self.print(&shown, is_repeat);
         }
     }
 
-    fn print(&mut self, text: &str, is_repeat: IsRepeat) {
+    fn print(&mut self, shown: &Shown, is_repeat: IsRepeat) {
         if is_repeat == IsRepeat::No && self.failed.is_none() {
+            let text = shown.text(&mut self.drawer);
             self.failed = write!(self.output.data(), "{text}").err().map(CommandError::from);
         }
     }
@@ -165,10 +172,10 @@ impl NewEventPrinter<'_, '_> {
 impl Sink for NewEventPrinter<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         self.came = true;
-        let Some((words, text)) = self.form.shown(event) else { return };
-        self.queue.add(words, text);
-        while let Some((text, is_repeat)) = self.queue.next_decided() {
-            self.print(&text, is_repeat);
+        let Some((words, shown)) = self.form.shown(event) else { return };
+        self.queue.add(words, shown);
+        while let Some((shown, is_repeat)) = self.queue.next_decided() {
+            self.print(&shown, is_repeat);
         }
     }
 

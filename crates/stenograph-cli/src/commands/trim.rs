@@ -26,7 +26,7 @@ use crate::tokenizer;
 Examples:
   steno trim session.jsonl --max-tokens 100000 -o short.jsonl
   steno trim session.jsonl --max-tokens 100000 --dry-run         what would go?
-  steno trim session.jsonl --max-tokens 100000 --in-place        steno trim --undo session.jsonl undoes it
+  steno trim session.jsonl --max-tokens 100000 --in-place        steno undo session.jsonl takes it back
   steno trim session.jsonl --max-tokens 100000 --tokenizer gpt-4o
   steno trim chat-history.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
 pub struct Options {
@@ -57,10 +57,6 @@ pub struct Options {
     from: Option<String>,
     #[command(flatten)]
     target: EditTarget,
-    /// Bring the file back as it was before it was trimmed in place, or reversibly
-    #[arg(long, conflicts_with_all = ["max_tokens", "max_prompt_tokens", "max_tool_tokens", "keep_newest", "from", "output",
-        "in_place", "reversible", "dry_run"])]
-    undo: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,9 +68,6 @@ enum RuleName {
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    if options.undo {
-        return edit_output::undo_last_edit(&options.input, options.target.json, output);
-    }
     options.target.check()?;
     let limits = limits(options)?;
     let counter = tokenizer::named(&options.tokenizer)?;
@@ -106,7 +99,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         options.target.report(&told.json(&account, &fields), output)?;
     } else {
         told.people(&account, output)?;
-        edit_output::report_differences(&edited, &written, "trim", output);
+        edit_output::report_differences(&edited, &written, output);
     }
     Ok(if account.is_reached() { ExitStatus::Done } else { ExitStatus::No })
 }

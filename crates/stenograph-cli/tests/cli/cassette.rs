@@ -1,4 +1,4 @@
-//! `steno replay --serve`: the real server, with the vendors' own Python clients and with hostile clients.
+//! `steno cassette`: the real server, with the vendors' own Python clients and with hostile clients.
 //!
 //! `STENO_PYTHON` names a Python that has the clients, as in continuous integration; else they are installed below
 //! `target/python`. If that fails, the test says so and skips them.
@@ -55,7 +55,7 @@ impl Serving {
     }
 
     fn start_in(folder: Folder, file: &str, options: &str) -> Serving {
-        let mut command = folder.command(&format!("replay {file} --serve 0 {options}"));
+        let mut command = folder.command(&format!("cassette {file} {options}"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = each_line(child.stdout.take().unwrap());
         let talk = each_line(child.stderr.take().unwrap());
@@ -453,11 +453,11 @@ fn an_interrupted_recording_gives_its_account() {
 fn a_source_that_cannot_be_served_is_refused_at_once() {
     let folder = Folder::with("session.jsonl", TIDES);
     folder.write("talk.jsonl", "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"go\"}\n");
-    folder.run("replay talk.jsonl --serve 0").finds_nothing("no model answers in it");
-    folder.run("replay session.jsonl --serve 0 --thread a1").finds_nothing("no model answers in a side conversation");
-    folder.run("replay session.jsonl --serve 99999").ends(2);
+    folder.run("cassette talk.jsonl").finds_nothing("no model answers in it");
+    folder.run("cassette session.jsonl --thread a1").finds_nothing("no model answers in a side conversation");
+    folder.run("cassette session.jsonl --port 99999").ends(2);
     folder.run("replay session.jsonl --strict").ends(2);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    folder.run(&format!("replay session.jsonl --serve {port}")).fails("cannot listen there");
+    folder.run(&format!("cassette session.jsonl --port {port}")).fails("cannot listen there");
 }

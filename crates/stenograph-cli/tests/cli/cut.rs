@@ -50,11 +50,11 @@ fn turns_and_times_are_taken_out() {
 #[test]
 fn a_cut_in_place_can_be_undone() {
     let folder = Folder::with("talk.jsonl", talk());
-    folder.run("cut talk.jsonl --turns 1 --in-place").ends(0).talks("steno cut --undo talk.jsonl");
+    folder.run("cut talk.jsonl --turns 1 --in-place").ends(0).talks("steno undo talk.jsonl");
     folder.run("cut talk.jsonl --turns 1 --in-place").ends(0);
     assert_eq!(folder.read("talk.jsonl"), lines(&[1, 2, 9]).as_bytes());
-    folder.run("cut --undo talk.jsonl").ends(0);
-    folder.run("cut --undo talk.jsonl").ends(0);
+    folder.run("undo talk.jsonl").ends(0);
+    folder.run("undo talk.jsonl").ends(0);
     assert_eq!(folder.read("talk.jsonl"), talk().as_bytes());
     assert_eq!(folder.names(), ["talk.jsonl"]);
 }

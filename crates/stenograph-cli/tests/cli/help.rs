@@ -30,7 +30,7 @@ const COMMANDS: [&str; 30] = [
     "context",
     "inbox",
     "run",
-    "continue",
+    "cycod continue",
     "config",
     "demo",
     "completions",

@@ -85,21 +85,21 @@ fn a_dry_run_reports_what_it_would_remove_and_writes_nothing() {
 #[test]
 fn an_edit_in_place_can_be_undone_byte_for_byte_and_keeps_appended_lines() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0).talks("steno trim --undo chat.jsonl");
+    folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0).talks("steno undo chat.jsonl");
     assert_ne!(folder.read("chat.jsonl"), chat().as_bytes());
     assert_eq!(folder.names(), ["chat.jsonl", "chat.jsonl.undo"]);
-    folder.run("trim chat.jsonl --undo").ends(0).talks("byte for byte");
+    folder.run("undo chat.jsonl").ends(0).talks("byte for byte");
     assert_eq!(folder.read("chat.jsonl"), chat().as_bytes());
     assert_eq!(folder.names(), ["chat.jsonl"]);
 
     folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0);
     let line = "{\"role\":\"assistant\",\"content\":\"later\"}\n";
     fs::File::options().append(true).open(folder.path("chat.jsonl")).unwrap().write_all(line.as_bytes()).unwrap();
-    folder.run("trim --undo chat.jsonl").ends(0).talks("appended since");
+    folder.run("undo chat.jsonl").ends(0).talks("appended since");
     assert_eq!(folder.read("chat.jsonl"), (chat() + line).as_bytes());
-    folder.run("trim --undo chat.jsonl").finds_nothing("nothing is kept");
-    folder.run("trim --undo chat.jsonl --json").finds_nothing("nothing is kept").says("\"undone\":null");
-    folder.run("trim --undo nosuch.jsonl").fails("no such file");
+    folder.run("undo chat.jsonl").finds_nothing("nothing is kept");
+    folder.run("undo chat.jsonl --json").finds_nothing("nothing is kept").says("\"undone\":null");
+    folder.run("undo nosuch.jsonl").fails("no such file");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_file_that_was_changed_since_is_not_brought_back() {
     let folder = Folder::with("chat.jsonl", chat());
     folder.run("trim chat.jsonl --max-tokens 50 -o out.jsonl --reversible").ends(0);
     folder.write("out.jsonl", "{\"role\":\"user\",\"content\":\"mine\"}\n");
-    folder.run("trim --undo out.jsonl").fails("was changed since");
+    folder.run("undo out.jsonl").fails("was changed since");
     assert_eq!(folder.names(), ["chat.jsonl", "out.jsonl", "out.jsonl.undo"]);
 }
 
@@ -118,7 +118,7 @@ fn the_output_can_be_undone_into_the_input() {
         .run("trim chat.jsonl --max-tokens 50 -o out.jsonl --reversible --json")
         .ends(0)
         .says("\"undo\":\"out.jsonl.undo\"");
-    folder.run("trim --undo out.jsonl --json").ends(0).says("\"undone\":\"trim\"");
+    folder.run("undo out.jsonl --json").ends(0).says("\"undone\":\"trim\"");
     assert_eq!(folder.read("out.jsonl"), chat().as_bytes());
 }
 
@@ -196,7 +196,7 @@ fn every_format_is_trimmed_and_cut_in_place_and_brought_back() {
             };
             let after = notes(&folder);
             if folder.names().len() > 1 {
-                folder.run("trim --undo demo").ends(0);
+                folder.run("undo demo").ends(0);
             }
             assert_eq!(folder.read("demo"), bytes, "{}: {line}", info.name);
             assert_eq!(notes(&folder), after, "{}: {line}", info.name);

@@ -115,7 +115,7 @@ fn an_edit_in_place_keeps_the_permissions_and_its_undo_file_is_private() {
         set_mode(&folder.path("in.jsonl"), 0o664);
         folder.run(line).ends(0);
         assert_eq!((mode(&folder.path("in.jsonl")), mode(&folder.path("in.jsonl.undo"))), (0o664, 0o600), "{line}");
-        folder.run("cut in.jsonl --undo").ends(0);
+        folder.run("undo in.jsonl").ends(0);
         assert_eq!((mode(&folder.path("in.jsonl")), folder.read("in.jsonl")), (0o664, input().into_bytes()));
     }
     let folder = Folder::with("in.jsonl", input());
@@ -176,7 +176,7 @@ fn of_two_edits_at_once_none_is_lost() {
         let lines = folder.read("in.jsonl").iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(lines, 8 - removed, "{round}");
         for _ in 0..went {
-            folder.run("cut in.jsonl --undo").ends(0);
+            folder.run("undo in.jsonl").ends(0);
         }
         assert_eq!(folder.read("in.jsonl"), input().as_bytes(), "{round}");
         assert_eq!(folder.names(), ["in.jsonl"], "{round}");
@@ -188,7 +188,7 @@ const CHANGING: [&str; 4] = [
     "trim in.jsonl --max-tokens 1 --in-place",
     "cut in.jsonl --events 2 --in-place",
     "compact in.jsonl --keep 0 --summary short",
-    "cut in.jsonl --undo",
+    "undo in.jsonl",
 ];
 
 #[cfg(target_os = "linux")]
@@ -256,7 +256,7 @@ fn an_undo_file_is_beside_the_file_itself() {
     folder.run("cut in.jsonl --events 2 --in-place").ends(0);
     assert_eq!(folder.names(), ["in.jsonl", "real"]);
     assert!(folder.path("real/in.jsonl.undo").exists() && folder.path("in.jsonl").is_symlink());
-    folder.run("cut in.jsonl --undo").ends(0);
+    folder.run("undo in.jsonl").ends(0);
     assert_eq!(folder.read("real/in.jsonl"), input().as_bytes());
 }
 

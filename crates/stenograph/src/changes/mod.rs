@@ -16,6 +16,7 @@ mod lines;
 mod look;
 mod parts;
 mod patch;
+mod preview;
 mod report;
 mod shell;
 mod step;
@@ -33,6 +34,7 @@ use calls::SourceCalls;
 use file::File;
 use told::told;
 
+pub use preview::{RequestedChange, RequestedKind, requested_changes};
 pub use report::{BaseKnown, ChangeHow, FileChange};
 pub use step::Opaque;
 pub use unseen::{Place, Unseen, UnseenReason};

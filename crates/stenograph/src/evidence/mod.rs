@@ -41,7 +41,7 @@ pub(crate) use plan::PLAN_ITEMS_MAX;
 pub use plan::{PlanChange, Todo};
 pub(crate) use report::CallReport;
 pub use result::Evidence;
-pub(crate) use result::{AgentEvidence, created_file};
+pub(crate) use result::{AgentEvidence, created_file, output_without_header};
 pub use session_facts::{RateLimit, ToolSchema, instructions, rate_limits, tool_schemas};
 pub use task::Task;
 pub use user_message::UserMessage;

@@ -6,11 +6,13 @@ mod harmless;
 mod markdown;
 mod markup;
 mod sections;
+mod view;
 
 pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
 pub use sections::{Place, Speaker, SpeakerSections};
+pub use view::{Block, EventView, EventViewer, ViewKind};
 
 use crate::calls::{CallOutcome, CallStep};
 

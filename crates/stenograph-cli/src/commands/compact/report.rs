@@ -9,7 +9,6 @@ use stenograph::text::quote;
 use stenograph_store::layouts::chibi::Context;
 use stenograph_store::systems::chibi::WindowChange;
 
-use super::Options;
 use crate::edit_output::{self, EditTarget, WrittenFiles};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped, harmless_json};
@@ -108,10 +107,10 @@ impl<'a> CompactionReport<'a> {
         output.say(&format!("  {kept} kept: {}{}", in_tokens(self.tokens.kept), summary.unwrap_or_default()));
         match &self.outcome {
             Outcome::None => {}
-            Outcome::Edited(done, written) => edit_output::report_differences(done, written, "compact", output),
+            Outcome::Edited(done, written) => edit_output::report_differences(done, written, output),
             Outcome::Archived { archive, .. } => {
                 let (archive, name) = (archive.display(), &self.name);
-                output.say(&format!("what went is in {archive}: steno compact --undo {name} brings it back"));
+                output.say(&format!("what went is in {archive}: steno undo {name} takes it back"));
             }
         }
         Ok(ExitStatus::Done)
@@ -160,13 +159,13 @@ fn in_tokens(number: u64) -> String {
 
 /// Reports what returned to a window.
 pub fn report_undo(
-    options: &Options,
+    json: bool,
     context: &Context,
     changed: &WindowChange,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let (name, back, entries) = (context.folder.display(), changed.archived, changed.entries);
-    if options.json {
+    if json {
         let file = quote(&name.to_string());
         let json = format!("{{\"file\":{file},\"undone\":\"compact\",\"back\":{back},\"entries\":{entries}}}");
         output.line(&harmless_json(&json))?;

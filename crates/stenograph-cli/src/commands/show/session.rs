@@ -7,7 +7,7 @@ use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::search::ReadStart;
 
-use super::{AROUND_DEFAULT, Options, ShowForm, ShowSource, show};
+use super::{AROUND_DEFAULT, Options, ShowForm, ShowSource, header, show};
 use crate::error::{CommandError, ExitStatus};
 use crate::input;
 use crate::output::{Output, TextStyle, counted, harmless_line};
@@ -22,6 +22,9 @@ pub(super) fn run(
     session: &ResolvedSession,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
+    if options.has_header() {
+        options.print_header(header::of_session(&session.session, store).ok(), output)?;
+    }
     let threads: Vec<&SourceRow> = session.threads().collect();
     let names: Vec<String> = threads.iter().filter_map(|source| source.thread.clone()).collect();
     let parts = session.parts().filter(|_| options.from.is_none());

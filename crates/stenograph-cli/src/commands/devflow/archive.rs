@@ -1,4 +1,4 @@
-//! `steno run archive`: moves runs into archives.
+//! `steno devflow archive`: moves runs into archives.
 
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
@@ -15,8 +15,8 @@ use crate::output::{Output, OutputForm, counted};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run archive 2025-01-15-ticket-to-pr-TK421
-  steno run archive --before 30d --status completed --dry-run")]
+  steno devflow archive 2025-01-15-ticket-to-pr-TK421
+  steno devflow archive --before 30d --status completed --dry-run")]
 pub struct Options {
     /// The runs
     #[arg(value_name = "RUN")]
@@ -43,7 +43,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
     let all = index::read_all(&Disk, &base)?;
     for missing in options.runs.iter().filter(|id| !all.iter().any(|run| run.id == **id)) {
         let error_shown =
-            CommandError::not_found(format!("{missing}: no such run")).hint("steno run list shows the runs");
+            CommandError::not_found(format!("{missing}: no such run")).hint("steno devflow list shows the runs");
         output.error(&error_shown);
         status = status.max(error_shown.status());
     }

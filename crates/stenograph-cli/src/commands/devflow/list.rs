@@ -1,4 +1,4 @@
-//! `steno run list`: lists runs, newest first, including unreadable ones.
+//! `steno devflow list`: lists runs, newest first, including unreadable ones.
 
 use stenograph::time::Time;
 use stenograph_store::files::Disk;
@@ -17,10 +17,10 @@ use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run list
-  steno run list --flow ticket-to-pr --status failed,canceled --since 2025-01-01
-  steno run list --json | jq -r 'select(.totalCost > 1) | .runId'
-  steno run list --archived")]
+  steno devflow list
+  steno devflow list --flow ticket-to-pr --status failed,canceled --since 2025-01-01
+  steno devflow list --json | jq -r 'select(.totalCost > 1) | .runId'
+  steno devflow list --archived")]
 pub struct Options {
     #[command(flatten)]
     choice: RunSelection,

@@ -1,4 +1,4 @@
-//! `steno run clean`: archives old runs and removes old archives, by devflow's rules.
+//! `steno devflow clean`: archives old runs and removes old archives, by devflow's rules.
 
 use stenograph_store::Error;
 use stenograph_store::files::Disk;
@@ -20,9 +20,9 @@ use crate::output::{Output, OutputForm, counted};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run clean --dry-run
-  steno run clean --keep-min-runs 20 --archive-after-days 14
-  steno run clean --delete --retention-days 60 --include-failed --dry-run")]
+  steno devflow clean --dry-run
+  steno devflow clean --keep-min-runs 20 --archive-after-days 14
+  steno devflow clean --delete --retention-days 60 --include-failed --dry-run")]
 pub struct Options {
     #[command(flatten)]
     choice: RunSelection,

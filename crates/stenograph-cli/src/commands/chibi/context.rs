@@ -1,4 +1,4 @@
-//! `steno context`: lists contexts and changes the window of one. The layout knows how a context is stored.
+//! `steno chibi context`: lists contexts and changes the window of one. The layout knows how a context is stored.
 
 use clap::Subcommand;
 use stenograph::text::quote;
@@ -8,7 +8,7 @@ use stenograph_store::layouts::chibi::{Context, ContextLockStatus};
 use stenograph_store::log::Durability;
 use stenograph_store::systems::chibi::{ContextSummary, Window, WindowChange, contexts};
 
-use super::record::{environment, print_warning};
+use crate::commands::record::{environment, print_warning};
 use crate::context::{ContextArgs, home, missing};
 use crate::error::{CommandError, ExitStatus};
 use crate::home::Root;
@@ -23,9 +23,9 @@ use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  steno context list
-  steno context clear --context research
-  steno context rebuild contexts/research
+  steno chibi context list
+  steno chibi context clear --context research
+  steno chibi context rebuild contexts/research
 
 Exit codes: 0 done, 1 there is no such context, or none at all, 2 error"
 )]
@@ -49,8 +49,8 @@ enum Action {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno context list
-  steno context list --root BACKUP --json")]
+  steno chibi context list
+  steno chibi context list --root BACKUP --json")]
 struct List {
     #[command(flatten)]
     root: Root,
@@ -67,8 +67,8 @@ struct List {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno context clear --context research
-  steno context clear contexts/research --json")]
+  steno chibi context clear --context research
+  steno chibi context clear contexts/research --json")]
 struct Change {
     #[command(flatten)]
     which: ContextArgs,
@@ -84,8 +84,8 @@ struct Change {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno context rebuild --context research
-  steno context rebuild contexts/research --json")]
+  steno chibi context rebuild --context research
+  steno chibi context rebuild contexts/research --json")]
 struct Rebuild {
     #[command(flatten)]
     change: Change,

@@ -1,4 +1,4 @@
-//! `steno run restore`: restores archived runs.
+//! `steno devflow restore`: restores archived runs.
 
 use stenograph_store::files::Disk;
 use stenograph_store::systems::devflow::archive::{self, ArchiveAfterRestore, ArchivedRun};
@@ -15,8 +15,8 @@ use crate::output::{Output, OutputForm};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run restore 2025-01-15-ticket-to-pr-TK421
-  steno run restore --flow review --since 2025-01-01 --dry-run")]
+  steno devflow restore 2025-01-15-ticket-to-pr-TK421
+  steno devflow restore --flow review --since 2025-01-01 --dry-run")]
 pub struct Options {
     /// The runs
     #[arg(value_name = "RUN")]
@@ -38,7 +38,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
     let base = options.choice.base()?;
     if options.runs.is_empty() && options.choice.is_everything() {
         return Err(CommandError::new("which runs are to be brought back is not said")
-            .hint("name them; steno run list --archived shows them"));
+            .hint("name them; steno devflow list --archived shows them"));
     }
     let form = OutputForm::of(options.json);
     let effect = Effect::of(options.dry_run);
@@ -55,7 +55,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
             [_] => continue,
             [] => {
                 let error_shown = CommandError::not_found(format!("{id}: no such run was put away"));
-                error_shown.hint("steno run list --archived shows them")
+                error_shown.hint("steno devflow list --archived shows them")
             }
             several => {
                 let error_shown =

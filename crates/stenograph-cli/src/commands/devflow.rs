@@ -1,4 +1,4 @@
-//! `steno run`: manages the runs of a system that keeps each run in a folder. `run/` has a file for each action; the layout
+//! `steno devflow`: manages the runs of a system that keeps each run in a folder. `devflow/` has a file for each action; the layout
 //! knows how runs are stored.
 
 mod archive;
@@ -26,10 +26,10 @@ use crate::output::{Output, OutputForm, harmless_json, harmless_line};
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  steno run list --status failed --since 7d
-  steno run archive --before 30d --dry-run
-  steno run restore 2025-01-15-ticket-to-pr-TK421
-  steno run clean --dry-run
+  steno devflow list --status failed --since 7d
+  steno devflow archive --before 30d --dry-run
+  steno devflow restore 2025-01-15-ticket-to-pr-TK421
+  steno devflow clean --dry-run
 
 Exit codes: 0 done, 1 no such run was found, 2 error"
 )]

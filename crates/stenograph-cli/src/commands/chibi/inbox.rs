@@ -1,4 +1,4 @@
-//! `steno inbox`: messages between contexts. A message is removed only after it is printed, so that a crash loses nothing.
+//! `steno chibi inbox`: messages between contexts. A message is removed only after it is printed, so that a crash loses nothing.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use stenograph_store::files::Disk;
 use stenograph_store::layouts::chibi::{Context, EntryStamp};
 use stenograph_store::systems::chibi::inbox::{self, INBOX_FORMAT, InboxBatch, InboxMessage};
 
-use super::record::print_warning;
+use crate::commands::record::print_warning;
 use crate::context::{ContextArgs, ContextName};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line};
@@ -23,10 +23,10 @@ use crate::output::{Output, counted, harmless_json, harmless_line};
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  steno inbox send --context research --from main 'Please look up quantum computing basics'
-  git log -1 | steno inbox send --context review --from main -
-  steno inbox peek --context research
-  steno inbox take --context research
+  steno chibi inbox send --context research --from main 'Please look up quantum computing basics'
+  git log -1 | steno chibi inbox send --context review --from main -
+  steno chibi inbox peek --context research
+  steno chibi inbox take --context research
 
 Exit codes: 0 done, 1 no message waits, or there is no such context, 2 error"
 )]
@@ -48,11 +48,11 @@ enum Action {
 /// Leave a message
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "steno inbox send [OPTIONS] --context <NAME> <TEXT>\n       steno inbox send [OPTIONS] <FOLDER> <TEXT>",
+    override_usage = "steno chibi inbox send [OPTIONS] --context <NAME> <TEXT>\n       steno chibi inbox send [OPTIONS] <FOLDER> <TEXT>",
     after_help = "\
 Examples:
-  steno inbox send --context research --from main 'Please look up quantum computing basics'
-  steno inbox send contexts/research --from main @question.txt"
+  steno chibi inbox send --context research --from main 'Please look up quantum computing basics'
+  steno chibi inbox send contexts/research --from main @question.txt"
 )]
 struct Send {
     #[command(flatten)]
@@ -72,8 +72,8 @@ struct Send {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno inbox peek --context research --json     they stay where they are
-  steno inbox take --context research            they are removed")]
+  steno chibi inbox peek --context research --json     they stay where they are
+  steno chibi inbox take --context research            they are removed")]
 struct ReadArgs {
     #[command(flatten)]
     which: ContextArgs,
@@ -112,7 +112,7 @@ impl Send {
 impl Send {
     fn recipient_and_text(&self) -> Result<(Context, &str), CommandError> {
         let wrong = |what: &str| {
-            let hint = "steno inbox send --context NAME 'TEXT', or steno inbox send FOLDER 'TEXT'";
+            let hint = "steno chibi inbox send --context NAME 'TEXT', or steno chibi inbox send FOLDER 'TEXT'";
             CommandError::new(what).hint(hint)
         };
         match (self.named.context()?, self.words.as_slice()) {
@@ -177,7 +177,7 @@ impl ReadArgs {
         });
         let mail = taken.map_err(|error| match error {
             CommandError::BrokenPipe => CommandError::new("nobody reads the output: the messages stay where they are")
-                .hint("steno inbox take prints them again"),
+                .hint("steno chibi inbox take prints them again"),
             error => error,
         })?;
         self.report(&mail, &context, output)

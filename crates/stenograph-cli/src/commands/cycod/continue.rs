@@ -1,4 +1,4 @@
-//! `steno continue`: prints a chat history, named or the newest, ready to send to a model. It writes no file.
+//! `steno cycod continue`: prints a chat history, named or the newest, ready to send to a model. It writes no file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::output::{Output, counted, harmless_json};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno continue > messages.jsonl
-  steno continue talk.jsonl --max-tokens 100000 --at request
-  steno continue --max-tokens 100000 --json | jq .messages
-  FILE=$(steno continue --json | jq -r .file)
+  steno cycod continue > messages.jsonl
+  steno cycod continue talk.jsonl --max-tokens 100000 --at request
+  steno cycod continue --max-tokens 100000 --json | jq .messages
+  FILE=$(steno cycod continue --json | jq -r .file)
   my-agent | steno record --load \"$FILE\" --to cycod:\"$FILE\"
 
 Exit codes: 0 found, 1 there is none or it does not fit, 2 error")]

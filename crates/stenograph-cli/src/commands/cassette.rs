@@ -1,6 +1,7 @@
-//! `steno replay --serve`: answers an agent from the recording in the model's place. The library chooses answers and finds
+//! `steno cassette`: answers an agent from the recording in the model's place. The library chooses answers and finds
 //! drift, the server handles requests; this file opens the recording and reports what happens.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -12,29 +13,49 @@ use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, OutputForm, counted, harmless_json, harmless_line};
-use crate::store::on_interrupt;
+use crate::store::{StoreArgs, on_interrupt};
 
-/// How a recording is served.
+/// Answer an agent from a recording instead of a model
+///
+/// Starts a server on this machine that speaks the APIs of the vendors. The agent asks it instead of a model and gets the recorded answers in
+/// order. A request that differs from the recorded one is reported.
 #[derive(Debug, clap::Args)]
-pub struct ServeArgs {
-    /// Answer an agent from the recording, on this port of this machine; 0 takes one that is free
-    #[arg(long, value_name = "PORT", conflicts_with_all = ["speed", "mode", "start", "end", "follow"])]
-    pub serve: Option<u16>,
-    /// With --serve: refuse requests that are not the recorded ones
-    #[arg(long, requires = "serve")]
+#[command(after_help = "\
+Examples:
+  steno cassette session.jsonl --port 8123         OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
+  steno cassette session.jsonl --strict --once     for tests: any difference is an error
+
+Exit codes: 0 done, 1 a request differed from the recording, 2 error")]
+pub struct Options {
+    /// The file, a folder that was recorded into, or a session: a prefix of its id, or latest
+    #[arg(value_name = "FILE|SESSION")]
+    file: PathBuf,
+    #[command(flatten)]
+    place: StoreArgs,
+    /// The port on this machine; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Refuse requests that differ from the recorded ones
+    #[arg(long)]
     strict: bool,
-    /// With --serve: end when the last answer is given
-    #[arg(long, requires = "serve")]
+    /// End after the last answer
+    #[arg(long)]
     once: bool,
-    /// With --serve: let answers take the time they took
-    #[arg(long, requires = "serve")]
+    /// Let answers take the time that they took
+    #[arg(long)]
     timing: bool,
-    /// With --serve: give the errors of the service, too, that were recorded
-    #[arg(long, requires = "serve")]
+    /// Repeat recorded errors of the service as well
+    #[arg(long)]
     errors: bool,
-    /// With --serve: answer from this side conversation, by the id of its agent
-    #[arg(long, value_name = "ID", requires = "serve")]
+    /// Answer from the side conversation of this agent
+    #[arg(long, value_name = "ID")]
     thread: Option<String>,
+    /// Read as this format instead of detecting it
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    /// Print one JSON object for each request
+    #[arg(long)]
+    json: bool,
 }
 
 /// How many differences of one request are printed; /steno/drift has all.
@@ -44,14 +65,14 @@ const DIFFERENCES_MAX: usize = 8;
 const NAMED_MAX: usize = 8;
 
 /// Serves the named conversation until it is stopped or played.
-pub fn run(options: &super::Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let mut conversation = Conversation::open(&options.place, &options.file, options.from.as_deref(), output)?;
-    let tape = tape(&options.serve, &mut conversation, output)?;
+    let tape = tape(options, &mut conversation, output)?;
     let form = OutputForm::of(options.json);
-    serve(&options.serve, tape, form, output)
+    serve(options, tape, form, output)
 }
 
-fn tape(options: &ServeArgs, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
+fn tape(options: &Options, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
     let mut tape_builder = TapeBuilder::new(options.thread.as_deref()).with_errors(match options.errors {
         true => Errors::Played,
         false => Errors::Left,
@@ -89,7 +110,7 @@ fn tape(options: &ServeArgs, conversation: &mut Conversation, output: &mut Outpu
 }
 
 fn serve(
-    options: &ServeArgs,
+    options: &Options,
     tape: Tape,
     form: OutputForm,
     output: &mut Output<'_>,
@@ -98,7 +119,7 @@ fn serve(
     on_interrupt(&stop);
     let answers = tape.answers().len();
     let served = stenograph_web::Options {
-        port: options.serve.unwrap_or_default(),
+        port: options.port,
         manner: if options.strict { Manner::Strict } else { Manner::Lenient },
         pace: if options.timing { Pace::AsRecorded } else { Pace::AtOnce },
         until: if options.once { Until::Played } else { Until::Stopped },
