@@ -52,7 +52,7 @@ pub(super) fn run(
             status = status.max(shown);
         }
     } else if !threads.is_empty() && options.event.is_empty() {
-        output.say(&format!("{} not shown: --threads shows them", counted(threads.len() as u64, "side conversation")));
+        output.say(&format!("{} hidden: show with --threads", counted(threads.len() as u64, "sub-agent")));
     }
     if !others.is_empty() && options.event.is_empty() {
         output.say(&format!("this session has {} more:", counted(others.len() as u64, "file")));
@@ -110,7 +110,7 @@ fn print_heading(options: &Options, source: &SourceRow, output: &mut Output<'_>)
     }
     let thread = source.thread.as_deref().unwrap_or_default();
     let about = source.summary.query.as_deref().map(|query| format!(": {query}")).unwrap_or_default();
-    let line = harmless_line(&format!("side conversation {thread}{about}"));
+    let line = harmless_line(&format!("sub-agent {thread}{about}"));
     let line = output.colour().paint(TextStyle::Strong, &line);
     output.line(&format!("\n{line}"))
 }
