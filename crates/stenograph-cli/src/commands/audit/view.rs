@@ -66,13 +66,13 @@ pub fn has(audit: &Audit, part: Part) -> bool {
 /// The message for an empty part.
 pub fn nothing(part: Part) -> &'static str {
     match part {
-        Part::Tools => "no tool was called",
-        Part::Files => "no call was about a file; what commands did to files is not known",
-        Part::Commands => "no command was run",
-        Part::Last => "nothing was said",
+        Part::Tools => "no tool calls",
+        Part::Files => "no call used a file; changes made by commands are unknown",
+        Part::Commands => "no commands",
+        Part::Last => "no messages",
         Part::Failure => "it did not fail",
-        Part::Todos => "no list of what is to do was kept",
-        Part::Agents => "no other agent was given a task",
+        Part::Todos => "no to-do list",
+        Part::Agents => "no sub-agents",
     }
 }
 
@@ -288,12 +288,12 @@ fn aside(audit: &Audit, call: &Call) -> String {
         CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted | CallOutcome::Running => {
             words.push(call.outcome.name().to_owned());
         }
-        CallOutcome::Unknown => words.push("no answer".to_owned()),
+        CallOutcome::Unknown => words.push("no result".to_owned()),
     }
     words.extend(call.exit.map(|exit| format!("exit {exit}")));
     words.extend(call.took_ms.filter(|took| *took >= 1000).map(span));
     if call.is_retry {
-        words.push("again".to_owned());
+        words.push("repeated".to_owned());
     }
     words.extend(call.asks_after.map(|event| format!("after event {event}")));
     let thread = audit.threads.get(call.thread).and_then(|thread| thread.id.as_deref());
@@ -344,13 +344,13 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     // Among other parts, the last commands say most.
     let passed_over = commands.len().saturating_sub(room.lines());
     if passed_over > 0 {
-        let text = format!("{} before: --only commands", grouped(passed_over as u64));
+        let text = format!("{} earlier: --only commands", grouped(passed_over as u64));
         let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, &text));
     }
     for call in commands.into_iter().skip(passed_over) {
         let exit = match (call.exit, call.outcome) {
             (Some(exit), _) => format!("exit {exit}"),
-            (None, CallOutcome::Unknown) => "no answer".to_owned(),
+            (None, CallOutcome::Unknown) => "no result".to_owned(),
             (None, outcome) => outcome.name().to_owned(),
         };
         let took =
@@ -371,6 +371,6 @@ fn last(audit: &Audit, colour: Colour, out: &mut String) {
         let _ = writeln!(out, "  {line}");
     }
     if last.text.chars().count() > LAST_LENGTH_MAX {
-        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, "all of it: --only last"));
+        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, "full text: --only last"));
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn run(
         output.say(&format!("{} hidden: show with --threads", counted(threads.len() as u64, "sub-agent")));
     }
     if !others.is_empty() && options.event.is_empty() {
-        output.say(&format!("this session has {} more:", counted(others.len() as u64, "file")));
+        output.say(&format!("this session also has {}:", counted(others.len() as u64, "file")));
         for source in others.iter().take(OTHERS_MAX) {
             output.say(&harmless_line(&format!("  {} ({})", source.path.display(), source.format)));
         }
@@ -72,7 +72,7 @@ pub(super) fn version(
 ) -> Result<ExitStatus, CommandError> {
     let row = &session.source;
     let input = input::open_version(store, row, version, options.from.as_deref())?;
-    output.say(&harmless_line(&format!("this is version {version} of {}, from the archive", row.path.display())));
+    output.say(&harmless_line(&format!("showing archived version {version} of {}", row.path.display())));
     show(options, &row.path.display().to_string(), ShowSource::Input(Box::new(input)), &[], output)
 }
 
