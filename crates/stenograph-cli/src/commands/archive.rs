@@ -98,7 +98,7 @@ pub(super) fn print_continued(continued: &[String], output: &mut Output<'_>) {
     let names: Vec<String> = continued.iter().take(CONTINUED_MAX).map(|name| output::harmless_line(name)).collect();
     let more = continued.len().saturating_sub(CONTINUED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let count = output::counted(continued.len() as u64, "forgotten session");
+    let count = output::counted(continued.len() as u64, "pruned session");
     let verb = if continued.len() == 1 { "has" } else { "have" };
     output.say(&format!("note: {count} {verb} new events: {}{more}", names.join(", ")));
     output.say(&format!("hint: to include it again, run steno archive unforget {}", output::harmless_line(first)));

@@ -320,7 +320,7 @@ fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) 
         (report.copies, "copies"),
         (report.gone, "gone"),
         (report.unchanged, "unchanged"),
-        (report.forgotten, "forgotten"),
+        (report.forgotten, "pruned earlier"),
     ];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();

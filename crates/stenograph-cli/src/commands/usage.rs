@@ -210,8 +210,8 @@ impl UsageAnswer<'_> {
         }
         let forgotten = match self.left.forgotten {
             0 => None,
-            1 => Some("1 file of a forgotten session is not counted".to_owned()),
-            count => Some(format!("{} of forgotten sessions are not counted", counted(count, "file"))),
+            1 => Some("1 file of a pruned session is not counted".to_owned()),
+            count => Some(format!("{} of pruned sessions are not counted", counted(count, "file"))),
         };
         if let Some(forgotten) = forgotten {
             output.say(&format!("note: {forgotten}; steno archive unforget SESSION restores one"));

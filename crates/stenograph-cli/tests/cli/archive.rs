@@ -146,7 +146,7 @@ fn a_damaged_log_is_an_error_with_a_way_out_and_loses_nothing() {
         assert_eq!(folder.read("store/archive/log.jsonl"), bad);
         folder.run("archive verify --repair").ends(0).talks("came from the packs").talks("everything is sound");
         assert_eq!(folder.read("store/archive/log.jsonl"), good);
-        folder.run("index --root home").ends(0).talks("1 forgotten");
+        folder.run("index --root home").ends(0).talks("1 pruned earlier");
         assert_eq!(sessions(&folder), 2);
     }
 }
@@ -261,8 +261,8 @@ fn a_pruned_session_does_not_come_back_until_it_is_unforgotten() {
     folder.run("archive prune walrus --force").ends(0).talks("3 sessions went");
     assert!(before.iter().all(|pack| !pack.exists()), "{before:?}");
     folder.run("find walrus").ends(1);
-    folder.run("index --root home").ends(0).talks("4 forgotten");
-    folder.run("archive add --root home").ends(0).talks("4 forgotten");
+    folder.run("index --root home").ends(0).talks("4 pruned earlier");
+    folder.run("archive add --root home").ends(0).talks("4 pruned earlier");
     assert_eq!(sessions(&folder), 0);
     // It is neither counted nor reported as unreadable.
     for line in ["usage --root home --json", "usage --root home --json --no-index"] {
@@ -270,7 +270,7 @@ fn a_pruned_session_does_not_come_back_until_it_is_unforgotten() {
     }
     // Nor after the index is rebuilt.
     fs::remove_dir_all(folder.path("store/index")).unwrap();
-    folder.run("index --root home").ends(0).talks("4 forgotten");
+    folder.run("index --root home").ends(0).talks("4 pruned earlier");
     assert_eq!(sessions(&folder), 0);
     folder.run("archive unforget 0198").fails("2 sessions can be meant");
     folder.run("archive unforget 5555").finds_nothing("no session that was pruned");
@@ -340,9 +340,9 @@ fn nothing_of_a_pruned_home_comes_back_however_its_files_are_renamed_copied_or_c
         fs::remove_file(&file).unwrap();
     }
     for _ in 0..2 {
-        folder.run("index --root home").ends(0).talks(" forgotten");
+        folder.run("index --root home").ends(0).talks(" pruned earlier");
         assert_eq!(sessions(&folder), 0);
-        folder.run("archive add --root home").ends(0).talks(" forgotten");
+        folder.run("archive add --root home").ends(0).talks(" pruned earlier");
         folder.run("archive list").finds_nothing("nothing is kept yet");
         let _ = fs::remove_dir_all(folder.path("store/index"));
     }
@@ -364,7 +364,7 @@ fn a_forgotten_session_does_not_come_back_as_a_part_a_variant_or_a_conversion_of
         folder.write(&format!("home/.claude/projects/-work-app/{name}.jsonl"), bytes);
     }
     folder.write(converted, folder.read("converted"));
-    folder.run("index --root home").ends(0).talks(" forgotten");
+    folder.run("index --root home").ends(0).talks(" pruned earlier");
     assert_eq!(sessions(&folder), 2);
     assert!(!folder.run("archive list").text().contains(THREE));
 }

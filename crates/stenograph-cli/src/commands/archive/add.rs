@@ -128,7 +128,7 @@ fn report(
         (archived.rewritten, "rewritten"),
         (archived.unchanged, "unchanged"),
         (archived.renewed, "archived again because the copies were lost"),
-        (archived.forgotten, "forgotten"),
+        (archived.forgotten, "pruned earlier"),
     ];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
