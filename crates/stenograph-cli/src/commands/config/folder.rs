@@ -12,7 +12,7 @@ use crate::store::{StoreArgs, path_json};
 
 /// Manage additional folders to index
 ///
-/// steno index and steno archive add look through these folders as a whole, besides the places where agents write.
+/// steno index and steno archive add read all transcripts in these folders, in addition to the agents' own folders.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
