@@ -97,7 +97,9 @@ pub fn setting(name: &str) -> Result<&'static Setting, CommandError> {
     SETTINGS.iter().find(is_named).copied().ok_or_else(|| {
         let error = CommandError::new(format!("unknown setting: {name}"));
         match nearest(name) {
-            Some(setting) => error.hint(format!("did you mean {}? list all settings with steno config list", setting.key)),
+            Some(setting) => {
+                error.hint(format!("did you mean {}? list all settings with steno config list", setting.key))
+            }
             None => error.hint("list all settings with steno config list"),
         }
     })

@@ -32,9 +32,7 @@ impl ContextArgs {
         match (&self.folder, self.named.context()?) {
             (Some(folder), _) => Ok(Context::at(folder)),
             (None, Some(context)) => Ok(context),
-            (None, None) => {
-                Err(CommandError::new("no context given").hint("use --context NAME, or give its folder"))
-            }
+            (None, None) => Err(CommandError::new("no context given").hint("use --context NAME, or give its folder")),
         }
     }
 }
@@ -49,7 +47,10 @@ impl ContextName {
     pub fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(name) = &self.context else { return Ok(None) };
         let named = Context::named(&home(&self.root)?, name);
-        Ok(Some(named.map_err(|error| CommandError::from(error).hint("to use a folder, give its path without --context"))?))
+        Ok(Some(
+            named
+                .map_err(|error| CommandError::from(error).hint("to use a folder, give its path without --context"))?,
+        ))
     }
 }
 

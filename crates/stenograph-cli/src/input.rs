@@ -147,9 +147,10 @@ fn recognized(source: &Source) -> Result<Recognized, CommandError> {
             const LIST: &str = "list the formats with steno formats; choose one with --from FORMAT";
             let (what, hint) = match source.head() {
                 [] => ("the file is empty", "an agent may still write to it; try again later"),
-                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                    ("the file is UTF-16, which no supported format uses", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW")
-                }
+                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => (
+                    "the file is UTF-16, which no supported format uses",
+                    "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+                ),
                 head if head.contains(&0) => ("unknown format; this looks like a binary file", LIST),
                 _ => ("unknown format", LIST),
             };

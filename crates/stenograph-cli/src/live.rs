@@ -149,8 +149,7 @@ pub fn transcripts(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
 
 /// The error for a search that found no transcript.
 pub fn no_transcripts(root: &Root) -> CommandError {
-    let place =
-        root.given().map_or("in the agents' folders".to_owned(), |root| format!("below {}", root.display()));
+    let place = root.given().map_or("in the agents' folders".to_owned(), |root| format!("below {}", root.display()));
     CommandError::not_found(format!("no transcripts found {place}"))
         .hint("name a file, or search another folder with --root DIR; steno formats lists the agents' folders")
 }

@@ -31,10 +31,8 @@ pub fn load() -> Result<Prices, CommandError> {
             Ok(shipped.with(overrides))
         }
         None if named.is_none() => Ok(shipped),
-        None => {
-            Err(CommandError::new(format!("{}: no such file (from {VARIABLE})", path.display()))
-                .hint(format!("unset {VARIABLE}, or set it to a price file")))
-        }
+        None => Err(CommandError::new(format!("{}: no such file (from {VARIABLE})", path.display()))
+            .hint(format!("unset {VARIABLE}, or set it to a price file"))),
     }
 }
 
@@ -206,21 +204,21 @@ mod tests {
     fn an_invalid_file_is_explained_with_a_hint() {
         for (text, what) in [
             ("a = 3", "a is not a table of prices"),
-            ("a = { input = 3 }", "a needs a price for input and one for output, or same_as"),
+            ("a = { input = 3 }", "a needs prices for input and output, or same_as"),
             ("a = { input = \"much\", output = 1 }", "a: input is not a price in dollars"),
             ("a = { input = -1, output = 1 }", "a: input is not a price in dollars"),
             ("a = { input = nan, output = 1 }", "a: input is not a price in dollars"),
             ("a = { input = 0x10, output = 1 }", "a: input is not a price in dollars"),
-            ("a = { inputs = 1, output = 1 }", "a: inputs is nothing that has a price"),
-            ("a = { input = 1, output = 1, fast = { same_as = \"b\" } }", "a: same_as is nothing that has a price"),
+            ("a = { inputs = 1, output = 1 }", "a: unknown key inputs"),
+            ("a = { input = 1, output = 1, fast = { same_as = \"b\" } }", "a: unknown key same_as"),
             ("a = { input = 1, output = 1, fast = 2 }", "a: fast is not a table of prices"),
-            ("a = { input = 1, output = 1, over = 2 }", "a: over is not a table of sizes"),
+            ("a = { input = 1, output = 1, over = 2 }", "a: over must be a table of sizes"),
             (
                 "a = { input = 1, output = 1, over = { many = { input = 1 } } }",
-                "a: over many is not a size with a table of prices",
+                "a: over many must be a number of tokens with a table of prices",
             ),
             ("a = { same_as = \"nobody\" }", "a: same_as names nobody, which is not in the table of prices"),
-            ("a = { same_as = 3 }", "a: same_as is not the name of a model"),
+            ("a = { same_as = 3 }", "a: same_as must be the name of a model"),
         ] {
             let wrong = read(text).unwrap_err();
             assert_eq!(wrong.what, what, "{text}");

@@ -57,7 +57,9 @@ impl StoreArgs {
     pub fn places(&self, store: &Store) -> Result<Places, CommandError> {
         if let Some(root) = self.root().filter(|root| !root.is_dir()) {
             let place = root.display();
-            return Err(CommandError::new(format!("{place}: not a folder")).hint("give an existing folder with --root DIR"));
+            return Err(
+                CommandError::new(format!("{place}: not a folder")).hint("give an existing folder with --root DIR")
+            );
         }
         let mut places = self.root.places();
         if self.root.given().is_none()

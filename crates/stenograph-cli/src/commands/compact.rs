@@ -76,9 +76,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     match (options.context()?, options.input.as_deref()) {
         (Some(context), _) => compact_context(options, &context, output),
         (None, Some(path)) => compact_file(options, path, output),
-        (None, None) => {
-            Err(CommandError::new("no file given").hint("name a file, or a context with --context NAME"))
-        }
+        (None, None) => Err(CommandError::new("no file given").hint("name a file, or a context with --context NAME")),
     }
 }
 

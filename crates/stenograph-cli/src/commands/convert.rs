@@ -76,8 +76,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let stream = if matches!(target, ConvertOutput::File(_)) { ReportStream::Stdout } else { ReportStream::Stderr };
     if options.strict && lost {
         report(options, &input, to, &outcome, stream, output)?;
-        return Err(CommandError::new("the conversion would lose content, and --strict forbids it; nothing was written")
-            .hint("omit --strict to convert anyway; --carry embeds the source so that it can be restored"));
+        return Err(CommandError::new(
+            "the conversion would lose content, and --strict forbids it; nothing was written",
+        )
+        .hint("omit --strict to convert anyway; --carry embeds the source so that it can be restored"));
     }
     target.commit(output)?;
     report(options, &input, to, &outcome, stream, output)?;

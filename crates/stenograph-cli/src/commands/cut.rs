@@ -95,8 +95,7 @@ fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitS
         options.target.check()?;
         return remove(options, &selection, output);
     };
-    Err(CommandError::new("say what to cut")
-        .hint("remove events with --events 10..20, or split with --split-every 20"))
+    Err(CommandError::new("say what to cut").hint("remove events with --events 10..20, or split with --split-every 20"))
 }
 
 fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
@@ -150,7 +149,9 @@ fn report_removed(name: &str, events: usize, found: &Cut, output: &mut Output<'_
     }
     if !found.drawn_in.is_empty() {
         let count = counted(found.drawn_in.len() as u64, "event");
-        output.say(&format!("  {count} removed in addition: the results of removed calls and the rest of removed responses"));
+        output.say(&format!(
+            "  {count} removed in addition: the results of removed calls and the rest of removed responses"
+        ));
     }
     if !found.kept.is_empty() {
         let count = counted(found.kept.len() as u64, "event");

@@ -84,9 +84,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     if options.memory < MEMORY_MIN {
         let least = store::bytes(MEMORY_MIN);
-        return Err(
-            CommandError::new(format!("--memory is less than {least}")).hint(format!("use {least} or more"))
-        );
+        return Err(CommandError::new(format!("--memory is less than {least}")).hint(format!("use {least} or more")));
     }
     crate::memory::bound_heaps();
     let stop = Arc::new(AtomicBool::new(false));
@@ -358,9 +356,10 @@ fn report_drift(
             let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
             format!("{format}: {records} of the unknown type \"{name}\" in {files}, first at {}:{line}", path.display())
         });
-    let unrecognised = unrecognised.iter().take(WARNINGS_MAX).map(|(path, expected)| {
-        format!("{}: unknown format, in a folder of {expected}", path.display())
-    });
+    let unrecognised = unrecognised
+        .iter()
+        .take(WARNINGS_MAX)
+        .map(|(path, expected)| format!("{}: unknown format, in a folder of {expected}", path.display()));
     for text in unknown.chain(unrecognised).collect::<Vec<_>>() {
         if options.drift {
             output.line(&crate::output::harmless_line(&text))?;

@@ -268,7 +268,10 @@ fn report_missing(numbers: &NumberSelection, output: &mut Output<'_>) -> ExitSta
         return ExitStatus::Done;
     }
     output.say(&format!("no such event: {}", missing.join(", ")));
-    output.say(&format!("hint: the transcript has {}; steno find prints event numbers", counted(numbers.seen(), "event")));
+    output.say(&format!(
+        "hint: the transcript has {}; steno find prints event numbers",
+        counted(numbers.seen(), "event")
+    ));
     ExitStatus::No
 }
 

@@ -194,9 +194,7 @@ impl Listener for NewEventPrinter<'_, '_> {
             FollowChange::Rotated => "replaced by another file; showing it from its beginning",
             FollowChange::Truncated => "the file shrank; showing it from its beginning",
             FollowChange::Rewritten => "the file was rewritten; showing it from its beginning",
-            FollowChange::Recognized => {
-                "its first records suggested another format; showing it from its beginning"
-            }
+            FollowChange::Recognized => "its first records suggested another format; showing it from its beginning",
             FollowChange::Gone => "the file is gone; waiting for a new one",
         };
         self.output.say(&format!("{}: {what}", self.name));

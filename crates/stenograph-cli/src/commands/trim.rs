@@ -107,8 +107,9 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
     let stated = [options.max_tokens, options.max_prompt_tokens, options.max_tool_tokens];
     let usual = match options.rule {
         RuleName::Cycod if options.tokenizer != "bytes" => {
-            return Err(CommandError::new("the rule cycod has its own tokenizer")
-                .hint("omit --tokenizer, or use --rule pairs"));
+            return Err(
+                CommandError::new("the rule cycod has its own tokenizer").hint("omit --tokenizer, or use --rule pairs")
+            );
         }
         RuleName::Cycod if options.keep_newest => {
             let told = CommandError::new("the rule cycod does not support --keep-newest");
@@ -116,8 +117,7 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
         }
         RuleName::Cycod => Limits::CYCOD,
         RuleName::Pairs if stated.iter().all(Option::is_none) => {
-            return Err(CommandError::new("no token limit given")
-                .hint("set one, such as --max-tokens 100000"));
+            return Err(CommandError::new("no token limit given").hint("set one, such as --max-tokens 100000"));
         }
         RuleName::Pairs => Limits::NONE,
     };

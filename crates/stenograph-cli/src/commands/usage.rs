@@ -196,11 +196,7 @@ impl UsageAnswer<'_> {
                 "1 record has an invalid token count, counted",
                 "have an invalid token count, counted",
             ),
-            (
-                UncountedReason::Oversize,
-                "1 record is too large to read, counted",
-                "are too large to read, counted",
-            ),
+            (UncountedReason::Oversize, "1 record is too large to read, counted", "are too large to read, counted"),
         ] {
             match self.left_out(reason) {
                 0 => {}
@@ -276,7 +272,8 @@ impl Options {
     fn zone(&self) -> Result<TimeZone, CommandError> {
         let Some(name) = &self.timezone else { return Ok(clock::zone()) };
         TimeZone::get(name).map_err(|_| {
-            CommandError::new(format!("unknown time zone: {name}")).hint("use a name such as Europe/Berlin, America/New_York or UTC")
+            CommandError::new(format!("unknown time zone: {name}"))
+                .hint("use a name such as Europe/Berlin, America/New_York or UTC")
         })
     }
 

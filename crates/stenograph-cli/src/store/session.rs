@@ -105,10 +105,10 @@ impl StoreArgs {
             // An error about a path should name the path; that needs no index.
             _ if is_path(name) => return file(),
             Ok(Err(error)) if error.problem == Problem::IndexMissing => {
-                let text =
-                    format!("{}: no such file or folder, and no sessions are indexed yet", name.display());
-                return Err(CommandError::new(text)
-                    .hint("check the spelling, or run steno index to find sessions by id"));
+                let text = format!("{}: no such file or folder, and no sessions are indexed yet", name.display());
+                return Err(
+                    CommandError::new(text).hint("check the spelling, or run steno index to find sessions by id")
+                );
             }
             Ok(Err(error)) => return Err(error.into()),
             Err(error) => return Err(error),

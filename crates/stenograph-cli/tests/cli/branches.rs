@@ -35,7 +35,7 @@ fn chats_without_calls_have_a_family_too() {
     folder.write("chats/chat-history-3.jsonl", chat("aAdD"));
     folder.write("chats/chat-history-4.jsonl", chat("xX"));
     let done = folder.run("branches chats");
-    done.ends(0).talks("1 conversation without branches not shown");
+    done.ends(0).talks("1 conversation without branches hidden");
     let expected = "\
 chat-history-1.jsonl  4 events
 │  “say a”
@@ -94,8 +94,8 @@ fn forks_are_recognised_by_their_statements_and_by_ids() {
     let lost = record("s5", "u6", None, 55).replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s0\"},\"cwd\"");
     folder.write("five.jsonl", lost);
     let done = folder.run("branches one.jsonl two.jsonl three.jsonl four.jsonl five.jsonl");
-    done.ends(0).says("two.jsonl  left after event 2").says("three.jsonl  goes on after event 2, by ids");
-    done.says("four.jsonl  forked after event 3, as it says").says("five.jsonl  forked from s0, which is not here");
+    done.ends(0).says("two.jsonl  branched after event 2").says("three.jsonl  continues after event 2, by record ids");
+    done.says("four.jsonl  forked after event 3, as it says").says("five.jsonl  forked from s0, which is missing");
 }
 
 #[test]
@@ -130,5 +130,5 @@ fn bad_files_do_not_stop_the_rest() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", NATIVE);
     let done = folder.run("branches a b none.jsonl");
-    done.ends(2).says("the same from beginning to end").talks("error: ");
+    done.ends(2).says("identical copy").talks("error: ");
 }

@@ -68,7 +68,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         let planned = folder.run(&format!("compact session --from {name} --keep 0 --dry-run --json"));
         assert_eq!(planned.ends(0).json()[0]["turns"]["kept"], 0, "{name}");
         assert_eq!(folder.read("session"), original);
-        folder.run(&line).ends(0).talks("steno undo session brings it back");
+        folder.run(&line).ends(0).talks("to undo: steno undo session");
         let shown = folder.run(&format!("show session --from {name} --json")).json();
         let marker = shown.iter().rposition(|event| event["content"] == "done-so-far").unwrap();
         assert_eq!(shown[marker]["kind"], "compaction", "{name}");
@@ -86,7 +86,7 @@ fn another_file_can_be_written_and_lines_that_came_since_stay() {
     let folder = Folder::with("a.jsonl", turns(6));
     folder.run("compact a.jsonl --keep 2 --summary so -o b.jsonl --json").ends(0).says("\"output\":\"b.jsonl\"");
     assert_eq!(folder.read("a.jsonl"), turns(6).as_bytes());
-    folder.run("compact a.jsonl --summary so -o a.jsonl").fails("is the input itself").talks("--in-place");
+    folder.run("compact a.jsonl --summary so -o a.jsonl").fails("the output is also the input").talks("--in-place");
     let text = String::from_utf8(folder.read("b.jsonl")).unwrap();
     assert!(text.lines().next().unwrap().contains("\"to\":\"default\""), "{text}");
     assert!(text.ends_with(&turns(6)[turns(4).len()..]));
@@ -99,7 +99,7 @@ fn another_file_can_be_written_and_lines_that_came_since_stay() {
     assert_eq!(folder.read("a.jsonl"), (turns(6) + &entry(99, "user", "more")).as_bytes());
     folder.run("compact a.jsonl --in-place --summary so").ends(0);
     folder.write("a.jsonl", "something else\n");
-    folder.run("undo a.jsonl").fails("was changed since");
+    folder.run("undo a.jsonl").fails("the file changed after the edit");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     folder.write(&format!("{place}/context.jsonl"), turns(6));
     let before = files(&folder, place);
     let line = "compact --context work --root . --keep 2";
-    folder.run(&format!("{line} --dry-run")).ends(0).talks("8 events would go, 4 whole turns");
+    folder.run(&format!("{line} --dry-run")).ends(0).talks("8 events would be removed, 4 whole turns");
     assert_eq!(files(&folder, place), before);
     let json = folder.run(&format!("{line} --summary four-turns --json")).ends(0).json();
     assert!(json[0]["archive"].as_str().unwrap().ends_with("transcript_archive.jsonl"));
@@ -205,14 +205,14 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     assert!(now["transcript.md"].starts_with(b"[USER]: question 0\n\n[ASSISTANT]: answer\n\n"));
     folder.run("chibi context rebuild --context work --root .").ends(0);
     assert_eq!(files(&folder, place)["context.jsonl"], now["context.jsonl"]);
-    folder.run("undo --context work --root .").ends(0).talks("8 entries are back");
+    folder.run("undo --context work --root .").ends(0).talks("8 entries restored");
     assert_eq!(files(&folder, place), before);
     // The window itself may be named.
     folder
         .run(&format!("compact {place}/context.jsonl --keep 1 --summary so"))
         .ends(0)
         .talks("transcript_archive.jsonl");
-    folder.run(&format!("undo {place}/context.jsonl")).ends(0).talks("are back");
+    folder.run(&format!("undo {place}/context.jsonl")).ends(0).talks("entries restored");
     folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("where it is");
     folder.run(&format!("undo {place}")).finds_nothing("no compaction to undo");
     let json = folder.run(&format!("undo {place} --json"));
@@ -288,5 +288,5 @@ fn large_numbers_are_grouped() {
     folder
         .run("compact a.jsonl --keep 2 --dry-run --tokenizer bytes")
         .ends(0)
-        .talks("1,200 events would go, 600 whole turns");
+        .talks("1,200 events would be removed, 600 whole turns");
 }

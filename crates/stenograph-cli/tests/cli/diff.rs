@@ -14,7 +14,7 @@ fn the_same_run_is_the_same() {
     folder
         .run("diff a a")
         .ends(0)
-        .says("the same from beginning to end: 4 steps")
+        .says("equal: 4 steps")
         .says("turns         1")
         .says("4 the same, 0 moved, 0 changed");
     folder.write("b", NATIVE.replace("\"s1\"", "\"s2\""));
@@ -77,7 +77,7 @@ fn a_converted_copy_is_the_same() {
         done.ends(0).says(" 0 moved, 0 changed, 0 only in A, 0 only in B");
     }
     // A kind that a format lacks is reported and not compared.
-    folder.run("diff a a-chibi").says("not compared: 1 step of kind thinking in A, of which B has none");
+    folder.run("diff a a-chibi").says("not compared: 1 step of kind thinking in A; B has none");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn moved_steps_are_distinguished_from_changed_ones() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", [lines[0], lines[2], lines[3], lines[1]].join("\n"));
     let done = folder.run("diff a b");
-    done.ends(1).says("> thinking, event 2 of A, event 4 of B: stands elsewhere\n    Run it first.\n");
+    done.ends(1).says("> thinking, event 2 of A, event 4 of B: moved\n    Run it first.\n");
     done.says("steps: 3 the same, 1 moved, 0 changed, 0 only in A, 0 only in B");
 }
 
@@ -97,8 +97,8 @@ fn a_failed_comparison_is_explained() {
     folder.write("empty", "");
     folder.run("diff a empty").fails("the file is empty");
     folder.write("facts", "{\"v\":1,\"kind\":\"fact\",\"name\":\"settings\"}\n");
-    folder.run("diff facts facts").ends(0).says("nothing is said or done in either");
-    folder.run("diff a facts").ends(1).says("they differ from the first step on");
+    folder.run("diff facts facts").ends(0).says("both are empty");
+    folder.run("diff a facts").ends(1).says("different from the first step");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn the_command_is_printed_with_the_way_there() {
     let folder = home();
     let done = folder.run("resume ffff --root home --shell sh");
     assert_eq!(done.ends(0).text(), format!("cd /work/shop && claude --resume {THREE}\n"));
-    done.talks("is not there any more: /work/shop");
+    done.talks("the folder of the session is gone: /work/shop");
     let done = folder.run("resume ffff --shell powershell");
     let line = format!("Set-Location -LiteralPath '/work/shop'; if ($?) {{ claude --resume {THREE} }}\n");
     assert_eq!(done.ends(0).text(), line);
@@ -45,7 +45,7 @@ fn not_every_agent_has_a_command() {
     fs::create_dir_all(folder.path("home/notes")).unwrap();
     folder.write("home/notes/s1.steno.jsonl", crate::runner::NATIVE);
     index(&folder);
-    folder.run("resume s1").finds_nothing("has no command that goes on with a session");
+    folder.run("resume s1").finds_nothing("has no command to resume a session");
 }
 
 #[test]

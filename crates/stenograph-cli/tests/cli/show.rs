@@ -142,7 +142,7 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
         .ends(1)
         .says(">  2")
         .talks("there is no event 9")
-        .talks("hint: there are 4 events");
+        .talks("hint: the transcript has 4 events");
     folder.run("show a --event 0").ends(2);
     folder.run("show a --around 1").ends(2).talks("--event");
 }
@@ -151,7 +151,7 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
 fn a_session_is_shown_with_its_side_conversations_on_request() {
     let folder = crate::list::home();
     let done = folder.run("show 0198aaaa-1");
-    done.ends(0).says("Feed the walrus").talks("1 side conversation not shown: --threads");
+    done.ends(0).says("Feed the walrus").talks("1 sub-agent hidden: show with --threads");
     assert!(!done.text().contains("herring"));
     folder.run("show 0198aaaa-1 --threads").ends(0).says("side conversation a1b2: Count").says("Feed the walrus");
     let json = folder.run("find herring --json").json();
@@ -166,7 +166,7 @@ fn a_session_whose_file_is_gone_is_shown_from_the_archive() {
     let path = path.replace("-work-app", "-work-shop");
     let before = folder.run("show ffff").ends(0).text().to_owned();
     std::fs::remove_file(folder.path(&path)).unwrap();
-    assert_eq!(folder.run("show ffff").ends(0).talks("is gone; this is what was kept of it").text(), before);
+    assert_eq!(folder.run("show ffff").ends(0).talks("is gone; reading the archived copy").text(), before);
     crate::list::index(&folder);
     assert_eq!(folder.run("show ffff").ends(0).text(), before);
     assert_eq!(folder.run(&format!("show {path}")).ends(0).text(), before);

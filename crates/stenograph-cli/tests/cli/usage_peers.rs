@@ -57,8 +57,8 @@ fn filters_apply_to_the_rows_of_another_rule_too() {
     assert_eq!(by_model.ends(0).json()[0]["rows"][0]["key"], "claude-sonnet-4-20250514");
     let some = folder.run("usage --root home --as ccusage-20 --since 2026-03-02T09:14:06Z --json");
     assert_eq!(some.ends(0).json()[0]["total"]["calls"], 1);
-    folder.run("usage --root home --as ccusage-20 --since 2026-04-01").finds_nothing("no call is asked about");
-    folder.run("usage --root home --as first-row --by tool").fails("ccstat looks at no tools");
+    folder.run("usage --root home --as ccusage-20 --since 2026-04-01").finds_nothing("no calls match");
+    folder.run("usage --root home --as first-row --by tool").fails("ccstat cannot group by tool");
     folder.run("usage --root home --as nobody").ends(2);
 }
 

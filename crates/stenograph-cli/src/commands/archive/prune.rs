@@ -113,9 +113,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         candidates(options, &text, &store, &catalogue, &CopiesBySession::new(&archive, &catalogue)?, output)?;
     let mut decisions = decide_each(options, &archive, candidates);
     if decisions.goes.is_empty() && decisions.stays.is_empty() {
-        return Err(
-            CommandError::not_found("no sessions to prune").hint("list sessions with steno list")
-        );
+        return Err(CommandError::not_found("no sessions to prune").hint("list sessions with steno list"));
     }
     let copies: Vec<CopyId> =
         decisions.goes.iter().flat_map(|candidate| &candidate.copies).map(|copy| copy.id).collect();
@@ -286,10 +284,7 @@ fn report_totals(
         output.say(&format!("{freed} freed now; the rest is freed when more than half of its pack is unused"));
     }
     if !stays.is_empty() {
-        output.say(&format!(
-            "{} kept; --force also removes the only copy",
-            counted(stays.len() as u64, "session")
-        ));
+        output.say(&format!("{} kept; --force also removes the only copy", counted(stays.len() as u64, "session")));
     }
     Ok(())
 }

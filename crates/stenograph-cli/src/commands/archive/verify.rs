@@ -124,8 +124,9 @@ fn report(verified: &Verified, missing: &[PathBuf], is_stopped: bool, output: &m
         output.say("hint: write them again with steno archive verify --repair");
     }
     if !verified.damaged.is_empty() {
-        output
-            .say("hint: run steno index to archive existing files again; steno archive list --json lists other versions");
+        output.say(
+            "hint: run steno index to archive existing files again; steno archive list --json lists other versions",
+        );
     }
 }
 

@@ -171,7 +171,11 @@ pub fn report_undo(
         output.line(&harmless_json(&json))?;
     } else {
         let are = if back == 1 { "entry" } else { "entries" };
-        output.say(&format!("{name}: {} {are} restored; the window has {}", grouped(back as u64), grouped(entries as u64)));
+        output.say(&format!(
+            "{name}: {} {are} restored; the window has {}",
+            grouped(back as u64),
+            grouped(entries as u64)
+        ));
     }
     Ok(ExitStatus::Done)
 }

@@ -55,9 +55,8 @@ impl EventsToSummarise<'_> {
                 decoded(printed, "the --summarise command")?
             }
             (None, None) => {
-                return Err(CommandError::new("no summary given").hint(
-                    "use --summary TEXT, --summary @FILE or --summarise CMD",
-                ));
+                return Err(CommandError::new("no summary given")
+                    .hint("use --summary TEXT, --summary @FILE or --summarise CMD"));
             }
         };
         match summary.trim() {

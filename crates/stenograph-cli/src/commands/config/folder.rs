@@ -75,10 +75,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             let mut writer = archive_writer(&args.place.store()?)?;
             writer.add_folder(&folder)?;
             writer.commit(clock::millis())?;
-            output.say(&format!(
-                "{}: added; steno index and steno archive add now include it",
-                folder.display()
-            ));
+            output.say(&format!("{}: added; steno index and steno archive add now include it", folder.display()));
         }
         Action::Remove(args) => {
             let folder = args.absolute()?;

@@ -103,9 +103,7 @@ fn report_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -
             (Some(at), _) => format!("note: {why} before event {asked}: split before event {} instead", at + 1),
             (None, Hindrance::Edge) => format!("note: {why} before event {asked} of {events}: not split there"),
             (None, Hindrance::Call | Hindrance::Response | Hindrance::Record) => {
-                format!(
-                    "note: {why} before event {asked} and at every later event: not split there"
-                )
+                format!("note: {why} before event {asked} and at every later event: not split there")
             }
         });
         if division.at.is_none() {

@@ -164,7 +164,9 @@ fn report_trim(account: &Account, output: &mut Output<'_>) -> ExitStatus {
     if account.is_reached() {
         return ExitStatus::Done;
     }
-    output.say(&format!("warning: still {after} tokens, more than {target}: the system prompt and the newest turn are never trimmed"));
+    output.say(&format!(
+        "warning: still {after} tokens, more than {target}: the system prompt and the newest turn are never trimmed"
+    ));
     ExitStatus::No
 }
 

@@ -74,8 +74,7 @@ impl RunSelection {
 
 /// Parses a time as seconds since 1970: a local date, a time with its offset, or a duration before now.
 fn seconds(text: &str) -> Result<i64, String> {
-    let bad =
-        || "expected a date (2025-01-15), a time (2025-01-15T10:30:00Z) or an age (30m, 24h, 7d, 2w)".to_owned();
+    let bad = || "expected a date (2025-01-15), a time (2025-01-15T10:30:00Z) or an age (30m, 24h, 7d, 2w)".to_owned();
     if let Some(time) = clock::start_of_day(text).or_else(|| Time::iso(text.to_owned().into())) {
         return time.to_seconds().ok_or_else(bad);
     }

@@ -57,8 +57,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
                 error_shown.hint("list archived runs with steno devflow list --archived")
             }
             several => {
-                let error_shown =
-                    CommandError::new(format!("{id}: several archives: {}", several.join(", ")));
+                let error_shown = CommandError::new(format!("{id}: several archives: {}", several.join(", ")));
                 error_shown.hint("rename or remove all but one")
             }
         };

@@ -86,11 +86,7 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         .map(|aside| {
             let other = if aside.side == Side::A { Side::B } else { Side::A };
             let (count, class) = (counted(aside.count, "step"), aside.class.name());
-            format!(
-                "not compared: {count} of kind {class} in {}; {} has none",
-                aside.side.name(),
-                other.name()
-            )
+            format!("not compared: {count} of kind {class} in {}; {} has none", aside.side.name(), other.name())
         })
         .collect();
     if let Some((side, count)) = found.failed_only {

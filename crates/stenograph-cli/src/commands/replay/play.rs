@@ -41,7 +41,9 @@ pub fn run(
     }
     output.flush()?;
     let Ok(screen) = Screen::enter() else {
-        return Err(CommandError::new("cannot take over the terminal").hint("print it instead: steno replay FILE | less"));
+        return Err(
+            CommandError::new("cannot take over the terminal").hint("print it instead: steno replay FILE | less")
+        );
     };
     let mut playback = PlaybackScreen {
         screen,

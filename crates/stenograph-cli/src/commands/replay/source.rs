@@ -205,9 +205,7 @@ pub fn describe_change(turn: FollowChange) -> &'static str {
         FollowChange::Rotated => "replaced by another file; playing it from its beginning",
         FollowChange::Truncated => "the file shrank; playing it from its beginning",
         FollowChange::Rewritten => "the file was rewritten; playing it from its beginning",
-        FollowChange::Recognized => {
-            "its first records suggested another format; playing it from its beginning"
-        }
+        FollowChange::Recognized => "its first records suggested another format; playing it from its beginning",
         FollowChange::Gone => "the file is gone; waiting for a new one",
     }
 }
