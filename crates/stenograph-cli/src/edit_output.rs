@@ -145,7 +145,7 @@ impl EditTarget {
             return replace(edited, edit, result, by);
         }
         if let Some(path) = self.file().filter(|path| edited.source().is_at(path)) {
-            return Err(CommandError::new(format!("{}: the output is also the input", path.display())).hint(
+            return Err(CommandError::new(format!("{}: is the input itself", path.display())).hint(
                 "write to another file, or edit the file itself with --in-place",
             ));
         }

@@ -69,7 +69,7 @@ fn archive_add_indexes_nothing_and_stores_only_new_bytes() {
     assert_eq!(folder.read("old.jsonl"), NATIVE.as_bytes());
     folder.run("archive restore mine.jsonl --version 7 -o x.jsonl").finds_nothing("version 7 is not in the archive");
     folder.write("stranger.bin", [0, 1, 2, 3]);
-    folder.run("archive add stranger.bin").ends(1).talks("of no known format");
+    folder.run("archive add stranger.bin").ends(1).talks("not archived: unknown format");
     folder.run("archive add missing.jsonl").fails("missing.jsonl");
 }
 
@@ -188,7 +188,7 @@ fn folders_are_remembered() {
     fs::create_dir_all(folder.path("more/deep")).unwrap();
     fs::create_dir(folder.path("home")).unwrap();
     folder.write("more/deep/mine.jsonl", NATIVE);
-    folder.run("config folder add none").fails("is no folder");
+    folder.run("config folder add none").fails("not a folder");
     folder.run("config folder add more").ends(0);
     let listed = folder.run("config folder list").ends(0).text().trim().to_owned();
     assert_eq!(PathBuf::from(listed), fs::canonicalize(folder.path("more")).unwrap());
@@ -242,7 +242,7 @@ fn a_session_that_stays_counts_among_those_that_are_left() {
         let folder = home();
         fs::remove_file(folder.path(&path(ONE))).unwrap();
         let done = folder.run(&format!("archive prune {limit}"));
-        done.ends(0).talks("stays: 0198aaaa-1").says("0198aaaa-9").says("ffff0000").talks("2 sessions went");
+        done.ends(0).talks("kept: 0198aaaa-1").says("0198aaaa-9").says("ffff0000").talks("2 sessions pruned");
         assert_eq!(sessions(&folder), 1);
     }
 }
@@ -402,7 +402,7 @@ fn a_pipe_is_refused_and_not_waited_for() {
     let folder = Folder::new();
     let made = std::process::Command::new("mkfifo").arg(folder.path("pipe.jsonl")).status().unwrap();
     assert!(made.success());
-    folder.run("archive add pipe.jsonl").fails("is not a regular file").talks("hint:");
+    folder.run("archive add pipe.jsonl").fails("not a regular file").talks("hint:");
 }
 
 #[test]

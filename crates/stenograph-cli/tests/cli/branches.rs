@@ -74,7 +74,7 @@ fn a_session_shows_where_the_user_went_back() {
     ];
     let folder = Folder::with("a.jsonl", lines.concat());
     let done = folder.run("branches a.jsonl");
-    done.ends(0).says("└─ given up  events 3 to 4, left after event 2").says("“say u2”");
+    done.ends(0).says("└─ abandoned  events 3 to 4, branched after event 2").says("“say u2”");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_index_finds_related_sessions() {
     folder.run("index --root home").ends(0);
     for line in ["branches 22222222 --root home", "branches --root home"] {
         let done = folder.run(line);
-        done.ends(0).says("11111111-aaaa.jsonl").says("left after event 2").says("“say u3”");
+        done.ends(0).says("11111111-aaaa.jsonl").says("branched after event 2").says("“say u3”");
         assert!(!done.text().contains("33333333"));
     }
 }

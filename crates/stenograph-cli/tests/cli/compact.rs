@@ -58,7 +58,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         let line = format!("compact session --in-place --from {name} --keep 0 --summary done-so-far");
         if !places.contains(&name) {
             let refused = folder.run(&line);
-            refused.fails("has no place for a summary");
+            refused.fails("cannot store a summary");
             for place in &places {
                 refused.talks(place);
             }
@@ -77,7 +77,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         folder.run("undo session").ends(0).talks("byte for byte");
         assert_eq!(folder.read("session"), original, "{name}");
         assert_eq!(folder.names(), ["session"]);
-        folder.run("undo session").finds_nothing("nothing is kept");
+        folder.run("undo session").finds_nothing("nothing to undo");
     }
 }
 
@@ -86,7 +86,7 @@ fn another_file_can_be_written_and_lines_that_came_since_stay() {
     let folder = Folder::with("a.jsonl", turns(6));
     folder.run("compact a.jsonl --keep 2 --summary so -o b.jsonl --json").ends(0).says("\"output\":\"b.jsonl\"");
     assert_eq!(folder.read("a.jsonl"), turns(6).as_bytes());
-    folder.run("compact a.jsonl --summary so -o a.jsonl").fails("the output is also the input").talks("--in-place");
+    folder.run("compact a.jsonl --summary so -o a.jsonl").fails("is the input itself").talks("--in-place");
     let text = String::from_utf8(folder.read("b.jsonl")).unwrap();
     assert!(text.lines().next().unwrap().contains("\"to\":\"default\""), "{text}");
     assert!(text.ends_with(&turns(6)[turns(4).len()..]));
@@ -109,10 +109,10 @@ fn nothing_to_compact_exits_with_1_and_changes_nothing() {
     let json = folder.run("compact a.jsonl --in-place --keep-tokens 100000 --summary so --json").ends(1).json();
     assert_eq!(json[0]["compacted"], false);
     assert_eq!(folder.names(), ["a.jsonl"]);
-    folder.run("compact a.jsonl --in-place --keep 1").fails("there is no summary");
+    folder.run("compact a.jsonl --in-place --keep 1").fails("no summary given");
     folder.run("compact a.jsonl --in-place --keep 1 --summary @none.txt").fails("no such file");
     folder.run("compact none.jsonl --summary so").fails("no such file");
-    folder.run("compact --context none --root . --summary so").finds_nothing("there is no context");
+    folder.run("compact --context none --root . --summary so").finds_nothing("no such context");
     assert_eq!(folder.run("compact a.jsonl --keep 1 --keep-tokens 2 --summary so").code, 2);
     assert_eq!(folder.names(), ["a.jsonl"]);
 }
@@ -213,7 +213,7 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
         .ends(0)
         .talks("transcript_archive.jsonl");
     folder.run(&format!("undo {place}/context.jsonl")).ends(0).talks("entries restored");
-    folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("where it is");
+    folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("always compacted in place");
     folder.run(&format!("undo {place}")).finds_nothing("no compaction to undo");
     let json = folder.run(&format!("undo {place} --json"));
     json.finds_nothing("no compaction to undo").says("\"undone\":null");
@@ -278,7 +278,7 @@ fn a_file_that_is_killed_at_any_moment_is_whole_and_can_be_restored() {
         assert_eq!(String::from_utf8(folder.read("a.jsonl")).unwrap().lines().count(), 5);
         folder.run("undo a.jsonl").ends(0);
         assert_eq!(folder.read("a.jsonl"), turns(60).as_bytes());
-        folder.run("undo a.jsonl").finds_nothing("nothing is kept");
+        folder.run("undo a.jsonl").finds_nothing("nothing to undo");
     }
 }
 

@@ -36,7 +36,7 @@ fn contexts_are_listed_with_their_facts() {
 fn clearing_archives_and_showing_the_archive_shows_all_once() {
     let folder = folder();
     let done = folder.run("chibi context clear --context research --root .");
-    done.ends(0).talks("3 entries archived").talks("from the last archival on");
+    done.ends(0).talks("3 entries archived").talks("since the last archival");
     assert_eq!(folder.read(".chibi/contexts/research/transcript_archive.jsonl"), CHIBI.as_bytes());
     assert_eq!(folder.read(".chibi/contexts/research/transcript.md"), b"[USER]: What is Rust?\n\n");
     let window = folder.run("show --context research --root . --json").ends(0).json();
@@ -47,9 +47,9 @@ fn clearing_archives_and_showing_the_archive_shows_all_once() {
     again.ends(0).talks("no entries since it was cleared");
     let json = folder.run("chibi context clear .chibi/contexts/research --json").ends(0).json();
     assert_eq!((&json[0]["archived"], &json[0]["entries"]), (&0.into(), &1.into()));
-    folder.run("chibi context clear --context none --root .").finds_nothing("there is no context");
-    folder.run("chibi context rebuild --context none --root . --json").finds_nothing("there is no context");
-    folder.run("show --context none --root .").finds_nothing("there is no context");
+    folder.run("chibi context clear --context none --root .").finds_nothing("no such context");
+    folder.run("chibi context rebuild --context none --root . --json").finds_nothing("no such context");
+    folder.run("show --context none --root .").finds_nothing("no such context");
 }
 
 #[test]

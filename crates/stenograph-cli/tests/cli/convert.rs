@@ -167,7 +167,7 @@ fn an_output_that_cannot_be_leaves_nothing() {
     folder.run("convert missing --to chibi -o out").fails("missing: no such file");
     folder.run("convert folder --to chibi -o out").fails("folder: is a folder");
     folder.write("unknown", "hello\n");
-    folder.run("convert unknown --to chibi -o out").fails("the format is unknown");
+    folder.run("convert unknown --to chibi -o out").fails("unknown format");
     assert_eq!(folder.names(), ["a", "folder", "unknown"]);
 }
 

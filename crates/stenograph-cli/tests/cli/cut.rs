@@ -78,7 +78,7 @@ fn pieces_of_a_session_are_sessions_of_their_own() {
         let folder = Folder::with("talk.steno.jsonl", &said);
         let done = folder.run("cut talk.steno.jsonl --split-every 1 --json");
         let told: Vec<String> = done.ends(0).json().iter().map(|piece| piece["session"].to_string()).collect();
-        done.talks("each piece is a session of its own");
+        done.talks("each piece is a separate session");
         let mut all = told.clone();
         all.push(format!("\"{session}\""));
         all.sort();

@@ -199,7 +199,7 @@ fn the_newest_history_is_printed_ready_to_be_sent() {
         format!("\u{feff}{{\"_meta\":{{\"title\":\"Trees\",\"titleLocked\":false}}}}\n{USER}{}", CALL.trim_end());
     folder.write(".cycod/history/chat-history-1.jsonl", &history);
     let done = run(&folder, "cycod continue", "");
-    done.ends(0).talks("chat-history-1.jsonl: 3 messages, \"Trees\"").talks("1 call without an answer");
+    done.ends(0).talks("chat-history-1.jsonl: 3 messages, \"Trees\"").talks("1 call without a result");
     let answer = "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{\\\"result\\\": \\\"...unknown; tool not called...\\\"}\"}\n";
     assert_eq!(done.text(), [USER, CALL, answer].concat());
     assert_eq!(folder.read(".cycod/history/chat-history-1.jsonl"), history.as_bytes());

@@ -36,9 +36,9 @@ fn the_lock_on_an_inbox_is_readable_by_its_owner_only() {
 #[test]
 fn a_message_is_left_looked_at_and_taken() {
     let folder = Folder::new();
-    folder.run("chibi inbox take --context research --root .").finds_nothing("there is no context");
+    folder.run("chibi inbox take --context research --root .").finds_nothing("no such context");
     let sent = folder.run("chibi inbox send --context research --root . --from main --json hello");
-    sent.ends(0).talks("the context is new");
+    sent.ends(0).talks("created the context");
     assert_eq!((&sent.json()[0]["content"], &sent.json()[0]["from"]), (&"hello".into(), &"main".into()));
     folder.run_with("chibi inbox send .chibi/contexts/research -", b"two\nlines\n").ends(0);
     assert_eq!(folder.run("chibi inbox peek --context research --root .").ends(0).text().lines().count(), 6);
@@ -65,7 +65,7 @@ fn a_home_is_named_by_the_environment_by_a_root_or_by_a_folder() {
     folder.run("chibi inbox send hello").fails("no context given");
     folder.run("chibi inbox send --context ../a hello").fails("is not the name of a context");
     folder.run("chibi inbox send folder --context a hello").fails("more than one message");
-    folder.run("chibi inbox send a b c").fails("more than a folder and a message");
+    folder.run("chibi inbox send a b c").fails("expected a folder and a message");
     folder.run("chibi inbox send other/contexts/a @no-such-file").fails("no such file");
 }
 

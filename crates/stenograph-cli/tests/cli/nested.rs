@@ -92,7 +92,7 @@ fn a_conversion_that_lacks_it_says_so_and_differs() {
     let diff = folder.run(&format!("diff {file} c.jsonl"));
     let text = diff.ends(1).text();
     assert!(
-        text.contains("Counting the porpoises") && text.contains("B lacks 2 steps of side conversations in A"),
+        text.contains("Counting the porpoises") && text.contains("B lacks 2 steps of sub-agents in A"),
         "{text}"
     );
     folder.run(&format!("diff {file} {file}")).ends(0);

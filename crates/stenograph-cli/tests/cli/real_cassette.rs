@@ -84,7 +84,7 @@ fn drift_of_claude_code_is_found_in_its_tool_results() {
     let done = claude(&program, &folder, &serving);
     assert_played(&done, &folder, "high water 18:40");
     serving.says("drift: tool_result 4 changed: \"high water 06:12\" was recorded, \"high water 18:40\" is asked");
-    serving.says("3 of 3 answers given, 2 drifted, with 2 differences, 1 beside the conversation");
+    serving.says("3 of 3 answers given, 2 drifted, with 2 differences, 1 outside the conversation");
     assert_eq!(serving.child.wait().unwrap().code(), Some(1));
 }
 

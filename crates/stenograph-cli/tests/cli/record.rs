@@ -70,7 +70,7 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
 #[test]
 fn output_of_an_unknown_format_is_kept_as_it_is() {
     let folder = Folder::new();
-    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("in no known format");
+    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("has no known format");
     assert_eq!(folder.run("show run.jsonl --json").ends(0).json()[0]["bytes"], "plain words");
     folder.run_with("record --to steno:other.jsonl", b"plain words\n").fails("unknown format");
 }
@@ -140,8 +140,8 @@ fn loading_goes_on_with_a_conversation_or_branches_from_it() {
 fn wrong_words_are_refused_with_a_way_out() {
     let folder = Folder::new();
     folder.run("record --to nowhere:x").fails("unknown layout: nowhere");
-    folder.run("record --to steno:y --to steno:./y").fails("is given twice");
-    folder.run("record --to steno:x --set flow=a").fails("takes no settings");
+    folder.run("record --to steno:y --to steno:./y").fails("given twice");
+    folder.run("record --to steno:x --set flow=a").fails("has no settings");
     folder.run("record --to steno:x --set flow").fails("expected KEY=VALUE");
     assert_eq!(folder.run("record --to steno:x --sync sometimes").code, 2);
     folder.run("record --load missing --to steno:x").fails("no such file");

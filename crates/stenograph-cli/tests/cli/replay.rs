@@ -64,11 +64,11 @@ fn a_part_is_played_by_numbers_and_by_ids() {
     // The numbers are those of steno show.
     let shown = folder.run("show a --event 5 --json").json();
     assert_eq!(shown[0]["id"], ids("--start 5 --end 5")[0].as_str());
-    folder.run("replay a --start 99").finds_nothing("there is no event 99");
-    folder.run("replay a --start nobody").finds_nothing("there is no event with the id nobody");
+    folder.run("replay a --start 99").finds_nothing("no event 99");
+    folder.run("replay a --start nobody").finds_nothing("no event with the id nobody");
     folder.run("replay a --start 5 --end 2").finds_nothing("the end (event 2) is before the start (event 5)");
-    folder.run("replay a --end 0").finds_nothing("there is no event 0");
-    folder.run("replay a --start e5 --end nobody").ends(0).talks("there is no event with the id nobody");
+    folder.run("replay a --end 0").finds_nothing("no event 0");
+    folder.run("replay a --start e5 --end nobody").ends(0).talks("no event with the id nobody");
 }
 
 #[test]

@@ -63,8 +63,8 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
         index.contains("\"firstQuery\": \"What \\u003cnow\\u003e?\"") && index.contains("\"lastUpdated\""),
         "{index}"
     );
-    folder.run("devflow list --flow none").ends(1).talks("no such run in .devflow");
-    folder.run("devflow list --since yesterday").ends(2).talks("how long ago");
+    folder.run("devflow list --flow none").ends(1).talks("no matching runs in .devflow");
+    folder.run("devflow list --since yesterday").ends(2).talks("or an age");
     folder.run("devflow list --base nowhere").fails("nowhere: no such folder");
     assert_eq!(folder.run("run").code, 2);
 }

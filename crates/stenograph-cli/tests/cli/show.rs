@@ -53,7 +53,7 @@ fn kinds_are_ours_and_roles_and_types_are_the_formats_own_words() {
         .finds_nothing("no event of kind tool_call and type");
     folder.run("show c --kind system_prompt_changed").ends(2).talks("--type system_prompt_changed");
     let done = folder.run("show b --kind stop");
-    done.ends(1).talks("no event of kind stop").talks("hint: the kinds in this file are message, tool_call");
+    done.ends(1).talks("no events of kind stop").talks("hint: the kinds in this file are message, tool_call");
 }
 
 /// A user's words, a call, and its result in a record of type `user`.
@@ -141,7 +141,7 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
         .run("show a --event 2,9")
         .ends(1)
         .says(">  2")
-        .talks("there is no event 9")
+        .talks("no such event: 9")
         .talks("hint: the transcript has 4 events");
     folder.run("show a --event 0").ends(2);
     folder.run("show a --around 1").ends(2).talks("--event");
@@ -153,7 +153,7 @@ fn a_session_is_shown_with_its_side_conversations_on_request() {
     let done = folder.run("show 0198aaaa-1");
     done.ends(0).says("Feed the walrus").talks("1 sub-agent hidden: show with --threads");
     assert!(!done.text().contains("herring"));
-    folder.run("show 0198aaaa-1 --threads").ends(0).says("side conversation a1b2: Count").says("Feed the walrus");
+    folder.run("show 0198aaaa-1 --threads").ends(0).says("sub-agent a1b2: Count").says("Feed the walrus");
     let json = folder.run("find herring --json").json();
     let (path, event) = (json[0]["path"].as_str().unwrap(), json[0]["event"].as_u64().unwrap());
     folder.run(&format!("show {path} --event {event}")).ends(0).says("> 1").says("Count the herring");

@@ -58,7 +58,7 @@ fn whole_turns_go_when_results_are_not_enough() {
 #[test]
 fn a_target_that_cannot_be_reached_is_said_so() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot be reached");
+    folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot reach the target");
     let kept = folder.run("trim chat.jsonl --max-tokens 1 --keep-newest -o kept.jsonl");
     kept.ends(1).talks("hint: without --keep-newest");
     assert_eq!(folder.read("out.jsonl").iter().filter(|byte| **byte == b'\n').count(), 2);
@@ -97,8 +97,8 @@ fn an_edit_in_place_can_be_undone_byte_for_byte_and_keeps_appended_lines() {
     fs::File::options().append(true).open(folder.path("chat.jsonl")).unwrap().write_all(line.as_bytes()).unwrap();
     folder.run("undo chat.jsonl").ends(0).talks("appended since");
     assert_eq!(folder.read("chat.jsonl"), (chat() + line).as_bytes());
-    folder.run("undo chat.jsonl").finds_nothing("nothing is kept");
-    folder.run("undo chat.jsonl --json").finds_nothing("nothing is kept").says("\"undone\":null");
+    folder.run("undo chat.jsonl").finds_nothing("nothing to undo");
+    folder.run("undo chat.jsonl --json").finds_nothing("nothing to undo").says("\"undone\":null");
     folder.run("undo nosuch.jsonl").fails("no such file");
 }
 
@@ -164,7 +164,7 @@ fn contradictory_options_are_refused() {
     folder.run("trim chat.jsonl --max-tokens 50 --reversible").fails("--reversible needs an output file");
     folder
         .run("trim chat.jsonl --max-tokens 50 -o chat.jsonl")
-        .fails("the output is also the input")
+        .fails("is the input itself")
         .talks("--in-place");
     folder
         .run_with("trim - --max-tokens 50 --in-place", chat().as_bytes())

@@ -109,7 +109,7 @@ fn days_follow_the_local_time_zone_and_the_last_one_is_included() {
     assert_eq!(calls("--timezone Europe/Berlin --since 2026-02-01 --until 2026-02-01"), 2);
     assert_eq!(calls("--since 2026-01-31T23:30:00Z --until 2026-01-31T23:30:01Z"), 1);
     folder.run("usage --root home --timezone UTC --until 2026-01-30").finds_nothing("no calls match");
-    folder.run("usage --root home --since soon").fails("soon: is no time");
+    folder.run("usage --root home --since soon").fails("soon: not a time");
     folder.run("usage --root home --timezone Mars/Olympus").fails("Mars/Olympus");
 }
 
@@ -158,7 +158,7 @@ fn where_nothing_is_nothing_is_counted() {
     let done = folder.run("usage --root home");
     done.finds_nothing("no model calls found");
     assert!(done.out.is_empty());
-    folder.run("usage --root nowhere").fails("is no folder");
+    folder.run("usage --root nowhere").fails("not a folder");
     folder.run("usage nowhere.jsonl").fails("nowhere.jsonl");
     folder.write("empty.jsonl", "");
     folder.run("usage empty.jsonl").finds_nothing("no model call");

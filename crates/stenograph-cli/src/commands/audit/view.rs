@@ -196,7 +196,7 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let _ = writeln!(out, "  {line}");
     if audited.paths.len() > 1 {
         let files = counted(audited.paths.len() as u64, "file");
-        let _ = writeln!(out, "  {files}; 2:1 is the first event of the second one");
+        let _ = writeln!(out, "  {files}; 2:1 is event 1 of file 2");
         for (at, path) in audited.paths.iter().enumerate().skip(1).take(FILES_MAX) {
             let _ = writeln!(out, "    {}: {}", at + 1, harmless_line(path));
         }
@@ -210,8 +210,8 @@ fn tools(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     for (number, word) in [
         (sum(|tool| tool.failed), "failed"),
         (sum(|tool| tool.denied), "denied"),
-        (sum(|tool| tool.unanswered), "without an answer"),
-        (sum(|tool| tool.retries), "tried again"),
+        (sum(|tool| tool.unanswered), "without a result"),
+        (sum(|tool| tool.retries), "retried"),
     ] {
         if number > 0 {
             let _ = write!(rest, ", {} {word}", grouped(number));
@@ -295,7 +295,7 @@ fn aside(audit: &Audit, call: &Call) -> String {
     if call.is_retry {
         words.push("repeated".to_owned());
     }
-    words.extend(call.asks_after.map(|event| format!("after event {event}")));
+    words.extend(call.asks_after.map(|event| format!("polls event {event}")));
     let thread = audit.threads.get(call.thread).and_then(|thread| thread.id.as_deref());
     words.extend(thread.map(|thread| format!("in {}", brief(thread, 24))));
     if words.is_empty() { String::new() } else { format!("  ({})", words.join(", ")) }
