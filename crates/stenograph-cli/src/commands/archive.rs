@@ -29,7 +29,7 @@ use copies_by_session::{CopiesBySession, SessionCopies};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno archive add                            copy every transcript on this machine
+  steno archive add                            copy all transcripts
   steno archive add ~/transcripts one.jsonl    copy only these
   steno archive list
   steno archive verify                         check every copy

@@ -38,8 +38,8 @@ use summary::{EventsToSummarise, SummaryArgs};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno compact session.jsonl --summary 'We fixed the parser; the tests pass.' --in-place
-  steno compact session.jsonl --keep-tokens 20000 --summarise 'my-model --prompt summarise.txt' -o short.jsonl
+  steno compact session.jsonl --summary 'We fixed the parser.' --in-place
+  steno compact session.jsonl --keep-tokens 20000 --summarise my-model -o out.jsonl
   steno compact session.jsonl --keep 2 --dry-run
   steno compact --context research --drop-percent 50 --summary @summary.txt
   steno undo session.jsonl                                  undo it

@@ -26,8 +26,8 @@ use crate::progress::{ProgressSource, SourceProgress};
 #[command(after_help = "\
 Examples:
   steno convert session.jsonl --to steno -o session.steno.jsonl
-  steno convert session.jsonl --to steno --carry -o out.jsonl     embed the source
-  steno convert session.jsonl --to steno --strict -o out.jsonl    fail on any loss
+  steno convert session.jsonl --to steno --carry -o out.jsonl   embed the source
+  steno convert session.jsonl --to steno --strict -o out.jsonl  fail on any loss
   zcat old.gz | steno convert - --to steno | wc -l")]
 pub struct Options {
     /// File to convert; - is standard input

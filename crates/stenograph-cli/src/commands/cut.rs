@@ -33,7 +33,7 @@ Examples:
   steno cut session.jsonl --turns ..3 --in-place
   steno cut session.jsonl --before 2026-03-02T12:00:00Z -o afternoon.jsonl
   steno cut session.jsonl --split-every 20            session.1.jsonl, ...
-  steno cut session.jsonl --split-tokens 100000 -o part.jsonl    part.1.jsonl, ...
+  steno cut session.jsonl --split-tokens 100000 -o part.jsonl
 
 Exit codes: 0 success, 1 nothing selected, or a split is not possible, 2 error")]
 pub struct Options {

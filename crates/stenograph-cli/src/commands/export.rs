@@ -30,7 +30,7 @@ Examples:
   steno export session.jsonl --to markdown -o session.md
   steno export latest --to markdown --no-tools              messages only
   steno export 0198f2c4 --to markdown --threads             with its sub-agents
-  steno export latest --to csv -o calls.csv                 one row per model call
+  steno export latest --to csv -o calls.csv                 one row per call
   steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest); - is standard input

@@ -31,7 +31,7 @@ Examples:
   steno list
   steno list --project api --after 7d
   steno list 'migration -is:error' --sort largest  sessions that match a query
-  steno list --tree                                sub-agents, forks below theirs
+  steno list --tree                                with sub-agents and forks
   steno list --gone                                sessions without a file
   steno list --json | jq -r 'select(.errors > 10).session'
 

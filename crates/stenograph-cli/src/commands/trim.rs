@@ -28,7 +28,7 @@ Examples:
   steno trim session.jsonl --max-tokens 100000 --dry-run
   steno trim session.jsonl --max-tokens 100000 --in-place
   steno trim session.jsonl --max-tokens 100000 --tokenizer gpt-4o
-  steno trim chat-history.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
+  steno trim chat.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
 pub struct Options {
     /// File to trim; - is standard input
     #[arg(value_name = "INPUT")]

@@ -158,7 +158,7 @@ fn the_index_archives_again_when_the_archive_is_gone_or_another_one() {
     fs::remove_file(folder.path(&path(TWO))).unwrap();
     index(&folder);
     fs::rename(folder.path("store/archive"), folder.path("aside")).unwrap();
-    folder.run("index --root home").ends(0).talks("3 unchanged").talks("kept").talks(TWO).talks("is lost");
+    folder.run("index --root home").ends(0).talks("3 unchanged").talks("archived").talks(TWO).talks("is lost");
     folder.run("archive verify").ends(0).talks("3 copies");
     // Copies that only the other archive has come back with it.
     fs::rename(folder.path("store/archive"), folder.path("another")).unwrap();

@@ -124,11 +124,7 @@ fn a_file_that_is_not_a_transcript_is_a_plain_error() {
     for command in ["check", "show"] {
         folder.run(&format!("{command} empty")).fails("empty: the file is empty");
         folder.run(&format!("{command} binary")).fails("looks like a binary file");
-        folder
-            .run(&format!("{command} text"))
-            .fails("text: unknown format")
-            .talks("steno formats")
-            .talks("--from");
+        folder.run(&format!("{command} text")).fails("text: unknown format").talks("steno formats").talks("--from");
         folder.run(&format!("{command} other")).fails("unknown format");
         folder.run(&format!("{command} folder")).fails("folder: is a folder");
     }

@@ -11,12 +11,7 @@ fn other() -> String {
 #[test]
 fn the_same_run_is_the_same() {
     let folder = Folder::with("a", NATIVE);
-    folder
-        .run("diff a a")
-        .ends(0)
-        .says("equal: 4 steps")
-        .says("turns         1")
-        .says("4 equal, 0 moved, 0 changed");
+    folder.run("diff a a").ends(0).says("equal: 4 steps").says("turns         1").says("4 equal, 0 moved, 0 changed");
     folder.write("b", NATIVE.replace("\"s1\"", "\"s2\""));
     // Another session name does not make another conversation.
     folder.run("diff a b").ends(0).says("* session       s1  s2");

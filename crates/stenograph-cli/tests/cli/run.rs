@@ -104,7 +104,7 @@ fn a_run_that_cannot_be_moved_is_reported_and_does_not_stop_the_rest() {
     filtered.ends(2).talks("holds something else").talks("1 run skipped: still running");
     filtered.says("archived  2025-01-15-ticket-to-pr-TK421");
     folder.run("devflow archive --flow none").ends(1);
-    folder.run("devflow restore ../x").finds_nothing("no such run");
+    folder.run("devflow restore ../x").finds_nothing("no such archived run");
 }
 
 #[test]

@@ -160,12 +160,9 @@ fn a_vocabulary_counts() {
 #[test]
 fn contradictory_options_are_refused() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl").fails("no limit");
+    folder.run("trim chat.jsonl").fails("no token limit");
     folder.run("trim chat.jsonl --max-tokens 50 --reversible").fails("--reversible needs an output file");
-    folder
-        .run("trim chat.jsonl --max-tokens 50 -o chat.jsonl")
-        .fails("is the input itself")
-        .talks("--in-place");
+    folder.run("trim chat.jsonl --max-tokens 50 -o chat.jsonl").fails("is the input itself").talks("--in-place");
     folder
         .run_with("trim - --max-tokens 50 --in-place", chat().as_bytes())
         .fails("cannot edit standard input in place");

@@ -18,7 +18,7 @@ use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_
 #[command(after_help = "\
 Examples:
   steno devflow list
-  steno devflow list --flow ticket-to-pr --status failed,canceled --since 2025-01-01
+  steno devflow list --flow ticket-to-pr --status failed,canceled --since 30d
   steno devflow list --json | jq -r 'select(.totalCost > 1) | .runId'
   steno devflow list --archived")]
 pub struct Options {
