@@ -40,8 +40,8 @@ use select::EventSelection;
 /// after it, has the same content. --json and --type show repeats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop, fact,
-       other;
+Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop,
+       fact, other;
        a role (user, assistant, system, ...) selects the messages of that role
 
 Examples:
