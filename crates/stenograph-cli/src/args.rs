@@ -8,37 +8,37 @@ use crate::commands::{
 };
 use crate::output::ColourChoice;
 
-/// Keep the record of what AI agents did
+/// Keep, search, convert and record transcripts of AI agents
 ///
-/// steno reads, searches, converts and records the transcripts of AI agents. A transcript is a file, a session id or a prefix of one, or
-/// latest; - is standard input. Formats are detected by content, and compressed files (gzip, zstd) are opened as they are.
+/// A session is one conversation with an agent; a transcript is its file. Name a transcript by its path, by a session id or the beginning
+/// of one, or as latest; - is standard input. steno detects formats by content and opens compressed files (gzip, zstd) directly.
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Args {
     /// Show times in UTC instead of the local time zone
     #[arg(long, global = true)]
     pub utc: bool,
-    /// When to use colours: auto, always or never
+    /// When to use color: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true,
         hide_default_value = true)]
     pub color: ColourChoice,
     /// Print directly instead of through a pager
     #[arg(long, global = true)]
     pub no_pager: bool,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Verb,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  steno demo                       a tour, on a small conversation of its own
-  steno index                      find, keep and index what your agents wrote
-  steno find 'flaky test'          in which session was that?
+  steno demo                       create a sample conversation and a short tour
+  steno index                      find, archive and index all transcripts
+  steno find 'flaky test'          find the session that mentions it
   steno show latest                read the newest session
-  steno usage --by model           what did it cost?
+  steno usage --by model           show tokens and cost per model
 
-Exit codes: 0 done, 1 no (there are notes, or nothing was found), 2 error";
+Exit codes: 0 success, 1 nothing found or notes reported, 2 error";
 
 /// The commands, in the order of the help.
 #[derive(Debug, Subcommand)]

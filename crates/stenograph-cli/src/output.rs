@@ -24,12 +24,12 @@ pub struct Output<'a> {
 /// Which colours the user wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColourChoice {
-    /// Colours on a terminal, unless NO_COLOR is set
+    /// Color on a terminal, unless NO_COLOR is set
     #[default]
     Auto,
-    /// Colours always
+    /// Always color
     Always,
-    /// No colours
+    /// Never color
     Never,
 }
 

@@ -15,45 +15,46 @@ use crate::input::Flow;
 use crate::output::{Output, OutputForm, counted, harmless_json, harmless_line};
 use crate::store::{StoreArgs, on_interrupt};
 
-/// Answer an agent from a recording instead of a model
+/// Serve recorded answers to an agent in place of a model
 ///
-/// Starts a server on this machine that speaks the APIs of the vendors. The agent asks it instead of a model and gets the recorded answers in
-/// order. A request that differs from the recorded one is reported.
+/// Starts a local server with the APIs of the model vendors. The agent talks to it instead of a model and receives the recorded answers
+/// in order. steno reports each request that differs from the recorded one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno cassette session.jsonl --port 8123         OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
-  steno cassette session.jsonl --strict --once     for tests: any difference is an error
+  steno cassette session.jsonl --port 8123
+  OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
+  steno cassette session.jsonl --strict --once     in tests
 
-Exit codes: 0 done, 1 a request differed from the recording, 2 error")]
+Exit codes: 0 success, 1 a request differed from the recording, 2 error")]
 pub struct Options {
-    /// The file, a folder that was recorded into, or a session: a prefix of its id, or latest
+    /// A file, a recording folder, or a session (id prefix or latest)
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
     place: StoreArgs,
-    /// The port on this machine; 0 takes a free one
+    /// Local port; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
     /// Refuse requests that differ from the recorded ones
     #[arg(long)]
     strict: bool,
-    /// End after the last answer
+    /// Exit after the last answer
     #[arg(long)]
     once: bool,
-    /// Let answers take the time that they took
+    /// Delay answers as in the recording
     #[arg(long)]
     timing: bool,
-    /// Repeat recorded errors of the service as well
+    /// Also replay recorded service errors
     #[arg(long)]
     errors: bool,
-    /// Answer from the side conversation of this agent
+    /// Serve the answers of this sub-agent
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Print one JSON object for each request
+    /// Print one JSON object per request
     #[arg(long)]
     json: bool,
 }
@@ -88,7 +89,7 @@ fn tape(options: &Options, conversation: &mut Conversation, output: &mut Output<
     })?;
     let name = &conversation.name;
     if tape_builder.is_full() {
-        output.say(&format!("{name}: is larger than a tape; what does not fit is not answered"));
+        output.say(&format!("{name}: too large for a tape; the answers at the end are missing"));
     }
     let threads: Vec<String> = tape_builder.threads().iter().take(NAMED_MAX).cloned().collect();
     let tape = tape_builder.finish();
@@ -98,14 +99,14 @@ fn tape(options: &Options, conversation: &mut Conversation, output: &mut Output<
     Err(match &options.thread {
         Some(thread) => {
             let error =
-                CommandError::not_found(format!("{name}: no model answers in a side conversation called {thread}"));
+                CommandError::not_found(format!("{name}: no model answers of a sub-agent {thread}"));
             match threads.is_empty() {
-                true => error.hint("there is no side conversation in it; sub-agents may have files of their own"),
-                false => error.hint(format!("there are {}", threads.join(", "))),
+                true => error.hint("it contains no sub-agents; they may have their own files"),
+                false => error.hint(format!("sub-agents: {}", threads.join(", "))),
             }
         }
-        None => CommandError::not_found(format!("{name}: no model answers in it"))
-            .hint(format!("steno show {name} shows what is in it")),
+        None => CommandError::not_found(format!("{name}: no model answers"))
+            .hint(format!("read it with steno show {name}")),
     })
 }
 
@@ -129,8 +130,8 @@ fn serve(
     let summary = stenograph_web::serve(tape, &served, &mut |event| printer.print(&event));
     let summary = summary.map_err(|error| {
         let port = served.port;
-        CommandError::new(format!("127.0.0.1:{port}: cannot listen there: {error}"))
-            .hint("--serve 0 takes a port that is free")
+        CommandError::new(format!("cannot listen on 127.0.0.1:{port}: {error}"))
+            .hint("use --port 0 to choose a free port")
     })?;
     printer.end(&summary)?;
     // Drift is a no, so that a script notices it.
@@ -151,11 +152,11 @@ impl ServerEventPrinter<'_, '_> {
             ServerEvent::Listening(address) => self.listening(&format!("http://{address}")),
             ServerEvent::Played(played) => self.played(played),
             ServerEvent::Rejected { status, message } => {
-                self.output.say(&format!("a request was refused with {status}: {}", harmless_line(message)));
+                self.output.say(&format!("refused a request with {status}: {}", harmless_line(message)));
                 Ok(())
             }
             ServerEvent::Cut { request } => {
-                self.output.say(&format!("request {request}: the client went away before it had all of the answer"));
+                self.output.say(&format!("request {request}: the client disconnected before the end of the answer"));
                 Ok(())
             }
         };
@@ -175,7 +176,7 @@ impl ServerEventPrinter<'_, '_> {
         }
         self.output.flush()?;
         let count = counted(self.answers as u64, "answer");
-        self.output.say(&format!("{count} to give; point the agent here:"));
+        self.output.say(&format!("{count} ready; point the agent here:"));
         self.output.say(&format!("  OPENAI_BASE_URL={address}/v1  ANTHROPIC_BASE_URL={address}"));
         Ok(())
     }
@@ -187,7 +188,7 @@ impl ServerEventPrinter<'_, '_> {
         }
         if played.news.len() > DIFFERENCES_MAX {
             let more = counted((played.news.len() - DIFFERENCES_MAX) as u64, "difference");
-            self.output.say(&format!("request {request}: drift: and {more} more"));
+            self.output.say(&format!("request {request}: drift: {more} more"));
         }
         for warning in &played.remarks {
             self.output.say(&harmless_line(&format!("request {request}: {}", warning.line())));
@@ -205,12 +206,12 @@ impl ServerEventPrinter<'_, '_> {
         }
         let PlaybackSummary { answers, given, requests, drifted, beside, differences, .. } = summary;
         let drift = match drifted {
-            0 => "none drifted".to_owned(),
+            0 => "no drift".to_owned(),
             1 => format!("1 drifted, with {}", counted(*differences, "difference")),
             _ => format!("{drifted} drifted, with {}", counted(*differences, "difference")),
         };
         let requests = counted(*requests, "request");
-        let beside = if *beside > 0 { format!(", {beside} beside the conversation") } else { String::new() };
+        let beside = if *beside > 0 { format!(", {beside} outside the conversation") } else { String::new() };
         self.output.say(&format!("{requests}, {given} of {answers} answers given, {drift}{beside}"));
         self.failed.take().map_or(Ok(()), Err)
     }

@@ -27,44 +27,43 @@ use crate::tokenizer;
 use report::CompactionReport;
 use summary::{EventsToSummarise, SummaryArgs};
 
-/// Put a summary in the place of the old part of a conversation
+/// Replace the old part of a conversation with a summary
 ///
-/// Keeps the newest turns and replaces everything before them with a summary, so that the agent can go on from there. System prompts stay,
-/// and a call is never separated from its result. The summary comes from --summary, or from a command that --summarise names: it reads what is
-/// replaced, including an earlier summary, and prints the new one.
+/// Keeps the newest turns and replaces everything before them with a summary, so that the agent can continue from there. System prompts
+/// stay, and a call is never separated from its result. The summary comes from --summary, or from the command in --summarise, which reads
+/// the old part, including an earlier summary, and prints the new one.
 ///
-/// --in-place changes the file and keeps an undo file beside it: steno undo FILE takes the edit back. In a context of Chibi the old entries
-/// move to its archive with their ids, and what was said is added to transcript.md unless a full transcript (transcript/ or transcript.jsonl)
-/// exists.
+/// --in-place changes the file and keeps an undo file beside it for steno undo. In a context of Chibi, the old entries move to its archive
+/// with their ids, and the messages are appended to transcript.md unless a full transcript (transcript/ or transcript.jsonl) exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno compact session.jsonl --summary 'We fixed the parser; the tests pass.' --in-place
-  steno compact session.jsonl --keep-tokens 20000 --summarise 'my-model --prompt summarise.txt' -o short.jsonl
+  steno compact session.jsonl --summary 'We fixed the parser.' --in-place
+  steno compact session.jsonl --keep-tokens 20000 --summarise my-model -o out.jsonl
   steno compact session.jsonl --keep 2 --dry-run
   steno compact --context research --drop-percent 50 --summary @summary.txt
-  steno undo session.jsonl                                        take it back
+  steno undo session.jsonl                                  undo it
 
-Exit codes: 0 done, 1 there is nothing to compact or to undo, or no such context, 2 error")]
+Exit codes: 0 success, 1 nothing to compact, or no such context, 2 error")]
 pub struct Options {
-    /// The file, or the folder of a context; - is standard input
+    /// A file, or the folder of a context; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
     input: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Keep so many of the newest turns [default: 4]
+    /// Keep the newest N turns [default: 4]
     #[arg(long, value_name = "N", conflicts_with_all = ["keep_tokens", "drop_percent"])]
     keep: Option<usize>,
-    /// Keep at most so many tokens, besides system prompts
+    /// Keep at most N tokens, not counting system prompts
     #[arg(long, value_name = "N", conflicts_with = "drop_percent")]
     keep_tokens: Option<u64>,
-    /// Let so many of a hundred messages go, the oldest ones
+    /// Replace the oldest N percent of the messages
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=100))]
     drop_percent: Option<u8>,
-    /// Who counts: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
+    /// Tokenizer: bytes (four per token), o200k, cl100k, or an OpenAI model
     #[arg(long, value_name = "NAME", default_value = "bytes")]
     tokenizer: String,
     #[command(flatten)]
@@ -77,9 +76,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     match (options.context()?, options.input.as_deref()) {
         (Some(context), _) => compact_context(options, &context, output),
         (None, Some(path)) => compact_file(options, path, output),
-        (None, None) => {
-            Err(CommandError::new("nothing is named").hint("name a file, or a context with --context NAME"))
-        }
+        (None, None) => Err(CommandError::new("no file given").hint("name a file, or a context with --context NAME")),
     }
 }
 
@@ -141,14 +138,14 @@ fn no_place(name: &str, format: &dyn Format) -> CommandError {
     let places = FORMATS.iter().filter(|format| has_place(**format)).map(|format| format.info().name);
     let places: Vec<&str> = places.collect();
     let this = format.info().name;
-    CommandError::new(format!("{name}: {this} has no place for a summary"))
-        .hint(format!("these have: {}; steno convert makes one of them", places.join(", ")))
+    CommandError::new(format!("{name}: {this} cannot store a summary"))
+        .hint(format!("convert it with steno convert to one of: {}", places.join(", ")))
 }
 
 fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.target.output.output.is_some() || options.from.is_some() {
-        return Err(CommandError::new("a context is compacted where it is")
-            .hint("leave out -o and --from, or name its context.jsonl to write a compacted copy of that"));
+        return Err(CommandError::new("a context is always compacted in place")
+            .hint("omit -o and --from, or name its context.jsonl to write a compacted copy"));
     }
     let target = &options.target;
     let window = hold(context)?;
@@ -185,8 +182,8 @@ pub fn undo_context(context: &Context, json: bool, output: &mut Output<'_>) -> R
         if json {
             output.line(&edit_output::nothing_undone(&context.folder))?;
         }
-        return Err(CommandError::not_found(format!("{}: there is no compaction to undo", context.folder.display()))
-            .hint("compactions are undone one by one, the last one first, until the context is cleared"));
+        return Err(CommandError::not_found(format!("{}: no compaction to undo", context.folder.display()))
+            .hint("only compactions since the context was last cleared can be undone"));
     };
     changed.warnings.iter().for_each(|warning| print_warning(warning, output));
     report::report_undo(json, context, &changed, output)

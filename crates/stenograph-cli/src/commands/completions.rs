@@ -5,7 +5,7 @@ use clap_complete::Shell;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 
-/// Print the completions for a shell
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -13,7 +13,7 @@ Examples:
   steno completions zsh > \"${fpath[1]}/_steno\"
   steno completions fish > ~/.config/fish/completions/steno.fish")]
 pub struct Options {
-    /// The shell
+    /// Shell to print completions for
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -9,14 +9,14 @@ use stenograph_store::{Existing, NewFile};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 
-/// Print the manual page, or write all pages into a folder
+/// Print the manual page, or write all pages to a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno man | man -l -
   steno man ~/.local/share/man/man1")]
 pub struct Options {
-    /// The folder to write steno.1, steno-check.1 and so on into
+    /// Write all pages (steno.1, steno-check.1, ...) to this folder
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }

@@ -30,44 +30,46 @@ use numbers::NumberSelection;
 use printer::{NestedEvents, ShowPrinter};
 use select::EventSelection;
 
-/// Show what happened in a transcript
+/// Show the events of a session or transcript
 ///
-/// Shows each event with its time, who it is from and what it says. What tools were given and what they answered is shortened; --text and
-/// --json show everything. Records that only repeat what another one says are left out, unless --json or --type asks for them; one that claims to
-/// repeat another is shown if no record before it or among the 64 events after it says the same.
-/// Control characters are shown, not obeyed. What is named is a file, or else a session that steno index has found: by the beginning of
-/// its id, or latest. A session whose file is gone is shown as it was kept.
+/// Shows each event with its time, its speaker and its content. Long calls and results are folded; --full shows them completely. Name a
+/// file, or a session that steno index has found: the beginning of its id, or latest. If the file is gone, steno shows the archived copy.
+/// Control characters appear as visible symbols.
+///
+/// Some formats write the same content in several records. steno hides such a repeat if a record before it, or one of the 64 events
+/// after it, has the same content. --json and --type show repeats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop, fact, other;
-       user, assistant, system and the other roles: what somebody in that role said
+Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop,
+       fact, other;
+       a role (user, assistant, system, ...) selects the messages of that role
 
 Examples:
   steno show session.jsonl --last 5
-  steno show 0198f2c4                              a session, by the beginning of its id
+  steno show 0198f2c4                              a session by its id
   steno show latest --threads                      with its sub-agents
-  steno show SESSION --event 120,131               what steno find found, and what stands around it
-  steno show session.jsonl --kind user --text      everything the user said
+  steno show SESSION --event 120,131               two events with their context
+  steno show session.jsonl --kind user --text      all messages of the user
   steno show session.jsonl --kind tool_call,tool_result --first 10
-  steno show session.jsonl --type file-history-snapshot          a record type of the format itself
+  steno show session.jsonl --type file-history-snapshot    a type of the format
   steno show session.jsonl --json | jq .kind
-  steno show --context research --last 10          what the model of a context sees")]
+  steno show --context research --last 10          the window of a context")]
 pub struct Options {
-    /// The file, or a folder that was recorded into, or a session; - is standard input
+    /// A file, a recording folder, or a session (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION", required_unless_present = "context", conflicts_with = "context")]
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
-    /// With --context: show what left its window as well
+    /// With --context: also show events that have left the window
     #[arg(long, requires = "context")]
     archive: bool,
-    /// Show the side conversations of a session too
+    /// Also show the sub-agents of a session
     #[arg(long, conflicts_with_all = ["context", "event"])]
     threads: bool,
-    /// Show what the file of a session was before it was rewritten; steno archive list --json names the versions
+    /// Show an archived version of a file that was rewritten (see steno archive list --json)
     #[arg(long, value_name = "N", conflicts_with_all = ["context", "threads"])]
     version: Option<u32>,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     /// Show only the last N events
@@ -76,25 +78,25 @@ pub struct Options {
     /// Show only the first N events
     #[arg(long, value_name = "N")]
     first: Option<usize>,
-    /// Show the event of this number, as steno find and steno audit give it (can be repeated, or separated by commas)
+    /// Show the event with this number from steno find or steno audit (repeat, or separate with commas)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["first", "last", "kind", "types"])]
     event: Vec<u64>,
-    /// With --event: how many events before and after it are shown too; 2 if nothing is said, and none with --text and --json
+    /// With --event: also show N events before and after it [default: 2; 0 with --text or --json]
     #[arg(long, value_name = "N", requires = "event")]
     around: Option<u64>,
-    /// Show only events of this kind or role (can be repeated, or separated by commas)
+    /// Show only events of this kind or role (repeat, or separate with commas)
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = select::kind)]
     kind: Vec<String>,
-    /// Show only events of records that their format calls this (can be repeated, or separated by commas)
+    /// Show only records that the format itself calls TYPE (repeat, or separate with commas)
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
     #[command(flatten)]
     draw: terminal::DrawArgs,
-    /// Print the contents only, whole
+    /// Print only the content, in full
     #[arg(long)]
     text: bool,
-    /// Print the events as JSON, one a line, with everything
+    /// Print one JSON object per event, with all fields
     #[arg(long, conflicts_with = "text")]
     json: bool,
 }
@@ -235,7 +237,7 @@ fn show(
         let asked = [("kind", &options.kind), ("type", &options.types)];
         let asked = asked.iter().filter(|(_, names)| !names.is_empty());
         let asked: Vec<String> = asked.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
-        output.say(&format!("no event of {}", asked.join(" and ")));
+        output.say(&format!("no events of {}", asked.join(" and ")));
         for (what, seen) in [("kinds", selection.seen_kinds()), ("types", selection.seen_types())] {
             if !seen.is_empty() {
                 output.say(&format!("hint: the {what} in this file are {}", seen.join(", ")));
@@ -266,8 +268,11 @@ fn report_missing(numbers: &NumberSelection, output: &mut Output<'_>) -> ExitSta
     if missing.is_empty() {
         return ExitStatus::Done;
     }
-    output.say(&format!("there is no event {}", missing.join(", ")));
-    output.say(&format!("hint: there are {}; steno find gives their numbers", counted(numbers.seen(), "event")));
+    output.say(&format!("no such event: {}", missing.join(", ")));
+    output.say(&format!(
+        "hint: the transcript has {}; steno find prints event numbers",
+        counted(numbers.seen(), "event")
+    ));
     ExitStatus::No
 }
 
@@ -285,7 +290,7 @@ impl Options {
             Some(source) => Ok(ShowTarget::Window(window, Box::new(input::from_source(source, self.from.as_deref())?))),
             None => {
                 output.say(&format!("{}: the window is empty", window.display()));
-                output.say("hint: --archive shows what left it");
+                output.say("hint: --archive shows events that have left the window");
                 Ok(ShowTarget::Nothing)
             }
         }

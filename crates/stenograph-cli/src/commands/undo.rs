@@ -9,25 +9,25 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 use stenograph_store::layouts::chibi::Context;
 
-/// Take back the last edit of a file
+/// Undo the last edit of a file
 ///
-/// Restores the file byte for byte as it was before steno trim, cut or compact changed it with --in-place, or before --reversible wrote it.
-/// Run it again to take back the edit before that one. Records that were appended since the edit stay at the end of the file. If anything
-/// else in the file changed, the command refuses and changes nothing.
+/// Restores the file byte for byte to its state before steno trim, cut or compact changed it with --in-place, or before --reversible
+/// wrote it. Run it again to undo the edit before that one. Records appended after the edit stay at the end of the file. If anything
+/// else has changed, steno refuses and changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno undo session.jsonl
-  steno undo --context research           the last compaction of a context of Chibi
+  steno undo --context research           the last compaction of a context
 
-Exit codes: 0 done, 1 there is nothing to undo, 2 error")]
+Exit codes: 0 success, 1 nothing to undo, 2 error")]
 pub struct Options {
-    /// The file, or the folder of a context
+    /// A file, or the folder of a context
     #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
-    /// Report what was done as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -35,7 +35,7 @@ pub struct Options {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let Some(path) = &options.file else {
         let context = options.named.context()?;
-        let context = context.ok_or_else(|| CommandError::new("say which file to restore"))?;
+        let context = context.ok_or_else(|| CommandError::new("name a file to restore"))?;
         return undo_context(&context, options.json, output);
     };
     match if path.is_dir() { Some(Context::at(path)) } else { Context::of_window(path) } {

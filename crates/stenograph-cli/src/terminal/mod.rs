@@ -40,10 +40,10 @@ pub fn height() -> Option<usize> {
 /// How conversations are drawn, for commands that draw them.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DrawArgs {
-    /// Show settings, counts and text that the agent adds as well
+    /// Also show settings, token counts and text that the agent injects
     #[arg(long)]
     all: bool,
-    /// Show calls, results and thinking whole instead of folded
+    /// Show calls, results and thinking in full instead of folded
     #[arg(long)]
     full: bool,
 }

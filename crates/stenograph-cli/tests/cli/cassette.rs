@@ -206,7 +206,7 @@ fn the_real_clients_go_through_a_recording_without_a_difference() {
     let mut parts = scenarios.map(|scenario| (scenario, Serving::start(TIDES, "--strict --once")));
     played_by(python, &parts.each_ref().map(|(scenario, serving)| (*scenario, serving)));
     for (scenario, serving) in &mut parts {
-        serving.says("3 requests, 3 of 3 answers given, none drifted");
+        serving.says("3 requests, 3 of 3 answers given, no drift");
         assert_eq!(serving.child.wait().unwrap().code(), Some(0), "{scenario}");
     }
 }
@@ -388,7 +388,7 @@ fn a_client_that_disconnects_in_the_middle_is_reported_and_harms_nobody() {
     stream.write_all(head.as_bytes()).unwrap();
     stream.read_exact(&mut [0; 2000]).unwrap();
     drop(stream);
-    serving.says("request 1: the client went away before it had all of the answer");
+    serving.says("request 1: the client disconnected before the end of the answer");
     let answer = serving.post("/v1/messages", body);
     assert!(answer.status == 200 && answer.body.contains("So."), "{}", answer.body);
 }
@@ -441,7 +441,7 @@ fn an_interrupted_recording_gives_its_account() {
     assert_eq!(serving.post("/v1/messages", QUESTION).status, 200);
     let (code, talk) = serving.stop();
     assert_eq!(code, 0, "{talk}");
-    assert!(talk.contains("1 request, 1 of 3 answers given, none drifted"), "{talk}");
+    assert!(talk.contains("1 request, 1 of 3 answers given, no drift"), "{talk}");
     let serving = Serving::start(TIDES, "");
     serving.post("/v1/messages", &QUESTION.replace("tide", "bus"));
     let (code, talk) = serving.stop();
@@ -453,11 +453,11 @@ fn an_interrupted_recording_gives_its_account() {
 fn a_source_that_cannot_be_served_is_refused_at_once() {
     let folder = Folder::with("session.jsonl", TIDES);
     folder.write("talk.jsonl", "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"go\"}\n");
-    folder.run("cassette talk.jsonl").finds_nothing("no model answers in it");
-    folder.run("cassette session.jsonl --thread a1").finds_nothing("no model answers in a side conversation");
+    folder.run("cassette talk.jsonl").finds_nothing("no model answers");
+    folder.run("cassette session.jsonl --thread a1").finds_nothing("no model answers of a sub-agent");
     folder.run("cassette session.jsonl --port 99999").ends(2);
     folder.run("replay session.jsonl --strict").ends(2);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    folder.run(&format!("cassette session.jsonl --port {port}")).fails("cannot listen there");
+    folder.run(&format!("cassette session.jsonl --port {port}")).fails("cannot listen on");
 }

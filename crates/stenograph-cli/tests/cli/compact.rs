@@ -58,7 +58,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         let line = format!("compact session --in-place --from {name} --keep 0 --summary done-so-far");
         if !places.contains(&name) {
             let refused = folder.run(&line);
-            refused.fails("has no place for a summary");
+            refused.fails("cannot store a summary");
             for place in &places {
                 refused.talks(place);
             }
@@ -68,7 +68,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         let planned = folder.run(&format!("compact session --from {name} --keep 0 --dry-run --json"));
         assert_eq!(planned.ends(0).json()[0]["turns"]["kept"], 0, "{name}");
         assert_eq!(folder.read("session"), original);
-        folder.run(&line).ends(0).talks("steno undo session brings it back");
+        folder.run(&line).ends(0).talks("to undo: steno undo session");
         let shown = folder.run(&format!("show session --from {name} --json")).json();
         let marker = shown.iter().rposition(|event| event["content"] == "done-so-far").unwrap();
         assert_eq!(shown[marker]["kind"], "compaction", "{name}");
@@ -77,7 +77,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         folder.run("undo session").ends(0).talks("byte for byte");
         assert_eq!(folder.read("session"), original, "{name}");
         assert_eq!(folder.names(), ["session"]);
-        folder.run("undo session").finds_nothing("nothing is kept");
+        folder.run("undo session").finds_nothing("nothing to undo");
     }
 }
 
@@ -99,7 +99,7 @@ fn another_file_can_be_written_and_lines_that_came_since_stay() {
     assert_eq!(folder.read("a.jsonl"), (turns(6) + &entry(99, "user", "more")).as_bytes());
     folder.run("compact a.jsonl --in-place --summary so").ends(0);
     folder.write("a.jsonl", "something else\n");
-    folder.run("undo a.jsonl").fails("was changed since");
+    folder.run("undo a.jsonl").fails("the file changed after the edit");
 }
 
 #[test]
@@ -109,10 +109,10 @@ fn nothing_to_compact_exits_with_1_and_changes_nothing() {
     let json = folder.run("compact a.jsonl --in-place --keep-tokens 100000 --summary so --json").ends(1).json();
     assert_eq!(json[0]["compacted"], false);
     assert_eq!(folder.names(), ["a.jsonl"]);
-    folder.run("compact a.jsonl --in-place --keep 1").fails("there is no summary");
+    folder.run("compact a.jsonl --in-place --keep 1").fails("no summary given");
     folder.run("compact a.jsonl --in-place --keep 1 --summary @none.txt").fails("no such file");
     folder.run("compact none.jsonl --summary so").fails("no such file");
-    folder.run("compact --context none --root . --summary so").finds_nothing("there is no context");
+    folder.run("compact --context none --root . --summary so").finds_nothing("no such context");
     assert_eq!(folder.run("compact a.jsonl --keep 1 --keep-tokens 2 --summary so").code, 2);
     assert_eq!(folder.names(), ["a.jsonl"]);
 }
@@ -193,7 +193,7 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     folder.write(&format!("{place}/context.jsonl"), turns(6));
     let before = files(&folder, place);
     let line = "compact --context work --root . --keep 2";
-    folder.run(&format!("{line} --dry-run")).ends(0).talks("8 events would go, 4 whole turns");
+    folder.run(&format!("{line} --dry-run")).ends(0).talks("8 events would be removed, 4 whole turns");
     assert_eq!(files(&folder, place), before);
     let json = folder.run(&format!("{line} --summary four-turns --json")).ends(0).json();
     assert!(json[0]["archive"].as_str().unwrap().ends_with("transcript_archive.jsonl"));
@@ -205,15 +205,15 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     assert!(now["transcript.md"].starts_with(b"[USER]: question 0\n\n[ASSISTANT]: answer\n\n"));
     folder.run("chibi context rebuild --context work --root .").ends(0);
     assert_eq!(files(&folder, place)["context.jsonl"], now["context.jsonl"]);
-    folder.run("undo --context work --root .").ends(0).talks("8 entries are back");
+    folder.run("undo --context work --root .").ends(0).talks("8 entries restored");
     assert_eq!(files(&folder, place), before);
     // The window itself may be named.
     folder
         .run(&format!("compact {place}/context.jsonl --keep 1 --summary so"))
         .ends(0)
         .talks("transcript_archive.jsonl");
-    folder.run(&format!("undo {place}/context.jsonl")).ends(0).talks("are back");
-    folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("where it is");
+    folder.run(&format!("undo {place}/context.jsonl")).ends(0).talks("entries restored");
+    folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("always compacted in place");
     folder.run(&format!("undo {place}")).finds_nothing("no compaction to undo");
     let json = folder.run(&format!("undo {place} --json"));
     json.finds_nothing("no compaction to undo").says("\"undone\":null");
@@ -278,7 +278,7 @@ fn a_file_that_is_killed_at_any_moment_is_whole_and_can_be_restored() {
         assert_eq!(String::from_utf8(folder.read("a.jsonl")).unwrap().lines().count(), 5);
         folder.run("undo a.jsonl").ends(0);
         assert_eq!(folder.read("a.jsonl"), turns(60).as_bytes());
-        folder.run("undo a.jsonl").finds_nothing("nothing is kept");
+        folder.run("undo a.jsonl").finds_nothing("nothing to undo");
     }
 }
 
@@ -288,5 +288,5 @@ fn large_numbers_are_grouped() {
     folder
         .run("compact a.jsonl --keep 2 --dry-run --tokenizer bytes")
         .ends(0)
-        .talks("1,200 events would go, 600 whole turns");
+        .talks("1,200 events would be removed, 600 whole turns");
 }

@@ -36,7 +36,7 @@ fn contexts_are_listed_with_their_facts() {
 fn clearing_archives_and_showing_the_archive_shows_all_once() {
     let folder = folder();
     let done = folder.run("chibi context clear --context research --root .");
-    done.ends(0).talks("3 entries archived").talks("from the last archival on");
+    done.ends(0).talks("3 entries archived").talks("since the last archival");
     assert_eq!(folder.read(".chibi/contexts/research/transcript_archive.jsonl"), CHIBI.as_bytes());
     assert_eq!(folder.read(".chibi/contexts/research/transcript.md"), b"[USER]: What is Rust?\n\n");
     let window = folder.run("show --context research --root . --json").ends(0).json();
@@ -44,12 +44,12 @@ fn clearing_archives_and_showing_the_archive_shows_all_once() {
     assert_eq!(folder.run("show --context research --root . --json --archive").ends(0).json().len(), 4);
     assert_eq!(folder.run("show --context research --root . --json --archive --first 2").json().len(), 2);
     let again = folder.run("chibi context clear --context research --root .");
-    again.ends(0).talks("nothing was said since it was cleared");
+    again.ends(0).talks("no entries since it was cleared");
     let json = folder.run("chibi context clear .chibi/contexts/research --json").ends(0).json();
     assert_eq!((&json[0]["archived"], &json[0]["entries"]), (&0.into(), &1.into()));
-    folder.run("chibi context clear --context none --root .").finds_nothing("there is no context");
-    folder.run("chibi context rebuild --context none --root . --json").finds_nothing("there is no context");
-    folder.run("show --context none --root .").finds_nothing("there is no context");
+    folder.run("chibi context clear --context none --root .").finds_nothing("no such context");
+    folder.run("chibi context rebuild --context none --root . --json").finds_nothing("no such context");
+    folder.run("show --context none --root .").finds_nothing("no such context");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_word_that_chibi_reserves_is_not_a_context_name() {
         let line = format!("record --from openai-chat --to chibi:.chibi --set context={wish}");
         folder.run_with(&line, CHAT.as_bytes()).fails("is not the name of a context").talks("hint: names have letters");
         let sent = folder.run(&format!("chibi inbox send --root . --context={wish} hi"));
-        sent.fails("is not the name of a context").talks("hint: name a folder by its path");
+        sent.fails("is not the name of a context").talks("hint: to use a folder, give its path");
     }
     assert_eq!(std::fs::read_dir(folder.path(".chibi/contexts")).unwrap().count(), 1);
 }
@@ -127,7 +127,7 @@ fn a_recorder_that_was_killed_is_not_waited_for_and_loses_nothing() {
     assert!(!folder.path("ctx/.lock").exists());
     let window = String::from_utf8(folder.read("ctx/context.jsonl")).unwrap();
     assert_eq!(window.lines().count(), 4);
-    folder.run("recover ctx").ends(0).talks("nothing was left to do");
+    folder.run("recover ctx").ends(0).talks("already complete");
     let shown = folder.run("show ctx --json").ends(0).json();
     assert_eq!(shown.iter().filter(|event| event["kind"] == "message").count(), 4);
 }

@@ -172,7 +172,7 @@ fn continuing_an_interrupted_recording_hints_how_to_complete_it() {
     child.kill().unwrap();
     child.wait().unwrap();
     let done = run(&folder, "cycod continue", "");
-    assert_eq!(done.ends(0).talks("or was cut off: then steno recover ").text(), USER);
+    assert_eq!(done.ends(0).talks("if it was cut off, run steno recover ").text(), USER);
     run(&folder, "recover home/.cycod/history", "").ends(0).talks("completed");
     let done = run(&folder, "cycod continue", "");
     assert!(done.ends(0).text() == USER && !done.talk.contains("recover"), "{}", done.talk);
@@ -199,7 +199,7 @@ fn the_newest_history_is_printed_ready_to_be_sent() {
         format!("\u{feff}{{\"_meta\":{{\"title\":\"Trees\",\"titleLocked\":false}}}}\n{USER}{}", CALL.trim_end());
     folder.write(".cycod/history/chat-history-1.jsonl", &history);
     let done = run(&folder, "cycod continue", "");
-    done.ends(0).talks("chat-history-1.jsonl: 3 messages, \"Trees\"").talks("1 call without an answer");
+    done.ends(0).talks("chat-history-1.jsonl: 3 messages, \"Trees\"").talks("1 call without a result");
     let answer = "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{\\\"result\\\": \\\"...unknown; tool not called...\\\"}\"}\n";
     assert_eq!(done.text(), [USER, CALL, answer].concat());
     assert_eq!(folder.read(".cycod/history/chat-history-1.jsonl"), history.as_bytes());
@@ -212,7 +212,7 @@ fn the_newest_history_is_printed_ready_to_be_sent() {
     run(&folder, "cycod continue", "").ends(0).talks("exception-chat-history-2.jsonl: 1 message");
     folder.write("exception-chat-history-2.jsonl", "{\"banana\":1}\n");
     file.set_modified(later).unwrap();
-    run(&folder, "cycod continue", "").ends(1).talks("holds no message");
+    run(&folder, "cycod continue", "").ends(1).talks("no messages");
 }
 
 #[test]
@@ -225,7 +225,10 @@ fn a_conversation_is_trimmed_to_the_limit_of_the_argument_or_the_setting() {
     let trimmed = run(&folder, "cycod continue --max-tokens 200", "");
     trimmed.ends(0).talks("trimmed from ");
     assert!(trimmed.text().len() < 1000 && trimmed.text().starts_with(SYSTEM) && trimmed.text().ends_with(USER));
-    run(&folder, "cycod continue --max-tokens 1", "").ends(1).talks("the newest turn stay").says("be kind");
+    run(&folder, "cycod continue --max-tokens 1", "")
+        .ends(1)
+        .talks("the newest turn are never trimmed")
+        .says("be kind");
     run(&folder, "config set App.MaxChatTokens 200", "").ends(0);
     assert_eq!(run(&folder, "cycod continue", "").ends(0).text(), trimmed.text());
     assert_eq!(run(&folder, "cycod continue --max-tokens 0", "").ends(0).text(), whole.text());

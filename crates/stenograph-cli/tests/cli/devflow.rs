@@ -112,7 +112,7 @@ fn events_acknowledged_before_a_kill_are_found_after_it() {
         }
         let listed = folder.run("devflow list --json --status failed --limit 1").ends(0).json();
         assert_eq!(listed[0]["error"], "interrupted");
-        folder.run("recover .devflow").ends(0).talks("nothing was left to do");
+        folder.run("recover .devflow").ends(0).talks("already complete");
     }
     assert_eq!(folder.run("devflow list --json").json().len(), 6);
 }
@@ -196,7 +196,7 @@ fn a_refused_input_leaves_nothing_and_the_id_is_free() {
         "cycod:talk.jsonl",
         "claude-events --set agent=a",
     ] {
-        folder.run_with(&format!("record --to {to}"), b"plain words\n").fails("no format that is known");
+        folder.run_with(&format!("record --to {to}"), b"plain words\n").fails("unknown format");
     }
     folder.run_with("record --from devflow --to devflow --set run=x", b"{}").fails("is a document");
     folder.run("devflow list").ends(1);

@@ -136,7 +136,7 @@ fn a_second_run_reads_nothing_and_drift_is_reported() {
     assert!(folder.run("index --root home").talk.contains("from-the-future"));
     folder.run("index --root home --drift").ends(1);
     folder.run("index --memory 1MB --root home").fails("hint:");
-    folder.run("index --root nowhere").fails("no folder");
+    folder.run("index --root nowhere").fails("not a folder");
 }
 
 #[test]

@@ -36,9 +36,9 @@ fn the_lock_on_an_inbox_is_readable_by_its_owner_only() {
 #[test]
 fn a_message_is_left_looked_at_and_taken() {
     let folder = Folder::new();
-    folder.run("chibi inbox take --context research --root .").finds_nothing("there is no context");
+    folder.run("chibi inbox take --context research --root .").finds_nothing("no such context");
     let sent = folder.run("chibi inbox send --context research --root . --from main --json hello");
-    sent.ends(0).talks("the context is new");
+    sent.ends(0).talks("created the context");
     assert_eq!((&sent.json()[0]["content"], &sent.json()[0]["from"]), (&"hello".into(), &"main".into()));
     folder.run_with("chibi inbox send .chibi/contexts/research -", b"two\nlines\n").ends(0);
     assert_eq!(folder.run("chibi inbox peek --context research --root .").ends(0).text().lines().count(), 6);
@@ -48,7 +48,7 @@ fn a_message_is_left_looked_at_and_taken() {
     let block = "--- INBOX MESSAGES ---\n[From: main] hello\n[From: user] two\nlines\n--- END INBOX ---\n\n";
     assert_eq!(taken.ends(0).text(), block);
     let again = folder.run("chibi inbox take --context research --root .");
-    assert_eq!(again.ends(1).talks("no message waits for research").text(), "");
+    assert_eq!(again.ends(1).talks("no messages for research").text(), "");
     folder.run("show .chibi/contexts/research/inbox.jsonl").ends(2);
 }
 
@@ -62,10 +62,10 @@ fn a_home_is_named_by_the_environment_by_a_root_or_by_a_folder() {
     assert!(folder.path(".chibi/contexts/a/inbox.jsonl").is_file());
     // A root may itself be the folder of contexts.
     folder.run("chibi inbox peek --context a --root other").ends(0);
-    folder.run("chibi inbox send hello").fails("no context is named");
+    folder.run("chibi inbox send hello").fails("no context given");
     folder.run("chibi inbox send --context ../a hello").fails("is not the name of a context");
     folder.run("chibi inbox send folder --context a hello").fails("more than one message");
-    folder.run("chibi inbox send a b c").fails("more than a folder and a message");
+    folder.run("chibi inbox send a b c").fails("expected a folder and a message");
     folder.run("chibi inbox send other/contexts/a @no-such-file").fails("no such file");
 }
 
@@ -135,6 +135,6 @@ fn messages_stay_if_the_reader_has_gone_away() {
     let mut talk = String::new();
     reader.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
     assert_eq!(reader.wait().unwrap().code(), Some(2), "{talk}");
-    assert!(talk.contains("stay where they are"), "{talk}");
+    assert!(talk.contains("the messages stay in the inbox"), "{talk}");
     assert!(folder.run("chibi inbox peek ctx").ends(0).out.len() > 200_000);
 }

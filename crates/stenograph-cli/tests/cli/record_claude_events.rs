@@ -161,6 +161,6 @@ fn a_list_that_is_none_is_set_aside_and_that_is_said_once() {
 fn wrong_names_are_refused() {
     let folder = Folder::new();
     folder.run("record --to claude-events --set agent=../a").fails("not a name for one file");
-    folder.run("record --to claude-events --set colour=red").fails("is not known");
+    folder.run("record --to claude-events --set colour=red").fails("unknown key");
     assert!(folder.names().is_empty());
 }

@@ -63,8 +63,8 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
         index.contains("\"firstQuery\": \"What \\u003cnow\\u003e?\"") && index.contains("\"lastUpdated\""),
         "{index}"
     );
-    folder.run("devflow list --flow none").ends(1).talks("no such run in .devflow");
-    folder.run("devflow list --since yesterday").ends(2).talks("how long ago");
+    folder.run("devflow list --flow none").ends(1).talks("no matching runs in .devflow");
+    folder.run("devflow list --since yesterday").ends(2).talks("or an age");
     folder.run("devflow list --base nowhere").fails("nowhere: no such folder");
     assert_eq!(folder.run("run").code, 2);
 }
@@ -88,23 +88,23 @@ fn a_run_is_put_away_and_brought_back_as_it_was() {
     assert_eq!(folder.read(&format!(".devflow/runs/{id}/artifacts/patch.diff")), b"+1\n");
     assert!(names(&folder.path(".devflow/archive/2025-01")).is_empty());
     assert!(String::from_utf8(folder.read(".devflow/index.json")).unwrap().contains(id));
-    folder.run(&format!("devflow restore {id}")).finds_nothing("no such run was put away");
+    folder.run(&format!("devflow restore {id}")).finds_nothing("no such archived run");
 }
 
 #[test]
 fn a_run_that_cannot_be_moved_is_reported_and_does_not_stop_the_rest() {
     let folder = runs();
-    folder.run("devflow archive").fails("is not said");
+    folder.run("devflow archive").fails("say which runs to archive");
     folder.run("devflow archive live").fails("live: is still running");
     let some = folder.run("devflow archive nothing-here nightly");
     some.finds_nothing("nothing-here: no such run").says("archived  nightly  .devflow/archive/2025-04/nightly.tar.gz");
     run(&folder, "nightly", "another", "completed", "2025-04-01T08:00:00Z");
     folder.run("devflow restore nightly").fails("nightly: is there already");
     let filtered = folder.run("devflow archive --before 30d --status completed,running");
-    filtered.ends(2).talks("holds something else").talks("1 run left alone: still running");
+    filtered.ends(2).talks("holds something else").talks("1 run skipped: still running");
     filtered.says("archived  2025-01-15-ticket-to-pr-TK421");
     folder.run("devflow archive --flow none").ends(1);
-    folder.run("devflow restore ../x").finds_nothing("no such run");
+    folder.run("devflow restore ../x").finds_nothing("no such archived run");
 }
 
 #[test]

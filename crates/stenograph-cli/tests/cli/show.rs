@@ -53,7 +53,7 @@ fn kinds_are_ours_and_roles_and_types_are_the_formats_own_words() {
         .finds_nothing("no event of kind tool_call and type");
     folder.run("show c --kind system_prompt_changed").ends(2).talks("--type system_prompt_changed");
     let done = folder.run("show b --kind stop");
-    done.ends(1).talks("no event of kind stop").talks("hint: the kinds in this file are message, tool_call");
+    done.ends(1).talks("no events of kind stop").talks("hint: the kinds in this file are message, tool_call");
 }
 
 /// A user's words, a call, and its result in a record of type `user`.
@@ -141,8 +141,8 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
         .run("show a --event 2,9")
         .ends(1)
         .says(">  2")
-        .talks("there is no event 9")
-        .talks("hint: there are 4 events");
+        .talks("no such event: 9")
+        .talks("hint: the transcript has 4 events");
     folder.run("show a --event 0").ends(2);
     folder.run("show a --around 1").ends(2).talks("--event");
 }
@@ -151,9 +151,9 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
 fn a_session_is_shown_with_its_side_conversations_on_request() {
     let folder = crate::list::home();
     let done = folder.run("show 0198aaaa-1");
-    done.ends(0).says("Feed the walrus").talks("1 side conversation not shown: --threads");
+    done.ends(0).says("Feed the walrus").talks("1 sub-agent hidden: show with --threads");
     assert!(!done.text().contains("herring"));
-    folder.run("show 0198aaaa-1 --threads").ends(0).says("side conversation a1b2: Count").says("Feed the walrus");
+    folder.run("show 0198aaaa-1 --threads").ends(0).says("sub-agent a1b2: Count").says("Feed the walrus");
     let json = folder.run("find herring --json").json();
     let (path, event) = (json[0]["path"].as_str().unwrap(), json[0]["event"].as_u64().unwrap());
     folder.run(&format!("show {path} --event {event}")).ends(0).says("> 1").says("Count the herring");
@@ -166,7 +166,7 @@ fn a_session_whose_file_is_gone_is_shown_from_the_archive() {
     let path = path.replace("-work-app", "-work-shop");
     let before = folder.run("show ffff").ends(0).text().to_owned();
     std::fs::remove_file(folder.path(&path)).unwrap();
-    assert_eq!(folder.run("show ffff").ends(0).talks("is gone; this is what was kept of it").text(), before);
+    assert_eq!(folder.run("show ffff").ends(0).talks("is gone; reading the archived copy").text(), before);
     crate::list::index(&folder);
     assert_eq!(folder.run("show ffff").ends(0).text(), before);
     assert_eq!(folder.run(&format!("show {path}")).ends(0).text(), before);

@@ -98,7 +98,7 @@ fn far_from_the_beginning_lines_have_no_numbers() {
 #[test]
 fn an_incomplete_last_line_is_shown_and_reported() {
     let folder = Folder::with("a", &NATIVE[..NATIVE.len() - 20]);
-    folder.run("tail a -n 1").ends(0).says("tool_result").talks("is not whole");
+    folder.run("tail a -n 1").ends(0).says("tool_result").talks("is incomplete");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_source_that_cannot_be_followed_is_explained() {
     folder.run("tail a").finds_nothing("the file is empty");
     folder.run("tail none").fails("no such file");
     folder.write("b", "what is this\n");
-    folder.run("tail b").fails("the format is unknown");
+    folder.run("tail b").fails("unknown format");
     std::fs::create_dir(folder.path("c")).unwrap();
     folder.run("tail c").fails("is a folder");
 }
@@ -167,7 +167,7 @@ fn a_renamed_file_is_shown_to_its_end_and_the_new_one_from_its_beginning() {
     writer.write_all(said("two").as_bytes()).unwrap();
     tail.says("two");
     folder.write("a", said("three"));
-    tail.talks("another file has this name now");
+    tail.talks("replaced by another file");
     tail.says("three");
     append(&folder, "a", &said("four"));
     tail.says("four");
@@ -184,7 +184,7 @@ fn a_rotation_at_once_loses_nothing() {
     fs::rename(folder.path("b"), folder.path("a")).unwrap();
     tail.says("two");
     tail.says("three");
-    tail.talks("another file has this name now");
+    tail.talks("replaced by another file");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_file_that_becomes_shorter_is_shown_from_its_beginning() {
     tail.says("one");
     tail.says("two");
     folder.write("a", said("three"));
-    tail.talks("became shorter");
+    tail.talks("the file shrank");
     tail.says("three");
     append(&folder, "a", &said("four"));
     tail.says("four");

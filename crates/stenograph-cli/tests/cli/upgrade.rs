@@ -58,7 +58,7 @@ fn store() -> Folder {
 #[test]
 fn a_store_of_version_1_is_opened_searched_verified_and_restored() {
     let folder = store();
-    folder.run("archive verify").ends(0).talks("everything is sound");
+    folder.run("archive verify").ends(0).talks("no damage");
     folder.run("archive restore 8c1f -o back.jsonl").ends(0);
     assert_eq!(folder.read("back.jsonl"), SOURCE);
     // An index of an earlier version is rebuilt from the archive.

@@ -375,5 +375,5 @@ fn a_recording_that_cannot_be_completed_does_not_keep_the_others_from_it() {
     symlink("real.jsonl", folder.path("a/chat.jsonl")).unwrap();
     folder.run("recover .").ends(2).talks("a/chat.jsonl.steno: is not completed").talks("b/chat.jsonl");
     assert!(!String::from_utf8_lossy(&folder.read("b/chat.jsonl")).is_empty());
-    folder.run("recover b").ends(0).talks("nothing was left to do");
+    folder.run("recover b").ends(0).talks("already complete");
 }

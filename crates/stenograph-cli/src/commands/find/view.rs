@@ -23,7 +23,7 @@ pub(super) fn hit(shown: &ShownHit, colour: Colour) -> String {
         head.push(colour.paint(TextStyle::Faint, &speaker(seen)));
     }
     if let Some(version) = shown.hit.version {
-        head.push(colour.paint(TextStyle::Warning, &format!("(in version {version}, which is no longer in the file)")));
+        head.push(colour.paint(TextStyle::Warning, &format!("(in archived version {version}; no longer in the file)")));
     }
     if shown.hit.copies > 0 {
         head.push(format!("(+{} elsewhere)", shown.hit.copies));

@@ -138,7 +138,7 @@ fn indent(depth: usize) -> String {
 /// Whether it is gone, its relation to its parent, and its title.
 fn title(session: &Session, depth: Option<usize>) -> String {
     let gone = match (session.gone == session.sources, session.lost == session.sources) {
-        (true, true) => "[gone, not kept] ",
+        (true, true) => "[gone, not archived] ",
         (true, false) => "[gone] ",
         (false, _) => "",
     };
@@ -154,7 +154,7 @@ fn gone(source: &SourceRow) -> &'static str {
     match (source.gone, &source.archive_copy) {
         (Gone::There, _) => "",
         (Gone::Gone, Some(_)) => "[gone] ",
-        (Gone::Gone, None) => "[gone, not kept] ",
+        (Gone::Gone, None) => "[gone, not archived] ",
     }
 }
 

@@ -174,15 +174,15 @@ impl ShowPrinter<'_, '_> {
         }
         if let NestedEvents::Counted(count @ 1..) = self.nested {
             let events = counted(count, "event");
-            self.output.say(&format!("{events} of sub-agents inside other records not shown: --threads shows them"));
+            self.output.say(&format!("{events} of sub-agents hidden: show them with --threads"));
         }
         if self.repeats > 0 {
             let repeats = counted(self.repeats, "event");
-            self.output.say(&format!("{repeats} left out that only repeat others: --json shows them"));
+            self.output.say(&format!("{repeats} hidden as repeats: show them with --json"));
         }
         if self.notes > 0 && self.flow() == Flow::Continue {
             let notes = counted(self.notes, "note");
-            self.output.say(&format!("{notes} about this file: steno check {name} tells"));
+            self.output.say(&format!("{notes} about this file: run steno check {name}"));
         }
         Ok(())
     }
