@@ -86,11 +86,11 @@ fn every_format_carries_every_other_or_says_that_it_cannot() {
         let info = format.info();
         let done = folder.run(&format!("convert a --to {} --carry -o carried --force", info.name));
         if !info.traits.carries {
-            done.fails("has no room to carry");
+            done.fails("cannot embed a source");
             continue;
         }
         if done.code == 2 {
-            done.fails("nothing of this source has a place in the target");
+            done.fails("the target has no place for any event of this source");
             continue;
         }
         done.ends(0);

@@ -98,7 +98,7 @@ fn far_from_the_beginning_lines_have_no_numbers() {
 #[test]
 fn an_incomplete_last_line_is_shown_and_reported() {
     let folder = Folder::with("a", &NATIVE[..NATIVE.len() - 20]);
-    folder.run("tail a -n 1").ends(0).says("tool_result").talks("is not whole");
+    folder.run("tail a -n 1").ends(0).says("tool_result").talks("is incomplete");
 }
 
 #[test]

@@ -111,15 +111,15 @@ impl OutcomeRule {
     pub fn sentence(self) -> &'static str {
         match self {
             OutcomeRule::Refusal => "a person or a rule refused the call",
-            OutcomeRule::Interruption => "the record states that somebody interrupted the call",
+            OutcomeRule::Interruption => "the record states that the call was interrupted",
             OutcomeRule::StatedError => "the record states an error",
-            OutcomeRule::ErrorWords => "the result begins with words that only an error begins with",
-            OutcomeRule::ExitCode => "the exit code is not 0",
-            OutcomeRule::JobExitCode => "a later record states an exit code of the job that is not 0",
-            OutcomeRule::AnswerCode => "exit code 1 is an answer of this program",
-            OutcomeRule::GoesOn => "the command goes on after its call returned",
-            OutcomeRule::Result => "the call has a result, and nothing speaks against it",
-            OutcomeRule::NoEvidence => "no record decides",
+            OutcomeRule::ErrorWords => "the result starts with words that only errors start with",
+            OutcomeRule::ExitCode => "the exit code is nonzero",
+            OutcomeRule::JobExitCode => "a later record states a nonzero exit code for the job",
+            OutcomeRule::AnswerCode => "for this program, exit code 1 is an answer, not a failure",
+            OutcomeRule::GoesOn => "the command keeps running after its call returned",
+            OutcomeRule::Result => "the call has a result and no sign of failure",
+            OutcomeRule::NoEvidence => "no record decides the outcome",
         }
     }
 }

@@ -108,10 +108,10 @@ impl Drift {
             What::Missing => format!("{kind} {place} is missing: {}", text(&self.recorded)),
             What::Added => format!("{kind} {place} was added: {}", text(&self.asked)),
             What::Changed | What::ResultChanged => {
-                format!("{kind} {place} changed: {} was recorded, {} is asked", text(&self.recorded), text(&self.asked))
+                format!("{kind} {place} changed: recorded {}, requested {}", text(&self.recorded), text(&self.asked))
             }
-            What::Model => format!("another model is asked: {}, not {}", text(&self.asked), text(&self.recorded)),
-            What::AfterEnd => "the recording is at its end".to_owned(),
+            What::Model => format!("the request asks for model {}, not {}", text(&self.asked), text(&self.recorded)),
+            What::AfterEnd => "the recording has ended".to_owned(),
         }
     }
 
@@ -131,12 +131,12 @@ impl Remark {
     /// The remark in one line for people.
     pub fn line(&self) -> String {
         match self {
-            Remark::Prompts => "the system prompt is not the recorded one".to_owned(),
+            Remark::Prompts => "the system prompt differs from the recorded one".to_owned(),
             Remark::Asides => {
-                "what the agent adds by itself, such as its folder and the date, is not what was recorded".to_owned()
+                "text that the agent adds, such as its folder and the date, differs from the recorded text".to_owned()
             }
-            Remark::Beside(begin) => format!("is beside the recorded conversation: {}", quote(begin)),
-            Remark::Failed(status) => format!("gets the error {status}, as it was recorded"),
+            Remark::Beside(begin) => format!("is a side request, outside the recorded conversation: {}", quote(begin)),
+            Remark::Failed(status) => format!("gets the recorded error {status}"),
             Remark::Tool(name) => format!("the answer calls {}, which the request does not offer", quote(name)),
         }
     }

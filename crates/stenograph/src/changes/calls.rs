@@ -184,7 +184,7 @@ impl Changes {
         for Group { path, acts } in grouped(steps_of(Vec::new(), Some(&told))) {
             self.source_calls().open.values_mut().for_each(|open| open.told_paths.push(path.clone()));
             let came = self.acts(&path, acts, None, Memory::None, "");
-            self.came(came, path, "a call inside of another");
+            self.came(came, path, "a call inside another call");
         }
     }
 

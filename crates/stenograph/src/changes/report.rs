@@ -78,10 +78,10 @@ impl BaseKnown {
 }
 
 /// What a reader is told where the numbers are missing.
-const NOT_RECORDED: &str = "the file's beginning state is not recorded";
+const NOT_RECORDED: &str = "the file's initial contents are not recorded";
 
 /// What a reader is told where the state that a diff begins with is not the one the diff before it ends with.
-const ELSEWHERE: &str = "something that is not recorded changed the file before this";
+const ELSEWHERE: &str = "an unrecorded change to the file came before this one";
 
 /// What became of a file; `None` where nothing is known to have changed. `root` is the folder that paths in the diff are below.
 pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<FileChange> {
@@ -176,7 +176,7 @@ impl Section<'_> {
                 hunks("", now, TextPosition { old: None, new: Some(1), end: TextEnd::OfFile }, &mut found);
             }
             FileContents::Whole { base: Base::Unknown, now: None } => {
-                remark = "the file is deleted; what it held is not recorded";
+                remark = "the file was deleted; its contents are not recorded";
                 sides.1 = "/dev/null".to_owned();
             }
             FileContents::Parts(parts) => {
@@ -211,7 +211,7 @@ const WHOLE: TextPosition = TextPosition { old: Some(1), new: Some(1), end: Text
 
 fn part_hunks(part: &Part, line: Option<usize>, out: &mut Hunks) {
     if let Some(label) = &part.label {
-        out.loose.push_str(&format!("{label}: what it was is not recorded\n"));
+        out.loose.push_str(&format!("{label}: the earlier contents are not recorded\n"));
     }
     hunks(part.was(), &part.now, TextPosition { old: part.at, new: line, end: TextEnd::Unknown }, out);
 }

@@ -63,14 +63,14 @@ impl UnseenReason {
     pub fn sentence(self) -> &'static str {
         match self {
             UnseenReason::Opaque(Opaque::Command) => "a command that may write files",
-            UnseenReason::Opaque(Opaque::Shape) => "an edit of a shape that is not known",
-            UnseenReason::Opaque(Opaque::Patch) => "a patch that cannot be read",
-            UnseenReason::Opaque(Opaque::Damaged) => "the content is no whole text",
-            UnseenReason::Unanswered => "the call was never answered",
-            UnseenReason::Elsewhere => "something that is not recorded changed the file before",
-            UnseenReason::Untold => "what was taken back is not recorded",
-            UnseenReason::Limit => "there is too much of it to follow",
-            UnseenReason::Oversize => "a record over the limit was not read",
+            UnseenReason::Opaque(Opaque::Shape) => "an edit in an unknown form",
+            UnseenReason::Opaque(Opaque::Patch) => "a patch that cannot be parsed",
+            UnseenReason::Opaque(Opaque::Damaged) => "the content is incomplete or not text",
+            UnseenReason::Unanswered => "the call has no result",
+            UnseenReason::Elsewhere => "an unrecorded change to the file came first",
+            UnseenReason::Untold => "the change that was undone is not recorded",
+            UnseenReason::Limit => "too many changes to track",
+            UnseenReason::Oversize => "a record over the size limit was skipped",
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn misspelled(token: &str) -> Option<(&str, String)> {
         plural && name.word().len() >= 4 || long && fuzzy::is_near(&lower, name.word(), 1)
     };
     let meant = elsewhere.or_else(|| ALL.into_iter().find(near))?;
-    Some((word, format!("did you mean {}:{value}? To look for the words, quote them: \"{token}\"", meant.word())))
+    Some((word, format!("did you mean {}:{value}? To search for the text, quote it: \"{token}\"", meant.word())))
 }
 
 impl Name {
@@ -173,18 +173,18 @@ impl Name {
     fn words(self, text: &str, end: End) -> Result<Words, Complaint> {
         let words = Words::ending(text, end).ok_or_else(|| self.nothing())?;
         if words.words.len() > super::parse::PHRASE_LENGTH_MAX {
-            return Err((format!("the value of `{}:` is too long", self.word()), "write less of it".to_owned()));
+            return Err((format!("the value of `{}:` is too long", self.word()), "shorten it".to_owned()));
         }
         Ok(words)
     }
 
     fn nothing(self) -> Complaint {
-        (format!("there is no word after `{}:`", self.word()), format!("write {}", self.example()))
+        (format!("`{}:` needs a word", self.word()), format!("write {}", self.example()))
     }
 
     fn moment(self, text: &str, today: &Today) -> Result<i64, Complaint> {
         moment::moment(text, today)
-            .ok_or_else(|| (format!("`{text}` is no moment"), format!("write {}", moment::SPELLINGS)))
+            .ok_or_else(|| (format!("`{text}` is not a time"), format!("write {}", moment::SPELLINGS)))
     }
 }
 
@@ -214,9 +214,9 @@ fn choice<T: PartialEq + Copy>(
         let all: Vec<&str> = choices.map(|(word, _)| word).collect();
         let hint = match near {
             Some((word, _)) => format!("did you mean {}:{word}?", name.word()),
-            None => format!("one of {}", all.join(", ")),
+            None => format!("use one of {}", all.join(", ")),
         };
-        (format!("`{}:` does not know `{}`", name.word(), text.trim()), hint)
+        (format!("unknown value of `{}:`: `{}`", name.word(), text.trim()), hint)
     })
 }
 

@@ -16,7 +16,7 @@ pub struct Today {
 
 /// How moments may be written, for hints.
 pub const SPELLINGS: &str =
-    "a day (2026-01-15), a month (2026-01), a year, today, yesterday, or how long ago: 30m, 12h, 7d, 2w, 3mo, 1y";
+    "a day (2026-01-15), a month (2026-01), a year, today, yesterday, or an age: 30m, 12h, 7d, 2w, 3mo, 1y";
 
 /// The moment that a text names, in milliseconds since 1970: of a day, a month or a year its beginning.
 pub fn moment(text: &str, today: &Today) -> Option<i64> {

@@ -45,15 +45,16 @@ impl Query {
     pub fn parse(text: &str, today: &Today) -> Result<Query, Mistake> {
         let mut parser = Parser { text, at: 0, today, open: 0, depth: 0, patterns: 0 };
         if text.len() > QUERY_SIZE_MAX {
-            let message = format!("a query has at most {QUERY_SIZE_MAX} bytes, and this one {}", text.len());
-            return Err(parser.mistake(QUERY_SIZE_MAX, message, "look for a few words of it"));
+            let message = format!("a query has at most {QUERY_SIZE_MAX} bytes, but this one has {}", text.len());
+            return Err(parser.mistake(QUERY_SIZE_MAX, message, "search for a few words of it"));
         }
         let expr = parser.all()?;
         let nothing = || match text.trim() {
             "" => parser.mistake(0, "the query is empty", "write a word, or a field such as is:error"),
             other => {
-                let hint = format!("punctuation is found by a pattern: /{}/", regex::escape(other).replace('/', "\\/"));
-                parser.mistake(0, "there is no word in the query", hint)
+                let hint =
+                    format!("to find punctuation, use a pattern: /{}/", regex::escape(other).replace('/', "\\/"));
+                parser.mistake(0, "the query has no words", hint)
             }
         };
         Ok(Query { expr: expr.ok_or_else(nothing)? })
@@ -119,9 +120,9 @@ impl<'a> Parser<'a> {
     }
 
     fn any(&mut self) -> Found {
-        let hint = "write word OR word, or \"OR\" in quotes to look for it";
+        let hint = "write word OR word, or \"OR\" in quotes to search for it";
         if self.eat_word("OR") {
-            return Err(self.mistake(self.at - 2, "nothing stands before `OR`", hint));
+            return Err(self.mistake(self.at - 2, "nothing precedes `OR`", hint));
         }
         let mut parts: Vec<Expr> = self.unit()?.into_iter().collect();
         loop {
@@ -168,7 +169,7 @@ impl<'a> Parser<'a> {
 
     fn negated(&mut self, from: usize, sign: &str) -> Found {
         if self.is_boundary(self.rest()) {
-            let hint = "put it right before what you do not want: -word, -\"a phrase\", -is:error";
+            let hint = "put it directly before what to exclude: -word, -\"a phrase\", -is:error";
             return Err(self.mistake(from, format!("nothing follows `{sign}`"), hint));
         }
         self.deeper(from)?;
@@ -180,8 +181,8 @@ impl<'a> Parser<'a> {
     fn deeper(&mut self, from: usize) -> Result<(), Mistake> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            let hint = "ask in two steps";
-            return Err(self.mistake(from, format!("more than {DEPTH_MAX} conditions stand in each other"), hint));
+            let hint = "simplify the query";
+            return Err(self.mistake(from, format!("conditions are nested more than {DEPTH_MAX} levels deep"), hint));
         }
         Ok(())
     }
@@ -205,7 +206,7 @@ impl<'a> Parser<'a> {
         let (text, end) = self.quoted();
         if self.rest().starts_with('~') {
             let hint = "put `~` after each word, without quotes: sort~ field~";
-            return Err(self.mistake(self.at, "`~` goes with one word, not with a phrase", hint));
+            return Err(self.mistake(self.at, "`~` works on one word, not on a phrase", hint));
         }
         Ok(self.words(from, &text, end)?.map(Expr::Words))
     }
@@ -240,8 +241,8 @@ impl<'a> Parser<'a> {
         match words.as_ref().map_or(0, |words| words.words.len()) {
             0..=PHRASE_LENGTH_MAX => Ok(words),
             length => {
-                let message = format!("a phrase has at most {PHRASE_LENGTH_MAX} words, and this one {length}");
-                Err(self.mistake(from, message, "quote a shorter piece of it"))
+                let message = format!("a phrase has at most {PHRASE_LENGTH_MAX} words, but this one has {length}");
+                Err(self.mistake(from, message, "quote a shorter part of it"))
             }
         }
     }
@@ -278,8 +279,8 @@ impl<'a> Parser<'a> {
         let pattern = Pattern::new(&source, letters).map_err(|error| {
             let said = error.to_string();
             let why = said.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let hint = "to look for the words instead, put all of it in quotes";
-            self.mistake(from, format!("the pattern /{source}/ cannot be read: {why}"), hint)
+            let hint = "to search for the text instead, put it in quotes";
+            self.mistake(from, format!("invalid pattern /{source}/: {why}"), hint)
         })?;
         self.at = from + 1 + end + flag;
         Ok(Some(Expr::Pattern(pattern)))
@@ -313,7 +314,7 @@ impl<'a> Parser<'a> {
         let from = self.at;
         let token = self.token();
         if let Some((name, hint)) = field::misspelled(token) {
-            return Err(self.mistake(from, format!("there is no field `{name}:`"), hint));
+            return Err(self.mistake(from, format!("unknown field `{name}:`"), hint));
         }
         if let Some((word, digits)) = token.rsplit_once('~')
             && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -329,8 +330,8 @@ impl<'a> Parser<'a> {
         let words = Words::of(text).filter(|words| words.words.len() == 1 && words.how == How::Exact);
         let pairwise = text.chars().any(super::words::is_pairwise);
         let Some(words) = words.filter(|_| !pairwise) else {
-            let hint = format!("put `~` after a single word, or all of it in quotes: \"{text}\"");
-            return Err(self.mistake(from, "`~` goes with one word of letters", hint));
+            let hint = format!("put `~` after a single word, or quote the text: \"{text}\"");
+            return Err(self.mistake(from, "`~` works only on one word of letters", hint));
         };
         let length = words.words.iter().map(|word| word.chars().count()).sum::<usize>();
         let distance = match digits {
@@ -338,10 +339,10 @@ impl<'a> Parser<'a> {
             "" => fuzzy::usual(length),
             "1" => 1,
             "2" => 2,
-            _ => return Err(self.mistake(from, "`~` allows for 1 or 2 changes", format!("write {text}~2"))),
+            _ => return Err(self.mistake(from, "`~` allows 1 or 2 changes", format!("write {text}~2"))),
         };
         if usize::from(distance) >= length {
-            let hint = "write more of it, or leave `~` away";
+            let hint = "write a longer word, or drop the `~`";
             return Err(self.mistake(from, format!("`{text}` is too short for `~{distance}`"), hint));
         }
         Ok(Expr::Words(Words { how: How::Fuzzy(distance), ..words }))
@@ -362,7 +363,7 @@ impl<'a> Parser<'a> {
         let token = self.token();
         let pieces = name.pieces(token);
         if pieces.is_empty() {
-            let hint = format!("write {}, or \"{}:\" to look for the word", name.example(), name.word());
+            let hint = format!("write {}, or \"{}:\" to search for the word", name.example(), name.word());
             return Err(self.mistake(from, format!("nothing follows `{}:`", name.word()), hint));
         }
         let mut fields = Vec::with_capacity(pieces.len());

@@ -34,9 +34,9 @@ impl Hindrance {
     pub fn words(self) -> &'static str {
         match self {
             Hindrance::Edge => "there is nothing to divide",
-            Hindrance::Call => "a call would be parted from its result",
-            Hindrance::Response => "a response of the model would be torn in two",
-            Hindrance::Record => "a record would be torn in two",
+            Hindrance::Call => "a call would be separated from its result",
+            Hindrance::Response => "a model response would be split",
+            Hindrance::Record => "a record would be split",
         }
     }
 }
