@@ -328,7 +328,7 @@ fn a_side_request_does_not_advance_the_tape() {
     assert_eq!((&drift["given"], &drift["beside"], &drift["drifted"]), (&1.into(), &2.into(), &0.into()));
     let strict = Serving::start(TIDES, "--strict");
     let answer = strict.post("/v1/messages", title);
-    assert_eq!((answer.status, answer.body.contains("no part of the recorded conversation")), (409, true));
+    assert_eq!((answer.status, answer.body.contains("not part of the recorded conversation")), (409, true));
     assert_eq!(strict.post("/v1/messages", QUESTION).status, 200);
 }
 

@@ -165,7 +165,7 @@ fn an_output_that_cannot_be_leaves_nothing() {
     let folder = Folder::with("a", NATIVE);
     std::fs::create_dir(folder.path("folder")).unwrap();
     folder.run("convert a --to chibi -o folder").fails("folder: is a folder");
-    folder.run("convert a --to chibi -o none/out").fails("none/out: the folder to write it into is not there");
+    folder.run("convert a --to chibi -o none/out").fails("none/out: the output folder does not exist");
     folder.run("convert missing --to chibi -o out").fails("missing: no such file");
     folder.run("convert folder --to chibi -o out").fails("folder: is a folder");
     folder.write("unknown", "hello\n");
