@@ -1,9 +1,9 @@
-//! Sessions of a few calls, and the diffs they come to.
+//! Sessions of a few calls, and the resulting diffs.
 
 use super::*;
 use crate::model::{Content, Input};
 
-/// Makes the events of a session, call by call.
+/// Creates the events of a session, call by call.
 #[derive(Default)]
 struct Session {
     changes: Changes,
@@ -34,7 +34,7 @@ impl Session {
         }));
     }
 
-    /// A call that went well.
+    /// A successful call.
     fn does(&mut self, tool: &str, input: &str, said: &str) -> &mut Session {
         let id = self.call(tool, input);
         self.answer(&id, said, None);
@@ -111,7 +111,7 @@ fn what_is_told_twice_counts_once() {
     let mut session = Session::default();
     let input = r#"{"file_path":"/w/a.rs","old_string":"a","new_string":"aa"}"#;
     session.does("Read", READ, "1→a\n").does("Edit", input, "ok");
-    // A copy of the call and its result, as sub-agents' records and resumed sessions have them.
+    // A copy of the call and its result, as records of sub-agents and resumed sessions contain them.
     session.call_as("c2", "Edit", input);
     session.answer("c2", "ok", None);
     let content = Content::text("ok");
@@ -326,7 +326,7 @@ fn sources_may_take_turns() {
         Event::new(Body::ToolResult { call: None, name: None, content, error: Some(false) })
     };
     changes.add(&call("one", "two"));
-    // Calls without ids are each other's, source by source.
+    // Calls without ids are paired source by source.
     changes.source(1);
     changes.add(&call("two", "three"));
     changes.source(0);

@@ -1,13 +1,13 @@
-//! Which hits are shown when several say the same: copies of one record, and records that only say again what another says. One
-//! function for both engines; it must see all hits of a query, in the order in which they are shown.
+//! Which hits are shown when several have the same content: copies of one record, and records that repeat another. Both
+//! engines use this function. It must see all hits of a query, in the order in which they are shown.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-/// What has to be known of a hit.
+/// The properties of a hit that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Same<S> {
-    /// Its session: records are only said again within one.
+    /// Its session: a record repeats only records of the same session.
     pub session: S,
     /// [`super::Entry::key`].
     pub key: u64,
@@ -20,20 +20,20 @@ pub struct Same<S> {
 /// A hit that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its place among all hits.
+    /// Its index among all hits.
     pub hit: usize,
-    /// The places of its copies, which are not shown.
+    /// The indexes of its copies, which are not shown.
     pub copies: Vec<usize>,
 }
 
-/// The hits that are shown, in their order. Of copies the first is shown; of records that are said again the one that is not a
-/// restatement, and where there is none the first.
+/// The hits that are shown, in order. Of several copies it shows the first; of several repetitions, the one that is not a
+/// restatement, or the first if all are.
 pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<Shown> {
     collapse_pieces(hits, std::iter::empty())
 }
 
-/// The same, where it is known which texts are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits
-/// that restate nothing.
+/// The same, given the texts that are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits that
+/// are not restatements.
 pub fn collapse_pieces<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Iterator<Item = (S, u64)>) -> Vec<Shown> {
     let whole = hits.iter().filter(|hit| !hit.restates).map(|hit| (hit.session, hit.twin));
     let stated: HashSet<(S, u64)> = whole.chain(pieces).collect();
@@ -43,7 +43,7 @@ pub fn collapse_pieces<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Itera
     for (at, hit) in hits.iter().enumerate() {
         if hit.restates {
             let said = (hit.session, hit.twin);
-            // The first restatement stands for those after it, unless they are its copies.
+            // The first restatement represents the later ones, unless they are its copies.
             if stated.contains(&said) || *restated.entry(said).or_insert(hit.key) != hit.key {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Reads a query as people write it. The grammar, from the outside in:
+//! Parses a query as people write it. The grammar, from the outside in:
 //!
 //! ```text
 //! query  = any+                              all of them
@@ -7,8 +7,8 @@
 //! words  = "quoted" "*"? | bare ( "*" | "~" | "~1" | "~2" )?
 //! ```
 //!
-//! Whatever is no sign of this grammar is taken for words: people paste paths, code and messages. What they can only have meant
-//! otherwise is a [`Mistake`]. What a query finds is not decided here.
+//! All other text is words: people paste paths, code and messages. Text that can only have meant something else is a
+//! [`Mistake`]. What a query finds is decided elsewhere.
 
 use super::expr::{Expr, Letters, Pattern, Query, all_of, any_of, not};
 use super::field;
@@ -16,32 +16,32 @@ use super::fuzzy;
 use super::moment::Today;
 use super::words::{End, How, Words, is_word_char};
 
-/// How long a query may be, in bytes: more than anybody types, less than what would take long to read.
+/// The size limit of a query, in bytes: more than anybody types, and fast to parse.
 pub const QUERY_SIZE_MAX: usize = 8 << 10;
 
-/// How deep conditions may stand in each other.
+/// The nesting limit of conditions.
 const DEPTH_MAX: usize = 32;
 
-/// How many patterns a query may have, for each may take its share of memory.
+/// The most patterns in a query, because each one takes memory.
 const PATTERNS_MAX: usize = 8;
 
-/// How many words may stand next to each other: matching keeps a bit for each.
+/// The most words of a phrase: matching keeps one bit for each.
 pub(super) const PHRASE_LENGTH_MAX: usize = 128;
 
-/// What is wrong with a query.
+/// An error in a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at byte {at} of the query)")]
 pub struct Mistake {
-    /// Where, in bytes.
+    /// The position, in bytes.
     pub at: usize,
-    /// What is wrong, without a full stop.
+    /// The error, without a full stop.
     pub message: String,
-    /// What to write instead.
+    /// The hint: what to write instead.
     pub hint: String,
 }
 
 impl Query {
-    /// Reads a query. The day is needed for `after:` and `before:`.
+    /// Parses a query. `after:` and `before:` need the current day.
     pub fn parse(text: &str, today: &Today) -> Result<Query, Mistake> {
         let mut parser = Parser { text, at: 0, today, open: 0, depth: 0, patterns: 0 };
         if text.len() > QUERY_SIZE_MAX {
@@ -65,14 +65,14 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     today: &'a Today,
-    /// How many parentheses are open.
+    /// The number of open parentheses.
     open: usize,
-    /// How many conditions stand in each other here.
+    /// The nesting depth.
     depth: usize,
     patterns: usize,
 }
 
-/// What was read: `None` where there is nothing to look for, such as lone punctuation.
+/// A parsed expression: `None` if there is nothing to search for, such as lone punctuation.
 type Found = Result<Option<Expr>, Mistake>;
 
 impl<'a> Parser<'a> {
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
         rest.is_empty() || rest.starts_with(char::is_whitespace) || (self.open > 0 && rest.starts_with(')'))
     }
 
-    /// Steps over a word of the grammar.
+    /// Skips a word of the grammar.
     fn eat_word(&mut self, word: &str) -> bool {
         let eaten = self.rest().strip_prefix(word).is_some_and(|rest| self.is_boundary(rest));
         if eaten {
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
             self.skip_blanks();
             return self.negated(from, "NOT");
         }
-        // Nobody rules something out twice; many look for `--flag`.
+        // Nobody negates twice, but many people search for `--flag`.
         if rest.starts_with('-') && !rest.starts_with("--") {
             self.at += 1;
             return self.negated(from, "-");
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// What stands in parentheses. One that is not closed reaches to the end.
+    /// An expression in parentheses. A missing closing parenthesis is implied at the end.
     fn group(&mut self) -> Found {
         self.deeper(self.at)?;
         self.at += 1;
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         Ok(self.words(from, &text, end)?.map(Expr::Words))
     }
 
-    /// A quoted text and whether a `*` follows it. A quote that is not closed reaches to the end.
+    /// A quoted text, and whether a `*` follows it. A missing closing quote is implied at the end.
     fn quoted(&mut self) -> (String, End) {
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();
@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A regular expression. What begins with a slash and is none is a path.
+    /// A regular expression. Other text that begins with a slash is a path.
     fn pattern(&mut self) -> Found {
         let from = self.at;
         let Some(rest) = self.rest().strip_prefix('/') else { return Ok(None) };
@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
         Ok(Some(Expr::Pattern(pattern)))
     }
 
-    /// Everything up to a blank. A parenthesis that was opened in it is closed in it.
+    /// All text up to a space. A parenthesis that opens in it also closes in it.
     fn token(&mut self) -> &'a str {
         let rest = self.rest();
         let mut open = 0_usize;

@@ -1,4 +1,4 @@
-//! What people may write, and what it is read as.
+//! What people may write, and how it is parsed.
 
 use super::*;
 use crate::query::Field;
@@ -7,7 +7,7 @@ fn today() -> Today {
     Today { now: "2026-03-10T12:00:00Z".parse().unwrap(), zone: jiff::tz::TimeZone::UTC }
 }
 
-/// The query as it is printed, which must be read as the same again.
+/// The printed query, which must parse to the same query.
 fn read(text: &str) -> String {
     let query = Query::parse(text, &today()).unwrap_or_else(|mistake| panic!("{text}: {mistake}"));
     let printed = query.to_string();
