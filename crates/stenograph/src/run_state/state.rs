@@ -118,7 +118,7 @@ pub enum RunRule {
     NoRecord,
     /// A message asks the model for an answer.
     Prompt,
-    /// A result came, and the model is next.
+    /// A result arrived, and it is the model's turn.
     Result,
     /// The model answers, thinks or calls a tool.
     Answer,
@@ -134,7 +134,7 @@ pub enum RunRule {
     OpenCall,
     /// Three steps in a row failed.
     FailingSteps,
-    /// Five of the last ten calls are equal, and so are their results.
+    /// Five of the last ten calls are identical and have identical results.
     RepeatedCalls,
 }
 
