@@ -241,7 +241,7 @@ impl Next {
     }
 }
 
-/// Whether two items may be the same one, changed.
+/// Items of the same sort may be one item that changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
     User,
