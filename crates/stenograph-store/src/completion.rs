@@ -188,7 +188,7 @@ impl<'d> Completion<'d> {
         self.at += lines as u64;
         if whose == Whose::Unknown {
             if !is_damaged(rest, self.kind) {
-                let text = "another program wrote to this file during the recording: only the journal has the complete recording";
+                let text = "another program wrote to this file during the recording: only the journal is complete";
                 self.warnings.push(Warning::new(self.path, text));
                 return Ok(ComparisonState::Foreign);
             }

@@ -62,7 +62,7 @@ pub enum Problem {
     #[error("the {0} data is damaged")]
     Corrupt(Container),
     /// The compressed data expands too much.
-    #[error("{raw} bytes decompress to more than {decoded} bytes ({} times as many): possibly a decompression bomb", decoded / (*raw).max(1))]
+    #[error("{raw} bytes decompress to over {decoded} bytes ({} times as many): possibly a decompression bomb", decoded / (*raw).max(1))]
     Bomb {
         /// The number of decompressed bytes.
         decoded: u64,
@@ -189,7 +189,7 @@ pub enum Problem {
         known: i64,
     },
     /// Writing failed, and so did undoing it.
-    #[error("cannot be written, but part of it may have been")]
+    #[error("cannot be written; part of it may be on disk")]
     InDoubt,
 }
 
@@ -285,11 +285,11 @@ impl Error {
                 "name another file; to create a stream from this one, run steno convert FILE --to steno"
             }
             Problem::CutOff => "complete it with steno recover PATH, or record under another name",
-            Problem::Exists => "choose another name, or remove the existing file",
+            Problem::Exists => "choose another name, or remove the existing one",
             Problem::OutputExists => "name another file, or replace this one with --force",
             Problem::BadSetting => "see steno record --help for the values of each --set",
             Problem::BadContext => {
-                "use letters, digits, hyphens and underscores, and no hyphen first; the name new is reserved for creating a context"
+                "use letters, digits, hyphens and underscores, and no hyphen first; new is reserved"
             }
             Problem::BadName => "use letters, digits, dots, hyphens and underscores, and no path separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",

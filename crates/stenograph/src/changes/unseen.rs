@@ -69,7 +69,7 @@ impl UnseenReason {
             UnseenReason::Unanswered => "the call has no result",
             UnseenReason::Elsewhere => "an unrecorded change to the file came first",
             UnseenReason::Untold => "the change that was undone is not recorded",
-            UnseenReason::Limit => "too many changes to track",
+            UnseenReason::Limit => "too much text to track",
             UnseenReason::Oversize => "a record over the size limit was skipped",
         }
     }

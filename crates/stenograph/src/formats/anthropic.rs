@@ -140,12 +140,12 @@ fn note_about(name: Option<&str>, object: &Object<'_>) -> Option<BlockNote> {
     let lack = match name {
         Some(name) if OPAQUE.contains(&name) => return None,
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") if object.peek_str("name").is_none() => {
-            Some("a tool name")
+            Some("tool name")
         }
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") if !object.has("input") => Some("input"),
         Some("text") => Some("text"),
         Some("thinking") if object.peek_str("thinking").is_none() => Some("thinking text"),
-        Some("image" | "document") => Some("a readable source"),
+        Some("image" | "document") => Some("readable source"),
         Some(_) | None => None,
     };
     Some(match (name, lack) {
