@@ -296,7 +296,7 @@ fn free_path(file: &Path) -> Result<PathBuf, Error> {
     match depth(file) + 1 {
         free @ ..=DEPTH_MAX => Ok(path_at(file, free)),
         _ => {
-            let said = io::Error::other("there are too many undo files beside it already");
+            let said = io::Error::other("it has too many undo files");
             Err(Error::from_system(&Place::Path(file.to_owned()), Problem::Unwritable, said))
         }
     }

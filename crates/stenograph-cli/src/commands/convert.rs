@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn each_error_has_its_own_hint() {
         let hints = |error| conversion_error(error, &"a").hints().join(" ");
-        assert!(hints(stenograph::Error::TooLargeToCarry).contains("without carrying"));
-        assert!(hints(stenograph::Error::TooLargeToMerge).contains("the file that it was converted from"));
+        assert!(hints(stenograph::Error::TooLargeToCarry).contains("without embedding"));
+        assert!(hints(stenograph::Error::TooLargeToMerge).contains("the original file"));
     }
 }

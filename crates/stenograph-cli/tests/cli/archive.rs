@@ -140,7 +140,7 @@ fn a_damaged_log_is_an_error_with_a_way_out_and_loses_nothing() {
             "archive add --root home",
         ] {
             let done = folder.run(line);
-            done.fails("the log of the archive is damaged");
+            done.fails("the archive log is damaged");
             assert!(done.talk.contains("steno archive verify --repair"), "{line}: {}", done.talk);
         }
         assert_eq!(folder.read("store/archive/log.jsonl"), bad);

@@ -216,9 +216,9 @@ fn real_clients_learn_where_they_drift_and_when_the_tape_ends() {
     let Some(python) = python() else { return };
     let serving = Serving::start(TIDES, "");
     played_by(python, &[("drifting", &serving)]);
-    serving.says("request 2: drift: another model is asked: \"claude-other\", not \"claude-sonnet-4-5\"");
-    serving.says("request 2: drift: tool_result 5 changed: \"on the wall\" was recorded, \"in the drawer\" is asked");
-    serving.says("request 4: drift: the recording is at its end");
+    serving.says("request 2: drift: the request asks for model \"claude-other\", not \"claude-sonnet-4-5\"");
+    serving.says("request 2: drift: tool_result 5 changed: recorded \"on the wall\", requested \"in the drawer\"");
+    serving.says("request 4: drift: the recording has ended");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_side_request_does_not_advance_the_tape() {
         assert!(answer.body.contains("end_turn") && !answer.body.contains("I look"), "{}", answer.body);
         assert!(answer.head.contains("steno-drift: none"), "{}", answer.head);
     }
-    serving.says("request 1: is beside the recorded conversation: \"A title for");
+    serving.says("request 1: is a side request, outside the recorded conversation: \"A title for");
     assert_eq!(serving.post("/v1/messages/count_tokens", QUESTION).status, 200);
     for path in ["GET /v1/models", "HEAD /", "HEAD /v1/models", "GET /"] {
         assert_eq!(serving.ask(path, "", b"").status, 200, "{path}");
@@ -328,7 +328,7 @@ fn a_side_request_does_not_advance_the_tape() {
     assert_eq!((&drift["given"], &drift["beside"], &drift["drifted"]), (&1.into(), &2.into(), &0.into()));
     let strict = Serving::start(TIDES, "--strict");
     let answer = strict.post("/v1/messages", title);
-    assert_eq!((answer.status, answer.body.contains("no part of the recorded conversation")), (409, true));
+    assert_eq!((answer.status, answer.body.contains("not part of the recorded conversation")), (409, true));
     assert_eq!(strict.post("/v1/messages", QUESTION).status, 200);
 }
 
@@ -351,7 +351,7 @@ fn recorded_errors_are_played_on_request() {
     }
     let answer = serving.post("/v1/messages", QUESTION);
     assert_eq!((answer.status, answer.body.contains("I look in two places.")), (200, true), "{}", answer.body);
-    serving.says("request 1: gets the error 529, as it was recorded");
+    serving.says("request 1: gets the recorded error 529");
     let without = Serving::start(&session, "--strict");
     assert_eq!(without.post("/v1/messages", QUESTION).status, 200);
 }

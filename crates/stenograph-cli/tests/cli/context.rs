@@ -28,7 +28,7 @@ fn contexts_are_listed_with_their_facts() {
     let json = folder.run("chibi context list --root . --json").ends(0).json();
     assert_eq!((&json[0]["context"], &json[0]["status"]), (&"research".into(), &"active".into()));
     assert_eq!((&json[0]["entries"], &json[0]["last"]), (&3.into(), &"2024-01-13T05:24:26Z".into()));
-    folder.run("chibi context clear --context research --root .").fails("another process is writing there");
+    folder.run("chibi context clear --context research --root .").fails("another process is writing to it");
     Folder::new().run("chibi context list --root .").ends(1).talks("no contexts in");
 }
 
@@ -88,7 +88,7 @@ fn a_conversation_is_recorded_into_a_context_and_shown_from_it() {
     folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/talk", CHAT.as_bytes()).ends(0);
     assert_eq!(folder.run("show .chibi/contexts/talk --json").ends(0).json().len(), 4);
     folder.run("check .chibi/contexts/talk/context.jsonl").ends(0);
-    folder.run("record --to chibi --set context=../x").fails("is not the name of a context");
+    folder.run("record --to chibi --set context=../x").fails("is not a valid context name");
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn a_word_that_chibi_reserves_is_not_a_context_name() {
     let folder = folder();
     for wish in ["new", "-", "new:x", "a.b"] {
         let line = format!("record --from openai-chat --to chibi:.chibi --set context={wish}");
-        folder.run_with(&line, CHAT.as_bytes()).fails("is not the name of a context").talks("hint: names have letters");
+        folder.run_with(&line, CHAT.as_bytes()).fails("is not a valid context name").talks("hint: use letters");
         let sent = folder.run(&format!("chibi inbox send --root . --context={wish} hi"));
-        sent.fails("is not the name of a context").talks("hint: to use a folder, give its path");
+        sent.fails("is not a valid context name").talks("hint: to use a folder, give its path");
     }
     assert_eq!(std::fs::read_dir(folder.path(".chibi/contexts")).unwrap().count(), 1);
 }
@@ -111,10 +111,10 @@ fn a_recorder_that_was_killed_is_not_waited_for_and_loses_nothing() {
     let mut input = first.stdin.take().unwrap();
     input.write_all(CHAT.as_bytes()).unwrap();
     assert_eq!(BufReader::new(first.stdout.take().unwrap()).lines().take(2).count(), 2);
-    let holder = format!("process {} is writing there", first.id());
+    let holder = format!("process {} is writing to it", first.id());
     folder.run_with("record --from openai-chat --to chibi:ctx", CHAT.as_bytes()).fails(&holder);
     folder.run("chibi context clear ctx").fails(&holder);
-    folder.run("recover ctx").ends(0).talks("is being recorded, and left alone");
+    folder.run("recover ctx").ends(0).talks("is still being recorded: not touched");
     first.kill().unwrap();
     first.wait().unwrap();
     assert!(folder.path("ctx/.lock").exists());
@@ -123,7 +123,7 @@ fn a_recorder_that_was_killed_is_not_waited_for_and_loses_nothing() {
         2
     );
     let done = folder.run_with("record --from openai-chat --to chibi:ctx", CHAT.as_bytes());
-    done.ends(0).talks("left behind by a recorder that was killed");
+    done.ends(0).talks("left by a killed recorder");
     assert!(!folder.path("ctx/.lock").exists());
     let window = String::from_utf8(folder.read("ctx/context.jsonl")).unwrap();
     assert_eq!(window.lines().count(), 4);

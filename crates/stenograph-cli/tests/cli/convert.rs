@@ -86,11 +86,11 @@ fn every_format_carries_every_other_or_says_that_it_cannot() {
         let info = format.info();
         let done = folder.run(&format!("convert a --to {} --carry -o carried --force", info.name));
         if !info.traits.carries {
-            done.fails("has no room to carry");
+            done.fails("cannot embed a source");
             continue;
         }
         if done.code == 2 {
-            done.fails("nothing of this source has a place in the target");
+            done.fails("the target has no place for any event of this source");
             continue;
         }
         done.ends(0);
@@ -163,7 +163,7 @@ fn an_output_that_cannot_be_leaves_nothing() {
     let folder = Folder::with("a", NATIVE);
     std::fs::create_dir(folder.path("folder")).unwrap();
     folder.run("convert a --to chibi -o folder").fails("folder: is a folder");
-    folder.run("convert a --to chibi -o none/out").fails("none/out: the folder to write it into is not there");
+    folder.run("convert a --to chibi -o none/out").fails("none/out: the output folder does not exist");
     folder.run("convert missing --to chibi -o out").fails("missing: no such file");
     folder.run("convert folder --to chibi -o out").fails("folder: is a folder");
     folder.write("unknown", "hello\n");

@@ -120,7 +120,7 @@ fn a_transcript_is_divided_at_an_event_or_by_tokens() {
 #[test]
 fn a_split_that_moved_is_reported_with_the_reason() {
     let folder = Folder::with("talk.jsonl", talk());
-    let moved = "note: a call would be parted from its result before event 5: split before event 6 instead";
+    let moved = "note: a call would be separated from its result before event 5: split before event 6 instead";
     folder.run("cut talk.jsonl --split-at 5,7 --dry-run").ends(0).talks(moved);
     let none = "note: there is nothing to divide before event 99 of 9 events: not split there";
     folder.run("cut talk.jsonl --split-at 7,99 --dry-run").ends(1).talks(none).says("talk.2.jsonl");

@@ -183,7 +183,7 @@ fn without_a_home_folder_the_recording_is_made_all_the_same() {
     let folder = Folder::new();
     let mut homeless = command(&folder, "record --from openai-chat --to cycod:talk.jsonl");
     homeless.env_remove("HOME").env_remove("USERPROFILE");
-    finish(homeless.spawn().unwrap(), USER).ends(0).talks("is not saved: there is no home folder");
+    finish(homeless.spawn().unwrap(), USER).ends(0).talks("is not saved: no home folder");
     folder.write("home", "a file");
     run(&folder, "record --from openai-chat --to cycod:other.jsonl", USER).ends(0).talks("is not saved");
     assert_eq!(folder.read("talk.jsonl"), USER.as_bytes());

@@ -21,7 +21,7 @@ fn a_broken_compressed_transcript_does_not_hide_the_plain_one() {
     for damaged in [&b""[..], b"junk\n", b"{}", &gzip] {
         folder.write(".devflow/runs/r/transcript.json.gz", damaged);
         for at in [".devflow/runs/r", ".devflow"] {
-            let note = "note: .devflow/runs/r/transcript.json.gz: is no whole transcript; transcript.json beside it is read instead\n";
+            let note = "note: .devflow/runs/r/transcript.json.gz: is not a complete transcript; reading transcript.json next to it instead\n";
             let shown = folder.run(&format!("show {at} --text"));
             assert_eq!((shown.ends(0).text(), shown.talk.as_str()), (whole.as_str(), note), "{damaged:?}");
             folder.run(&format!("audit {at}")).ends(0).says("1 call").talks(note);
@@ -67,9 +67,7 @@ fn bad_ids_and_values_are_refused_before_anything_is_written() {
     assert!(folder.names().is_empty());
     folder.run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes()).ends(0);
     let before = folder.read("base/runs/x/transcript.json");
-    folder
-        .run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes())
-        .fails("is there already");
+    folder.run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes()).fails("already exists");
     assert_eq!(folder.read("base/runs/x/transcript.json"), before);
 }
 
@@ -125,7 +123,7 @@ fn a_run_that_is_being_recorded_is_left_alone() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(CHAT.as_bytes()).unwrap();
     assert_eq!(BufReader::new(child.stdout.take().unwrap()).lines().take(6).count(), 6);
-    folder.run("recover .devflow").ends(0).talks("is being recorded, and left alone");
+    folder.run("recover .devflow").ends(0).talks("is still being recorded: not touched");
     folder.run("devflow archive x").fails("is still running");
     // A second one at the same time; the index knows both.
     folder.run_with("record --from openai-chat --to devflow --set run=y", CHAT.as_bytes()).ends(0);

@@ -134,5 +134,5 @@ fn shells_get_completions_and_man_gets_pages() {
     pages.push("steno.1".to_owned());
     pages.sort();
     assert_eq!(names(&folder.path("pages")), pages);
-    folder.run("man none").fails("the folder to write it into is not there");
+    folder.run("man none").fails("the output folder does not exist");
 }

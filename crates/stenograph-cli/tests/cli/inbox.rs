@@ -63,7 +63,7 @@ fn a_home_is_named_by_the_environment_by_a_root_or_by_a_folder() {
     // A root may itself be the folder of contexts.
     folder.run("chibi inbox peek --context a --root other").ends(0);
     folder.run("chibi inbox send hello").fails("no context given");
-    folder.run("chibi inbox send --context ../a hello").fails("is not the name of a context");
+    folder.run("chibi inbox send --context ../a hello").fails("is not a valid context name");
     folder.run("chibi inbox send folder --context a hello").fails("more than one message");
     folder.run("chibi inbox send a b c").fails("expected a folder and a message");
     folder.run("chibi inbox send other/contexts/a @no-such-file").fails("no such file");
@@ -77,7 +77,7 @@ fn a_line_that_is_not_a_message_is_kept_aside_and_reported() {
     inbox.extend_from_slice(b"oops\n{\"id\":\"half");
     folder.write("ctx/inbox.jsonl", inbox);
     let done = folder.run("chibi inbox take ctx");
-    done.ends(0).talks("2 lines are no message, and kept in ctx/inbox.unread.jsonl");
+    done.ends(0).talks("2 lines are not messages: saved in ctx/inbox.unread.jsonl");
     assert_eq!(printed(done.text()), [1]);
     assert_eq!(folder.read("ctx/inbox.unread.jsonl"), b"oops\n{\"id\":\"half\n");
 }

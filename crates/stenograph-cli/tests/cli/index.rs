@@ -175,7 +175,7 @@ fn a_watcher_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
     let mut talk = String::new();
     child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{talk}");
-    assert_eq!(talk.matches("there is no room left").count(), 1, "{talk}");
+    assert_eq!(talk.matches("no space left on the device").count(), 1, "{talk}");
     assert!(talk.contains("indexing again"), "{talk}");
 }
 
@@ -195,7 +195,7 @@ fn a_watcher_that_starts_on_a_full_disk_waits_for_room() {
     let mut talk = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut talk, &mut line).unwrap();
-    assert!(line.contains("there is no room left"), "{line}");
+    assert!(line.contains("no space left on the device"), "{line}");
     fs::remove_file(disk.0.join("ballast")).unwrap();
     drop(ballast);
     let patience = Instant::now() + Duration::from_secs(90);

@@ -86,7 +86,7 @@ fn conditions_select_the_sessions_that_match() {
     assert_eq!(listed("--sort largest --limit 1"), [ONE]);
     folder.run("list --project none").finds_nothing("none of 3 sessions");
     folder.run("list --gone").finds_nothing("none of 3 sessions");
-    folder.run("list --after soon").fails("is no moment");
+    folder.run("list --after soon").fails("is not a time");
     folder.run("list --limit 2").ends(0).talks("2 of 3 sessions listed");
     fs::create_dir(folder.path("elsewhere")).unwrap();
     folder.run("list --root elsewhere").finds_nothing("none of 3 sessions");

@@ -95,7 +95,7 @@ fn a_second_recorder_is_refused_and_names_the_first_and_a_signal_cancels() {
         input.write_all(NATIVE.as_bytes()).unwrap();
         let mut acks = BufReader::new(first.stdout.take().unwrap()).lines();
         assert_eq!(acks.by_ref().take(4).count(), 4);
-        let holder = format!("process {} is writing there", first.id());
+        let holder = format!("process {} is writing to it", first.id());
         folder.run_with("record --from steno --to steno:run.jsonl", b"").fails(&holder);
         folder.run("recover run.jsonl").fails(&holder);
         let killed = std::process::Command::new("kill").args([format!("-{signal}"), first.id().to_string()]).status();
@@ -179,7 +179,7 @@ fn recording_into_the_same_file_again_says_that_it_is_appended() {
     let folder = Folder::new();
     let first = folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes());
     assert!(!first.ends(0).talk.contains("already"));
-    folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes()).ends(0).talks("this one is appended to it");
+    folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes()).ends(0).talks("this one is appended");
     assert_eq!(folder.run("show run.jsonl --json").ends(0).json().len(), 10);
     let line = "record --load run.jsonl --to steno:run.jsonl";
     assert!(!folder.run_with(line, NATIVE.as_bytes()).ends(0).talk.contains("already"));
@@ -218,7 +218,7 @@ fn a_request_that_cannot_be_written_is_reported() {
         r#"{"v":1,"kind":"fact","name":"response","model":"m","group":"r1","usage":{"input":12,"output":5}}"#;
     let bare = r#"{"v":1,"kind":"fact","name":"request","content":"{\"model\":\"m\"}"}"#;
     let done = folder.run_with("record --debug --to chibi:a", format!("{request}\n{response}\n").as_bytes());
-    assert!(!done.ends(0).talk.contains("journal only"), "{}", done.talk);
+    assert!(!done.ends(0).talk.contains("only in the journal"), "{}", done.talk);
     let sent = String::from_utf8(folder.read("a/requests.jsonl")).unwrap();
     assert!(
         sent.ends_with("\"request\":{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Go.\"}]}}\n"),
@@ -227,8 +227,8 @@ fn a_request_that_cannot_be_written_is_reported() {
     let empty = r#"{"v":1,"kind":"fact","name":"response","model":"m"}"#;
     let done = folder.run_with("record --debug --to chibi:b", format!("{request}\n{bare}\n{empty}\n").as_bytes());
     done.ends(0);
-    done.talks("requests.jsonl: native facts that do not state what was sent, as extra.chibi-requests.request stay");
-    done.talks("response_meta.jsonl: native facts that do not state its usage stay in the journal only: 1");
+    done.talks("requests.jsonl: native facts without the request (extra.chibi-requests.request) are");
+    done.talks("response_meta.jsonl: native facts without the usage are only in the journal: 1");
     assert_eq!(folder.read("b/requests.jsonl").iter().filter(|byte| **byte == b'\n').count(), 1);
 }
 

@@ -57,7 +57,7 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
     assert!(ids(&folder, "--since 3d").is_empty());
     let people = folder.run("devflow list");
     people.ends(0).says("2025-02-01-review-7  failed  2025-02-01 08:30 UTC  review  1 turn  5 tokens in, 6 out  $1.50");
-    people.says("What <now>?").says("broken  unreadable").says("metadata.json: does not say");
+    people.says("What <now>?").says("broken  unreadable").says("metadata.json: is not what devflow writes");
     let index = String::from_utf8(folder.read(".devflow/index.json")).unwrap();
     assert!(
         index.contains("\"firstQuery\": \"What \\u003cnow\\u003e?\"") && index.contains("\"lastUpdated\""),
@@ -99,9 +99,9 @@ fn a_run_that_cannot_be_moved_is_reported_and_does_not_stop_the_rest() {
     let some = folder.run("devflow archive nothing-here nightly");
     some.finds_nothing("nothing-here: no such run").says("archived  nightly  .devflow/archive/2025-04/nightly.tar.gz");
     run(&folder, "nightly", "another", "completed", "2025-04-01T08:00:00Z");
-    folder.run("devflow restore nightly").fails("nightly: is there already");
+    folder.run("devflow restore nightly").fails("nightly: already exists");
     let filtered = folder.run("devflow archive --before 30d --status completed,running");
-    filtered.ends(2).talks("holds something else").talks("1 run skipped: still running");
+    filtered.ends(2).talks("already exists with different contents").talks("1 run skipped: still running");
     filtered.says("archived  2025-01-15-ticket-to-pr-TK421");
     folder.run("devflow archive --flow none").ends(1);
     folder.run("devflow restore ../x").finds_nothing("no such archived run");
@@ -164,7 +164,7 @@ fn a_hostile_archive_writes_nothing() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     std::io::Write::write_all(&mut encoder, &tar).unwrap();
     folder.write(".devflow/archive/2025-01/r.tar.gz", encoder.finish().unwrap());
-    folder.run("devflow restore r").fails("leads out of its folder");
+    folder.run("devflow restore r").fails("an entry outside its folder");
     assert_eq!(folder.names(), [".devflow"]);
     assert!(names(&folder.path(".devflow/runs")).is_empty());
 }

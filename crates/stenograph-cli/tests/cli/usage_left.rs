@@ -165,7 +165,7 @@ fn a_conversion_and_its_source_count_once_however_they_are_counted() {
         folder.run("index --root .").ends(0);
         assert_eq!(totals("")["calls"], 5, "{to}");
         let explained = folder.run("usage --root . --explain").ends(0).text().to_owned();
-        assert!(to == "steno" || explained.contains("a conversion for another agent"), "{to}: {explained}");
+        assert!(to == "steno" || explained.contains("a call repeated in a converted file"), "{to}: {explained}");
     }
 }
 

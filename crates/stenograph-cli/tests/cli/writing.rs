@@ -278,7 +278,7 @@ fn a_result_takes_the_place_of_no_file_that_is_being_recorded_or_written() {
     for line in WRITING {
         let folder = Folder::with("in.jsonl", input());
         let (mut child, more) = recording(&folder, "--to steno:live.steno.jsonl");
-        folder.run(&format!("{line} -o live.steno.jsonl --force")).fails("is writing there");
+        folder.run(&format!("{line} -o live.steno.jsonl --force")).fails("is writing to it");
         drop(more);
         assert!(child.wait().unwrap().success(), "{line}");
         assert_eq!(String::from_utf8(folder.read("live.steno.jsonl")).unwrap().matches("\"id\":\"e").count(), 4);
@@ -322,7 +322,7 @@ fn a_chibi_window_cannot_be_edited_while_it_is_locked_or_out_of_date() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     for edit in ["cut ctx/context.jsonl --turns 1 --in-place", "trim ctx/context.jsonl --max-tokens 1 --in-place"] {
         folder.write("ctx/.lock", now.to_string());
-        folder.run(edit).fails("another process is writing there");
+        folder.run(edit).fails("another process is writing to it");
         fs::remove_file(folder.path("ctx/.lock")).unwrap();
         folder.write("ctx/.dirty", "");
         folder.run(edit).fails("out of date");
@@ -353,7 +353,7 @@ fn a_journal_completes_transcripts_of_its_own_whatever_folder_is_named() {
         }
         folder.write("proj/repo/e.steno", crafted(document));
         let done = folder.run("recover proj");
-        done.ends(2).talks("is not completed");
+        done.ends(2).talks("cannot be completed");
         for file in ["proj/.bashrc", "proj/repo/.bashrc", "proj/other/Makefile"] {
             assert_eq!(folder.read(file), b"# rc\n", "{document}");
         }

@@ -1,5 +1,5 @@
-//! The change that one call requests, as a diff for people. Unlike the fold [`Changes`](super::Changes), it knows nothing of the file
-//! before the call, so most hunks have no line numbers.
+//! The change that one call requests, as a diff for people. Unlike the fold [`Changes`](super::Changes), it does not know
+//! the file before the call, so most hunks have no line numbers.
 
 use super::contents::Before;
 use super::step::{Act, plan};

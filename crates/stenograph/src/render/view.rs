@@ -1,5 +1,5 @@
-//! How people read an event: a heading and blocks of content. The terminal and the page draw this view; it decides what is shown, they
-//! decide how. Texts are those of the transcript: who draws them makes them harmless.
+//! How people read an event: a heading and blocks of content. The terminal and the page draw this view: it decides what
+//! they show, and they decide how. Texts are those of the transcript, so the drawing code must make them harmless.
 
 use crate::calls::{CallOutcome, CallStep, Calls};
 use crate::changes::{RequestedKind, requested_changes};
@@ -44,7 +44,7 @@ pub enum ViewKind {
     Notice,
     /// Text that the agent adds to the conversation: instructions, the state of the folder.
     Injected,
-    /// A record that keeps the books: settings, counts, snapshots.
+    /// A bookkeeping record: settings, counts, snapshots.
     Bookkeeping,
 }
 
@@ -58,7 +58,7 @@ impl ViewKind {
 /// A piece of an event's content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    /// Markdown: what people and models write.
+    /// Markdown, as people and models write it.
     Markdown(String),
     /// Code in a language; the language may be empty.
     Code {
@@ -120,7 +120,7 @@ impl EventViewer {
                 let kind = if *success == Some(false) { ViewKind::Failure } else { ViewKind::Notice };
                 let reason = reason.as_deref().filter(|reason| !reason.is_empty());
                 let heading = reason.map_or_else(|| "end of the run".to_owned(), |reason| format!("end of the run: {reason}"));
-                // The last message of a run that went well was shown before.
+                // The last message of a successful run was already shown.
                 let content = content.as_ref().filter(|_| *success == Some(false));
                 let blocks = content.map(|content| blocks(content, Block::Markdown)).unwrap_or_default();
                 EventView { blocks, ..view(kind, &heading) }
@@ -260,7 +260,7 @@ fn message(event: &Event<'_>, role: Role, content: &Content<'_>) -> EventView {
         Role::Tool => (ViewKind::Result(CallOutcome::Unknown), name("result")),
         Role::Unknown => (ViewKind::Notice, name("message")),
     };
-    // An interruption says no more than its heading.
+    // An interruption has no content beyond its heading.
     let blocks = if heading == "interrupted by the user" { Vec::new() } else { blocks };
     EventView { kind, heading, remark: None, blocks, call: None }
 }
@@ -318,7 +318,7 @@ fn blocks(content: &Content<'_>, text: fn(String) -> Block) -> Vec<Block> {
     out
 }
 
-/// The input of a call that no kind describes: its fields, or its text.
+/// The input of a call of an unknown kind: its fields, or its text.
 fn input_block(input: &Input<'_>) -> Option<Block> {
     match input {
         Input::Json(raw) if matches!(raw.trim(), "{}" | "null" | "\"\"") => None,

@@ -187,8 +187,11 @@ impl InboxContent {
         let kept: Vec<Vec<u8>> = entry::all(files, &aside)?.into_iter().map(|entry| entry.line).collect();
         let missing: Vec<&ContextEntry> = self.other_lines.iter().filter(|entry| !kept.contains(&entry.line)).collect();
         let mut warnings = append_lines(files, &aside, &missing, SyncTime::Now)?;
-        let (count, noun) = (self.other_lines.len(), if self.other_lines.len() == 1 { "line is" } else { "lines are" });
-        let text = format!("{count} {noun} no message, and kept in {}", aside.display());
+        let (count, noun) = (
+            self.other_lines.len(),
+            if self.other_lines.len() == 1 { "line is not a message" } else { "lines are not messages" },
+        );
+        let text = format!("{count} {noun}: saved in {}", aside.display());
         warnings.push(Warning::new(&path_in(folder), text));
         Ok(warnings)
     }
