@@ -288,9 +288,7 @@ impl Error {
             Problem::Exists => "choose another name, or remove the existing one",
             Problem::OutputExists => "name another file, or replace this one with --force",
             Problem::BadSetting => "see steno record --help for the values of each --set",
-            Problem::BadContext => {
-                "use letters, digits, hyphens and underscores, and no hyphen first; new is reserved"
-            }
+            Problem::BadContext => "use letters, digits, hyphens and underscores, and no hyphen first; new is reserved",
             Problem::BadName => "use letters, digits, dots, hyphens and underscores, and no path separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",
             Problem::Changed => "the journal next to it is complete: read it with steno show",

@@ -139,9 +139,7 @@ fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, notes: &mut Vec<BlockNote>
 fn note_about(name: Option<&str>, object: &Object<'_>) -> Option<BlockNote> {
     let lack = match name {
         Some(name) if OPAQUE.contains(&name) => return None,
-        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if object.peek_str("name").is_none() => {
-            Some("tool name")
-        }
+        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if object.peek_str("name").is_none() => Some("tool name"),
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") if !object.has("input") => Some("input"),
         Some("text") => Some("text"),
         Some("thinking") if object.peek_str("thinking").is_none() => Some("thinking text"),

@@ -142,7 +142,8 @@ impl Documents for ClaudeEventsDocuments {
             Ok(left) => warnings.extend(left),
             Err(error) => {
                 journal = JournalNeed::Unfinished;
-                let text = format!("has no line for the agent {} yet, run steno recover to add it: {error}", self.agent.id);
+                let text =
+                    format!("has no line for the agent {} yet, run steno recover to add it: {error}", self.agent.id);
                 warnings.push(Warning::new(&self.project.telemetry(), text));
             }
         }
