@@ -4,7 +4,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow, diff, export, find, formats, index, list, man, record, recover, replay, resume, show, status, tail, trim, undo, usage,
+    archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
+    diff, export, find, formats, index, list, man, record, recover, replay, resume, show, status, tail, trim, undo,
+    usage,
 };
 use crate::output::ColourChoice;
 
@@ -19,8 +21,15 @@ pub struct Args {
     #[arg(long, global = true)]
     pub utc: bool,
     /// When to use color: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true,
-        hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub color: ColourChoice,
     /// Print directly instead of through a pager
     #[arg(long, global = true)]

@@ -48,8 +48,9 @@ impl EditedFile {
     pub fn open(path: &Path, from: Option<&str>, target: &EditTarget) -> Result<EditedFile, CommandError> {
         let changed = target.in_place && !target.dry_run;
         if changed && path == Path::new("-") {
-            return Err(CommandError::new("cannot edit standard input in place")
-                .hint("name a file, or omit --in-place"));
+            return Err(
+                CommandError::new("cannot edit standard input in place").hint("name a file, or omit --in-place")
+            );
         }
         let edit = if changed { Some(FileEdit::begin(path)?) } else { None };
         let input = input::open(path, from, Passes::Many)?;
@@ -145,9 +146,8 @@ impl EditTarget {
             return replace(edited, edit, result, by);
         }
         if let Some(path) = self.file().filter(|path| edited.source().is_at(path)) {
-            return Err(CommandError::new(format!("{}: is the input itself", path.display())).hint(
-                "write to another file, or edit the file itself with --in-place",
-            ));
+            return Err(CommandError::new(format!("{}: is the input itself", path.display()))
+                .hint("write to another file, or edit the file itself with --in-place"));
         }
         let file = self.output.create(&[edited.source()])?;
         let Some((path, file)) = self.file().zip(file) else {
@@ -207,8 +207,10 @@ fn replace(file: &EditedFile, edit: &FileEdit, result: &mut Spool, by: &str) -> 
     io::copy(&mut *result.reread()?, &mut out)?;
     let undo = edit.finish(out, by).map_err(|error| match error.problem {
         // An agent may have written meanwhile; its lines must survive.
-        Problem::Changed => CommandError::new(format!("{name}: the file changed while steno read it; nothing was written"))
-            .hint("try again when the agent has stopped writing"),
+        Problem::Changed => {
+            CommandError::new(format!("{name}: the file changed while steno read it; nothing was written"))
+                .hint("try again when the agent has stopped writing")
+        }
         _ => error.into(),
     })?;
     Ok(WrittenFiles { path: file.path().map(Path::to_owned), undo })

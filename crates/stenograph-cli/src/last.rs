@@ -13,10 +13,7 @@ use crate::error::CommandError;
 const CHECKED_BEFORE: usize = 16;
 
 /// The words of an event and what to show for it, as it appears if no other event repeats it.
-pub fn unless_repeated<T>(
-    event: &Event<'_>,
-    shown: impl Fn(&Event<'_>) -> Option<T>,
-) -> Option<(SpokenWords, T)> {
+pub fn unless_repeated<T>(event: &Event<'_>, shown: impl Fn(&Event<'_>) -> Option<T>) -> Option<(SpokenWords, T)> {
     let words = SpokenWords::of(event);
     match event.restates {
         true => Some((words, shown(&Event { restates: false, ..event.clone() })?)),

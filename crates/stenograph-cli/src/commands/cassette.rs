@@ -98,24 +98,19 @@ fn tape(options: &Options, conversation: &mut Conversation, output: &mut Output<
     }
     Err(match &options.thread {
         Some(thread) => {
-            let error =
-                CommandError::not_found(format!("{name}: no model answers of a sub-agent {thread}"));
+            let error = CommandError::not_found(format!("{name}: no model answers of a sub-agent {thread}"));
             match threads.is_empty() {
                 true => error.hint("it contains no sub-agents; they may have their own files"),
                 false => error.hint(format!("sub-agents: {}", threads.join(", "))),
             }
         }
-        None => CommandError::not_found(format!("{name}: no model answers"))
-            .hint(format!("read it with steno show {name}")),
+        None => {
+            CommandError::not_found(format!("{name}: no model answers")).hint(format!("read it with steno show {name}"))
+        }
     })
 }
 
-fn serve(
-    options: &Options,
-    tape: Tape,
-    form: OutputForm,
-    output: &mut Output<'_>,
-) -> Result<ExitStatus, CommandError> {
+fn serve(options: &Options, tape: Tape, form: OutputForm, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop);
     let answers = tape.answers().len();

@@ -13,8 +13,8 @@ use stenograph_store::index::search::{EntryDetail, Hit, Order, SearchRequest};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
-use crate::table;
 use crate::store::{EventAddress, EventAddresses, ShortNames, StoreArgs};
+use crate::table;
 
 /// Search all sessions for messages, calls and files
 ///

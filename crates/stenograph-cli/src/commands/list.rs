@@ -103,7 +103,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         false => tree::rows(sorted(found, options.sort), &catalogue, Shape::Flat)?,
     };
     // Without a pager, a terminal shows one screen.
-    let screen = terminal::height().filter(|_| !options.json && !output.may_page()).map(|lines| lines.saturating_sub(3).max(5));
+    let screen =
+        terminal::height().filter(|_| !options.json && !output.may_page()).map(|lines| lines.saturating_sub(3).max(5));
     cut(&mut rows, options.limit.or(screen).unwrap_or(usize::MAX));
     let shorts = ShortNames::of(&catalogue)?;
     let prices = prices::load()?;

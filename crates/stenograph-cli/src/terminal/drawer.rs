@@ -8,10 +8,10 @@ use stenograph::evidence::{CallKind, Todo};
 use stenograph::model::Event;
 use stenograph::render::{Block, EventView, EventViewer, ViewKind, grouped};
 
+use super::PROSE_WIDTH_MAX;
 use super::highlight::Highlighter;
 use super::markdown;
 use super::styled::{Line, text_width};
-use super::PROSE_WIDTH_MAX;
 use crate::clock;
 use crate::output::{Colour, harmless};
 
@@ -191,7 +191,8 @@ impl Drawer {
             1 => "1 line".to_owned(),
             count => format!("{} lines", grouped(count as u64)),
         };
-        let words: Vec<&str> = [tool.as_str(), remark, counted.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> =
+            [tool.as_str(), remark, counted.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
         let style = if outcome.is_failure() { failure_style() } else { Style::new().dimmed() };
         let sign = if outcome.is_failure() { "\u{2514} \u{2717} " } else { "\u{2514} " };
         let mut lines = vec![Line::of(&format!("{sign}{}", words.join(", ")), style).fitted(room)];

@@ -247,10 +247,10 @@ mod tests {
         let mut line = Line::of("plain ", Style::new());
         line.push("bold words", Style::new().bold());
         let lines = line.wrapped(11);
-        assert_eq!(lines.iter().map(|line| line.drawn(Colour::Shown)).collect::<Vec<_>>(), [
-            "plain \u{1b}[1mbold \u{1b}[0m",
-            "\u{1b}[1mwords\u{1b}[0m"
-        ]);
+        assert_eq!(
+            lines.iter().map(|line| line.drawn(Colour::Shown)).collect::<Vec<_>>(),
+            ["plain \u{1b}[1mbold \u{1b}[0m", "\u{1b}[1mwords\u{1b}[0m"]
+        );
     }
 
     #[test]

@@ -126,8 +126,9 @@ fn a_summariser_reads_the_removed_events_and_prints_the_summary() {
     // The next summariser also reads the previous summary.
     let json = summarised(&folder, "compact a.jsonl --in-place --keep 1 --json", "grep -c .").ends(0).json();
     assert_eq!(json[0]["summary"], "3");
-    let last =
-        summarised(&folder, "compact a.jsonl --in-place --keep 0 --as steno --json", "tr -d '\\n' | head -c 7").ends(0).json();
+    let last = summarised(&folder, "compact a.jsonl --in-place --keep 0 --as steno --json", "tr -d '\\n' | head -c 7")
+        .ends(0)
+        .json();
     assert_eq!(last[0]["summary"], "{\"v\":1,");
     for _ in 0..3 {
         folder.run("undo a.jsonl").ends(0);
@@ -268,7 +269,8 @@ fn a_context_that_is_killed_at_any_moment_loses_no_entry_and_is_completed() {
 fn a_file_that_is_killed_at_any_moment_is_whole_and_can_be_restored() {
     for kill in 0..20_u32 {
         let folder = Folder::with("a.jsonl", turns(60));
-        let mut child = folder.command("compact a.jsonl --in-place --keep 2 --summary so").stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            folder.command("compact a.jsonl --in-place --keep 2 --summary so").stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(u64::from(kill * kill) * 120));
         let _ = child.kill();
         child.wait().unwrap();

@@ -58,7 +58,12 @@ pub fn requested_changes(event: &Event<'_>) -> Vec<RequestedChange> {
             }
             Act::Patch(patch) => {
                 for hunk in patch {
-                    hunks(&hunk.old, &hunk.new, TextPosition { old: hunk.at, new: hunk.at, end: TextEnd::Unknown }, &mut out);
+                    hunks(
+                        &hunk.old,
+                        &hunk.new,
+                        TextPosition { old: hunk.at, new: hunk.at, end: TextEnd::Unknown },
+                        &mut out,
+                    );
                 }
                 RequestedKind::Edit
             }
@@ -77,13 +82,7 @@ pub fn requested_changes(event: &Event<'_>) -> Vec<RequestedChange> {
                 last.removed += out.removed;
             }
             None => {
-                changes.push(RequestedChange {
-                    path: step.path,
-                    kind,
-                    diff,
-                    added: out.added,
-                    removed: out.removed,
-                });
+                changes.push(RequestedChange { path: step.path, kind, diff, added: out.added, removed: out.removed });
             }
         }
     }
@@ -112,7 +111,8 @@ mod tests {
     fn a_patch_names_its_files() {
         let patch = r#"{"input":"*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: d\n*** Update File: u\n@@\n-1\n+2\n*** End Patch"}"#;
         let found = requested("apply_patch", patch);
-        let kinds: Vec<(&str, &RequestedKind)> = found.iter().map(|change| (change.path.as_str(), &change.kind)).collect();
+        let kinds: Vec<(&str, &RequestedKind)> =
+            found.iter().map(|change| (change.path.as_str(), &change.kind)).collect();
         assert_eq!(
             kinds,
             [("/w/n", &RequestedKind::Write), ("/w/d", &RequestedKind::Delete), ("/w/u", &RequestedKind::Edit)]

@@ -3,7 +3,9 @@
 
 use crate::calls::{CallOutcome, CallStep, Calls};
 use crate::changes::{RequestedKind, requested_changes};
-use crate::evidence::{CallArguments, CallKind, CompactionDetails, PlanChange, Todo, TouchHow, UserMessage, output_without_header};
+use crate::evidence::{
+    CallArguments, CallKind, CompactionDetails, PlanChange, Todo, TouchHow, UserMessage, output_without_header,
+};
 use crate::json::{Object, compact, items};
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 use crate::render::grouped;
@@ -119,7 +121,8 @@ impl EventViewer {
             Body::Stop { reason, success, content } => {
                 let kind = if *success == Some(false) { ViewKind::Failure } else { ViewKind::Notice };
                 let reason = reason.as_deref().filter(|reason| !reason.is_empty());
-                let heading = reason.map_or_else(|| "end of the run".to_owned(), |reason| format!("end of the run: {reason}"));
+                let heading =
+                    reason.map_or_else(|| "end of the run".to_owned(), |reason| format!("end of the run: {reason}"));
                 // The last message of a successful run was already shown.
                 let content = content.as_ref().filter(|_| *success == Some(false));
                 let blocks = content.map(|content| blocks(content, Block::Markdown)).unwrap_or_default();
@@ -138,7 +141,9 @@ impl EventViewer {
     }
 
     fn call(&self, event: &Event<'_>, tool: &str, input: &Input<'_>) -> EventView {
-        let Some((kind, arguments)) = CallArguments::of(event) else { return view(ViewKind::Call(CallKind::Other), tool) };
+        let Some((kind, arguments)) = CallArguments::of(event) else {
+            return view(ViewKind::Call(CallKind::Other), tool);
+        };
         let mut blocks = Vec::new();
         let mut remark = None;
         let first_path = || arguments.files.first().map(|touch| self.short(&touch.path));
@@ -208,7 +213,12 @@ impl EventViewer {
         EventView { kind: ViewKind::Call(kind), heading, remark, blocks, call: None }
     }
 
-    fn edit_heading(&self, arguments: &CallArguments, changes: &[crate::changes::RequestedChange], tool: &str) -> String {
+    fn edit_heading(
+        &self,
+        arguments: &CallArguments,
+        changes: &[crate::changes::RequestedChange],
+        tool: &str,
+    ) -> String {
         match changes {
             [] => {
                 let path = arguments.files.first().map(|touch| self.short(&touch.path));
@@ -294,7 +304,9 @@ fn compaction(event: &Event<'_>, summary: Option<&Content<'_>>) -> EventView {
 /// The blocks of a content; `text` makes a block of a text.
 fn blocks(content: &Content<'_>, text: fn(String) -> Block) -> Vec<Block> {
     let pieces = match content {
-        Content::Text(one) => return Vec::from_iter(Some(one.decode().into_owned()).filter(|one| !one.is_empty()).map(text)),
+        Content::Text(one) => {
+            return Vec::from_iter(Some(one.decode().into_owned()).filter(|one| !one.is_empty()).map(text));
+        }
         Content::Pieces(pieces) => pieces,
     };
     let mut out = Vec::new();
@@ -380,7 +392,10 @@ mod tests {
         ] {
             assert_eq!(call(tool, input).heading, heading);
         }
-        assert_eq!(call("Edit", r#"{"file_path":"/w/a","old_string":"a\n","new_string":"b\n"}"#).remark.as_deref(), Some("+1 -1"));
+        assert_eq!(
+            call("Edit", r#"{"file_path":"/w/a","old_string":"a\n","new_string":"b\n"}"#).remark.as_deref(),
+            Some("+1 -1")
+        );
     }
 
     #[test]

@@ -47,17 +47,19 @@ impl ListView<'_> {
         const PIECE: usize = 50;
         let now = clock::millis();
         let plain: Vec<[String; 8]> = rows.iter().map(|row| self.cells(row, now)).collect();
-        let widths = plain.iter().fold(HEADINGS.map(|(heading, _)| table::display_width(heading)), |mut widths, cells| {
-            for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = (*width).max(table::display_width(cell));
-            }
-            widths
-        });
+        let widths =
+            plain.iter().fold(HEADINGS.map(|(heading, _)| table::display_width(heading)), |mut widths, cells| {
+                for (width, cell) in widths.iter_mut().zip(cells) {
+                    *width = (*width).max(table::display_width(cell));
+                }
+                widths
+            });
         let pieces = rows.len().div_ceil(PIECE).max(1);
         (0..pieces).map(move |piece| {
             let range = piece * PIECE..((piece + 1) * PIECE).min(rows.len());
             let (rows, plain) = (rows.get(range.clone()).unwrap_or_default(), plain.get(range).unwrap_or_default());
-            let cells: Vec<[String; 8]> = rows.iter().zip(plain).map(|(row, cells)| self.with_cost(row, cells)).collect();
+            let cells: Vec<[String; 8]> =
+                rows.iter().zip(plain).map(|(row, cells)| self.with_cost(row, cells)).collect();
             let mut lines = self.lines(&cells, widths);
             if let Some(heading) = lines.first_mut() {
                 *heading = self.colour.paint(TextStyle::Faint, heading);

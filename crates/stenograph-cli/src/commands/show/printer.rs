@@ -130,13 +130,7 @@ impl ShowPrinter<'_, '_> {
         }
     }
 
-    fn print_numbered_event(
-        &mut self,
-        event: &Event<'_>,
-        number: u64,
-        nearness: Nearness,
-        is_shown: bool,
-    ) {
+    fn print_numbered_event(&mut self, event: &Event<'_>, number: u64, nearness: Nearness, is_shown: bool) {
         let text = match self.form {
             _ if !is_shown => {
                 self.drawer.skip(event);
