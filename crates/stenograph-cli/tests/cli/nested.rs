@@ -95,8 +95,8 @@ fn a_failed_call_of_a_sub_agent_counts_once_for_list_find_audit_and_export() {
         let found = folder.run("find is:error --root home --json").ends(0).json();
         let audit = folder.run(&format!("audit {SESSION} --root home --json")).ends(0).json().remove(0);
         let failed = audit["tools"][0]["failed"].clone();
-        let exported =
-            folder.run(&format!("export {SESSION} --root home --to json --threads")).ends(0).json().remove(0);
+        let exported = folder.run(&format!("export {SESSION} --root home --to json --threads"));
+        let exported: serde_json::Value = serde_json::from_str(exported.ends(0).text()).unwrap();
         let exported = &exported["session"];
         let output = &exported["usage"]["output"];
         assert_eq!(
