@@ -10,7 +10,7 @@ use stenograph::evidence::is_progress;
 use stenograph::format::Format;
 use stenograph::model::{Body, Event, Note, Outline};
 use stenograph::read::Sink;
-use stenograph::status::{RunSummary, Watch};
+use stenograph::status::{StatusSummary, Watch};
 
 use crate::follow::{EndSink, Follow, LastLine};
 use crate::identity::read_head;
@@ -20,8 +20,8 @@ use crate::{Error, Source, recover};
 /// How many bytes before the end of a file of lines decide the status. A file without lines is read from its beginning.
 pub(crate) const WINDOW_SIZE: u64 = 256 << 10;
 
-/// How many events the window must hold: enough for every rule.
-pub(crate) const EVENTS_MIN: usize = 30;
+/// How many events the window must hold: ten calls with their results, which is enough for every rule.
+const EVENTS_MIN: usize = 20;
 
 /// The version of saved values. A value of another version is ignored, and the file is read. Rules may change with every release; increment
 /// the number if they change between two releases.
@@ -35,7 +35,7 @@ pub struct FileStatus {
     /// What its journal states about the recording.
     pub recording: Option<JournalSummary>,
     /// The run.
-    pub run: RunSummary,
+    pub run: StatusSummary,
 }
 
 /// What a journal states about its recording.
@@ -52,7 +52,7 @@ struct SavedStatus {
     version: String,
     format: Option<String>,
     recording: Option<JournalSummary>,
-    run: RunSummary,
+    run: StatusSummary,
 }
 
 impl FileStatus {
@@ -103,8 +103,8 @@ impl StatusBuilder {
     /// Takes an event. In a journal, the mark at the end of a recording counts as a stop.
     pub(crate) fn add(&mut self, event: &Event<'_>) {
         if is_progress(event) {
-            let time = event.time.as_ref().and_then(|time| time.instant());
-            return self.watch.saw_activity(time.map(|time| time.as_millisecond()));
+            let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+            return self.watch.saw_activity(time_ms);
         }
         self.events += 1;
         let mark = RecordingMark::of(event);
@@ -125,7 +125,7 @@ impl StatusBuilder {
         &self,
         path: &Path,
         format: Option<&'static dyn Format>,
-        head: impl FnOnce(&RunSummary) -> Outline,
+        head: impl FnOnce(&StatusSummary) -> Outline,
     ) -> FileStatus {
         let mut run = self.watch.summary();
         let head = head(&run);
@@ -175,7 +175,7 @@ impl EndSink for StatusBuilder {
 }
 
 /// The facts that the head of a file states. Some systems state the session and its folder only there.
-pub(crate) fn head_facts(format: &'static dyn Format, head: &[u8], known: &RunSummary) -> Outline {
+pub(crate) fn head_facts(format: &'static dyn Format, head: &[u8], known: &StatusSummary) -> Outline {
     let mut sink = OutlineSink(Outline::new(format.info().name));
     let is_known = |known: &Option<String>, found: &Option<String>| known.is_some() || found.is_some();
     read_head(format, head, &mut sink, |OutlineSink(found)| {

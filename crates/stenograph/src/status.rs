@@ -56,10 +56,10 @@ pub struct Status {
     pub branch: Option<String>,
 }
 
-/// Everything about a run that its events decide, and nothing that depends on the time of asking. It can be saved; [`RunSummary::status`]
+/// Everything about a run that its events decide, and nothing that depends on the time of asking. It can be saved; [`StatusSummary::status`]
 /// adds the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunSummary {
+pub struct StatusSummary {
     run: RunState,
     context: Option<u64>,
     /// Whether all there is belongs to a side conversation.
@@ -158,10 +158,10 @@ impl Watch {
     }
 
     /// What the events so far say about the run.
-    pub fn summary(&self) -> RunSummary {
+    pub fn summary(&self) -> StatusSummary {
         let is_side = self.main.run.is_empty() && !self.side.run.is_empty();
         let Conversation { run, context } = if is_side { &self.side } else { &self.main };
-        RunSummary {
+        StatusSummary {
             run: run.clone(),
             context: *context,
             is_side,
@@ -176,7 +176,7 @@ impl Watch {
     }
 }
 
-impl RunSummary {
+impl StatusSummary {
     /// The status if nothing came for this long; `None` if nobody knows how long.
     pub fn status(&self, silence_ms: Option<u64>, patience: &Patience) -> Status {
         let run = &self.run;

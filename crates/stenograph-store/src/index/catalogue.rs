@@ -71,21 +71,26 @@ impl Catalogue {
     fn prepared(path: &Path, flags: OpenFlags) -> rusqlite::Result<OpenedCatalogue> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(Duration::from_secs(10))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", "ON")?;
-        connection.pragma_update(None, "cache_size", -24_576)?;
-        // Otherwise SQLite prepares many statements again for every parameter value.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        match schema::state(&connection)? {
+        // Before the first setting, because setting the journal mode writes to an empty file.
+        let state = schema::state(&connection)?;
+        match state {
             schema::SchemaState::Current => {}
-            schema::SchemaState::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => schema::create(&connection)?,
+            schema::SchemaState::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => {}
             // The process that made the file ended before it created the tables.
             schema::SchemaState::Empty => return Ok(OpenedCatalogue::Missing),
             schema::SchemaState::Earlier => {
                 return Ok(OpenedCatalogue::Unusable("it was written by an earlier version of steno".to_owned()));
             }
             schema::SchemaState::Later(version) => return Ok(OpenedCatalogue::Later(version)),
+        }
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", "ON")?;
+        connection.pragma_update(None, "cache_size", -24_576)?;
+        // Otherwise SQLite prepares many statements again for every parameter value.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        if state == schema::SchemaState::Empty {
+            schema::create(&connection)?;
         }
         // Detects a damaged file now, not in the middle of a search.
         let _: i64 = connection.query_row("SELECT batch + commits FROM state", [], |row| row.get(0))?;

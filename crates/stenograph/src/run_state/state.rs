@@ -207,8 +207,8 @@ pub struct StateDecision {
 }
 
 impl RunState {
-    /// Decides the state of a run in which nothing came for this long. `None` is for readers of a finished source, who know no clock: an answer
-    /// at its end is the last one.
+    /// Decides the state of a run in which nothing came for this long; `None` if nobody knows how long, as for an audit. An answer at the
+    /// end is then complete, because nothing shows that it goes on; a run in any other phase that goes on is unknown.
     pub fn decide(&self, silence_ms: Option<u64>, patience: &Patience) -> StateDecision {
         let silent_for = |limit_ms: u64| silence_ms.is_none_or(|silence_ms| silence_ms >= limit_ms);
         let here = |state: State, why: Why| self.decision(state, why, self.rule, self.place);

@@ -70,12 +70,11 @@ fn a_decision_names_its_rule_and_its_event() {
 }
 
 #[test]
-fn an_answer_is_complete_after_a_silence_and_at_the_end_of_a_finished_source() {
-    let answered = run(&[said(Role::User, "hi"), said(Role::Assistant, "Hello!")]);
-    let decided = |silence_ms| answered.decide(silence_ms, &Patience::default()).state;
-    assert_eq!(decided(Some(60_000)), State::Completed);
-    assert_eq!(decided(Some(0)), State::Running);
-    assert_eq!(decided(None), State::Completed);
+fn without_a_known_silence_an_answer_is_complete_and_everything_else_that_goes_on_is_unknown() {
+    let decided = |events: &[Event<'_>]| run(events).decide(None, &Patience::default()).state;
+    assert_eq!(decided(&[said(Role::User, "hi"), said(Role::Assistant, "Hello!")]), State::Completed);
+    assert_eq!(decided(&[said(Role::User, "hi")]), State::Unknown);
+    assert_eq!(decided(&[call("call-0001", "a")]), State::Unknown);
 }
 
 #[test]
