@@ -9,7 +9,7 @@ use crate::evidence::{is_progress, nested_events, nested_source};
 use crate::model::{Body, Event, Kind};
 use crate::query::EntryBuilder;
 use crate::read;
-use crate::run_state::{Place, RunState};
+use crate::run_state::{Place, RunState, StopReason};
 
 /// The folds that can be saved.
 #[derive(Clone, Default, PartialEq)]
@@ -151,7 +151,6 @@ pub(super) fn agree(case: &mut Case<'_>) {
     let mut entries = EntryBuilder::default().through(case.format);
     let mut auditor = Auditor::default();
     let mut outcomes: BTreeMap<u64, Decision> = BTreeMap::new();
-    let mut made = BTreeSet::new();
     let mut marked = Vec::new();
     let events = &case.found.events;
     for (at, event) in events.iter().enumerate() {
@@ -159,9 +158,6 @@ pub(super) fn agree(case: &mut Case<'_>) {
         let is_marked = entries.entry(event).is_some_and(|entry| entry.error);
         if is_marked != (step.has_failed() || is_failure_of_the_run(event)) {
             marked.push((at, is_marked, event.at));
-        }
-        if event.kind() != Kind::ToolResult {
-            made.extend(step.call);
         }
         for decision in step.decision.iter().chain(&step.early).chain(&step.later) {
             let had_failed = outcomes.get(&decision.call).is_some_and(|known| known.outcome.is_failure());
@@ -171,7 +167,7 @@ pub(super) fn agree(case: &mut Case<'_>) {
         }
         auditor.add(event);
     }
-    let failed = outcomes.values().filter(|one| one.outcome.is_failure() && made.contains(&one.call)).count();
+    let failed = outcomes.values().filter(|one| one.outcome.is_failure()).count();
     let audit = auditor.finish();
     // Records inside others are read by the audit alone; they are in side conversations.
     let is_nested = |thread: &Option<String>| {
@@ -191,7 +187,7 @@ pub(super) fn agree(case: &mut Case<'_>) {
 fn is_failure_of_the_run(event: &Event<'_>) -> bool {
     match &event.body {
         Body::Failure { .. } => true,
-        Body::Stop { success, .. } => *success == Some(false),
+        Body::Stop { reason, success, .. } => StopReason::is_failure(reason.as_deref(), *success),
         _ => false,
     }
 }
