@@ -48,9 +48,9 @@ pub fn time_of_day(time: &Time<'_>) -> Option<String> {
     Some(time.instant()?.to_zoned(zone()).strftime("%H:%M:%S").to_string())
 }
 
-/// Formats the date, for output that has stated the time zone.
-pub fn date(time: &Time<'_>) -> Option<String> {
-    Some(time.instant()?.to_zoned(zone()).strftime("%Y-%m-%d").to_string())
+/// Formats the date of a transcript's time for people.
+pub fn format_day(time: &Time<'_>) -> Option<String> {
+    time.shown(&zone(), Precision::Days)
 }
 
 /// Formats milliseconds since 1970 for programs.

@@ -18,7 +18,7 @@ use crate::output::{Output, grouped, harmless_json, harmless_line};
 use crate::output_file::OutputFile;
 
 /// Where the result goes.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct EditTarget {
     #[command(flatten)]
     pub output: OutputFile,

@@ -217,7 +217,7 @@ mod tests {
                 "a = { input = 1, output = 1, over = { many = { input = 1 } } }",
                 "a: over many must be a number of tokens with a table of prices",
             ),
-            ("a = { same_as = \"nobody\" }", "a: same_as names nobody, which is not in the table of prices"),
+            ("a = { same_as = \"nobody\" }", "a: same_as names nobody, which has no price"),
             ("a = { same_as = 3 }", "a: same_as must be the name of a model"),
         ] {
             let wrong = read(text).unwrap_err();

@@ -147,7 +147,7 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
         return Err(CommandError::new("a context is always compacted in place")
             .hint("omit -o and --from, or name its context.jsonl to write a compacted copy"));
     }
-    let target = &options.target;
+    let target = &EditTarget { in_place: true, ..options.target.clone() };
     let window = hold(context)?;
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
     let mut report = CompactionReport::new(&context.folder.display().to_string(), &tokenizer);

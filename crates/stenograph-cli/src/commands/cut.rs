@@ -155,7 +155,8 @@ fn report_removed(name: &str, events: usize, found: &Cut, output: &mut Output<'_
     }
     if !found.kept.is_empty() {
         let count = counted(found.kept.len() as u64, "event");
-        output.say(&format!("  {count} kept because the format requires them"));
+        let them = if found.kept.len() == 1 { "it" } else { "them" };
+        output.say(&format!("  {count} kept because the format requires {them}"));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use anstyle::{AnsiColor, Style};
 use stenograph::calls::CallOutcome;
-use stenograph::evidence::{CallKind, Todo};
+use stenograph::evidence::{CallKind, Todo, TodoProgress};
 use stenograph::model::Event;
 use stenograph::render::{Block, EventView, EventViewer, ViewKind, grouped};
 
@@ -49,8 +49,8 @@ pub struct Drawer {
     /// The call that was drawn last, and the event numbers of the last calls.
     last_call: Option<u64>,
     call_events: VecDeque<(u64, u64)>,
-    /// The date of the last event with a time.
-    date: Option<String>,
+    /// The day of the last event with a time.
+    day: Option<String>,
     /// Whether the next event is marked: the reader asked for it.
     is_marked: bool,
 }
@@ -67,7 +67,7 @@ impl Drawer {
             before: None,
             last_call: None,
             call_events: VecDeque::new(),
-            date: None,
+            day: None,
             is_marked: false,
         }
     }
@@ -93,7 +93,7 @@ impl Drawer {
         if view.kind.is_hidden() && !self.all || is_blank(&view) {
             return None;
         }
-        let mut lines = self.new_day(event);
+        let mut lines = self.day_rule(event);
         if let (ViewKind::Call(_), Some(call)) = (view.kind, view.call) {
             self.last_call = Some(call);
             self.call_events.extend(number.map(|number| (call, number)));
@@ -102,7 +102,7 @@ impl Drawer {
             }
         }
         let is_answer = matches!(view.kind, ViewKind::Result(_)) && self.answers_last(&view);
-        if self.before.is_some() && !is_answer {
+        if self.before.is_some() && lines.is_empty() && !is_answer {
             lines.push(Line::default());
         }
         let number = number.map(|number| number.to_string()).unwrap_or_default();
@@ -130,15 +130,16 @@ impl Drawer {
         matches!(self.before, Some((ViewKind::Call(_), _))) && view.call.is_none_or(|call| self.last_call == Some(call))
     }
 
-    /// A rule with the date, if another day begins.
-    fn new_day(&mut self, event: &Event<'_>) -> Vec<Line> {
-        let Some(date) = event.time.as_ref().and_then(clock::date) else { return Vec::new() };
-        let is_new = self.date.as_ref().is_some_and(|before| *before != date);
-        self.date = Some(date.clone());
-        if !is_new {
+    /// A rule with the date and the time zone, if the event happened on another day than the one before it.
+    fn day_rule(&mut self, event: &Event<'_>) -> Vec<Line> {
+        let Some(day) = event.time.as_ref().and_then(clock::format_day) else { return Vec::new() };
+        if self.day.as_ref() == Some(&day) {
             return Vec::new();
         }
-        vec![Line::default(), rule(&date, self.width)]
+        let drawn = rule(&day, self.width);
+        self.day = Some(day);
+        let blank = self.before.is_some().then(Line::default);
+        blank.into_iter().chain([drawn]).collect()
     }
 
     fn content(&mut self, view: &EventView, event: &Event<'_>, room: usize) -> Vec<Line> {
@@ -231,6 +232,14 @@ impl Drawer {
         lines
     }
 
+    /// A line that is cut at the edge where content is folded, and wrapped where all of it is shown.
+    fn cut_or_wrapped(&self, line: Line, room: usize) -> Vec<Line> {
+        match self.folding {
+            Folding::Folded => vec![line.fitted(room)],
+            Folding::Whole => line.wrapped(room),
+        }
+    }
+
     fn block(&mut self, block: &Block, room: usize, limit: usize) -> Vec<Line> {
         match block {
             Block::Markdown(text) => markdown::lines(text, room, self.colour, &mut self.highlighter),
@@ -241,9 +250,9 @@ impl Drawer {
                 };
                 lines.into_iter().flat_map(|line| line.wrapped(room)).collect()
             }
-            Block::Diff { hunks, .. } => diff(hunks, room),
+            Block::Diff { hunks, .. } => diff(hunks).flat_map(|line| self.cut_or_wrapped(line, room)).collect(),
             Block::Output(text) => output(text, (limit, 0), room, self.folding),
-            Block::Plan(todos) => todos.iter().map(|todo| plan_item(todo).fitted(room)).collect(),
+            Block::Plan(todos) => todos.iter().flat_map(|todo| self.cut_or_wrapped(plan_item(todo), room)).collect(),
             Block::Blob { media, size, place } => {
                 let media = media.as_deref().unwrap_or("data");
                 let text = match (size, place) {
@@ -294,10 +303,10 @@ fn call_heading(view: &EventView, kind: CallKind, room: usize) -> Vec<Line> {
 }
 
 fn plan_item(todo: &Todo) -> Line {
-    let (sign, style) = match todo.status.as_str() {
-        "completed" | "done" => ("[x] ", Style::new().dimmed()),
-        "in_progress" | "in-progress" | "active" => ("[~] ", Style::new().bold()),
-        _ => ("[ ] ", Style::new()),
+    let (sign, style) = match todo.progress() {
+        TodoProgress::Done => ("[x] ", Style::new().dimmed()),
+        TodoProgress::Active => ("[>] ", Style::new().bold()),
+        TodoProgress::Open => ("[ ] ", Style::new()),
     };
     Line::of(&format!("{sign}{}", todo.text.replace('\n', " ")), style)
 }
@@ -315,9 +324,9 @@ fn rule(text: &str, width: usize) -> Line {
     line
 }
 
+/// A remark about at least two lines that are not shown.
 fn more_lines(count: usize) -> Line {
-    let lines = if count == 1 { "line" } else { "lines" };
-    Line::of(&format!("\u{2026} {} more {lines}", grouped(count as u64)), Style::new().dimmed())
+    Line::of(&format!("\u{2026} {} more lines", grouped(count as u64)), Style::new().dimmed())
 }
 
 fn text_of(block: &Block) -> Option<&str> {
@@ -353,22 +362,21 @@ fn output(text: &str, (first, last): (usize, usize), room: usize, folding: Foldi
     lines
 }
 
-fn diff(hunks: &str, room: usize) -> Vec<Line> {
+fn diff(hunks: &str) -> impl Iterator<Item = Line> {
     let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
-    let text = harmless(hunks);
+    let lines: Vec<String> = harmless(hunks).lines().map(str::to_owned).collect();
     // A hunk without line numbers needs its header only to separate it from the one before it.
-    let lines = text.lines().enumerate().filter(|(at, line)| *at > 0 || !line.starts_with("@@ -?"));
-    let drawn = lines.map(|(_, line)| {
-        let line = if line.starts_with("@@ -?") { "\u{22ee}" } else { line };
+    let lines = lines.into_iter().enumerate().filter(|(at, line)| *at > 0 || !line.starts_with("@@ -?"));
+    lines.map(move |(_, line)| {
+        let line = if line.starts_with("@@ -?") { "\u{22ee}" } else { line.as_str() };
         let style = match line.as_bytes().first() {
             Some(b'+') => colour(AnsiColor::Green),
             Some(b'-') => colour(AnsiColor::Red),
             Some(b'@' | 0xe2) => Style::new().dimmed(),
             _ => Style::new(),
         };
-        Line::of(line, style).fitted(room)
-    });
-    drawn.collect()
+        Line::of(line, style)
+    })
 }
 
 #[cfg(test)]
@@ -406,8 +414,7 @@ mod tests {
             result("call-0002", "error: no such file", Some(true)),
             message(Role::Assistant, "Done."),
         ];
-        let expected = "\
-    1  ❯ You
+        let expected = "    1  ❯ You
        Fix **it**
 
     2  ● Agent

@@ -16,7 +16,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The lines of the header, with a rule below them.
+    /// The lines of the header, with a blank line below them.
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let separator = " \u{b7} ";
         let mut lines = Vec::new();
@@ -29,7 +29,7 @@ impl Header {
                 lines.extend(Line::of(&stated.join(separator), Style::new().dimmed()).wrapped(width));
             }
         }
-        lines.push(Line::of(&"\u{2500}".repeat(width), Style::new().dimmed()));
+        lines.push(Line::default());
         lines
     }
 }

@@ -392,7 +392,7 @@ mod tests {
     fn items_and_quotes_wrap_below_their_own_text() {
         assert_eq!(
             drawn("- one two three\n\n> four five six", 10),
-            ["• one two", "  three", "", "│ four", "│ five six"]
+            ["• one two", "  three", "", "│ four five", "│ six"]
         );
     }
 

@@ -220,7 +220,7 @@ fn the_only_copy_stays_unless_forced() {
     fs::remove_file(folder.path(&path(TWO))).unwrap();
     folder.write(&path(THREE), said(THREE, 1, "user", "Something else"));
     let done = folder.run("archive prune --older-than 1d");
-    done.ends(0).says("0198aaaa-1").talks("1 session went");
+    done.ends(0).says("0198aaaa-1").talks("1 session pruned");
     done.talks("kept: 0198aaaa-9")
         .talks("is gone; the archive has the only copy")
         .talks("has changed; the archive has the only copy");
@@ -229,7 +229,7 @@ fn the_only_copy_stays_unless_forced() {
     folder.run("archive restore 0198aaaa-9").ends(0);
     assert!(folder.path(&path(TWO)).exists());
     folder.run("archive prune session:ffff").ends(1).talks("0 sessions went");
-    folder.run("archive prune session:ffff --force").ends(0).talks("1 session went");
+    folder.run("archive prune session:ffff --force").ends(0).talks("1 session pruned");
     folder.run("archive restore ffff -o x.jsonl").finds_nothing("not in the archive");
     assert_eq!(folder.read(&path(THREE)), said(THREE, 1, "user", "Something else").as_bytes());
 }
@@ -260,7 +260,7 @@ fn a_session_without_a_copy_does_not_count_among_those_that_are_left() {
 fn a_pruned_session_does_not_come_back_until_it_is_unforgotten() {
     let folder = home();
     let before = packs(&folder);
-    folder.run("archive prune walrus --force").ends(0).talks("3 sessions went");
+    folder.run("archive prune walrus --force").ends(0).talks("3 sessions pruned");
     assert!(before.iter().all(|pack| !pack.exists()), "{before:?}");
     folder.run("find walrus").ends(1);
     folder.run("index --root home").ends(0).talks("4 pruned earlier");
@@ -325,7 +325,7 @@ fn nothing_of_a_pruned_home_comes_back_however_its_files_are_renamed_copied_or_c
     index(&folder);
     let all = sessions(&folder);
     assert_eq!(all, 4);
-    folder.run("archive prune --older-than 1d --force").ends(0).talks("4 sessions went");
+    folder.run("archive prune --older-than 1d --force").ends(0).talks("4 sessions pruned");
     for (round, file) in files_below(&folder.path("home")).into_iter().enumerate() {
         let bytes = fs::read(&file).unwrap();
         let uuid = format!("0198bbbb-{round:04}-4222-8333-444455556666");

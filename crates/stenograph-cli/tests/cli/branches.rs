@@ -39,9 +39,9 @@ fn chats_without_calls_have_a_family_too() {
     let expected = "\
 chat-history-1.jsonl  4 events
 │  “say a”
-├─ chat-history-3.jsonl  left after event 2, 4 events
+├─ chat-history-3.jsonl  branched after event 2, 4 events
 │     “say d”
-└─ chat-history-2.jsonl  goes on after event 4, 6 events
+└─ chat-history-2.jsonl  continues after event 4, 6 events
       “say c”
 ";
     assert_eq!(done.text(), expected);
@@ -95,7 +95,7 @@ fn forks_are_recognised_by_their_statements_and_by_ids() {
     folder.write("five.jsonl", lost);
     let done = folder.run("branches one.jsonl two.jsonl three.jsonl four.jsonl five.jsonl");
     done.ends(0).says("two.jsonl  branched after event 2").says("three.jsonl  continues after event 2, by record ids");
-    done.says("four.jsonl  forked after event 3, as it says").says("five.jsonl  forked from s0, which is missing");
+    done.says("four.jsonl  forked after event 3, as stated").says("five.jsonl  forked from s0, which is missing");
 }
 
 #[test]

@@ -22,7 +22,7 @@ const FILE: &str = "home/.config/steno/config.toml";
 fn a_setting_lasts_and_its_key_may_be_typed_in_any_case() {
     let folder = Folder::new();
     run(&folder, "config get App.AutoSaveChatHistory", &[]).ends(0).says("true\n");
-    run(&folder, "config set app.autosavechathistory false", &[]).ends(0).talks("App.AutoSaveChatHistory is false");
+    run(&folder, "config set app.autosavechathistory false", &[]).ends(0).talks("App.AutoSaveChatHistory set to false");
     assert_eq!(folder.read(FILE), b"[App]\nAutoSaveChatHistory = false\n");
     run(&folder, "config get APP.AUTOSAVECHATHISTORY", &[]).ends(0).says("false\n");
     run(&folder, "config unset App.AutoSaveChatHistory", &[]).ends(0);
@@ -45,7 +45,7 @@ fn the_environment_counts_before_the_folder_and_the_folder_before_the_user() {
     assert_eq!((&listed[2]["value"], &listed[2]["origin"]), (&4000.into(), &"environment".into()));
     let off = [("CYCOD_AUTO_SAVE_TRAJECTORY", "0"), ("CYCOD_AUTO_SAVE_CHAT_HISTORY", "False")];
     run(&folder, "config list", &off).ends(0).says("App.AutoSaveTrajectory   false").says("variable CYCOD_AUTO_SAVE");
-    run(&folder, "config list", &[("CYCOD_AUTO_SAVE_TRAJECTORY", "perhaps")]).fails("is perhaps, not true or false");
+    run(&folder, "config list", &[("CYCOD_AUTO_SAVE_TRAJECTORY", "perhaps")]).fails("perhaps; expected true or false");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_invalid_setting_is_refused_with_a_hint() {
     folder.write("bad.toml", "[App\n");
     run(&folder, "config list", &[("STENO_CONFIG", "bad.toml")]).fails("line 1: not TOML");
     folder.write("odd.toml", "App.MaxChatTokens = \"many\"\nColour = 1\n");
-    run(&folder, "config list", &[("STENO_CONFIG", "odd.toml")]).fails("is not a whole number");
+    run(&folder, "config list", &[("STENO_CONFIG", "odd.toml")]).fails("must be a whole number");
     folder.write("odd.toml", "Colour = 1\n");
     run(&folder, "config list", &[("STENO_CONFIG", "odd.toml")]).ends(0).talks("unknown setting: Colour");
 }

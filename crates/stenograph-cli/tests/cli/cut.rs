@@ -32,7 +32,7 @@ fn events_are_taken_out_by_number_and_a_call_goes_with_its_result() {
     done.talks("removed 3 of 9 events").talks("1 event removed in addition");
     let done = folder.run("cut talk.jsonl --events 1..3");
     assert_eq!(done.ends(0).text(), lines(&[1, 4, 5, 6, 7, 8, 9]));
-    done.talks("1 event stayed");
+    done.talks("1 event kept because the format requires it");
 }
 
 #[test]

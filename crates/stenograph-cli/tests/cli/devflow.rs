@@ -61,7 +61,7 @@ fn a_run_is_recorded_and_listed_and_shown() {
 #[test]
 fn bad_ids_and_values_are_refused_before_anything_is_written() {
     let folder = Folder::new();
-    folder.run_with("record --from openai-chat --to devflow:base --set run=../x", b"").fails("../x: is not a name");
+    folder.run_with("record --from openai-chat --to devflow:base --set run=../x", b"").fails("../x: is not a valid");
     folder.run_with("record --from openai-chat --to devflow:base --set input=[1]", b"").fails("input: has a value");
     folder.run_with("record --from openai-chat --to devflow:base --set cost=much", b"").fails("cost: has a value");
     assert!(folder.names().is_empty());

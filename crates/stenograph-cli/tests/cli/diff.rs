@@ -27,7 +27,7 @@ fn a_comparison_shows_where_two_runs_diverge_and_what_differs() {
         "~ result Bash, event 4 of A, event 4 of B: 2 and 15 characters\n    A  [ok]\n    B  [one test failed]\n",
     );
     done.says("+ assistant, event 5 of B\n    Done.\n");
-    done.says("steps: 3 the same, 0 moved, 1 changed, 0 only in A, 1 only in B");
+    done.says("steps: 3 equal, 0 moved, 1 changed, 0 only in A, 1 only in B");
     let brief = folder.run("diff a b --summary");
     brief.ends(1).says("equal up to step 3");
     assert!(!brief.text().contains("one test failed"));

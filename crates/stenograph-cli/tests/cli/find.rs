@@ -13,7 +13,7 @@ fn a_hit_shows_its_text_its_position_and_how_to_open_it() {
     let done = folder.run("find herring --root home");
     let text = done.ends(0).text();
     assert!(text.contains("Count the «herring»"), "{text}");
-    assert!(text.contains("agent-a1b2.jsonl:1"), "{text}");
+    assert!(text.contains("agent-a1b2.jsonl --event 1"), "{text}");
     assert!(text.contains("steno show ") && text.contains(" --event 1"), "{text}");
     assert!(done.talk.contains("1 hit"), "{}", done.talk);
     let done = folder.run("find fed role:assistant --root home --json --limit 2");

@@ -42,7 +42,7 @@ fn text_of_an_earlier_version_is_found_marked_and_opened() {
     assert_eq!((hits.len(), &hits[0]["version"]), (2, &serde_json::json!(1)));
     let event = hits[0]["event"].as_u64().unwrap();
     let done = folder.run(&format!("find fed session:{SESSION} --root home"));
-    done.ends(0).says("in archived version 1; no longer in the file");
+    done.ends(0).says("version 1, which is no longer in the file");
     done.says(&format!(" --version 1 --event {event}"));
     let shown = folder.run(&format!("show {SESSION} --version 1 --event {event} --root home"));
     shown.ends(0).says("It is fed.").talks("showing archived version 1 of ");

@@ -87,7 +87,7 @@ fn conditions_select_the_sessions_that_match() {
     folder.run("list --project none").finds_nothing("none of 3 sessions");
     folder.run("list --gone").finds_nothing("none of 3 sessions");
     folder.run("list --after soon").fails("is not a time");
-    folder.run("list --limit 2").ends(0).talks("2 of 3 sessions listed");
+    folder.run("list --limit 2").ends(0).talks("2 of 3 sessions shown");
     fs::create_dir(folder.path("elsewhere")).unwrap();
     folder.run("list --root elsewhere").finds_nothing("none of 3 sessions");
 }

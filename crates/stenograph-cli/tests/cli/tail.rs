@@ -77,11 +77,19 @@ fn append(folder: &Folder, name: &str, text: &str) {
 #[test]
 fn the_end_looks_as_steno_show_has_it() {
     let folder = Folder::with("a", NATIVE);
-    assert_eq!(folder.run("tail a -n 2").ends(0).text(), folder.run("show a --last 2").text());
-    assert_eq!(folder.run("tail a").text(), folder.run("show a").text());
+    // A tail does not know the numbers of the events.
+    let unnumbered = |line: &str| {
+        let mut lines: Vec<String> = folder.run(line).ends(0).text().lines().map(str::to_owned).collect();
+        for line in lines.iter_mut().filter(|line| line.starts_with("    ")) {
+            line.replace_range(..5, "     ");
+        }
+        lines
+    };
+    assert_eq!(unnumbered("tail a -n 2"), unnumbered("show a --last 2"));
+    assert_eq!(unnumbered("tail a"), unnumbered("show a --last 100"));
     assert_eq!(folder.run("tail a --json -n 1").text(), folder.run("show a --last 1 --json").text());
     folder.write("b", CHIBI);
-    assert_eq!(folder.run("tail b -n 1").text(), folder.run("show b --last 1").text());
+    assert_eq!(unnumbered("tail b -n 1"), unnumbered("show b --last 1"));
     assert_eq!(folder.run("tail a -n 0").ends(0).text(), "");
 }
 
@@ -104,8 +112,8 @@ fn an_incomplete_last_line_is_shown_and_reported() {
 #[test]
 fn compressed_files_and_documents_have_an_end_too() {
     let folder = Folder::with("a.zst", zstd::encode_all(NATIVE.as_bytes(), 3).unwrap());
-    folder.run("tail a.zst -n 1").ends(0).says("result of Bash");
-    assert_eq!(folder.run("tail a.zst").text().lines().count(), 8);
+    folder.run("tail a.zst -n 1").ends(0).says("result of Bash, 1 line");
+    assert_eq!(folder.run("tail a.zst").text().lines().count(), 10);
 }
 
 #[test]

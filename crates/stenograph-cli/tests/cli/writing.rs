@@ -39,11 +39,11 @@ fn an_existing_file_is_replaced_only_on_request() {
     for line in WRITING {
         let folder = Folder::with("in.jsonl", input());
         folder.write("out", "mine");
-        folder.run(&format!("{line} -o out")).fails("out: exists already");
+        folder.run(&format!("{line} -o out")).fails("out: already exists");
         assert_eq!(folder.read("out"), b"mine", "{line}");
         // A dangling link counts as an existing file too.
         symlink("nowhere", folder.path("link")).unwrap();
-        folder.run(&format!("{line} -o link")).fails("link: exists already");
+        folder.run(&format!("{line} -o link")).fails("link: already exists");
         folder.run(&format!("{line} -o out --force")).ends(0);
         assert_ne!(folder.read("out"), b"mine", "{line}");
         folder.run(&format!("{line} -o new")).ends(0);
@@ -187,7 +187,7 @@ fn of_two_edits_at_once_none_is_lost() {
 const CHANGING: [&str; 4] = [
     "trim in.jsonl --max-tokens 1 --in-place",
     "cut in.jsonl --events 2 --in-place",
-    "compact in.jsonl --keep 0 --summary short",
+    "compact in.jsonl --keep 0 --summary short --in-place",
     "undo in.jsonl",
 ];
 
@@ -373,7 +373,7 @@ fn a_recording_that_cannot_be_completed_does_not_keep_the_others_from_it() {
     }
     fs::rename(folder.path("a/chat.jsonl"), folder.path("a/real.jsonl")).unwrap();
     symlink("real.jsonl", folder.path("a/chat.jsonl")).unwrap();
-    folder.run("recover .").ends(2).talks("a/chat.jsonl.steno: is not completed").talks("b/chat.jsonl");
+    folder.run("recover .").ends(2).talks("a/chat.jsonl.steno: cannot be completed").talks("b/chat.jsonl");
     assert!(!String::from_utf8_lossy(&folder.read("b/chat.jsonl")).is_empty());
     folder.run("recover b").ends(0).talks("already complete");
 }

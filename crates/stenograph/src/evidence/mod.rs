@@ -38,7 +38,7 @@ pub use nested::{NestedRecord, is_progress, nested, nested_events};
 pub(crate) use notice::JobNotice;
 pub(crate) use permission::{Judgement, permission_mode};
 pub(crate) use plan::PLAN_ITEMS_MAX;
-pub use plan::{PlanChange, Todo};
+pub use plan::{PlanChange, Todo, TodoProgress};
 pub(crate) use report::CallReport;
 pub use result::Evidence;
 pub(crate) use result::{AgentEvidence, created_file, output_without_header};

@@ -134,8 +134,12 @@ impl EventViewer {
             }
             Body::Other { name, bytes } => {
                 let text = bytes.as_ref().map(|bytes| Block::Output(bytes.decode().into_owned()));
-                let heading = name.as_deref().unwrap_or("unknown record");
-                EventView { blocks: text.into_iter().collect(), ..view(ViewKind::Bookkeeping, heading) }
+                // A record of an unknown type is the agent's own business; a line that is no record is damage.
+                let (kind, heading) = match name.as_deref() {
+                    Some(name) => (ViewKind::Bookkeeping, name),
+                    None => (ViewKind::Notice, "a line that is not a record"),
+                };
+                EventView { blocks: text.into_iter().collect(), ..view(kind, heading) }
             }
         }
     }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use stenograph::audit::{Agent, Audit, CallOutcome, Compaction, Context, End, FaultKind, Step, StuckKind, Verdict};
+use stenograph::evidence::TodoProgress;
 use stenograph::status::Why;
 
 use super::view::{Room, brief, heading, more, number, span};
@@ -102,8 +103,7 @@ fn agent_line(agent: &Agent, colour: Colour) -> String {
 
 pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     let Some(todos) = &audit.todos else { return };
-    let is_done = |status: &str| matches!(status, "completed" | "done" | "cancelled");
-    let done = todos.items.iter().filter(|todo| is_done(&todo.status)).count() as u64;
+    let done = todos.items.iter().filter(|todo| todo.progress() == TodoProgress::Done).count() as u64;
     let total = todos.items.len() as u64 + todos.more;
     heading(
         "todos",
@@ -112,10 +112,10 @@ pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         out,
     );
     for todo in todos.items.iter().take(room.lines()) {
-        let mark = match todo.status.as_str() {
-            status if is_done(status) => "[x]",
-            "in_progress" | "active" => "[>]",
-            _ => "[ ]",
+        let mark = match todo.progress() {
+            TodoProgress::Done => "[x]",
+            TodoProgress::Active => "[>]",
+            TodoProgress::Open => "[ ]",
         };
         let _ = writeln!(out, "  {mark} {}", brief(&todo.text, LINE_LENGTH_MAX));
     }

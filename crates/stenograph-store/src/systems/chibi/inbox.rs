@@ -265,7 +265,7 @@ mod tests {
         assert!(failed.is_err());
         let batch = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
         assert_eq!((contents(&batch), batch.messages[0].from.as_str()), (vec!["a"], "unknown"));
-        assert!(batch.warnings[0].text.contains("3 lines are no message"));
+        assert!(batch.warnings[0].text.contains("3 lines are not messages"));
         let aside = std::fs::read_to_string(folder.path().join("inbox.unread.jsonl")).unwrap();
         assert_eq!(aside, "oops\n{\"from\":1}\n{\"content\":\n");
     }
