@@ -1,75 +1,144 @@
-//! The arguments of `steno`: the list of its commands. Each command declares its options in its own file.
+//! The arguments of `steno`: the list of its commands, in groups. Each command declares its options in its own file.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    archive, audit, branches, check, compact, completions, config, context, r#continue, convert, cut, demo, diff,
-    export, find, formats, inbox, index, list, man, record, recover, replay, resume, run, show, status, tail, trim,
+    archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
+    diff, export, find, formats, index, list, man, record, recover, replay, resume, show, status, tail, trim, undo,
     usage,
 };
+use crate::output::ColourChoice;
 
-/// Keep the record of what AI agents did
+/// Keep, search, convert and record transcripts of AI agents
 ///
-/// steno reads the transcripts of AI agents without losing a byte, converts them between formats, and says what a conversion
-/// could not keep. Formats are recognised by content; gzip and zstd are opened on the way; `-` is standard input or output.
+/// A session is one conversation with an agent; a transcript is its file. Name a transcript by its path, by a session id or the beginning
+/// of one, or as latest; - is standard input. steno detects formats by content and opens compressed files (gzip, zstd) directly.
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Args {
     /// Show times in UTC instead of the local time zone
     #[arg(long, global = true)]
     pub utc: bool,
-    /// What to do.
+    /// When to use color: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub color: ColourChoice,
+    /// Print directly instead of through a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
+    /// The command to run.
     #[command(subcommand)]
     pub command: Verb,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  steno demo                                see what it can do, on a small conversation of its own
-  steno check session.jsonl                 is this file whole?
-  steno show session.jsonl --last 5         what happened last?
-  steno tail -f                             what happens now?
-  steno convert in.jsonl --to steno -o out.steno.jsonl
+  steno demo                       create a sample conversation and a short tour
+  steno index                      find, archive and index all transcripts
+  steno find 'flaky test'          find the session that mentions it
+  steno show latest                read the newest session
+  steno usage --by model           show tokens and cost per model
 
-Exit codes: 0 done, 1 no (there are notes, or nothing was found), 2 error";
+Exit codes: 0 success, 1 nothing found or notes reported, 2 error";
 
-/// The commands.
+/// The commands, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    Formats(formats::Options),
-    Check(check::Options),
-    Convert(convert::Options),
-    Show(show::Options),
-    Audit(audit::Options),
-    Index(index::Options),
-    Find(find::Options),
     List(list::Options),
-    Resume(resume::Options),
-    Archive(archive::Options),
-    Usage(usage::Options),
-    Replay(replay::Options),
-    Export(export::Options),
-    Diff(diff::Options),
-    Branches(branches::Options),
+    Find(find::Options),
+    Show(show::Options),
     Tail(tail::Options),
     Status(status::Options),
-    Record(record::Options),
-    Recover(recover::Options),
+    Audit(audit::Options),
+    Diff(diff::Options),
+    Branches(branches::Options),
+    Usage(usage::Options),
+    Replay(replay::Options),
+    Resume(resume::Options),
+    Export(export::Options),
+    Check(check::Options),
+    Convert(convert::Options),
     Trim(trim::Options),
     Cut(cut::Options),
     Compact(compact::Options),
-    Context(context::Options),
-    Inbox(inbox::Options),
-    Run(run::Options),
-    Continue(r#continue::Options),
+    Undo(undo::Options),
+    Index(index::Options),
+    Archive(archive::Options),
+    Record(record::Options),
+    Recover(recover::Options),
+    Cassette(cassette::Options),
+    Chibi(chibi::Options),
+    Devflow(devflow::Options),
+    Cycod(cycod::Options),
+    Formats(formats::Options),
     Config(config::Options),
     Demo(demo::Options),
     Completions(completions::Options),
     Man(man::Options),
 }
 
+/// The groups of the help, with their commands.
+const GROUPS: [(&str, &[&str]); 8] = [
+    ("Look", &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume"]),
+    ("Share", &["export"]),
+    ("Files", &["check", "convert"]),
+    ("Edit", &["trim", "cut", "compact", "undo"]),
+    ("Store", &["index", "archive"]),
+    ("Record", &["record", "recover", "cassette"]),
+    ("Systems", &["chibi", "devflow", "cycod"]),
+    ("Setup", &["formats", "config", "demo", "completions", "man"]),
+];
+
+/// The command line with its help in groups.
+pub fn command() -> clap::Command {
+    let command = Args::command();
+    let about = |name: &str| {
+        let found = command.get_subcommands().find(|command| command.get_name() == name);
+        found.and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default()
+    };
+    let mut listing = String::new();
+    for (group, names) in GROUPS {
+        listing.push_str(&format!("\n{group}:\n"));
+        for name in names {
+            listing.push_str(&format!("  {name:<12} {}\n", about(name)));
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{listing}\nOptions:\n{{options}}{{after-help}}"
+    ))
+}
+
 /// Parses the name of a format; help and completions list all of them.
 pub fn format_name() -> PossibleValuesParser {
     PossibleValuesParser::new(stenograph::formats::FORMATS.iter().map(|format| format.info().name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        grouped.sort_unstable();
+        let command = Args::command();
+        let mut all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
+    }
+
+    #[test]
+    fn the_help_fits_eighty_columns() {
+        let help = command().term_width(80).render_help().to_string();
+        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(long, Vec::<&str>::new());
+    }
 }

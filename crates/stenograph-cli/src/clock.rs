@@ -48,6 +48,11 @@ pub fn time_of_day(time: &Time<'_>) -> Option<String> {
     Some(time.instant()?.to_zoned(zone()).strftime("%H:%M:%S").to_string())
 }
 
+/// Formats the date of a transcript's time for people.
+pub fn format_day(time: &Time<'_>) -> Option<String> {
+    time.shown(&zone(), Precision::Days)
+}
+
 /// Formats milliseconds since 1970 for programs.
 pub fn iso(millis: Option<i64>) -> Option<String> {
     Timestamp::from_millisecond(millis?).ok().map(|time| time.to_string())

@@ -51,7 +51,7 @@ pub static AUTO_SAVE_CHAT_HISTORY: Setting = Setting {
     variable: "CYCOD_AUTO_SAVE_CHAT_HISTORY",
     kind: SettingKind::Switch,
     default: Some(Value::Switch(true)),
-    about: "record --to cycod also saves the chat history in ~/.cycod/history",
+    about: "also save the chat history in ~/.cycod/history when recording to cycod",
 };
 
 /// Whether recordings save trajectories automatically.
@@ -60,7 +60,7 @@ pub static AUTO_SAVE_TRAJECTORY: Setting = Setting {
     variable: "CYCOD_AUTO_SAVE_TRAJECTORY",
     kind: SettingKind::Switch,
     default: Some(Value::Switch(true)),
-    about: "record --to cycod also saves the trajectory there",
+    about: "also save the trajectory there when recording to cycod",
 };
 
 /// The token limit of a conversation that is sent.
@@ -69,7 +69,7 @@ pub static MAX_CHAT_TOKENS: Setting = Setting {
     variable: "CYCOD_MAX_CHAT_TOKENS",
     kind: SettingKind::Tokens,
     default: None,
-    about: "what a conversation is trimmed to where --max-tokens does not say; 0 is no limit",
+    about: "token limit of a conversation, unless --max-tokens is given; 0 means no limit",
 };
 
 /// The token limit of one user message.
@@ -78,7 +78,7 @@ pub static MAX_PROMPT_TOKENS: Setting = Setting {
     variable: "CYCOD_MAX_PROMPT_TOKENS",
     kind: SettingKind::Tokens,
     default: None,
-    about: "what a message of the user is cut to where --max-prompt-tokens does not say; 0 is no limit",
+    about: "token limit of a user message, unless --max-prompt-tokens is given; 0 means no limit",
 };
 
 /// The token limit of one tool result.
@@ -87,7 +87,7 @@ pub static MAX_TOOL_TOKENS: Setting = Setting {
     variable: "CYCOD_MAX_TOOL_TOKENS",
     kind: SettingKind::Tokens,
     default: None,
-    about: "what a tool's result is cut to where --max-tool-tokens does not say; 0 is no limit",
+    about: "token limit of a tool result, unless --max-tool-tokens is given; 0 means no limit",
 };
 
 /// Finds a setting by its name or its environment variable, ignoring case.
@@ -95,10 +95,12 @@ pub fn setting(name: &str) -> Result<&'static Setting, CommandError> {
     let is_named =
         |setting: &&&Setting| setting.key.eq_ignore_ascii_case(name) || setting.variable.eq_ignore_ascii_case(name);
     SETTINGS.iter().find(is_named).copied().ok_or_else(|| {
-        let error = CommandError::new(format!("no setting is called {name}"));
+        let error = CommandError::new(format!("unknown setting: {name}"));
         match nearest(name) {
-            Some(setting) => error.hint(format!("did you mean {}? steno config list shows all", setting.key)),
-            None => error.hint("steno config list shows all settings"),
+            Some(setting) => {
+                error.hint(format!("did you mean {}? list all settings with steno config list", setting.key))
+            }
+            None => error.hint("list all settings with steno config list"),
         }
     })
 }
@@ -141,8 +143,8 @@ impl ConfigScope {
         match self {
             ConfigScope::Local => Ok(Path::new(".steno").join(FILE_NAME)),
             ConfigScope::User => user_path().ok_or_else(|| {
-                CommandError::new("there is no folder for the user's settings: neither HOME nor STENO_CONFIG is set")
-                    .hint("let the variable STENO_CONFIG name a file, or use --local")
+                CommandError::new("no folder for user settings: neither HOME nor STENO_CONFIG is set")
+                    .hint("set STENO_CONFIG to a file, or use --local")
             }),
         }
     }
@@ -208,8 +210,8 @@ impl Config {
         if let Some(text) = variable(setting.variable) {
             let text = text.to_string_lossy();
             let value = setting.kind.parse(&text).map_err(|wanted| {
-                CommandError::new(format!("the variable {} is {text}, not {wanted}", setting.variable))
-                    .hint(format!("unset {}, or let it be {wanted}", setting.variable))
+                CommandError::new(format!("invalid value of {}: {text}; expected {wanted}", setting.variable))
+                    .hint(format!("unset {}, or set it to {wanted}", setting.variable))
             })?;
             return Ok(Some((value, ConfigSource::Environment)));
         }

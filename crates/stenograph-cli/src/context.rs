@@ -10,7 +10,7 @@ use crate::home::Root;
 /// A context, by its folder or by its name.
 #[derive(Debug, clap::Args)]
 pub struct ContextArgs {
-    /// The folder of the context
+    /// Folder of the context
     #[arg(value_name = "FOLDER", conflicts_with_all = ["context", "root"])]
     folder: Option<PathBuf>,
     #[command(flatten)]
@@ -20,7 +20,7 @@ pub struct ContextArgs {
 /// A context by its name.
 #[derive(Debug, clap::Args)]
 pub struct ContextName {
-    /// The name of the context, below ~/.chibi/contexts (CHIBI_HOME may name another folder than ~/.chibi)
+    /// Name of a context below ~/.chibi/contexts (CHIBI_HOME replaces ~/.chibi)
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
     #[command(flatten)]
@@ -32,9 +32,7 @@ impl ContextArgs {
         match (&self.folder, self.named.context()?) {
             (Some(folder), _) => Ok(Context::at(folder)),
             (None, Some(context)) => Ok(context),
-            (None, None) => {
-                Err(CommandError::new("no context is named").hint("name it with --context NAME, or name its folder"))
-            }
+            (None, None) => Err(CommandError::new("no context given").hint("use --context NAME, or give its folder")),
         }
     }
 }
@@ -49,7 +47,10 @@ impl ContextName {
     pub fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(name) = &self.context else { return Ok(None) };
         let named = Context::named(&home(&self.root)?, name);
-        Ok(Some(named.map_err(|error| CommandError::from(error).hint("name a folder by its path alone"))?))
+        Ok(Some(
+            named
+                .map_err(|error| CommandError::from(error).hint("to use a folder, give its path without --context"))?,
+        ))
     }
 }
 
@@ -67,8 +68,8 @@ pub fn missing(error: stenograph_store::Error, folder: &Path) -> CommandError {
     use stenograph_store::Problem;
     match error.problem {
         Problem::Missing | Problem::NoLayout => {
-            CommandError::not_found(format!("{}: there is no context", folder.display()))
-                .hint("steno context list shows the contexts there are")
+            CommandError::not_found(format!("{}: no such context", folder.display()))
+                .hint("list the contexts with steno chibi context list")
         }
         _ => error.into(),
     }

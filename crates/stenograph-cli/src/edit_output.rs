@@ -18,35 +18,22 @@ use crate::output::{Output, grouped, harmless_json, harmless_line};
 use crate::output_file::OutputFile;
 
 /// Where the result goes.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct EditTarget {
     #[command(flatten)]
     pub output: OutputFile,
-    /// Replace the file itself; what it was is kept beside it, to be undone
+    /// Replace the file itself and keep an undo file beside it
     #[arg(long, conflicts_with = "output")]
     pub in_place: bool,
-    /// Keep what the file was beside the output, to be undone
+    /// Keep an undo file beside the output
     #[arg(long)]
     pub reversible: bool,
-    /// Only say what would be done
+    /// Print the changes without writing anything
     #[arg(long)]
     pub dry_run: bool,
-    /// Report as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// When the input itself is changed.
-    #[arg(skip)]
-    pub own_input: OwnInput,
-}
-
-/// When a command changes its input file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OwnInput {
-    /// Only with `--in-place`.
-    #[default]
-    WhenAsked,
-    /// Unless `-o` names another file.
-    Usual,
 }
 
 /// The file to edit.
@@ -61,14 +48,15 @@ impl EditedFile {
     pub fn open(path: &Path, from: Option<&str>, target: &EditTarget) -> Result<EditedFile, CommandError> {
         let changed = target.in_place && !target.dry_run;
         if changed && path == Path::new("-") {
-            return Err(CommandError::new("standard input cannot be changed in place")
-                .hint("name a file, or leave --in-place out"));
+            return Err(
+                CommandError::new("cannot edit standard input in place").hint("name a file, or omit --in-place")
+            );
         }
         let edit = if changed { Some(FileEdit::begin(path)?) } else { None };
         let input = input::open(path, from, Passes::Many)?;
         if changed && input.source.is_compressed() {
-            return Err(CommandError::new(format!("{}: a compressed file cannot be changed in place", input.name()))
-                .hint("name another file with -o OUT, or decompress it first"));
+            return Err(CommandError::new(format!("{}: cannot edit a compressed file in place", input.name()))
+                .hint("write to another file with -o OUT, or decompress it first"));
         }
         Ok(EditedFile { input, edit })
     }
@@ -110,7 +98,7 @@ pub fn carry_out(
 ) -> Result<Edited, CommandError> {
     edit::carry_out(source, plan, out).map_err(|error| match error.kind() {
         io::ErrorKind::Unsupported => CommandError::new(format!("{name}: {error}"))
-            .hint("steno convert makes a file of lines of it, and such a file may have any size"),
+            .hint("convert it to a line-based format with steno convert; those files have no size limit"),
         _ => error.into(),
     })
 }
@@ -137,8 +125,8 @@ impl EditTarget {
     /// Refuses contradictory options before anything is read.
     pub fn check(&self) -> Result<(), CommandError> {
         if self.reversible && !self.in_place && self.file().is_none() && !self.dry_run {
-            return Err(CommandError::new("--reversible has no file to keep anything beside")
-                .hint("name the output with -o OUT, or change the file itself with --in-place"));
+            return Err(CommandError::new("--reversible needs an output file")
+                .hint("write to a file with -o OUT, or edit the file itself with --in-place"));
         }
         Ok(())
     }
@@ -158,12 +146,8 @@ impl EditTarget {
             return replace(edited, edit, result, by);
         }
         if let Some(path) = self.file().filter(|path| edited.source().is_at(path)) {
-            return Err(CommandError::new(format!("{}: is the input itself", path.display())).hint(
-                match self.own_input {
-                    OwnInput::WhenAsked => "write to another file, or change the file itself with --in-place",
-                    OwnInput::Usual => "leave -o out: the file itself is changed then, and --undo gives it back",
-                },
-            ));
+            return Err(CommandError::new(format!("{}: is the input itself", path.display()))
+                .hint("write to another file, or edit the file itself with --in-place"));
         }
         let file = self.output.create(&[edited.source()])?;
         let Some((path, file)) = self.file().zip(file) else {
@@ -223,11 +207,18 @@ fn replace(file: &EditedFile, edit: &FileEdit, result: &mut Spool, by: &str) -> 
     io::copy(&mut *result.reread()?, &mut out)?;
     let undo = edit.finish(out, by).map_err(|error| match error.problem {
         // An agent may have written meanwhile; its lines must survive.
-        Problem::Changed => CommandError::new(format!("{name}: the file changed while it was read: nothing was done"))
-            .hint("try again when the agent that writes it is at rest"),
+        Problem::Changed => {
+            CommandError::new(format!("{name}: the file changed while steno read it; nothing was written"))
+                .hint("try again when the agent has stopped writing")
+        }
         _ => error.into(),
     })?;
     Ok(WrittenFiles { path: file.path().map(Path::to_owned), undo })
+}
+
+/// Whether an edit of this file can be undone.
+pub fn has_undo(path: &Path) -> bool {
+    undo::has_undo(path)
 }
 
 /// Restores a file to its state before the last edit.
@@ -242,9 +233,9 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
                     "{{\"file\":{path},\"undone\":{by},\"size\":{size},\"appended\":{appended}}}"
                 )))?;
             } else {
-                output.say(&format!("{name}: as it was before steno {by}, byte for byte ({} bytes)", grouped(size)));
+                output.say(&format!("{name}: restored to the state before steno {by}, byte for byte ({} bytes)", grouped(size)));
                 if appended > 0 {
-                    output.say(&format!("  {} bytes that were appended since stay at its end", grouped(appended)));
+                    output.say(&format!("  kept {} bytes that were appended since", grouped(appended)));
                 }
             }
             Ok(ExitStatus::Done)
@@ -253,7 +244,7 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
             if json {
                 output.line(&nothing_undone(path))?;
             } else {
-                output.say(&format!("{name}: is as it was; the edit never came to its end"));
+                output.say(&format!("{name}: unchanged; the edit was never finished"));
             }
             Ok(ExitStatus::Done)
         }
@@ -264,15 +255,15 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
             if json {
                 output.line(&nothing_undone(path))?;
             }
-            Err(CommandError::not_found(format!("{name}: nothing is kept that could be undone"))
-                .hint("what was edited with --in-place or --reversible can be undone; the undo file stands beside it"))
+            Err(CommandError::not_found(format!("{name}: nothing to undo"))
+                .hint("edits with --in-place or --reversible can be undone; they leave an undo file beside the file"))
         }
         UndoOutcome::Changed => Err(CommandError::new(format!(
-            "{name}: was changed since it was edited: nothing was done"
+            "{name}: the file changed after the edit; nothing was undone"
         ))
-        .hint("lines appended since would have been kept; zstd -d reads what follows the first line of the undo file")),
+        .hint("only appended lines are allowed; to see the old content, decompress the undo file after its first line with zstd -d")),
         UndoOutcome::Damaged { path } => {
-            Err(CommandError::new(format!("{}: is damaged: nothing was done", path.display()))
+            Err(CommandError::new(format!("{}: the undo file is damaged; nothing was undone", path.display()))
                 .hint("look for another copy of the file"))
         }
     }
@@ -285,20 +276,20 @@ pub fn nothing_undone(path: &Path) -> String {
 }
 
 /// Reports differences from the plan, and how to undo the edit.
-pub fn report_differences(edited: &Edited, written: &WrittenFiles, verb: &str, output: &mut Output<'_>) {
+pub fn report_differences(edited: &Edited, written: &WrittenFiles, output: &mut Output<'_>) {
     for line in edited.differs.summary().iter().filter(|line| !line.ends_with("; whole")) {
-        output.say(&format!("warning: the format cannot say all that was planned: {line}"));
+        output.say(&format!("warning: the format cannot express the whole edit: {line}"));
     }
     if let Some(note) = edited.notes.first() {
         output.say(&format!("warning: line {}: {}", note.at.line, harmless_line(&note.text)));
     }
     if !edited.untouched_totals.is_empty() {
         let fields = edited.untouched_totals.join(", ");
-        output.say(&format!("note: {fields}: as before, for they tell of the whole session"));
+        output.say(&format!("note: {fields} left unchanged: they describe the whole session"));
     }
     if let (Some(path), Some(undo)) = (&written.path, &written.undo) {
         let (path, undo) = (path.display(), undo.display());
-        output.say(&format!("what it was is kept in {undo}: steno {verb} --undo {path} brings it back"));
+        output.say(&format!("undo file: {undo}; to undo: steno undo {path}"));
     }
 }
 

@@ -110,7 +110,7 @@ impl From<io::Error> for CommandError {
         match stenograph_store::Error::inside(&error) {
             Some(inside) => CommandError::from(inside),
             None if error.kind() == io::ErrorKind::BrokenPipe => CommandError::BrokenPipe,
-            None => CommandError::new(format!("standard output cannot be written: {error}")),
+            None => CommandError::new(format!("standard output: cannot write: {error}")),
         }
     }
 }

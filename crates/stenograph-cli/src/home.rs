@@ -11,7 +11,7 @@ use crate::error::CommandError;
 /// Whose home folder is looked into.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Root {
-    /// Look below this folder instead of the home folder, and at no variable of the environment
+    /// Use DIR as the home folder and ignore environment variables
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
@@ -32,7 +32,7 @@ impl Root {
 
     /// Resolves a path written as in the homes of formats.
     pub fn resolve(&self, place: &str) -> Result<PathBuf, CommandError> {
-        let unknown = || CommandError::new("the home folder is not known").hint("name one with --root DIR");
+        let unknown = || CommandError::new("the home folder is unknown").hint("set it with --root DIR");
         self.machine().resolve(place).ok_or_else(unknown)
     }
 

@@ -73,18 +73,18 @@ pub fn open_known(
 ) -> Result<TranscriptInput, CommandError> {
     let name = row.path.display().to_string();
     let (source, held) = store.open_source(row).map_err(|error| match error.problem {
-        Problem::Missing => CommandError::not_found(format!("{name}: is gone, and was never kept"))
-            .hint("steno index keeps what it reads from now on"),
+        Problem::Missing => CommandError::not_found(format!("{name}: the file is gone and was never archived"))
+            .hint("run steno index: it archives every transcript it reads"),
         _ => error.into(),
     })?;
     if held == SourceLocation::InArchive {
-        output.say(&format!("{name} is gone; this is what was kept of it"));
+        output.say(&format!("{name} is gone; reading the archived copy"));
     }
     let format = match from {
         Some(from) => format_named(from)?,
         None => Registry::built_in()
             .named(&row.format)
-            .ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
+            .ok_or_else(|| CommandError::new(format!("{name}: unknown format")))?,
     };
     Ok(TranscriptInput { source, format })
 }
@@ -99,14 +99,14 @@ pub fn open_version(
     let name = row.path.display().to_string();
     let source = store.open_version(row, version).map_err(|error| match error.problem {
         Problem::NotKept => CommandError::not_found(format!("{name}: version {version} is not in the archive"))
-            .hint("steno archive list --json names the versions"),
+            .hint("list the versions with steno archive list --json"),
         _ => error.into(),
     })?;
     let format = match from {
         Some(from) => format_named(from)?,
         None => Registry::built_in()
             .named(&row.format)
-            .ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
+            .ok_or_else(|| CommandError::new(format!("{name}: unknown format")))?,
     };
     Ok(TranscriptInput { source, format })
 }
@@ -129,7 +129,7 @@ pub fn recognized_so_far(source: &Source, from: Option<&str>) -> Result<Option<R
 pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
     Registry::built_in()
         .named(name)
-        .ok_or_else(|| CommandError::new(format!("no format is called {name}")).hint("steno formats lists the formats"))
+        .ok_or_else(|| CommandError::new(format!("unknown format: {name}")).hint("list the formats with steno formats"))
 }
 
 fn recognized(source: &Source) -> Result<Recognized, CommandError> {
@@ -139,19 +139,20 @@ fn recognized(source: &Source) -> Result<Recognized, CommandError> {
         Some(Recognized { confidence: Confidence::Tied, .. }) => {
             let names: Vec<&str> =
                 Registry::built_in().claims(source.head()).1.iter().map(|format| format.info().name).collect();
-            Err(CommandError::new(format!("{place}: could be {}", names.join(" or ")))
-                .hint("say which with --from FORMAT"))
+            Err(CommandError::new(format!("{place}: ambiguous format: {}", names.join(" or ")))
+                .hint("choose one with --from FORMAT"))
         }
         Some(recognized) => Ok(recognized),
         None => {
-            const LIST: &str = "steno formats lists what can be read; --from FORMAT says what this is";
+            const LIST: &str = "list the formats with steno formats; choose one with --from FORMAT";
             let (what, hint) = match source.head() {
-                [] => ("the file is empty", "there is nothing to read yet; an agent may still be about to write it"),
-                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                    ("this is UTF-16, which no agent writes", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW")
-                }
-                head if head.contains(&0) => ("the format is unknown; this looks like a binary file", LIST),
-                _ => ("the format is unknown", LIST),
+                [] => ("the file is empty", "an agent may still write to it; try again later"),
+                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => (
+                    "the file is UTF-16, which no supported format uses",
+                    "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+                ),
+                head if head.contains(&0) => ("unknown format; this looks like a binary file", LIST),
+                _ => ("unknown format", LIST),
             };
             Err(CommandError::new(format!("{place}: {what}")).hint(hint))
         }

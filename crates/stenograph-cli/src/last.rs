@@ -12,11 +12,8 @@ use crate::error::CommandError;
 /// other.
 const CHECKED_BEFORE: usize = 16;
 
-/// The words and the text of an event, as it appears if no other event repeats it.
-pub fn unless_repeated(
-    event: &Event<'_>,
-    shown: impl Fn(&Event<'_>) -> Option<String>,
-) -> Option<(SpokenWords, String)> {
+/// The words of an event and what to show for it, as it appears if no other event repeats it.
+pub fn unless_repeated<T>(event: &Event<'_>, shown: impl Fn(&Event<'_>) -> Option<T>) -> Option<(SpokenWords, T)> {
     let words = SpokenWords::of(event);
     match event.restates {
         true => Some((words, shown(&Event { restates: false, ..event.clone() })?)),
@@ -26,12 +23,12 @@ pub fn unless_repeated(
 
 /// The last `most` visible events, without repeats. If the file is followed, the queue holds the events that may still turn out
 /// to be repeats.
-pub fn last_shown(
+pub fn last_shown<T>(
     follow: &mut Follow,
     most: usize,
     last_line: LastLine,
-    shown: &mut dyn FnMut(&Event<'_>) -> Option<(SpokenWords, String)>,
-) -> Result<(Last<String>, RepeatQueue<String>), CommandError> {
+    shown: &mut dyn FnMut(&Event<'_>) -> Option<(SpokenWords, T)>,
+) -> Result<(Last<T>, RepeatQueue<T>), CommandError> {
     let mut wanted = most.saturating_add(CHECKED_BEFORE);
     loop {
         let Last { events, notes, torn, gave_up } = follow.last(wanted, last_line, shown)?;

@@ -33,8 +33,8 @@ pub fn file_named(place: &StoreArgs, name: &Path) -> Result<PathBuf, CommandErro
 fn newest_file_of(session: &ResolvedSession, name: &Path) -> Result<PathBuf, CommandError> {
     let path = session.parts().and_then(|parts| newest(&parts)).unwrap_or_else(|| session.source.path.clone());
     if path.symlink_metadata().is_err() {
-        return Err(CommandError::not_found(format!("{}: its file is gone: {}", name.display(), path.display()))
-            .hint(format!("steno show {} shows what was kept of it", name.display())));
+        return Err(CommandError::not_found(format!("{}: the file is gone: {}", name.display(), path.display()))
+            .hint(format!("steno show {} shows the archived copy", name.display())));
     }
     Ok(path)
 }
@@ -139,7 +139,7 @@ pub fn transcripts(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
         && !root.is_dir()
     {
         return Err(CommandError::new(format!("{}: no such folder", root.display()))
-            .hint("--root DIR names a folder in which to look"));
+            .hint("give an existing folder with --root DIR"));
     }
     let mut found = Vec::new();
     discover(&root.places(), &mut |file| found.push(file));
@@ -149,8 +149,7 @@ pub fn transcripts(root: &Root) -> Result<Vec<FoundFile>, CommandError> {
 
 /// The error for a search that found no transcript.
 pub fn no_transcripts(root: &Root) -> CommandError {
-    let place =
-        root.given().map_or("in the homes of the agents".to_owned(), |root| format!("below {}", root.display()));
-    CommandError::not_found(format!("no transcripts {place}"))
-        .hint("name a file, or with --root DIR a folder in which to look; steno formats lists the homes")
+    let place = root.given().map_or("in the agents' folders".to_owned(), |root| format!("below {}", root.display()));
+    CommandError::not_found(format!("no transcripts found {place}"))
+        .hint("name a file, or search another folder with --root DIR; steno formats lists the agents' folders")
 }

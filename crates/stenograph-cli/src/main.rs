@@ -21,18 +21,20 @@ mod prices;
 mod progress;
 mod store;
 mod table;
+mod terminal;
 mod tokenizer;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::Args;
 use error::{CommandError, ExitStatus};
 use output::Output;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let parsed = args::command().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches));
+    let args = match parsed {
         Ok(args) => args,
         Err(error) => {
             // A reader who closes the help early causes no failure.
@@ -43,8 +45,8 @@ fn main() -> ExitCode {
     if args.utc {
         clock::use_utc();
     }
-    let mut output = Output::standard();
-    let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.flush()) {
+    let mut output = Output::standard(args.color, !args.no_pager);
+    let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.finish()) {
         // The exit code of a program that was run counts, even if nobody reads its output any more.
         (ExitStatus::Code(_), _) => Ok(status),
         (_, flushed) => flushed.map(|()| status),
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         Ok(status) => status.into(),
         Err(CommandError::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
+            // A pager that is still open would draw over the message.
+            let _ = output.finish();
             output.error(&error);
             error.status().into()
         }

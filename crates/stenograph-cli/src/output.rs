@@ -7,12 +7,30 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 pub use stenograph::render::{grouped, harmless, harmless_json, harmless_line};
 
 use crate::error::{CommandError, ExitStatus};
+use crate::terminal::Pager;
 
 /// Standard output and standard error.
 pub struct Output<'a> {
     data: Harmless<'a>,
     talk: Box<dyn Write + 'a>,
     colour: Colour,
+    /// Whether a pager may be started.
+    may_page: bool,
+    pager: Option<Pager>,
+    /// Messages that wait until the reader leaves the pager.
+    waiting: Vec<String>,
+}
+
+/// Which colours the user wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColourChoice {
+    /// Color on a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always color
+    Always,
+    /// Never color
+    Never,
 }
 
 /// A writer for transcripts. A program receives every byte; a terminal receives no control sequence.
@@ -61,19 +79,25 @@ pub enum TextStyle {
 }
 
 impl Output<'_> {
-    pub fn standard() -> Output<'static> {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    pub fn standard(choice: ColourChoice, may_page: bool) -> Output<'static> {
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = io::stdout().is_terminal();
-        let colour = if terminal && !plain { Colour::Shown } else { Colour::Plain };
+        let colour = match choice {
+            ColourChoice::Always => Colour::Shown,
+            ColourChoice::Auto if terminal && !is_plain => Colour::Shown,
+            ColourChoice::Auto | ColourChoice::Never => Colour::Plain,
+        };
         let data = BufWriter::with_capacity(64 << 10, io::stdout().lock());
         let data = Harmless { out: Box::new(data), terminal, partial: Vec::new() };
-        Output { data, talk: Box::new(io::stderr()), colour }
+        Output { data, talk: Box::new(io::stderr()), colour, may_page, pager: None, waiting: Vec::new() }
     }
 
     /// Two given writers, without colour.
     pub fn to<'a>(data: impl Write + 'a, talk: impl Write + 'a) -> Output<'a> {
         let data = Harmless { out: Box::new(data), terminal: false, partial: Vec::new() };
-        Output { data, talk: Box::new(talk), colour: Colour::Plain }
+        let talk = Box::new(talk);
+        Output { data, talk, colour: Colour::Plain, may_page: false, pager: None, waiting: Vec::new() }
     }
 
     pub fn colour(&self) -> Colour {
@@ -83,6 +107,37 @@ impl Output<'_> {
     /// Whether standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.data.terminal
+    }
+
+    /// Whether a pager shows the output of this command if a person reads it.
+    pub fn may_page(&self) -> bool {
+        self.may_page && Pager::is_chosen()
+    }
+
+    /// Passes data to a pager from now on, if a person reads it.
+    pub fn page(&mut self) {
+        if !self.data.terminal || !self.may_page || self.pager.is_some() {
+            return;
+        }
+        if let Some((pager, input)) = Pager::start() {
+            let _ = self.data.flush();
+            self.data.out = Box::new(BufWriter::with_capacity(16 << 10, input));
+            self.pager = Some(pager);
+        }
+    }
+
+    /// Waits until the reader leaves the pager, and prints the messages that waited for it.
+    pub fn finish(&mut self) -> Result<(), CommandError> {
+        let flushed = self.flush();
+        if let Some(pager) = self.pager.take() {
+            // The pager reads until its input is closed.
+            self.data.out = Box::new(io::stdout());
+            pager.wait();
+        }
+        for text in std::mem::take(&mut self.waiting) {
+            self.say(&text);
+        }
+        flushed
     }
 
     /// Writes one line of data.
@@ -102,6 +157,9 @@ impl Output<'_> {
 
     /// Writes one line to standard error. A failure to write is ignored.
     pub fn say(&mut self, text: &str) {
+        if self.pager.is_some() {
+            return self.waiting.push(text.to_owned());
+        }
         // Flushes data first, so that both appear in order on a terminal.
         let _ = self.data.flush();
         let _ = writeln!(self.talk, "{}", harmless(text));

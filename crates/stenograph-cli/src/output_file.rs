@@ -9,10 +9,10 @@ use crate::error::CommandError;
 /// The options of every command that writes a result.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct OutputFile {
-    /// Write the result to this file, whole or not at all
+    /// Write the result to this file (complete or not at all)
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Replace the file that -o names if it exists
+    /// Let -o replace an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
 }
@@ -32,7 +32,7 @@ impl OutputFile {
         match self.path() {
             Some(path) => Ok(Some(create(path)?)),
             None if inputs.iter().any(|input| input.is_standard_output()) => {
-                Err(CommandError::new("standard output is the input itself").hint("write to another file"))
+                Err(CommandError::new("standard output is also the input").hint("write to another file"))
             }
             None => Ok(None),
         }

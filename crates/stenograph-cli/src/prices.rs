@@ -14,7 +14,7 @@ const VARIABLE: &str = "STENO_PRICES";
 
 const FILE_NAME: &str = "prices.toml";
 
-const HINT: &str = "it should read like: \"model-name\" = { input = 3, output = 15, cache_read = 0.3 }, in dollars for a million tokens";
+const HINT: &str = "write \"model-name\" = { input = 3, output = 15, cache_read = 0.3 }, in dollars per million tokens";
 
 /// The limit of models in the file. People write it by hand, and every call is matched against every entry.
 const OVERRIDES_MAX: usize = 1_000;
@@ -31,10 +31,8 @@ pub fn load() -> Result<Prices, CommandError> {
             Ok(shipped.with(overrides))
         }
         None if named.is_none() => Ok(shipped),
-        None => {
-            Err(CommandError::new(format!("{}: there is no such file, though {VARIABLE} names it", path.display()))
-                .hint(format!("unset {VARIABLE}, or let it name a file of prices")))
-        }
+        None => Err(CommandError::new(format!("{}: no such file (from {VARIABLE})", path.display()))
+            .hint(format!("unset {VARIABLE}, or set it to a price file"))),
     }
 }
 
@@ -62,7 +60,7 @@ impl PriceFileError {
 /// Parses the file, in its order.
 fn overrides(file: &dyn TableLike, shipped: &Prices) -> Result<Vec<Override>, PriceFileError> {
     if file.len() > OVERRIDES_MAX {
-        return Err(PriceFileError::new(format!("it speaks of more than {OVERRIDES_MAX} models")));
+        return Err(PriceFileError::new(format!("more than {OVERRIDES_MAX} models")));
     }
     file.iter().map(|(model, item)| model_prices(model, item, shipped)).collect()
 }
@@ -86,18 +84,18 @@ fn model_prices(model: &str, item: &Item, shipped: &Prices) -> Result<Override, 
     }
     let is_whole = standard.of(PriceCounter::Input).is_some() && standard.of(PriceCounter::Output).is_some();
     if override_entry.same_as.is_none() && !is_whole {
-        return Err(PriceFileError::new(format!("{model} needs a price for input and one for output, or same_as")));
+        return Err(PriceFileError::new(format!("{model} needs prices for input and output, or same_as")));
     }
     Ok(override_entry)
 }
 
 fn same_as(model: &str, item: &Item, shipped: &Prices) -> Result<String, PriceFileError> {
     let name =
-        item.as_str().ok_or_else(|| PriceFileError::new(format!("{model}: same_as is not the name of a model")))?;
+        item.as_str().ok_or_else(|| PriceFileError::new(format!("{model}: same_as must be the name of a model")))?;
     if shipped.knows(name) {
         return Ok(name.to_owned());
     }
-    Err(PriceFileError::new(format!("{model}: same_as names {name}, which is not in the table of prices"))
+    Err(PriceFileError::new(format!("{model}: same_as names {name}, which has no price"))
         .hint(format!("give its prices: \"{model}\" = {{ input = 3, output = 15 }}")))
 }
 
@@ -114,16 +112,16 @@ fn block(
             rates.set(counter, Some(rate(model, counter, item)?));
         } else if key == "over" {
             let Some(sizes) = item.as_table_like() else {
-                return Err(PriceFileError::new(format!("{model}: over is not a table of sizes"))
-                    .hint("over = { 200000 = { input = 6, output = 22.5 } }"));
+                return Err(PriceFileError::new(format!("{model}: over must be a table of sizes"))
+                    .hint("write over = { 200000 = { input = 6, output = 22.5 } }"));
             };
             for (size, item) in sizes.iter() {
                 let over = size.replace('_', "").parse::<u64>().ok().filter(|over| *over > 0);
                 let (Some(over), Some(table)) = (over, item.as_table_like()) else {
                     return Err(PriceFileError::new(format!(
-                        "{model}: over {size} is not a size with a table of prices"
+                        "{model}: over {size} must be a number of tokens with a table of prices"
                     ))
-                    .hint("over = { 200000 = { input = 6, output = 22.5 } }"));
+                    .hint("write over = { 200000 = { input = 6, output = 22.5 } }"));
                 };
                 prices.push((service_tier, Tier { over, rates: tier(model, table)? }));
             }
@@ -164,8 +162,8 @@ fn rate(model: &str, counter: PriceCounter, item: &Item) -> Result<Money, PriceF
 
 fn unknown(model: &str, key: &str) -> PriceFileError {
     let counters = PriceCounter::ALL.map(PriceCounter::name).join(", ");
-    let wrong = PriceFileError::new(format!("{model}: {key} is nothing that has a price"));
-    wrong.hint(format!("there are {counters}; over; fast, priority, flex, batch; same_as"))
+    let wrong = PriceFileError::new(format!("{model}: unknown key {key}"));
+    wrong.hint(format!("valid keys: {counters}; over; fast, priority, flex, batch; same_as"))
 }
 
 #[cfg(test)]
@@ -206,21 +204,21 @@ mod tests {
     fn an_invalid_file_is_explained_with_a_hint() {
         for (text, what) in [
             ("a = 3", "a is not a table of prices"),
-            ("a = { input = 3 }", "a needs a price for input and one for output, or same_as"),
+            ("a = { input = 3 }", "a needs prices for input and output, or same_as"),
             ("a = { input = \"much\", output = 1 }", "a: input is not a price in dollars"),
             ("a = { input = -1, output = 1 }", "a: input is not a price in dollars"),
             ("a = { input = nan, output = 1 }", "a: input is not a price in dollars"),
             ("a = { input = 0x10, output = 1 }", "a: input is not a price in dollars"),
-            ("a = { inputs = 1, output = 1 }", "a: inputs is nothing that has a price"),
-            ("a = { input = 1, output = 1, fast = { same_as = \"b\" } }", "a: same_as is nothing that has a price"),
+            ("a = { inputs = 1, output = 1 }", "a: unknown key inputs"),
+            ("a = { input = 1, output = 1, fast = { same_as = \"b\" } }", "a: unknown key same_as"),
             ("a = { input = 1, output = 1, fast = 2 }", "a: fast is not a table of prices"),
-            ("a = { input = 1, output = 1, over = 2 }", "a: over is not a table of sizes"),
+            ("a = { input = 1, output = 1, over = 2 }", "a: over must be a table of sizes"),
             (
                 "a = { input = 1, output = 1, over = { many = { input = 1 } } }",
-                "a: over many is not a size with a table of prices",
+                "a: over many must be a number of tokens with a table of prices",
             ),
-            ("a = { same_as = \"nobody\" }", "a: same_as names nobody, which is not in the table of prices"),
-            ("a = { same_as = 3 }", "a: same_as is not the name of a model"),
+            ("a = { same_as = \"nobody\" }", "a: same_as names nobody, which has no price"),
+            ("a = { same_as = 3 }", "a: same_as must be the name of a model"),
         ] {
             let wrong = read(text).unwrap_err();
             assert_eq!(wrong.what, what, "{text}");

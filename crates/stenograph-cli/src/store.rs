@@ -2,6 +2,7 @@
 
 mod event_address;
 mod session;
+mod session_cost;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::error::CommandError;
 use crate::home::Root;
 pub use event_address::{EventAddress, EventAddresses};
 pub use session::{NamedBy, ResolvedName, ResolvedSession, ShortNames};
+pub use session_cost::SessionCost;
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -55,7 +57,9 @@ impl StoreArgs {
     pub fn places(&self, store: &Store) -> Result<Places, CommandError> {
         if let Some(root) = self.root().filter(|root| !root.is_dir()) {
             let place = root.display();
-            return Err(CommandError::new(format!("{place}: is no folder")).hint("--root names a folder"));
+            return Err(
+                CommandError::new(format!("{place}: not a folder")).hint("give an existing folder with --root DIR")
+            );
         }
         let mut places = self.root.places();
         if self.root.given().is_none()
@@ -86,7 +90,7 @@ pub fn on_interrupt(stop: &Arc<AtomicBool>) {
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
                 std::thread::sleep(GRACE);
-                let said = "error: a read does not return; ended without waiting for it any longer\n";
+                let said = "error: stopped while a read was still blocked\n";
                 let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }

@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::terminal::fitted;
+
 /// The width of a line if the terminal's width is unknown.
 const WIDTH_DEFAULT: usize = 120;
 
@@ -22,7 +24,16 @@ pub enum Align {
 
 /// Formats a table, heading first. The last column takes the remaining width.
 pub fn lines<const N: usize>(headings: [(&str, Align); N], rows: &[[String; N]], width: usize) -> Vec<String> {
-    let mut widths = headings.map(|(heading, _)| display_width(heading));
+    lines_at_least(headings, rows, headings.map(|(heading, _)| display_width(heading)), width)
+}
+
+/// The same, with columns of at least these widths.
+pub fn lines_at_least<const N: usize>(
+    headings: [(&str, Align); N],
+    rows: &[[String; N]],
+    mut widths: [usize; N],
+    width: usize,
+) -> Vec<String> {
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(display_width(cell));
@@ -64,17 +75,7 @@ pub fn screen_width() -> usize {
 
 /// Cuts a text to `width` columns, with an ellipsis.
 pub fn truncated(text: &str, width: usize) -> String {
-    if display_width(text) <= width {
-        return text.to_owned();
-    }
-    let mut left = width.saturating_sub(1);
-    let fits = |char: &char| {
-        let wide = char_width(*char);
-        let fits = wide <= left;
-        left = left.saturating_sub(wide);
-        fits
-    };
-    text.chars().take_while(fits).chain(['\u{2026}']).collect()
+    fitted(text, width)
 }
 
 /// Wraps a text to `width` columns, at spaces if possible.

@@ -38,8 +38,8 @@ pub fn named(name: &str) -> Result<TokenCounter, CommandError> {
         Some(Vocabulary::O200kBase | Vocabulary::O200kHarmony) => ("o200k", tiktoken_rs::o200k_base_singleton()),
         Some(Vocabulary::Cl100kBase) => ("cl100k", tiktoken_rs::cl100k_base_singleton()),
         _ => {
-            return Err(CommandError::new(format!("no tokenizer is called {name}"))
-                .hint("there are bytes, o200k and cl100k; a model of OpenAI's, such as gpt-4o, stands for its own"));
+            return Err(CommandError::new(format!("unknown tokenizer: {name}"))
+                .hint("use bytes, o200k, cl100k, or the name of an OpenAI model, such as gpt-4o"));
         }
     };
     Ok(TokenCounter { tokenizer: Tokenizer::new(name, |text| table.count_ordinary(text) as u64), vocabulary, named })

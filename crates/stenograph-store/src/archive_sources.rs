@@ -93,7 +93,7 @@ fn archive_file(
     let source = match Source::open(&file.path, Passes::Many) {
         Ok(source) => source,
         Err(error) => {
-            report.warnings.push(Warning::new(&file.path, format!("not kept: {error}")));
+            report.warnings.push(Warning::new(&file.path, format!("not archived: {error}")));
             return Ok(0);
         }
     };
@@ -120,7 +120,7 @@ fn archive_file(
         }
         // One bad file does not stop the rest; the commit reports a failing disk.
         Err(error) => {
-            report.warnings.push(Warning::new(&file.path, format!("not kept: {error}")));
+            report.warnings.push(Warning::new(&file.path, format!("not archived: {error}")));
             return Ok(0);
         }
     };

@@ -92,7 +92,7 @@ impl<'d> Completion<'d> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
         create_folder_durably(files.as_ref(), folder_of(path)).map_err(unwritable)?;
         let (state, warnings) = if files.length(path).map_err(unwritable)?.unwrap_or(0) < starts_at {
-            let text = "is shorter than it was: what was recorded is in the journal only";
+            let text = "is shorter than before: only the journal has the recording";
             (ComparisonState::Foreign, vec![Warning::new(path, text)])
         } else {
             let reader: Box<dyn Read> = match files.reader(path, starts_at) {
@@ -188,7 +188,7 @@ impl<'d> Completion<'d> {
         self.at += lines as u64;
         if whose == Whose::Unknown {
             if !is_damaged(rest, self.kind) {
-                let text = "somebody else wrote there during the recording, which is whole in the journal only";
+                let text = "another program wrote to this file during the recording: only the journal is complete";
                 self.warnings.push(Warning::new(self.path, text));
                 return Ok(ComparisonState::Foreign);
             }

@@ -1,4 +1,4 @@
-//! The one error of this crate: where, what, and the way out. What is wrong inside a transcript is a note, never an error.
+//! The error type of this crate: a place, a problem, and a hint. A defect inside a transcript is a note, never an error.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::decode::Container;
 
-/// What is opened or written.
+/// The place of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A file or folder.
@@ -15,7 +15,7 @@ pub enum Place {
     StandardInput,
     /// Standard output.
     StandardOutput,
-    /// A file that only this process sees.
+    /// A temporary file of this process.
     Temporary,
 }
 
@@ -30,71 +30,71 @@ impl fmt::Display for Place {
     }
 }
 
-/// What went wrong.
+/// The problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// There is nothing of that name.
+    /// The file or folder does not exist.
     #[error("no such file or folder")]
     Missing,
-    /// It may not be read or written.
+    /// The permissions do not allow it.
     #[error("permission denied")]
     Denied,
     /// It is a folder.
     #[error("is a folder")]
     Folder,
-    /// What has the name of its lock is no lock.
-    #[error("cannot be locked: its lock file is somebody else's file")]
+    /// Another file has the name of the lock file.
+    #[error("cannot be locked: another file has the name of its lock file")]
     LockNameTaken,
-    /// It is marked to be rebuilt before anything else is done with it.
+    /// It is marked as out of date and must be rebuilt first.
     #[error("is marked as out of date (.dirty)")]
     OutOfDate,
-    /// What is to be written is a folder.
+    /// The output path is a folder.
     #[error("is a folder")]
     OutputIsFolder,
-    /// The folder of what is to be written is not there.
-    #[error("the folder to write it into is not there")]
+    /// The folder of the output does not exist.
+    #[error("the output folder does not exist")]
     OutputFolderMissing,
-    /// It ends in the middle of its compressed data.
-    #[error("the {0} data ends in the middle")]
+    /// The compressed data is truncated.
+    #[error("the {0} data is truncated")]
     Truncated(Container),
-    /// Its compressed data makes no sense.
+    /// The compressed data is damaged.
     #[error("the {0} data is damaged")]
     Corrupt(Container),
-    /// It decodes to absurdly much.
-    #[error("{raw} bytes decode to {decoded} and more, {} times as many: a decompression bomb?", decoded / (*raw).max(1))]
+    /// The compressed data expands too much.
+    #[error("{raw} bytes decompress to over {decoded} bytes ({} times as many): possibly a decompression bomb", decoded / (*raw).max(1))]
     Bomb {
-        /// Bytes that came out.
+        /// The number of decompressed bytes.
         decoded: u64,
-        /// Bytes that went in.
+        /// The number of compressed bytes.
         raw: u64,
     },
-    /// It does not fit where it has to be held whole.
+    /// It is too large to hold in memory.
     #[error("is larger than {} MiB", size_max >> 20)]
     TooLarge {
-        /// What would fit.
+        /// The size limit.
         size_max: u64,
     },
     /// It can be read only once, and was.
     #[error("can be read only once")]
     ReadAlready,
-    /// What is to be written is the input itself.
+    /// The output is the input itself.
     #[error("is the input itself")]
     OwnInput,
-    /// Somebody else writes there.
-    #[error("{} is writing there", process(*holder))]
+    /// Another process writes to it.
+    #[error("{} is writing to it", process(*holder))]
     Locked {
-        /// The process that does, where it says so.
+        /// That process, if it is known.
         holder: Option<u32>,
     },
-    /// It was taken away while it was being written.
+    /// It was removed while it was being written.
     #[error("was removed while it was being written")]
     Gone,
-    /// It is there already.
-    #[error("is there already")]
+    /// It already exists.
+    #[error("already exists")]
     Exists,
-    /// What is to be written exists, and nobody asked to replace it.
-    #[error("exists already")]
+    /// The output already exists, and the user did not ask to replace it.
+    #[error("already exists")]
     OutputExists,
     /// A process has it open for writing.
     #[error("process {process} has it open for writing")]
@@ -102,71 +102,71 @@ pub enum Problem {
         /// The process.
         process: u32,
     },
-    /// A recording was cut off there.
-    #[error("a recording was cut off here")]
+    /// A recording was interrupted there.
+    #[error("a recording was interrupted here")]
     CutOff,
-    /// It is something else than a native stream.
-    #[error("is there already, and is no native stream")]
+    /// It already exists and is not a native stream.
+    #[error("already exists and is not a native stream")]
     NotNative,
-    /// It is no name for a single file or folder.
-    #[error("is not a name for one file or folder")]
+    /// It is not a valid name of a file or folder.
+    #[error("is not a valid file or folder name")]
     BadName,
-    /// It is no name that a context can have.
-    #[error("is not the name of a context")]
+    /// It is not a valid name of a context.
+    #[error("is not a valid context name")]
     BadContext,
-    /// What was said of a recording beforehand makes no sense.
-    #[error("has a value that it cannot have")]
+    /// A setting of a recording has an invalid value.
+    #[error("has an invalid value")]
     BadSetting,
-    /// It is not laid out as anything that can be recorded into or completed.
-    #[error("no layout is known here")]
+    /// It has no known layout, so nothing can be recorded or completed there.
+    #[error("no known layout")]
     NoLayout,
-    /// It was changed by somebody else, so that what was recorded cannot be put there.
-    #[error("was changed by somebody else since")]
+    /// Another program changed it, so the recording cannot be written there.
+    #[error("was changed by another program")]
     Changed,
-    /// Nobody can say what it is.
+    /// Its format is unknown.
     #[error("the format is unknown")]
     NoFormat,
-    /// It is there already, and holds something else.
-    #[error("is there already and holds something else")]
+    /// It already exists with different contents.
+    #[error("already exists with different contents")]
     Differs,
-    /// Something in it would be put outside of its own folder, or is a link.
-    #[error("holds a link, or an entry that leads out of its folder")]
+    /// It contains a link, or an entry that would be placed outside its folder.
+    #[error("contains a link, or an entry outside its folder")]
     LeadsOut,
-    /// A file says that it is to be read or written, and it is outside of the folders that the user named, or is a link.
-    #[error("is outside the folder of the recording, or is a link: left alone")]
+    /// A file refers to this path, which is a link, or outside the folders that the user named.
+    #[error("is a link, or is outside the folder of the recording: not touched")]
     Outside,
-    /// It is a link, a pipe or a device, and can be put away neither as a file nor as a folder.
+    /// It is a link, a pipe or a device, which cannot be archived.
     #[error("is neither a file nor a folder")]
     Odd,
-    /// It still goes on.
+    /// It is still running.
     #[error("is still running")]
     Running,
-    /// There is more in it than anything sensible has.
-    #[error("holds more than {most} files and folders")]
+    /// It contains too many files and folders.
+    #[error("contains more than {most} files and folders")]
     TooMany {
-        /// How much there may be.
+        /// The limit.
         most: u64,
     },
-    /// It was never kept, or was forgotten.
-    #[error("no copy of it is kept")]
+    /// It was never archived, or was forgotten.
+    #[error("the archive has no copy of it")]
     NotKept,
-    /// What was kept of it is damaged.
-    #[error("what was kept of it is damaged")]
+    /// Its archived copy is damaged.
+    #[error("the archived copy is damaged")]
     Damaged,
-    /// The log of the archive is damaged.
-    #[error("the log of the archive is damaged from byte {at} on")]
+    /// The archive log is damaged.
+    #[error("the archive log is damaged from byte {at}")]
     LogDamaged {
-        /// Where the first commit begins that cannot be read.
+        /// The offset of the first unreadable commit.
         at: u64,
     },
     /// It was written by a later version of this program.
     #[error("was written by a later version of steno")]
     Newer,
-    /// It was written by an earlier version of this program, and cannot be read any more.
+    /// It was written by an earlier version of this program, in a format that is no longer supported.
     #[error("was written by an earlier version of steno")]
     Older,
-    /// There is no room.
-    #[error("there is no room left")]
+    /// The disk is full.
+    #[error("no space left on the device")]
     Full,
     /// Reading failed.
     #[error("cannot be read")]
@@ -174,42 +174,42 @@ pub enum Problem {
     /// Writing failed.
     #[error("cannot be written")]
     Unwritable,
-    /// The index is damaged; it can be made anew.
+    /// The index is damaged; it can be rebuilt.
     #[error("the index is damaged")]
     IndexDamaged,
-    /// Nothing was indexed yet.
+    /// Nothing is indexed yet.
     #[error("nothing is indexed yet")]
     IndexMissing,
-    /// A later version of this program made the index.
-    #[error("the index has version {found}, and this steno knows versions up to {known}")]
+    /// A later version of this program wrote the index.
+    #[error("the index has version {found}, but this steno supports only versions up to {known}")]
     IndexNewer {
         /// The version of the index.
         found: i64,
-        /// The latest version that this program knows.
+        /// The latest supported version.
         known: i64,
     },
-    /// Writing failed, and so did taking back what was written.
-    #[error("cannot be written, and some of it may be there all the same")]
+    /// Writing failed, and so did undoing it.
+    #[error("cannot be written; part of it may be on disk")]
     InDoubt,
 }
 
 /// An error of opening, reading or writing.
 #[derive(Debug)]
 pub struct Error {
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// What.
+    /// The problem.
     pub problem: Problem,
     source: Option<io::Error>,
 }
 
 impl Error {
-    /// An error of which nothing more is known.
+    /// An error without a cause.
     pub fn new(place: &Place, problem: Problem) -> Error {
         Error { place: place.clone(), problem, source: None }
     }
 
-    /// An error from the system; `otherwise` is what it is when the system's word says nothing better.
+    /// An error of the system; `otherwise` is the problem if the system's error is not more specific.
     pub fn from_system(place: &Place, otherwise: Problem, source: io::Error) -> Error {
         if let Some(inside) = Error::inside(&source) {
             return inside.again();
@@ -225,28 +225,28 @@ impl Error {
         Error { place: place.clone(), problem, source: Some(source) }
     }
 
-    /// An error from an engine that has errors of its own.
+    /// An error of an engine that has its own error type.
     pub(crate) fn from_engine(place: &Place, problem: Problem, error: impl fmt::Display) -> Error {
         Error { source: Some(io::Error::other(error.to_string())), ..Error::new(place, problem) }
     }
 
-    /// An error about a path, from the system.
+    /// An error of the system about a path.
     pub fn at(path: &Path, otherwise: Problem, source: io::Error) -> Error {
         Error::from_system(&Place::Path(path.to_owned()), otherwise, source)
     }
 
-    /// An error about a path of which nothing more is known.
+    /// An error about a path, without a cause.
     pub fn about(path: &Path, problem: Problem) -> Error {
         Error::new(&Place::Path(path.to_owned()), problem)
     }
 
-    /// The same error, of what the user knows about.
+    /// The same error, about a path that the user knows.
     pub(crate) fn about_path(mut self, path: &Path) -> Error {
         self.place = Place::Path(path.to_owned());
         self
     }
 
-    /// The same error once more, for somebody else it concerns.
+    /// A copy of the error, for another receiver.
     pub fn again(&self) -> Error {
         let source = self.source.as_ref().map(|source| match source.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),
@@ -255,78 +255,78 @@ impl Error {
         Error { place: self.place.clone(), problem: self.problem, source }
     }
 
-    /// The same error where what was refused may be found all the same.
+    /// The same error, if the rejected data may have been written anyway.
     pub fn in_doubt(self) -> Error {
         Error { problem: Problem::InDoubt, ..self }
     }
 
-    /// The way out, where there is one.
+    /// The hint, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self.problem {
             Problem::Missing => "check the spelling of the path",
-            Problem::Denied => "check who may read or write it: ls -l shows it",
-            Problem::Folder => "name the files in it, for example with a pattern of the shell: folder/*.jsonl",
+            Problem::Denied => "check its permissions with ls -l",
+            Problem::Folder => "name the files in it, for example with a shell pattern: folder/*.jsonl",
             Problem::OutputIsFolder => "name the file to write, for example FOLDER/session.jsonl",
-            Problem::OutputFolderMissing => "make the folder first: mkdir -p FOLDER",
+            Problem::OutputFolderMissing => "create the folder first: mkdir -p FOLDER",
             Problem::Truncated(_) => {
-                "the file was probably copied while it was being written, or only in part: copy it again"
+                "the file was probably copied only in part, or while it was being written: copy it again"
             }
-            Problem::Corrupt(_) => "copy the file again; if it is not compressed at all, it is no transcript either",
+            Problem::Corrupt(_) => "copy the file again; if it is not compressed, it is not a transcript either",
             Problem::Bomb { .. } => "if you trust the file, decompress it yourself and name the result",
-            Problem::TooLarge { .. } => "cut the file into smaller ones; everything else works on files of any size",
+            Problem::TooLarge { .. } => "split the file; other commands accept files of any size",
             Problem::ReadAlready => "name a file instead",
-            Problem::OwnInput => "write to another file: an input is never written over",
+            Problem::OwnInput => "write to another file; steno never overwrites its input",
             Problem::Locked { .. } => "wait until that process ends",
-            Problem::LockNameTaken => "move that file away; it has the name of the file and .lock after it",
-            Problem::OutOfDate => "steno record and steno compact rebuild it first",
-            Problem::OpenElsewhere { .. } => "wait until that process ends: what it writes meanwhile would be lost",
+            Problem::LockNameTaken => "move the lock file away: its name is the file name followed by .lock",
+            Problem::OutOfDate => "run steno record or steno compact, which rebuild it",
+            Problem::OpenElsewhere { .. } => "wait until that process ends; otherwise its writes would be lost",
             Problem::Gone => "put the folder back, or start a new recording somewhere else",
-            Problem::NotNative => "name another file; steno convert FILE --to steno makes a stream of one",
-            Problem::CutOff => "steno recover PATH completes it; to go on, record under another name",
-            Problem::Exists => "choose another name, or remove what is there",
+            Problem::NotNative => {
+                "name another file; to create a stream from this one, run steno convert FILE --to steno"
+            }
+            Problem::CutOff => "complete it with steno recover PATH, or record under another name",
+            Problem::Exists => "choose another name, or remove the existing one",
             Problem::OutputExists => "name another file, or replace this one with --force",
-            Problem::BadSetting => "steno record --help says what each --set takes",
-            Problem::BadContext => {
-                "names have letters, digits, hyphens and underscores, and no hyphen first; new is not one: it asks for a new context"
-            }
-            Problem::BadName => "use letters, digits, points, hyphens and underscores, and no separators",
+            Problem::BadSetting => "see steno record --help for the values of each --set",
+            Problem::BadContext => "use letters, digits, hyphens and underscores, and no hyphen first; new is reserved",
+            Problem::BadName => "use letters, digits, dots, hyphens and underscores, and no path separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",
-            Problem::Changed => "the journal beside it has everything: steno show reads it",
-            Problem::NoFormat => "steno formats lists what can be read; --from FORMAT says what this is",
-            Problem::Differs => "compare the two, and rename or remove the one that is not wanted",
-            Problem::LeadsOut => "do not trust it: look at it with tar -tvzf before unpacking anything by hand",
-            Problem::Outside => "do not trust the journal: its first line names files that are not beside it",
-            Problem::Odd => "replace it by what it stands for, or remove it",
-            Problem::Running => "wait until it ends; if it was broken off, steno recover completes it",
-            Problem::TooMany { .. } => "name a folder that is a single run",
-            Problem::NotKept => "steno archive list shows what is kept",
-            Problem::Damaged => "steno archive verify says what else is damaged; an older version of it may be whole",
+            Problem::Changed => "the journal next to it is complete: read it with steno show",
+            Problem::NoFormat => "see steno formats for the supported formats, and name this one with --from FORMAT",
+            Problem::Differs => "compare the two, then rename or remove one of them",
+            Problem::LeadsOut => "do not trust it: list its entries with tar -tvzf before you unpack anything by hand",
+            Problem::Outside => "do not trust the journal: its first line names files in other folders",
+            Problem::Odd => "replace it with a regular file or folder, or remove it",
+            Problem::Running => "wait until it ends; if it was interrupted, complete it with steno recover",
+            Problem::TooMany { .. } => "name the folder of a single run",
+            Problem::NotKept => "see steno archive list for the archived sessions",
+            Problem::Damaged => "run steno archive verify to list all damage; an older version may be intact",
             Problem::LogDamaged { .. } => {
-                "steno archive verify --repair rebuilds the log from the packs, and says what is lost"
+                "run steno archive verify --repair to rebuild the log from the packs; it lists what is lost"
             }
-            Problem::Older => "move that folder away, then run steno index: it archives again what still exists",
-            Problem::Newer => "use the version of steno that wrote it, or a later one",
+            Problem::Older => "move that folder away, then run steno index to archive the files that still exist",
+            Problem::Newer => "use the version of steno that wrote it, or a newer one",
             Problem::Full if self.place == Place::Temporary => {
-                "make room there, or let the variable TMPDIR name a folder that has some"
+                "free some space, or set TMPDIR to a folder on another disk"
             }
-            Problem::Full => "make room there, or write somewhere else",
-            Problem::InDoubt => "when the disk is well again, look with steno show whether it is there",
-            Problem::IndexDamaged => "steno index rebuilds it; the archive is not touched",
+            Problem::Full => "free some space, or write to another disk",
+            Problem::InDoubt => "when the disk works again, check the file with steno show",
+            Problem::IndexDamaged => "run steno index to rebuild it; the archive is not affected",
             Problem::IndexNewer { .. } => {
-                "use the steno that made it, or a later one; or remove the folder, and steno index rebuilds it"
+                "use the version of steno that wrote it, or a newer one; or remove the folder and run steno index"
             }
-            Problem::IndexMissing => "steno index reads what the agents on this machine wrote",
+            Problem::IndexMissing => "run steno index to index the sessions on this machine",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
     }
 
-    /// The error inside an error of input or output, where this crate put one there.
+    /// The error of this crate inside an I/O error, if there is one.
     pub fn inside(error: &io::Error) -> Option<&Error> {
         error.get_ref()?.downcast_ref()
     }
 }
 
-/// The process that writes somewhere, where it is known.
+/// The name of the process that writes somewhere.
 fn process(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |holder| format!("process {holder}"))
 }

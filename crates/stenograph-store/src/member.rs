@@ -125,12 +125,12 @@ fn entry<'f>(file: &'f mut File, wanted: &str) -> io::Result<Box<dyn Read + 'f>>
                 0 => Box::new(packed),
                 // It decodes to at most the size in the list.
                 8 => Box::new(flate2::read::DeflateDecoder::new(packed).take(size as u64)),
-                _ => return Err(io::Error::other("this kind of compression is not read")),
+                _ => return Err(io::Error::other("unsupported compression method")),
             });
         }
         rest = rest.get(46 + name + more + warning..).unwrap_or_default();
     }
-    Err(io::Error::new(io::ErrorKind::NotFound, "there is no such entry in the zip archive"))
+    Err(io::Error::new(io::ErrorKind::NotFound, "the zip archive has no such entry"))
 }
 
 fn read_at(file: &mut File, offset: u64, size: u64) -> io::Result<Vec<u8>> {

@@ -203,7 +203,7 @@ impl Source {
             }
         }
         watch.progress(progress);
-        let warning = |line: u64| Warning::new(&self.path, format!("line {line} is too long, and left out"));
+        let warning = |line: u64| Warning::new(&self.path, format!("line {line} is too long: skipped"));
         Ok(Outcome::Counted(lines.too_long.map(warning)))
     }
 }

@@ -56,8 +56,8 @@ pub fn recover(path: &Path, environment: &Environment) -> Result<Recovery, Error
             // In a folder of many recordings, one that is still active or cannot be completed does not stop the others.
             Err(error) if path.is_dir() => {
                 let why = match error.problem {
-                    Problem::Locked { .. } => "is being recorded, and left alone".to_owned(),
-                    _ => format!("is not completed: {error}"),
+                    Problem::Locked { .. } => "is still being recorded: not touched".to_owned(),
+                    _ => format!("cannot be completed: {error}"),
                 };
                 recovery.failed |= !matches!(error.problem, Problem::Locked { .. });
                 recovery.warnings.push(Warning::new(&journal, why));
@@ -76,7 +76,7 @@ pub fn recover(path: &Path, environment: &Environment) -> Result<Recovery, Error
         for stream in found_in(path, &is_stream) {
             match repair_file(&stream, environment) {
                 Err(error) if matches!(error.problem, Problem::Locked { .. }) => {
-                    recovery.warnings.push(Warning::new(&stream, "is being recorded, and left alone"));
+                    recovery.warnings.push(Warning::new(&stream, "is still being recorded: not touched"));
                 }
                 // The file is not a stream.
                 Err(error) if error.problem == Problem::NoLayout => {}
@@ -191,7 +191,7 @@ pub(crate) fn complete_journal(
     let last = journal::recordings(&environment.files, journal)?.pop();
     let Some(recorded) = last.filter(|recorded| !recorded.is_completed) else { return Ok(warnings) };
     let Some(layout) = layout_named(&recorded.header.layout) else {
-        let text = format!("recorded into the layout {}, which is not known here", recorded.header.layout);
+        let text = format!("recorded in the unknown layout {}", recorded.header.layout);
         return Ok(vec![Warning::new(journal, text)]);
     };
     let was_cut_off = recorded.ended.is_none();
@@ -201,7 +201,7 @@ pub(crate) fn complete_journal(
     let finished = layout.resume(&recorded, environment)?.finish(&recorded, StatedFields::UNKNOWN)?;
     if was_cut_off {
         let documents: Vec<String> = finished.written.iter().map(|path| path.display().to_string()).collect();
-        let text = format!("a recording that was cut off is completed: {}", documents.join(", "));
+        let text = format!("completed an interrupted recording: {}", documents.join(", "));
         warnings.push(Warning::new(journal, text));
     }
     warnings.extend(finished.warnings);

@@ -61,7 +61,7 @@ pub fn repair_tail(files: &dyn Files, path: &Path, last_line: LastLineRule) -> R
     let aside = move_aside(files, path, &rest).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
     let cut = files.open(path).and_then(|mut file| file.truncate(start));
     cut.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-    let text = format!("half a line of {} bytes at the end was moved to {}", rest.len(), aside.display());
+    let text = format!("moved an incomplete line of {} bytes at the end to {}", rest.len(), aside.display());
     Ok(Tail { length: start, lacks_newline: false, warning: Some(Warning::new(path, text)) })
 }
 

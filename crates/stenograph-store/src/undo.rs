@@ -112,6 +112,11 @@ impl UndoStep<'_> {
     }
 }
 
+/// Whether an edit of this file can be undone.
+pub fn has_undo(file: &Path) -> bool {
+    newest_path(&resolve_links(file)).is_some()
+}
+
 /// Restores the bytes of a file from before the last edit and removes the undo file. Complete lines that were appended since
 /// stay at its end.
 pub fn undo(file: &Path) -> Result<UndoOutcome, Error> {
@@ -291,7 +296,7 @@ fn free_path(file: &Path) -> Result<PathBuf, Error> {
     match depth(file) + 1 {
         free @ ..=DEPTH_MAX => Ok(path_at(file, free)),
         _ => {
-            let said = io::Error::other("there are too many undo files beside it already");
+            let said = io::Error::other("it has too many undo files");
             Err(Error::from_system(&Place::Path(file.to_owned()), Problem::Unwritable, said))
         }
     }

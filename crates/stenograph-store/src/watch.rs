@@ -212,13 +212,11 @@ const EMFILE: i32 = 24;
 /// Why the system cannot watch, for people.
 fn reason(error: &notify::Error) -> String {
     match &error.kind {
-        notify::ErrorKind::MaxFilesWatch => {
-            "the limit of watched folders is reached (fs.inotify.max_user_watches)".to_owned()
-        }
+        notify::ErrorKind::MaxFilesWatch => "too many watched folders (fs.inotify.max_user_watches)".to_owned(),
         notify::ErrorKind::Io(source)
             if source.kind() == std::io::ErrorKind::QuotaExceeded || source.raw_os_error() == Some(EMFILE) =>
         {
-            "the limit of watchers is reached (fs.inotify.max_user_instances)".to_owned()
+            "too many watchers (fs.inotify.max_user_instances)".to_owned()
         }
         notify::ErrorKind::Io(source) => source.to_string(),
         _ => error.to_string(),

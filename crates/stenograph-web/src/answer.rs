@@ -40,7 +40,7 @@ pub async fn answer(
         Some(why) => Err((Trouble::Forbidden, why.to_owned())),
         // On this error, an agent that prefers a web socket repeats the request without it.
         None if parts.headers.contains_key(UPGRADE) => {
-            Err((Trouble::Upgrade, format!("there is no other protocol at {path}: ask with POST")))
+            Err((Trouble::Upgrade, format!("{path} has no other protocol: use POST")))
         }
         None => match route(&parts.method, path) {
             Route::Answer(vendor) => match read(&parts.headers, body, vendor).await {
@@ -51,9 +51,11 @@ pub async fn answer(
             Route::Models => Ok(vendor.models(shared.player().tape())),
             Route::Model => one_model(&shared, vendor, path),
             Route::Drift => Ok(shared.player().report()),
-            Route::Home => Ok("{\"steno\":\"a recording answers here; /steno/drift says how it goes\"}".to_owned()),
-            Route::WrongMethod => Err((Trouble::Method, format!("{} is not for {path}", parts.method))),
-            Route::Unknown => Err((Trouble::NotFound, format!("there is nothing at {path}"))),
+            Route::Home => {
+                Ok("{\"steno\":\"this server replays a recording; see /steno/drift for differences\"}".to_owned())
+            }
+            Route::WrongMethod => Err((Trouble::Method, format!("{} is not allowed for {path}", parts.method))),
+            Route::Unknown => Err((Trouble::NotFound, format!("no such path: {path}"))),
         },
     };
     match answered {
@@ -68,7 +70,7 @@ pub async fn answer(
 
 /// Reads a request within the limits of size and time.
 async fn read(headers: &HeaderMap, body: Body, vendor: Vendor) -> Result<Request, Refusal> {
-    let too_large = || (Trouble::TooLarge, format!("a request has {BODY_SIZE_MAX} bytes at most"));
+    let too_large = || (Trouble::TooLarge, format!("a request may have at most {BODY_SIZE_MAX} bytes"));
     let stated = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if stated.is_some_and(|length| length > BODY_SIZE_MAX as u64) {
         return Err(too_large());
@@ -76,8 +78,10 @@ async fn read(headers: &HeaderMap, body: Body, vendor: Vendor) -> Result<Request
     let bytes: Bytes = match tokio::time::timeout(BODY_WAIT, to_bytes(body, BODY_SIZE_MAX)).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) if is_limit(&error) => return Err(too_large()),
-        Ok(Err(_)) => return Err((Trouble::Bad, "the request broke off".to_owned())),
-        Err(_) => return Err((Trouble::TooSlow, format!("the request took over {} seconds", BODY_WAIT.as_secs()))),
+        Ok(Err(_)) => return Err((Trouble::Bad, "the request was cut off".to_owned())),
+        Err(_) => {
+            return Err((Trouble::TooSlow, format!("the request took more than {} seconds", BODY_WAIT.as_secs())));
+        }
     };
     vendor.request(&bytes).map_err(|message| (Trouble::Bad, message))
 }
@@ -163,13 +167,18 @@ enum Formatted {
 /// Why the player has no answer.
 fn refused(played: &Played) -> Refusal {
     match played.verdict {
-        Verdict::Beside => (Trouble::Drifted, "this is no part of the recorded conversation".to_owned()),
-        Verdict::Ended => (Trouble::Ended, "the recording is at its end: it has no answer to this".to_owned()),
+        Verdict::Beside => (Trouble::Drifted, "this request is not part of the recorded conversation".to_owned()),
+        Verdict::Ended => (Trouble::Ended, "the recording has ended: it has no answer to this request".to_owned()),
         Verdict::Answer(_) | Verdict::Refused(_) => {
             let first = played.news.first().map_or_else(|| "as before".to_owned(), stenograph::cassette::Drift::line);
             let more = played.count.saturating_sub(1);
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-            (Trouble::Drifted, format!("this is not the recorded request: {first}{more}; /steno/drift tells all"))
+            (
+                Trouble::Drifted,
+                format!(
+                    "this request differs from the recorded one: {first}{more}; see /steno/drift for all differences"
+                ),
+            )
         }
     }
 }
@@ -186,7 +195,7 @@ fn with_drift_headers(mut response: Response, played: &Played) -> Response {
 
 fn one_model(shared: &Shared, vendor: Vendor, path: &str) -> Result<String, Refusal> {
     let name = path.split_once("/models/").map_or("", |(_, name)| name);
-    let unknown = || (Trouble::NotFound, format!("the model {name} answers nothing in this recording"));
+    let unknown = || (Trouble::NotFound, format!("the model {name} gives no answer in this recording"));
     vendor.model(shared.player().tape(), name).ok_or_else(unknown)
 }
 

@@ -10,11 +10,11 @@ pub fn refusal(headers: &HeaderMap, uri: &Uri) -> Option<&'static str> {
     let text = |value: &HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
     let mut hosts = headers.get_all(HOST).iter().map(text).chain(uri.authority().map(|host| host.as_str().to_owned()));
     if !hosts.all(|host| is_local(&host)) {
-        return Some("the host is not this machine: ask for 127.0.0.1 or localhost");
+        return Some("the host is not this machine: use 127.0.0.1 or localhost");
     }
     let mut origins = headers.get_all(ORIGIN).iter().map(text);
     let is_own = |origin: String| origin.split_once("://").is_some_and(|(_, host)| is_local(host));
-    (!origins.all(is_own)).then_some("pages of other sites are not answered")
+    (!origins.all(is_own)).then_some("requests from web pages of other sites are refused")
 }
 
 /// Whether a host, with or without a port, is a name of this machine that nobody can redirect.

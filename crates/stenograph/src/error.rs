@@ -18,19 +18,19 @@ pub enum Error {
     #[error("several formats claim this source: {}", names(.0))]
     AmbiguousFormat(Vec<&'static dyn Format>),
     /// No format has that name.
-    #[error("no format is called {0:?}")]
+    #[error("unknown format {0:?}")]
     NoSuchFormat(String),
     /// Readers of the format reject keys that they do not know, so that its records cannot hold a source.
-    #[error("{0} has no room to carry a source along")]
+    #[error("{0} cannot embed a source")]
     NoRoomToCarry(&'static str),
     /// No event of the source has a place in the target, so that no record can carry the source.
-    #[error("nothing of this source has a place in the target, so nothing can carry it along")]
+    #[error("the target has no place for any event of this source, so no record can embed it")]
     NothingCarries,
     /// One record would have to carry too much of the source.
-    #[error("one record would have to carry too much of the source")]
+    #[error("one record would have to embed too much of the source")]
     TooLargeToCarry,
     /// A source that carries another one was edited, and is too large to be merged with it in memory.
-    #[error("the file was edited since it was converted, and is too large to be put together again")]
+    #[error("the file was edited after its conversion and is too large to merge")]
     TooLargeToMerge,
     /// The query has a mistake.
     #[error(transparent)]
@@ -51,9 +51,9 @@ impl Error {
             Error::AmbiguousFormat(_) => Some("name one of them: Registry::named and Session::of"),
             Error::NoSuchFormat(_) => Some("Registry::formats lists the formats; Registry::with adds one"),
             Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry => {
-                Some("convert without carrying the source, or choose another format")
+                Some("convert without embedding the source, or choose another format")
             }
-            Error::TooLargeToMerge => Some("convert the file that it was converted from"),
+            Error::TooLargeToMerge => Some("convert the original file instead"),
             Error::Query(mistake) => Some(&mistake.hint),
             Error::Resume(_) | Error::Io(_) => None,
         }

@@ -81,7 +81,8 @@ fn read(frame: Frame<'_>, reader: &mut dyn Reader, sink: &mut dyn Sink) {
     match frame {
         Frame::Record(record) => reader.record(record, sink),
         Frame::Oversize(span) => {
-            let message = format!("a record of {} bytes is over the limit; it can be copied, not read", span.length);
+            let message =
+                format!("a record of {} bytes is over the size limit; it can be copied, but not parsed", span.length);
             sink.note(Note::new(NoteKind::Oversize, span, message));
             sink.event(&Event { at: Some(span), ..Event::new(Body::Other { name: None, bytes: None }) });
         }

@@ -1,6 +1,7 @@
-//! Whether a record that claims to repeat another one really does, for whoever sees events only once: decided by what came before it and
-//! by a few events after it. Whoever reads a source twice asks the spine, by the same rule (`is_alone`). A claim that is
-//! still open when the look ahead ends is taken for false: words may be shown twice, but are never hidden.
+//! Whether a record that claims to repeat another one really does, for code that sees events only once. The events before
+//! it and a few events after it decide. Code that reads a source twice asks the spine, which has the same rule
+//! (`is_alone`). A claim that is still open when the look-ahead ends is taken as false: text may be shown twice, but is
+//! never hidden.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -10,23 +11,23 @@ use crate::read::Sink;
 /// How many events after a claim may still prove it: agents write the records of one message next to each other.
 pub(crate) const AHEAD_MAX: usize = 64;
 
-/// How many texts are remembered of what was stated.
+/// How many stated texts are remembered.
 const STATED_MAX: usize = 1 << 16;
 
-/// Compares what records claim to repeat with what others state, in the order in which they come.
+/// Compares claimed repetitions with stated texts, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepeatCheck {
     stated_max: usize,
-    /// Fingerprints of what was stated, oldest first, each once.
+    /// Fingerprints of stated texts, oldest first, each once.
     stated: VecDeque<u64>,
     known: HashSet<u64>,
-    /// Claims that are open, oldest first: the number of the event and the fingerprints of what it says.
+    /// Open claims, oldest first: the number of the event and the fingerprints of its texts.
     claims: VecDeque<(u64, Vec<u64>)>,
     /// The number of the next event.
     next: u64,
 }
 
-/// What an event says, as far as it can be compared.
+/// The comparable content of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpokenWords {
     restates: bool,
@@ -34,25 +35,25 @@ pub struct SpokenWords {
 }
 
 impl SpokenWords {
-    /// The words of an event.
+    /// The texts of an event.
     pub fn of(event: &Event<'_>) -> SpokenWords {
         SpokenWords { restates: event.restates, prints: prints(event) }
     }
 
-    /// Words that claim nothing, of an event that is shown in any case.
+    /// The texts of an event that is always shown and claims nothing.
     pub fn stated(event: &Event<'_>) -> SpokenWords {
         SpokenWords { restates: false, ..SpokenWords::of(event) }
     }
 }
 
-/// What an event is to those before it.
+/// How an event relates to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepeatVerdict {
-    /// It claims to repeat nothing.
+    /// It claims no repetition.
     States,
     /// It repeats another record.
     Repeats,
-    /// It claims to repeat what nobody said so far. This is the number of the claim.
+    /// It claims to repeat a text that was not stated so far. This is the number of the claim.
     Claims(u64),
 }
 
@@ -68,7 +69,8 @@ impl RepeatCheck {
         RepeatCheck { stated_max, stated: VecDeque::new(), known: HashSet::new(), claims: VecDeque::new(), next: 0 }
     }
 
-    /// Takes the words of the next event, and says what it is to those before it. `proved` is told each open claim that it proves.
+    /// Takes the texts of the next event and returns how it relates to those before it. Calls `proved` for each open claim
+    /// that it proves.
     pub fn add(&mut self, words: SpokenWords, proved: &mut dyn FnMut(u64)) -> RepeatVerdict {
         let number = self.next;
         self.next += 1;
@@ -109,7 +111,7 @@ impl RepeatCheck {
         }
     }
 
-    /// What it remembers, as words without spaces in them, to go on later.
+    /// The state as words without spaces, for continuing later.
     pub fn save(&self) -> String {
         let stated = self.stated.iter().map(|print| format!("{print:x}"));
         let claims = self.claims.iter().map(|(claim, prints)| {
@@ -119,7 +121,7 @@ impl RepeatCheck {
         stated.chain(claims).collect::<Vec<_>>().join(" ")
     }
 
-    /// Goes on from what was saved. Words that are not understood are passed over.
+    /// Continues from a saved state. It skips words that it does not understand.
     #[must_use]
     pub fn restore(mut self, saved: &str) -> RepeatCheck {
         let print = |word: &str| u64::from_str_radix(word, 16).ok();
@@ -138,7 +140,7 @@ impl RepeatCheck {
     }
 }
 
-/// Things that stand for events, held back until it is known whether their events only repeat others.
+/// Items that represent events, held back until it is known whether their events only repeat others.
 #[derive(Debug)]
 pub struct RepeatQueue<T> {
     check: RepeatCheck,
@@ -149,7 +151,7 @@ pub struct RepeatQueue<T> {
 struct Held<T> {
     item: T,
     verdict: RepeatVerdict,
-    /// How many events came after it.
+    /// The number of events after it.
     waited: usize,
 }
 
@@ -160,14 +162,14 @@ impl<T> Default for RepeatQueue<T> {
 }
 
 impl<T> RepeatQueue<T> {
-    /// Takes the words of the next event, and what stands for it.
+    /// Takes the texts of the next event and the item that represents it.
     pub fn add(&mut self, words: SpokenWords, item: T) {
         let verdict = self.judge(words);
         self.hold(item, verdict);
     }
 
-    /// The next thing whose event is decided, and whether the event repeats another. In order, so that nothing comes before something that
-    /// is not decided.
+    /// The next item whose event is decided, and whether the event repeats another. Items keep their order: a decided item
+    /// waits for undecided ones before it.
     pub fn next_decided(&mut self) -> Option<(T, IsRepeat)> {
         let is_open = |held: &Held<T>| matches!(held.verdict, RepeatVerdict::Claims(_)) && held.waited <= AHEAD_MAX;
         if self.held.front().is_none_or(is_open) {
@@ -176,7 +178,7 @@ impl<T> RepeatQueue<T> {
         self.take()
     }
 
-    /// The next thing, decided or not: nothing more comes that could prove a claim.
+    /// The next item, decided or not, once no event follows that could prove a claim.
     pub fn take(&mut self) -> Option<(T, IsRepeat)> {
         let held = self.held.pop_front()?;
         Some((held.item, if held.verdict == RepeatVerdict::Repeats { IsRepeat::Yes } else { IsRepeat::No }))
@@ -201,14 +203,14 @@ impl<T> RepeatQueue<T> {
 /// Whether an event only repeats another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsRepeat {
-    /// It does.
+    /// It repeats another event.
     Yes,
-    /// It says something of its own.
+    /// It has content of its own.
     No,
 }
 
-/// Hands events on to a sink, where only those restate that repeat a record which is there. Others come as what they are: all there is of
-/// what they say.
+/// Passes events on to a sink. Only events that repeat an existing record are marked as restatements; the others are
+/// unmarked, because they are the only record of their content.
 #[derive(Debug)]
 pub struct CheckRepeats<S> {
     /// The sink.
@@ -217,12 +219,12 @@ pub struct CheckRepeats<S> {
 }
 
 impl<S: Sink> CheckRepeats<S> {
-    /// Hands events on to this sink.
+    /// Passes events on to this sink.
     pub fn new(sink: S) -> CheckRepeats<S> {
         CheckRepeats { sink, queue: RepeatQueue::default() }
     }
 
-    /// Hands on what is still held: nothing more comes.
+    /// Passes on all held events, once no event follows.
     pub fn finish(&mut self) {
         while let Some((event, is_repeat)) = self.queue.take() {
             self.give(event, is_repeat);
@@ -238,7 +240,7 @@ impl<S: Sink> CheckRepeats<S> {
 impl<S: Sink> Sink for CheckRepeats<S> {
     fn event(&mut self, event: &Event<'_>) {
         let verdict = self.queue.judge(SpokenWords::of(event));
-        // Nothing is copied that does not have to wait.
+        // Only events that must wait are copied.
         if self.queue.held.is_empty() && !matches!(verdict, RepeatVerdict::Claims(_)) {
             return self.sink.event(event);
         }

@@ -28,13 +28,13 @@ pub enum Shell {
 #[non_exhaustive]
 pub enum Refused {
     /// The command needs a value that is unknown.
-    #[error("the {0} is not known")]
+    #[error("the {0} is unknown")]
     Missing(&'static str),
     /// No agent uses such an id, and a shell might read it as something else.
-    #[error("the session's id is not one that can be given to a command")]
+    #[error("the session id is unsafe on a command line")]
     BadSession,
     /// The path has characters that a command line cannot hold, or that disguise the path.
-    #[error("the path has characters that cannot be given to a command")]
+    #[error("the path has characters that are unsafe on a command line")]
     BadPath,
 }
 
@@ -46,7 +46,7 @@ pub fn line(template: &str, session: &ResumeTarget<'_>, shell: Shell) -> Result<
     let mut words: Vec<String> = Vec::new();
     for word in template.split(' ').filter(|word| !word.is_empty()) {
         words.push(match word {
-            "{session}" => id(session.session.ok_or(Refused::Missing("session's id"))?)?.to_owned(),
+            "{session}" => id(session.session.ok_or(Refused::Missing("session id"))?)?.to_owned(),
             "{file}" => path(session.file.ok_or(Refused::Missing("file"))?, shell)?,
             word => word.to_owned(),
         });
@@ -149,7 +149,7 @@ mod tests {
         let session = ResumeTarget { file: Some("/h/a b.jsonl"), ..ResumeTarget::default() };
         let found = line("agent --in {file} --out {file}", &session, Shell::Sh).unwrap();
         assert_eq!(found, "agent --in '/h/a b.jsonl' --out '/h/a b.jsonl'");
-        assert_eq!(line(TEMPLATE, &session, Shell::Sh), Err(Refused::Missing("session's id")));
+        assert_eq!(line(TEMPLATE, &session, Shell::Sh), Err(Refused::Missing("session id")));
     }
 
     #[test]

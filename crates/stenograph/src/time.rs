@@ -21,6 +21,8 @@ pub enum TimeUnit {
 /// The precision of a time shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
+    /// To the day.
+    Days,
     /// To the minute.
     Minutes,
     /// To the second.
@@ -31,6 +33,7 @@ pub enum Precision {
 pub fn shown(instant: Timestamp, zone: &TimeZone, precision: Precision) -> String {
     let zoned = instant.to_zoned(zone.clone());
     let clock = match precision {
+        Precision::Days => "%Y-%m-%d",
         Precision::Minutes => "%Y-%m-%d %H:%M",
         Precision::Seconds => "%Y-%m-%d %H:%M:%S",
     };

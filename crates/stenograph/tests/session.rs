@@ -191,7 +191,7 @@ fn what_no_format_claims_and_names_of_no_format_are_errors_with_a_hint() {
     assert!(matches!(Session::stream(&b"neither this nor that"[..]).unwrap_err(), Error::UnknownFormat));
     let bytes = demo();
     let unnamed = Session::from_bytes(&bytes).unwrap().convert_to("nothing").unwrap_err();
-    assert_eq!(unnamed.to_string(), "no format is called \"nothing\"");
+    assert_eq!(unnamed.to_string(), "unknown format \"nothing\"");
 }
 
 /// A format of a program's own: `user> hello`.

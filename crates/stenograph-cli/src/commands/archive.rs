@@ -23,23 +23,23 @@ use crate::output::{self, Output};
 use crate::store::StoreArgs;
 use copies_by_session::{CopiesBySession, SessionCopies};
 
-/// Keep copies of what agents wrote
+/// Manage archived copies of transcripts
 ///
-/// The archive holds a copy of every transcript that steno index finds. A copy stays when the agent deletes its file.
+/// The archive has a copy of every transcript that steno index finds. The copy stays when the agent deletes its file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno archive add                            copy every transcript on this machine
+  steno archive add                            copy all transcripts
   steno archive add ~/transcripts one.jsonl    copy only these
   steno archive list
   steno archive verify                         check every copy
-  steno archive restore 0198f2c4               write a session's files back, byte for byte
+  steno archive restore 0198f2c4               restore the files of a session
   steno archive prune --older-than 90d --dry-run
-  steno archive unforget 0198f2c4              allow a pruned session to come back
+  steno archive unforget 0198f2c4              let a pruned session return
 
-Exit codes: 0 done, 1 no (something is damaged, or nothing was found), 2 error")]
+Exit codes: 0 success, 1 something is damaged, or nothing found, 2 error")]
 pub struct Options {
-    /// What to do
+    /// The action
     #[command(subcommand)]
     action: Action,
 }
@@ -98,10 +98,10 @@ pub(super) fn print_continued(continued: &[String], output: &mut Output<'_>) {
     let names: Vec<String> = continued.iter().take(CONTINUED_MAX).map(|name| output::harmless_line(name)).collect();
     let more = continued.len().saturating_sub(CONTINUED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let count = output::counted(continued.len() as u64, "forgotten session");
+    let count = output::counted(continued.len() as u64, "pruned session");
     let verb = if continued.len() == 1 { "has" } else { "have" };
-    output.say(&format!("note: {count} {verb} new work: {}{more}", names.join(", ")));
-    output.say(&format!("hint: steno archive unforget {} lets it come back", output::harmless_line(first)));
+    output.say(&format!("note: {count} {verb} new events: {}{more}", names.join(", ")));
+    output.say(&format!("hint: to include it again, run steno archive unforget {}", output::harmless_line(first)));
 }
 
 pub(super) fn strings_json(strings: &[String]) -> String {
@@ -155,11 +155,11 @@ fn copies_named(
     let copies: Vec<CopyInfo> = archive.copies().filter(has_prefix).collect();
     let first = copies.first().map(|copy| copy.label.clone());
     match first {
-        None => Err(CommandError::not_found(format!("{name}: nothing of it is kept"))
-            .hint("steno archive list shows what is kept")),
+        None => Err(CommandError::not_found(format!("{name}: not in the archive"))
+            .hint("list the archive with steno archive list")),
         Some(first) if copies.iter().any(|copy| copy.label != first) => {
-            Err(CommandError::new(format!("{name}: copies of several sessions can be meant"))
-                .hint("write more of the id; steno archive list shows what is kept"))
+            Err(CommandError::new(format!("{name}: ambiguous: copies of several sessions match"))
+                .hint("type more of the id; list the archive with steno archive list"))
         }
         Some(_) => Ok(copies),
     }

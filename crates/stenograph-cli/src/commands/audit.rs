@@ -23,47 +23,49 @@ use crate::store::{ResolvedName, StoreArgs};
 use read::Audited;
 use total::AuditTotal;
 
-/// Tell what a session did
+/// Report what a session did
 ///
-/// Tells which tools were used and what came of it, which files were created, changed, deleted and read, which commands ran and with which exit
-/// codes, what was said last, what went wrong and whether it was made good, who allowed or forbade what, which other agents were given a
-/// task, what is still to do, where the run got nowhere, what each compaction put aside and how full the window was. What is told twice
-/// counts once. What is named is a file, or a session that steno index has found, with the sub-agents that stand in files of their own beside it; else it is a query, and every
-/// session in which it finds something is told of. What a command did to files is not known, and no command is taken apart.
+/// Reports the tools and their outcomes, the files that were created, changed, deleted and read, the commands with their exit codes, the
+/// last message, errors and recoveries, approvals and denials, sub-agents, open to-dos, stuck phases, compactions, and the size of the
+/// context. Repeated records count once. Changes that commands make to files are unknown: steno does not interpret commands.
+///
+/// Name a file, or a session that steno index has found; sub-agents in files beside it are included. Anything else is a query, and
+/// steno reports every session that matches.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno audit session.jsonl
-  steno audit latest --only failure                why did it fail?
-  steno audit 0198f2c4 --only files                a session, by the beginning of its id
+  steno audit latest --only failure                why it failed
+  steno audit 0198f2c4 --only files                a session by its id
   steno audit 0198f2c4 0198f2c7                    two sessions
-  steno audit 'tool:bash after:7d \"rm -rf\"'        every session in which something is found
+  steno audit 'tool:bash after:7d \"rm -rf\"'        every session that matches
   steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
   steno audit latest --only last > answer.md
-  steno audit latest --only failure --explain      which record and which rule decided that
-  steno audit latest --diff                        what it changed, as a diff
+  steno audit latest --only failure --explain      with the deciding record
+  steno audit latest --diff                        the changes to files
   steno audit 0198f2c4 --diff | git apply --reverse --check
 
-Exit codes: 0 told, 1 there is none of what was asked for (with --only failure: it did not fail), 2 error")]
+Exit codes: 0 success, 1 nothing to report (with --only failure: it did not
+            fail), 2 error")]
 pub struct Options {
-    /// The file, or a folder that was recorded into, or a session, or a query in the language of steno find; - is standard input
+    /// A file, a recording folder, a session (id prefix or latest), or a query as for steno find; - is standard input
     #[arg(value_name = "SESSION|FILE|QUERY", required = true)]
     what: Vec<String>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Tell only this, and all of it
+    /// Report only this part, in full
     #[arg(long, value_name = "PART", value_parser = part_name())]
     only: Option<String>,
-    /// Tell what became of files: the net change of each as a diff, and what cannot be seen from the recorded calls
+    /// Print the net change of each file as a diff, and changes that the recorded calls do not show
     #[arg(long, conflicts_with = "only")]
     diff: bool,
-    /// Name the rule and the record behind each outcome: failed, denied and interrupted calls, errors, stuck stretches, the state
+    /// Print the rule and the record behind each outcome: failed, denied and interrupted calls, errors, stuck phases, the state
     #[arg(long, conflicts_with = "diff")]
     explain: bool,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Print one JSON object a session, with everything
+    /// Print one JSON object per session, with all fields
     #[arg(long)]
     json: bool,
 }
@@ -208,7 +210,7 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Comma
     }
     if sessions.is_empty() {
         return Err(CommandError::not_found(format!("nothing found for {query}"))
-            .hint("name a file, a session as steno list shows it, or fewer words; steno index finds new sessions"));
+            .hint("name a file or a session from steno list, or use fewer words; find new sessions with steno index"));
     }
     let more = sessions.len().saturating_sub(SESSIONS_MAX);
     let mut telling = Telling::new();
@@ -219,7 +221,7 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Comma
     }
     let status = telling.end(options, output)?;
     if more > 0 {
-        output.say(&format!("{} more not told of: narrow the query", counted(more as u64, "session")));
+        output.say(&format!("{} more match: narrow the query", counted(more as u64, "session")));
     }
     Ok(status)
 }

@@ -14,31 +14,31 @@ use crate::input::Flow;
 use crate::output::{Output, counted, harmless_json};
 use crate::store::StoreArgs;
 
-/// Show which conversations branched off from which, where and why
+/// Show which conversations branched from which, and where
 ///
-/// Conversations that begin with the same words belong together: one goes on, and the others left it after some event. Calls are compared by
-/// their ids, so that answers which were cut to size are still the same. Where the beginning was not copied, the ids of records tell, or what
-/// a file says about where it was forked from. Within a file, turns that were taken back and answers that were tried again are branches too.
-/// A session brings all sessions that are related to it; files and folders are looked at among themselves.
+/// Conversations with the same beginning form a family: one continues, and the others branch off after some event. Calls are compared by
+/// id, so shortened results still match. If the beginning was not copied, record ids or a stated fork origin decide. Within a file,
+/// abandoned turns and retried answers are branches too. For a session, steno shows all related sessions; files and folders are compared
+/// only with each other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno branches                                   every family that steno index knows
-  steno branches 0198f2c4                          the family of a session, by the beginning of its id
-  steno branches ~/chats                           among the files of a folder
+  steno branches                                   all indexed families
+  steno branches 0198f2c4                          the family of a session
+  steno branches ~/chats                           the files of a folder
   steno branches one.jsonl two.jsonl --json
 
-Exit codes: 0 done, 1 there are no branches, 2 error")]
+Exit codes: 0 success, 1 no branches, 2 error")]
 pub struct Options {
-    /// Files, folders or sessions; without any, everything that steno index knows
+    /// Files, folders or sessions [default: all indexed sessions]
     #[arg(value_name = "FILE|SESSION")]
     names: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Show conversations that are related to nothing, too
+    /// Also show conversations without branches or relatives
     #[arg(long)]
     all: bool,
-    /// Print them as JSON, one a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -94,11 +94,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if shown == 0 {
         let searched = counted(members.len() as u64, "conversation");
         output.say(&format!("no branches in {searched}"));
-        output.say("hint: --all shows them all; steno list shows the sessions there are");
+        output.say("hint: show all conversations with --all; list sessions with steno list");
         return Ok(status.max(ExitStatus::No));
     }
     if alone > 0 {
-        output.say(&format!("{} without branches not shown: --all shows them", counted(alone, "conversation")));
+        output.say(&format!("{} without branches hidden: show with --all", counted(alone, "conversation")));
     }
     Ok(status)
 }

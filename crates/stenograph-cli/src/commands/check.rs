@@ -19,30 +19,30 @@ use crate::output::{Output, TextStyle, counted, harmless_json, harmless_line};
 use crate::progress::SourceProgress;
 use orphans::Orphans;
 
-/// Say what is in a file and what is odd about it
+/// Check a file and report anything unusual
 ///
-/// Says each file's format, counts its records and events, and tells what stands out: records cut short, unknown types, results
-/// without a call, bytes that are not UTF-8. Nothing of that stops the reading, and nothing is changed.
+/// Prints the format of each file, the number of records and events, and notes: truncated records, unknown types, results without a
+/// call, invalid UTF-8. A note never stops the read, and steno never changes the file.
 ///
-/// Exits with 0 when all is well, 1 when there are notes, 2 when a law is broken, a file cannot be read or its format is unknown.
+/// Exits with 0 if there are no notes, 1 if there are notes, and 2 if a law is broken, a file is unreadable or its format is unknown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno check session.jsonl
-  steno check --laws *.jsonl            prove on your own files that no byte is lost
-  steno check --json session.jsonl.gz   every note, for programs
+  steno check --laws *.jsonl            prove that no byte of your files is lost
+  steno check --json session.jsonl.gz   all notes as JSON
   zcat old.gz | steno check -")]
 pub struct Options {
-    /// The files; - is standard input
+    /// Files to check; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Prove the laws on each file: nothing silent, nothing lost, the same in any pieces
+    /// Test the laws on each file: reading loses nothing, hides nothing, and gives the same result for any split into chunks
     #[arg(long)]
     laws: bool,
-    /// Print one JSON object for each file, with every note
+    /// Print one JSON object per file, with all notes
     #[arg(long)]
     json: bool,
 }

@@ -20,98 +20,74 @@ use stenograph_store::{Spool, random_id};
 
 use super::record::{environment, print_warning};
 use crate::context::{ContextName, missing};
-use crate::edit_output::{self, EditTarget, EditedFile, OwnInput};
+use crate::edit_output::{self, EditTarget, EditedFile};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
-use crate::output_file::OutputFile;
 use crate::tokenizer;
 use report::CompactionReport;
 use summary::{EventsToSummarise, SummaryArgs};
 
-/// Put a summary in the place of the old part of a conversation
+/// Replace the old part of a conversation with a summary
 ///
-/// The newest turns are kept as they are, after a marker with the summary, so that the agent goes on from there. System prompts stay, a call is
-/// never parted from its result, and a summary from before goes too: the command that writes the new one is told it. The summary is given with
-/// --summary, or a command that is given with --summarise reads what goes and prints it.
+/// Keeps the newest turns and replaces everything before them with a summary, so that the agent can continue from there. System prompts
+/// stay, and a call is never separated from its result. The summary comes from --summary, or from the command in --summarise, which reads
+/// the old part, including an earlier summary, and prints the new one.
 ///
-/// A file is changed in place, and what it was is kept beside it: --undo gives it back. In a context of Chibi's the old
-/// entries go to its archive with their ids, and what was said is added to transcript.md. Beside a full transcript
-/// (transcript/ or transcript.jsonl), transcript.md is not created. Every format that has a record for a summary can be
-/// compacted.
+/// --in-place changes the file and keeps an undo file beside it for steno undo. In a context of Chibi, the old entries move to its archive
+/// with their ids, and the messages are appended to transcript.md unless a full transcript (transcript/ or transcript.jsonl) exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno compact session.jsonl --summary 'We fixed the parser; the tests pass.'
-  steno compact session.jsonl --keep-tokens 20000 --summarise 'my-model --prompt summarise.txt'
+  steno compact session.jsonl --summary 'We fixed the parser.' --in-place
+  steno compact session.jsonl --keep-tokens 20000 --summarise my-model -o out.jsonl
   steno compact session.jsonl --keep 2 --dry-run
   steno compact --context research --drop-percent 50 --summary @summary.txt
-  steno compact session.jsonl --undo
+  steno undo session.jsonl                                  undo it
 
-Exit codes: 0 done, 1 there is nothing to compact or to undo, or no such context, 2 error")]
+Exit codes: 0 success, 1 nothing to compact, or no such context, 2 error")]
 pub struct Options {
-    /// The file, or the folder of a context; - is standard input
+    /// A file, or the folder of a context; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
     input: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    #[command(flatten)]
-    output: OutputFile,
-    /// Keep so many of the newest turns [default: 4]
+    /// Keep the newest N turns [default: 4]
     #[arg(long, value_name = "N", conflicts_with_all = ["keep_tokens", "drop_percent"])]
     keep: Option<usize>,
-    /// Keep at most so many tokens, besides system prompts
+    /// Keep at most N tokens, not counting system prompts
     #[arg(long, value_name = "N", conflicts_with = "drop_percent")]
     keep_tokens: Option<u64>,
-    /// Let so many of a hundred messages go, the oldest ones
+    /// Replace the oldest N percent of the messages
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=100))]
     drop_percent: Option<u8>,
-    /// Who counts: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
+    /// Tokenizer: bytes (four per token), o200k, cl100k, or an OpenAI model
     #[arg(long, value_name = "NAME", default_value = "bytes")]
     tokenizer: String,
     #[command(flatten)]
     summary: SummaryArgs,
-    /// Bring back what the last compaction put aside
-    #[arg(long, conflicts_with_all = ["summary", "summarise", "output", "dry_run", "keep", "keep_tokens", "drop_percent", "from",
-        "tokenizer", "timeout"])]
-    undo: bool,
-    /// Change nothing, and say what would go
-    #[arg(long)]
-    dry_run: bool,
-    /// Report what was done as one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    target: EditTarget,
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match (options.context()?, options.input.as_deref()) {
-        (Some(context), _) if options.undo => undo_context(options, &context, output),
         (Some(context), _) => compact_context(options, &context, output),
-        (None, Some(path)) if options.undo => edit_output::undo_last_edit(path, options.json, output),
         (None, Some(path)) => compact_file(options, path, output),
-        (None, None) => {
-            Err(CommandError::new("nothing is named").hint("name a file, or a context with --context NAME"))
-        }
+        (None, None) => Err(CommandError::new("no file given").hint("name a file, or a context with --context NAME")),
     }
 }
 
 impl Options {
-    /// Where the result goes: into the file itself, unless another file is named or the input is standard input.
-    fn target(&self, path: &Path) -> EditTarget {
-        let (output, in_place) = (self.output.clone(), self.output.output.is_none() && path != Path::new("-"));
-        let (dry_run, json) = (self.dry_run, self.json);
-        EditTarget { output, in_place, reversible: false, dry_run, json, own_input: OwnInput::Usual }
-    }
-
     /// The context to compact, if any. The window of a context is compacted with the context, unless the result goes elsewhere.
     fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(path) = &self.input else { return self.named.context() };
         if path.is_dir() {
             return Ok(Some(Context::at(path)));
         }
-        Ok(Context::of_window(path).filter(|_| self.output.output.is_none() && self.from.is_none()))
+        Ok(Context::of_window(path).filter(|_| self.target.output.output.is_none() && self.from.is_none()))
     }
 
     fn keep(&self) -> Keep {
@@ -125,8 +101,9 @@ impl Options {
 }
 
 fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let target = options.target(path);
-    let mut file = EditedFile::open(path, options.from.as_deref(), &target)?;
+    let target = &options.target;
+    target.check()?;
+    let mut file = EditedFile::open(path, options.from.as_deref(), target)?;
     let (name, format) = (file.name(), file.format());
     if !has_place(format) {
         return Err(no_place(&name, format));
@@ -136,12 +113,12 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
     let mut compacting = Compacting::new(&tokenizer);
     let mut source = file.read(&mut |event| compacting.add(event))?;
     let Some(old) = compacting.aside(&source.sketches, options.keep()) else {
-        return report.nothing(&target, output);
+        return report.nothing(target, output);
     };
-    report.add(&source.sketches, &compacting, &old, &target);
+    report.add(&source.sketches, &compacting, &old, target);
     drop(compacting);
-    if options.dry_run {
-        return report.done(&target, output);
+    if target.dry_run {
+        return report.done(target, output);
     }
     let mut told = |each: &mut dyn FnMut(&Event<'_>)| source.each_of(&old.told, &mut |_, event| each(event));
     let summary = EventsToSummarise { each: &mut told, origin: format.info().name }.make(&options.summary)?;
@@ -154,34 +131,34 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
     report.summary(&summary);
     let written = target.write(&mut file, &mut result, "compact", output)?;
     report.edited(edited, written);
-    report.done(&target, output)
+    report.done(target, output)
 }
 
 fn no_place(name: &str, format: &dyn Format) -> CommandError {
     let places = FORMATS.iter().filter(|format| has_place(**format)).map(|format| format.info().name);
     let places: Vec<&str> = places.collect();
     let this = format.info().name;
-    CommandError::new(format!("{name}: {this} has no place for a summary"))
-        .hint(format!("these have: {}; steno convert makes one of them", places.join(", ")))
+    CommandError::new(format!("{name}: {this} cannot store a summary"))
+        .hint(format!("convert it with steno convert to one of: {}", places.join(", ")))
 }
 
 fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    if options.output.output.is_some() || options.from.is_some() {
-        return Err(CommandError::new("a context is compacted where it is")
-            .hint("leave out -o and --from, or name its context.jsonl to write a compacted copy of that"));
+    if options.target.output.output.is_some() || options.from.is_some() {
+        return Err(CommandError::new("a context is always compacted in place")
+            .hint("omit -o and --from, or name its context.jsonl to write a compacted copy"));
     }
-    let target = options.target(&context.folder);
+    let target = &EditTarget { in_place: true, ..options.target.clone() };
     let window = hold(context)?;
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
     let mut report = CompactionReport::new(&context.folder.display().to_string(), &tokenizer);
     let Some(choice) = window.choose(options.keep(), &tokenizer) else {
-        return report.nothing(&target, output);
+        return report.nothing(target, output);
     };
     let mut compacting = Compacting::new(&tokenizer);
     choice.events.iter().for_each(|event| compacting.add(event));
-    report.add(&choice.events.sketches(), &compacting, &choice.aside, &target);
-    if options.dry_run {
-        return report.done(&target, output);
+    report.add(&choice.events.sketches(), &compacting, &choice.aside, target);
+    if target.dry_run {
+        return report.done(target, output);
     }
     let mut told = |each: &mut dyn FnMut(&Event<'_>)| {
         choice.aside.told.iter().filter_map(|number| choice.events.get(*number)).for_each(each);
@@ -192,21 +169,22 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
     changed.warnings.iter().for_each(|warning| print_warning(warning, output));
     report.summary(&summary);
     report.archived(context.window(), changed.transcript);
-    report.done(&target, output)
+    report.done(target, output)
 }
 
 fn hold(context: &Context) -> Result<Window, CommandError> {
     Window::lock(context, &environment(Durability::Always)).map_err(|error| missing(error, &context.folder))
 }
 
-fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+/// Takes back the last compaction of a context.
+pub fn undo_context(context: &Context, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let Some(changed) = hold(context)?.undo_compaction()? else {
-        if options.json {
+        if json {
             output.line(&edit_output::nothing_undone(&context.folder))?;
         }
-        return Err(CommandError::not_found(format!("{}: there is no compaction to undo", context.folder.display()))
-            .hint("compactions are undone one by one, the last one first, until the context is cleared"));
+        return Err(CommandError::not_found(format!("{}: no compaction to undo", context.folder.display()))
+            .hint("only compactions since the context was last cleared can be undone"));
     };
     changed.warnings.iter().for_each(|warning| print_warning(warning, output));
-    report::report_undo(options, context, &changed, output)
+    report::report_undo(json, context, &changed, output)
 }

@@ -1,13 +1,11 @@
 //! `steno completions`: prints completion scripts for shells.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::args::Args;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 
-/// Print the completions for a shell
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,7 +13,7 @@ Examples:
   steno completions zsh > \"${fpath[1]}/_steno\"
   steno completions fish > ~/.config/fish/completions/steno.fish")]
 pub struct Options {
-    /// The shell
+    /// Shell to print completions for
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -23,7 +21,7 @@ pub struct Options {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     // The generator panics if its writer fails, so it writes to memory.
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Args::command(), "steno", &mut script);
+    clap_complete::generate(options.shell, &mut crate::args::command(), "steno", &mut script);
     output.data().write_all(&script)?;
     Ok(ExitStatus::Done)
 }

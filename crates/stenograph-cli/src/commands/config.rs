@@ -8,21 +8,21 @@ use crate::config::{self, Config, ConfigScope, ConfigSource, SETTINGS, Setting, 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, OutputForm, TextStyle, harmless_json, harmless_line};
 
-/// Show and change the settings
+/// Show and change settings
 ///
-/// Settings have the names that CycoD gives them, in any case. They are kept in TOML: the user's in steno/config.toml in the folder
-/// where the system keeps settings (~/.config, or what XDG_CONFIG_HOME names; ~/Library/Application Support; %APPDATA%), those of a
-/// folder in .steno/config.toml there. The variable STENO_CONFIG names another file for the user's.
+/// Settings have the same names as in CycoD; case does not matter. They are TOML files: user settings in steno/config.toml in the
+/// configuration folder of the system (XDG_CONFIG_HOME or ~/.config; ~/Library/Application Support; %APPDATA%), folder settings in
+/// .steno/config.toml. STENO_CONFIG replaces the path of the user settings.
 ///
-/// The environment counts before the folder, the folder before the user.
+/// Environment variables override folder settings, and folder settings override user settings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Settings:
-  App.AutoSaveChatHistory  true or false: record --to cycod also saves the chat history in ~/.cycod/history
-  App.AutoSaveTrajectory   true or false: and the trajectory
-  App.MaxChatTokens        what a conversation is trimmed to where --max-tokens does not say; 0 is no limit
-  App.MaxPromptTokens      what a message of the user is cut to
-  App.MaxToolTokens        what a tool's result is cut to
+  App.AutoSaveChatHistory  also save chat histories in ~/.cycod/history
+  App.AutoSaveTrajectory   also save trajectories there
+  App.MaxChatTokens        token limit of a conversation; 0 means no limit
+  App.MaxPromptTokens      token limit of a user message
+  App.MaxToolTokens        token limit of a tool result
 
 Examples:
   steno config list
@@ -30,7 +30,7 @@ Examples:
   steno config set App.MaxChatTokens 160000 --local     for this folder only
   steno config get app.maxchattokens
   steno config unset App.AutoSaveChatHistory
-  steno config folder add ~/transcripts                 index this folder too")]
+  steno config folder add ~/transcripts                 also index this folder")]
 pub struct Options {
     #[command(subcommand)]
     action: Action,
@@ -39,26 +39,26 @@ pub struct Options {
 /// What to do with the settings.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// List all settings, what they are and who says so
+    /// List all settings with their values and origins
     #[command(
         after_help = "Examples:\n  steno config list\n  steno config list --json | jq -r 'select(.origin != \"default\").key'"
     )]
     List {
         #[command(flatten)]
         scope: ScopeOptions,
-        /// Print one JSON object a line
+        /// Print one JSON object per setting
         #[arg(long)]
         json: bool,
     },
-    /// Print what a setting is
+    /// Print the value of a setting
     #[command(after_help = "Examples:\n  steno config get App.AutoSaveTrajectory")]
     Get {
-        /// The setting
+        /// Name of the setting
         #[arg(value_name = "KEY")]
         key: String,
         #[command(flatten)]
         scope: ScopeOptions,
-        /// Print a JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -67,29 +67,29 @@ enum Action {
         after_help = "Examples:\n  steno config set App.AutoSaveTrajectory false\n  steno config set App.MaxToolTokens 50000 --local"
     )]
     Set {
-        /// The setting
+        /// Name of the setting
         #[arg(value_name = "KEY")]
         key: String,
-        /// What it shall be
+        /// New value
         #[arg(value_name = "VALUE", allow_hyphen_values = true)]
         value: String,
         #[command(flatten)]
         scope: ScopeOptions,
-        /// Print a JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Choose the folders that steno index searches besides the usual places
+    /// Manage additional folders to index
     Folder(folder::Options),
-    /// Take a setting out of its file
+    /// Remove a setting from its file
     #[command(after_help = "Examples:\n  steno config unset App.AutoSaveTrajectory")]
     Unset {
-        /// The setting
+        /// Name of the setting
         #[arg(value_name = "KEY")]
         key: String,
         #[command(flatten)]
         scope: ScopeOptions,
-        /// Print a JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -98,10 +98,10 @@ enum Action {
 /// Whose settings are meant.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct ScopeOptions {
-    /// The settings of this folder
+    /// Use the settings of this folder
     #[arg(long, conflicts_with = "user")]
     local: bool,
-    /// The settings of the user
+    /// Use the settings of the user
     #[arg(long)]
     user: bool,
 }
@@ -157,7 +157,7 @@ fn list(scope: ScopeOptions, form: OutputForm, output: &mut Output<'_>) -> Resul
         let origin = match &found {
             None => "not set".to_owned(),
             Some((_, ConfigSource::Default)) => "default".to_owned(),
-            Some((_, ConfigSource::Environment)) => format!("variable {}", setting.variable),
+            Some((_, ConfigSource::Environment)) => format!("environment variable {}", setting.variable),
             Some((_, ConfigSource::SettingsFile(scope, path))) => format!("{}: {}", scope.name(), path.display()),
         };
         let key = output.colour().paint(TextStyle::Strong, &format!("{:<width$}", setting.key));
@@ -165,7 +165,7 @@ fn list(scope: ScopeOptions, form: OutputForm, output: &mut Output<'_>) -> Resul
         output.line(&format!("{key}  {value:<8}  {origin}"))?;
     }
     for (path, key) in config.unknown_keys() {
-        output.say(&format!("warning: {}: no setting is called {}", path.display(), harmless_line(&key)));
+        output.say(&format!("warning: {}: unknown setting: {}", path.display(), harmless_line(&key)));
     }
     Ok(ExitStatus::Done)
 }
@@ -203,18 +203,18 @@ fn set(
     let origin = ConfigSource::SettingsFile(scope, path.clone());
     match form {
         OutputForm::Json => output.line(&harmless_json(&json(setting, &Some((value, origin.clone())))))?,
-        OutputForm::People => output.say(&format!("{} is {value} in {}", setting.key, path.display())),
+        OutputForm::People => output.say(&format!("{} set to {value} in {}", setting.key, path.display())),
     }
     // A source with higher precedence hides the value just written; the user should learn that now.
     if let Some((effective, source)) = Config::load()?.value(setting)?
         && source != origin
     {
         let by = match source {
-            ConfigSource::Environment => format!("the variable {}", setting.variable),
+            ConfigSource::Environment => format!("the environment variable {}", setting.variable),
             ConfigSource::SettingsFile(_, path) => path.display().to_string(),
             ConfigSource::Default => return Ok(ExitStatus::Done),
         };
-        output.say(&format!("warning: {by} says {effective}, and counts more"));
+        output.say(&format!("warning: {by} overrides it with {effective}"));
     }
     Ok(ExitStatus::Done)
 }
@@ -238,7 +238,7 @@ fn unset(
             let (key, file) = (quote(setting.key), quote(&path.display().to_string()));
             output.line(&harmless_json(&format!("{{\"key\":{key},\"removed\":{was},\"file\":{file}}}")))?;
         }
-        (OutputForm::People, true) => output.say(&format!("{} is no longer set in {}", setting.key, path.display())),
+        (OutputForm::People, true) => output.say(&format!("{} removed from {}", setting.key, path.display())),
         (OutputForm::People, false) => output.say(&format!("{} is not set in {}", setting.key, path.display())),
     }
     Ok(if was { ExitStatus::Done } else { ExitStatus::No })

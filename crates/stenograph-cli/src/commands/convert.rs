@@ -16,39 +16,38 @@ use crate::output::{Output, counted, harmless_json};
 use crate::output_file::OutputFile;
 use crate::progress::{ProgressSource, SourceProgress};
 
-/// Convert a transcript to another format and say what was lost
+/// Convert a transcript to another format and report losses
 ///
-/// What is lost is measured: the output is read back and compared with the input, event by event. One line for each kind of event goes
-/// to standard error. With --json the whole report is one JSON object instead: on standard output when -o names a file, else on
-/// standard error.
+/// steno measures losses: it reads the output back and compares it with the input, event by event. It prints one line per kind of event
+/// on standard error. With --json the report is one JSON object: on standard output if -o names a file, else on standard error.
 ///
-/// A file that already has the format is copied byte for byte, and a file that carries its source gives it back.
+/// A file that already has the format is copied byte for byte. A file with an embedded source is restored from it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno convert session.jsonl --to steno -o session.steno.jsonl
-  steno convert session.jsonl --to steno --carry -o out.jsonl     keep the source inside
-  steno convert session.jsonl --to steno --strict -o out.jsonl    fail when anything is lost
+  steno convert session.jsonl --to steno --carry -o out.jsonl   embed the source
+  steno convert session.jsonl --to steno --strict -o out.jsonl  fail on any loss
   zcat old.gz | steno convert - --to steno | wc -l")]
 pub struct Options {
-    /// The file to convert; - is standard input
+    /// File to convert; - is standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// The format to write
+    /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     to: String,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     #[command(flatten)]
     output: OutputFile,
-    /// Write nothing and exit with 2 when anything is lost
+    /// Write nothing and exit with 2 if anything would be lost
     #[arg(long)]
     strict: bool,
-    /// Let each record carry what it was made of, so that converting back gives the same bytes
+    /// Embed the source in the output, so that converting back restores the same bytes
     #[arg(long)]
     carry: bool,
-    /// Report everything that was lost as one JSON object
+    /// Print the report with all losses as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +59,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         let carriers = FORMATS.iter().map(|format| format.info()).filter(|info| info.traits.carries);
         let carriers: Vec<&str> = carriers.map(|info| info.name).collect();
         return Err(CommandError::new(stenograph::Error::NoRoomToCarry(to.info().name).to_string())
-            .hint(format!("formats that have: {}", carriers.join(", "))));
+            .hint(format!("formats that can embed a source: {}", carriers.join(", "))));
     }
     let mut input = input::open(&options.input, options.from.as_deref(), Passes::Many)?;
     let mut target = ConvertOutput::open(options, &input)?;
@@ -77,8 +76,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let stream = if matches!(target, ConvertOutput::File(_)) { ReportStream::Stdout } else { ReportStream::Stderr };
     if options.strict && lost {
         report(options, &input, to, &outcome, stream, output)?;
-        return Err(CommandError::new("something would be lost, and --strict forbids it: nothing was written")
-            .hint("without --strict it is written; --carry embeds the source, so that it can be restored"));
+        return Err(CommandError::new(
+            "the conversion would lose content, and --strict forbids it; nothing was written",
+        )
+        .hint("omit --strict to convert anyway; --carry embeds the source so that it can be restored"));
     }
     target.commit(output)?;
     report(options, &input, to, &outcome, stream, output)?;
@@ -170,12 +171,12 @@ fn report(
     }
     let (from, to) = (from.info().name, to.info().name);
     match outcome.method {
-        ConversionMethod::Copied => output.say(&format!("{from} already: copied byte for byte")),
+        ConversionMethod::Copied => output.say(&format!("already {from}: copied byte for byte")),
         ConversionMethod::Restored => {
-            output.say(&format!("{to} restored from what the {from} file carries, byte for byte"));
+            output.say(&format!("{to} restored byte for byte from the source embedded in the {from} file"));
         }
         ConversionMethod::Merged { edited, added, missing } => {
-            output.say(&format!("{to} restored from what the {from} file carries"));
+            output.say(&format!("{to} restored from the source embedded in the {from} file"));
             let changes = [(edited, "edited"), (added, "added")].into_iter().filter(|(count, _)| *count > 0);
             let changes: Vec<String> =
                 changes.map(|(count, what)| format!("{} {what} since", counted(count, "record"))).collect();
@@ -184,7 +185,7 @@ fn report(
             }
             if missing > 0 {
                 let are = if missing == 1 { "is" } else { "are" };
-                output.say(&format!("{} of the carried source {are} missing", counted(missing, "piece")));
+                output.say(&format!("{} of the embedded source {are} missing", counted(missing, "piece")));
             }
             outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
         }
@@ -195,11 +196,11 @@ fn report(
     }
     match outcome.carries.as_deref() {
         Some(of) if of == from => {
-            output.say(&format!("the source is embedded: converting back to {from} gives it byte for byte"));
+            output.say(&format!("the source is embedded: converting back to {from} restores it byte for byte"));
         }
         Some(of) => {
-            let source = format!("the {of} source that the {from} file carries is embedded here too");
-            output.say(&format!("{source}: converting to {of} gives it byte for byte"));
+            let source = format!("the {of} source embedded in the {from} file is embedded here too");
+            output.say(&format!("{source}: converting to {of} restores it byte for byte"));
         }
         None if options.carry => output.say(&format!("nothing is embedded: the output is the {to} source itself")),
         None => {}
@@ -211,7 +212,7 @@ fn report(
     }
     if outcome.notes_count > 0 {
         let notes = counted(outcome.notes_count, "note");
-        output.say(&format!("{notes} about the source; see them with: steno check {}", input.name()));
+        output.say(&format!("{notes} about the source: run steno check {}", input.name()));
     }
     Ok(())
 }
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn each_error_has_its_own_hint() {
         let hints = |error| conversion_error(error, &"a").hints().join(" ");
-        assert!(hints(stenograph::Error::TooLargeToCarry).contains("without carrying"));
-        assert!(hints(stenograph::Error::TooLargeToMerge).contains("the file that it was converted from"));
+        assert!(hints(stenograph::Error::TooLargeToCarry).contains("without embedding"));
+        assert!(hints(stenograph::Error::TooLargeToMerge).contains("the original file"));
     }
 }

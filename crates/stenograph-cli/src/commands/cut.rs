@@ -15,78 +15,72 @@ use crate::edit_output::{self, EditTarget, EditedFile, WrittenFiles};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
 
-/// Take a stretch out of a transcript, or divide it into several
+/// Remove part of a transcript, or split it
 ///
-/// What is taken out is said by numbers of events (as the lines of `steno show --json` are counted), by turns or by time; where several
-/// are given, all have to hold. A call goes with its result and a response as a whole; what the file needs to be one stays.
+/// Select events to remove by number (the line number in `steno show --json`), by turn or by time; with several options, an event must
+/// match all of them. A call is removed with its result, and a response as a whole. Records that the format requires stay.
 ///
-/// Divided, the pieces are written as NAME.1.EXT, NAME.2.EXT and so on, each with the header and the system prompt of the whole.
-/// No piece begins in the middle of a turn, unless --split-at says so; where that would part a call from its result or tear a response,
-/// the next place is taken where it does not, and that is said.
+/// When splitting, steno writes the pieces as NAME.1.EXT, NAME.2.EXT and so on, each with the header and the system prompt. Only
+/// --split-at can split within a turn. If a split would separate a call from its result or break up a response, steno splits at the next
+/// possible event and says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Ranges: 10..20 is from 10 to 20, both included; 10.. to the end; ..20 from the beginning; 7 is 7
+Ranges: 10..20 includes both 10 and 20; 10.. runs to the end; ..20 starts at the
+        beginning; 7 is a single number
 
 Examples:
   steno cut session.jsonl --events 10..20 -o shorter.jsonl
-  steno cut session.jsonl --turns ..3 --in-place                 steno cut --undo session.jsonl undoes it
+  steno cut session.jsonl --turns ..3 --in-place
   steno cut session.jsonl --before 2026-03-02T12:00:00Z -o afternoon.jsonl
-  steno cut session.jsonl --split-every 20                       session.1.jsonl, session.2.jsonl, ...
-  steno cut session.jsonl --split-tokens 100000 -o part.jsonl    part.1.jsonl, part.2.jsonl, ...
+  steno cut session.jsonl --split-every 20            session.1.jsonl, ...
+  steno cut session.jsonl --split-tokens 100000 -o part.jsonl
 
-Exit codes: 0 done, 1 nothing was meant, or it could not be divided as asked, 2 error")]
+Exit codes: 0 success, 1 nothing selected, or a split is not possible, 2 error")]
 pub struct Options {
-    /// The file to cut; - is standard input
+    /// File to cut; - is standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// Take out the events with these numbers, from 1
+    /// Remove the events with these numbers, counted from 1
     #[arg(long, value_name = "RANGE", value_parser = range)]
     events: Option<Range<usize>>,
-    /// Take out the turns with these numbers, from 1; a turn is what a user said and all that followed
+    /// Remove the turns with these numbers, counted from 1; a turn is a user message with everything that follows
     #[arg(long, value_name = "RANGE", value_parser = range)]
     turns: Option<Range<usize>>,
-    /// Take out what happened before this moment
+    /// Remove events before TIME
     #[arg(long, value_name = "TIME", value_parser = moment)]
     before: Option<Time<'static>>,
-    /// Take out what happened at this moment or later
+    /// Remove events at TIME or later
     #[arg(long, value_name = "TIME", value_parser = moment)]
     after: Option<Time<'static>>,
-    /// Divide after every N turns
+    /// Split after every N turns
     #[arg(long, value_name = "N", value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
     split_every: Option<usize>,
-    /// Divide before the event with this number (can be repeated, or separated by commas)
+    /// Split before this event (repeat, or separate with commas)
     #[arg(long, value_name = "EVENT", value_delimiter = ',', value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
     split_at: Vec<usize>,
-    /// Divide so that no piece has more than N tokens, unless a single turn has, which is said
+    /// Split into pieces of at most N tokens; a longer turn stays whole and is reported
     #[arg(long, value_name = "N", value_parser = from_one::<u64>, conflicts_with_all = SELECTING)]
     split_tokens: Option<u64>,
-    /// Who counts for --split-tokens: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
+    /// Tokenizer for --split-tokens: bytes (four per token), o200k, cl100k, or an OpenAI model
     #[arg(long, value_name = "NAME", default_value = "bytes")]
     tokenizer: String,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     #[command(flatten)]
     target: EditTarget,
-    /// Bring the file back as it was before it was cut in place, or reversibly
-    #[arg(long, conflicts_with_all = SELECTING, conflicts_with_all = ["split_every", "split_at", "split_tokens", "from",
-        "output", "dry_run"])]
-    undo: bool,
 }
 
 /// Options that do not apply when a transcript is split or restored.
 const SELECTING: [&str; 6] = ["events", "turns", "before", "after", "in_place", "reversible"];
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    if options.undo {
-        return edit_output::undo_last_edit(&options.input, options.target.json, output);
-    }
     let split_options = [options.split_every.is_some(), !options.split_at.is_empty(), options.split_tokens.is_some()];
     match split_options.iter().filter(|given| **given).count() {
         0 => select_and_remove(options, output),
         1 => split::run(options, output),
-        _ => Err(CommandError::new("a transcript is divided in one way only")
-            .hint("choose one of --split-every, --split-at and --split-tokens")),
+        _ => Err(CommandError::new("several ways to split given")
+            .hint("use only one of --split-every, --split-at and --split-tokens")),
     }
 }
 
@@ -101,8 +95,7 @@ fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitS
         options.target.check()?;
         return remove(options, &selection, output);
     };
-    Err(CommandError::new("nothing says what to cut")
-        .hint("take something out with --events 10..20, or divide with --split-every 20"))
+    Err(CommandError::new("say what to cut").hint("remove events with --events 10..20, or split with --split-every 20"))
 }
 
 fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
@@ -116,8 +109,8 @@ fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> 
     drop(original);
     if edited.count == 0 && !found.went.is_empty() {
         // A file without events is not a transcript.
-        return Err(CommandError::new(format!("{name}: nothing would be left of it"))
-            .hint("leave something, for example the last turn; to be rid of all of it, remove the file"));
+        return Err(CommandError::new(format!("{name}: this would remove everything"))
+            .hint("keep at least one turn, or delete the file instead"));
     }
     let written = match found.went.is_empty() {
         // If the selection matches nothing, a copy would not help.
@@ -141,7 +134,7 @@ fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> 
         options.target.report(&json, output)?;
     } else {
         report_removed(&name, events, &found, output);
-        edit_output::report_differences(&edited, &written, "cut", output);
+        edit_output::report_differences(&edited, &written, output);
     }
     Ok(if found.went.is_empty() { ExitStatus::No } else { ExitStatus::Done })
 }
@@ -149,18 +142,21 @@ fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> 
 fn report_removed(name: &str, events: usize, found: &Cut, output: &mut Output<'_>) {
     if found.went.is_empty() {
         let events = counted(events as u64, "event");
-        output.say(&format!("{name}: none of its {events} was meant: nothing was written"));
+        output.say(&format!("{name}: none of {events} selected; nothing was written"));
     } else {
         let went = grouped(found.went.len() as u64);
-        output.say(&format!("{name}: {went} of {} taken out", counted(events as u64, "event")));
+        output.say(&format!("{name}: removed {went} of {}", counted(events as u64, "event")));
     }
     if !found.drawn_in.is_empty() {
         let count = counted(found.drawn_in.len() as u64, "event");
-        output.say(&format!("  {count} more than was asked: a call goes with its result, a response as a whole"));
+        output.say(&format!(
+            "  {count} removed in addition: the results of removed calls and the rest of removed responses"
+        ));
     }
     if !found.kept.is_empty() {
         let count = counted(found.kept.len() as u64, "event");
-        output.say(&format!("  {count} stayed: the file would be none without"));
+        let them = if found.kept.len() == 1 { "it" } else { "them" };
+        output.say(&format!("  {count} kept because the format requires {them}"));
     }
 }
 
@@ -169,7 +165,7 @@ fn from_one<N: std::str::FromStr + PartialEq + From<u8>>(text: &str) -> Result<N
     match text.trim().parse::<N>() {
         Ok(number) if number == N::from(0) => Err("numbers begin with 1".to_owned()),
         Ok(number) => Ok(number),
-        Err(_) => Err(format!("{text:?} is no number")),
+        Err(_) => Err(format!("{text:?} is not a number")),
     }
 }
 
@@ -178,7 +174,7 @@ fn range(text: &str) -> Result<Range<usize>, String> {
     let number = |text: &str| match text.trim().parse::<usize>() {
         Ok(0) => Err("numbers begin with 1".to_owned()),
         Ok(number) => Ok(number),
-        Err(_) => Err(format!("{text:?} is no number; a range is 10..20, 10.., ..20 or 7")),
+        Err(_) => Err(format!("{text:?} is not a number; a range is 10..20, 10.., ..20 or 7")),
     };
     let (first, last) = match text.split_once("..") {
         None => (number(text)?, number(text)?),
@@ -188,14 +184,14 @@ fn range(text: &str) -> Result<Range<usize>, String> {
             (first, if last.trim().is_empty() { usize::MAX } else { number(last)? })
         }
     };
-    if last < first { Err(format!("{last} comes before {first}")) } else { Ok(first - 1..last) }
+    if last < first { Err(format!("{last} is before {first}")) } else { Ok(first - 1..last) }
 }
 
 /// Parses a time, or a day, which begins at midnight UTC.
 fn moment(text: &str) -> Result<Time<'static>, String> {
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
     let time = Time::iso(whole.into()).filter(|time| time.instant().is_some());
-    time.ok_or_else(|| "a moment is 2026-03-02T12:00:00Z, with an offset such as +01:00, or a day".to_owned())
+    time.ok_or_else(|| "expected a time such as 2026-03-02T12:00:00Z, with Z or an offset, or a date".to_owned())
 }
 
 #[cfg(test)]

@@ -23,9 +23,10 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::format_named;
 use crate::output::{Output, TextStyle, shortened};
 
-/// Write a small conversation in every format and walk through what can be done with it
+/// Create a sample conversation and a short tour
 ///
-/// The files go into a new folder among the temporary ones, which stays for you to play with.
+/// Writes a small conversation in every format into a new temporary folder, and runs a few commands on it. The folder stays, so that you
+/// can experiment with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -84,14 +85,14 @@ impl Tour<'_, '_> {
         let colour = self.output.colour();
         let events = CONVERSATION.lines().count();
         self.say(&format!(
-            "An agent was asked to fix a failing test. That conversation, {events} events with thoughts, tool"
+            "A user asks an agent to fix a failing test. The conversation has {events} events: messages, thinking,"
         ))?;
-        self.say("calls, an error, token counts and a compaction, is now in this folder, once in every format:")?;
+        self.say("tool calls, an error, token counts and a compaction. It is now in this folder in every format:")?;
         self.say("")?;
         self.say(&format!("  {}", colour.paint(TextStyle::Strong, &self.folder.display().to_string())))?;
         self.say("")?;
         let width = samples.iter().map(|sample| sample.file.len()).max().unwrap_or(0);
-        let head = format!("  {:<width$}  {:>8}  what the format has no place for", "file", "kept");
+        let head = format!("  {:<width$}  {:>8}  lost, because the format has no place for it", "file", "kept");
         self.say(&colour.paint(TextStyle::Faint, &head))?;
         for sample in samples {
             let report = &sample.outcome.losses;
@@ -100,7 +101,7 @@ impl Tour<'_, '_> {
             self.say(&shortened(&line, WIDTH))?;
         }
         self.say("")?;
-        self.say("Every one of these was read back and compared: a loss is measured, never assumed. Try it yourself:")?;
+        self.say("steno reads each file back and compares it, so every loss is measured. Try it yourself:")?;
         self.say("")?;
         let cd = format!("  $ cd {}", self.folder.display());
         self.say(&colour.paint(TextStyle::Strong, &cd))
@@ -116,21 +117,21 @@ impl Tour<'_, '_> {
         let (Some(native), Some(other)) = (native, other) else { return Ok(()) };
         let (name, file) = (other.info.name, other.file.as_str());
 
-        self.heading("Is a file whole, and what is in it? The format is recognised by its content.")?;
+        self.heading("Check a file. steno detects the format by content.")?;
         self.run(&format!("steno check {file}"))?;
-        self.heading("What was said last?")?;
+        self.heading("Show the last messages.")?;
         self.run(&format!("steno show {file} --kind user,assistant --last 2"))?;
-        self.heading("What did the tools do, in the words of the wire that every program can read?")?;
+        self.heading("Print a tool result as JSON, for programs.")?;
         self.run(&format!("steno show {} --kind tool_result --first 1 --json", native.file))?;
-        self.heading("What does a conversion cost? One line for each kind of event.")?;
+        self.heading("Convert a file. steno reports losses, one line per kind of event.")?;
         self.run(&format!("steno convert {} --to {name} -o out.{}", native.file, other.info.extension))?;
-        self.heading("And when nothing may be lost? Let the new file carry the old one, and take it back.")?;
+        self.heading("Convert without loss: embed the source, and restore it later.")?;
         let carried = format!("carried.{}", other.info.extension);
         self.run_for_last(&format!("steno convert {} --to {name} --carry -o {carried}", native.file))?;
         self.run(&format!("steno convert {carried} --to {} -o back.jsonl", wire::NAME))?;
         self.compare(&native.file, "back.jsonl")?;
         self.say("")?;
-        self.say("Now a file of your own: steno check FILE. All formats and where agents keep them: steno formats")
+        self.say("Now try your own file: steno check FILE. For all formats and their folders: steno formats")
     }
 
     fn say(&mut self, text: &str) -> Result<(), CommandError> {
@@ -182,7 +183,7 @@ impl Tour<'_, '_> {
         self.command(&format!("cmp {one} {other} && echo identical"))?;
         let read = |file: &str| Source::open(&self.folder.join(file), Passes::Once)?.read_whole(1 << 20);
         if read(one)? != read(other)? {
-            return Err(CommandError::new(format!("{one} and {other} differ, and should not")));
+            return Err(CommandError::new(format!("{one} and {other} differ, but should be identical")));
         }
         let good = self.output.colour().paint(TextStyle::Good, "  identical");
         self.say(&good)
@@ -214,7 +215,7 @@ fn missing(report: &LossReport) -> String {
     } else {
         losses.extend(fields.into_iter().map(str::to_owned));
     }
-    if losses.is_empty() { "nothing is lost".to_owned() } else { losses.join(", ") }
+    if losses.is_empty() { "nothing".to_owned() } else { losses.join(", ") }
 }
 
 /// The output of a command, both streams together as on a terminal.

@@ -21,35 +21,36 @@ use crate::output::{Output, harmless_json};
 use crate::store::StoreArgs;
 use view::ShownChange;
 
-/// Compare two runs
+/// Compare two sessions step by step
 ///
-/// Tells what is known of both, then where they part, then what differs, step by step. A step is one thing that was said or done: a message,
-/// a thought, a call, a result; a turn is what a person asks with all that follows. Steps are aligned by what they say, so that one more or less does not upset the rest. The two may be of
-/// different formats: what is only spelled differently is the same, and a kind of step that one of the formats has no words for is set aside
-/// and counted. All of both is compared, also turns that were taken back and side conversations: a copy that lacks them differs. Only
-/// records that repeat others are left out.
+/// Prints facts about both, the first difference, and then all differences. A step is a message, a thought, a call or a result; a turn is
+/// a message of the user with everything that follows. Steps are aligned by content, so an added or removed step does not affect the
+/// rest.
+///
+/// The formats may differ: different spellings of the same content are equal, and steps that one format cannot express are counted and
+/// not compared. Abandoned branches and sub-agents are compared too; only repeated records are ignored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno diff monday.jsonl tuesday.jsonl
-  steno diff 0198f2c4 0198f2c7 --summary           two sessions, by the beginning of their ids
+  steno diff 0198f2c4 0198f2c7 --summary           two sessions by their ids
   steno diff session.jsonl converted.jsonl && echo nothing was lost
   steno diff a.jsonl b.jsonl --json | jq 'select(.change == \"changed\")'
 
-Exit codes: 0 both say and do the same, 1 they do not, 2 error")]
+Exit codes: 0 equal, 1 different, 2 error")]
 pub struct Options {
-    /// The first: a file, or a folder that was recorded into, or a session: the beginning of its id, or latest
+    /// First run: a file, a recording folder, or a session (id prefix or latest)
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// The second
+    /// Second run
     #[arg(value_name = "B")]
     b: PathBuf,
     #[command(flatten)]
     place: StoreArgs,
-    /// Tell where they part, and not what differs
+    /// Print only where they diverge
     #[arg(long)]
     summary: bool,
-    /// Print everything as JSON, one object a line
+    /// Print one JSON object per line, with all fields
     #[arg(long)]
     json: bool,
 }

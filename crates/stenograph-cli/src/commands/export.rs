@@ -19,41 +19,40 @@ use crate::output::{Output, counted};
 use crate::output_file::OutputFile;
 use crate::store::StoreArgs;
 
-/// Write a session as a document
+/// Export a session as Markdown, JSON or CSV
 ///
-/// Writes the conversation that went on, turn by turn, as Markdown for people or as one JSON document for other programs; or
-/// its model calls as CSV, with what each took and costs. What was taken back, what only repeats and side conversations are
-/// left out of Markdown; JSON has everything, and says of each event that is in no turn why. Whatever a transcript says stays
-/// in its place: it makes no headings, no markup and no control characters of the document.
+/// Markdown and JSON contain the conversation turn by turn; CSV lists the model calls with their tokens and cost. Markdown omits
+/// abandoned branches, repeats and sub-agents. JSON has all events, with a reason for each event outside a turn. Text from the
+/// transcript is escaped: it cannot add headings, markup or control characters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno export session.jsonl --to markdown -o session.md
-  steno export latest --to markdown --no-tools              what was said, without what was done
+  steno export latest --to markdown --no-tools              messages only
   steno export 0198f2c4 --to markdown --threads             with its sub-agents
-  steno export latest --to csv -o calls.csv                 every model call, for a spreadsheet
+  steno export latest --to csv -o calls.csv                 one row per call
   steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
 pub struct Options {
-    /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest; - is standard input
+    /// A file, a recording folder, or a session (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
     place: StoreArgs,
-    /// What to write
+    /// Kind of document
     #[arg(long, value_enum, value_name = "KIND")]
     to: To,
     #[command(flatten)]
     output: OutputFile,
-    /// Write the side conversations too
+    /// Also write the sub-agents
     #[arg(long)]
     threads: bool,
-    /// Leave out what models thought (Markdown only)
+    /// Omit thinking (Markdown only)
     #[arg(long)]
     no_thinking: bool,
-    /// Leave out what tools were given and what they answered (Markdown only)
+    /// Omit tool calls and results (Markdown only)
     #[arg(long)]
     no_tools: bool,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
 }
@@ -66,14 +65,14 @@ enum To {
     Markdown,
     /// One JSON document with all events
     Json,
-    /// The ledger: a row for each model call, sub-agents included
+    /// The ledger: one row per model call, including sub-agents
     Csv,
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if options.to != To::Markdown && (options.no_thinking || options.no_tools) {
-        return Err(CommandError::new("--no-thinking and --no-tools are for Markdown")
-            .hint("leave them out, or filter with jq"));
+        return Err(CommandError::new("--no-thinking and --no-tools require --to markdown")
+            .hint("omit them, or filter the output with jq"));
     }
     let from = options.from.as_deref();
     let (main, threads) = match options.threads || options.to == To::Csv {
@@ -275,11 +274,11 @@ fn report_left_out(options: &Options, chapters: &[Chapter], output: &mut Output<
     if given_up > 0 {
         let was = if given_up == 1 { "was" } else { "were" };
         let events = counted(given_up, "event");
-        output.say(&format!("left out: {events} that {was} taken back; --to json has everything"));
+        output.say(&format!("left out: {events} that {was} abandoned; --to json has all events"));
     }
     if aside > 0 && !options.threads {
         let events = counted(aside, "event");
-        output.say(&format!("left out: {events} of side conversations; --threads writes them"));
+        output.say(&format!("left out: {events} of sub-agents; include them with --threads"));
     }
 }
 

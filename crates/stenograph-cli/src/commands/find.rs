@@ -14,11 +14,12 @@ use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{EventAddress, EventAddresses, ShortNames, StoreArgs};
+use crate::table;
 
-/// Find what was said, done or touched
+/// Search all sessions for messages, calls and files
 ///
-/// Searches every session that was indexed, of every agent. Words must all stand in one event; \"a phrase\", prefix*, fuzzy~, -not, a OR b and
-/// /regex/ do what they look like. Fields: agent: project: session: tool: file: role: model: branch: is:error has:thinking after: before:
+/// Searches every indexed session of every agent. One event must contain all words of the query. Operators: "a phrase", prefix*, fuzzy~,
+/// -not, a OR b, /regex/. Fields: agent: project: session: tool: file: role: model: branch: is:error has:thinking after: before:
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,39 +27,42 @@ Examples:
   steno find '\"connection refused\" -timeout tool:bash after:7d'
   steno find 'project:api (migrate OR migration) role:user' --newest
   steno find 数据库
-  steno find '/E[0-9]{4}/ rustc'                a pattern, in what has the word
-  steno find --file src/main.rs                who touched this file, and how
-  steno find walrus --in old/*.jsonl           in these files, without an index
-  steno find deadlock --json --tokens 4000     what fits into so much of a model's window
+  steno find '/E[0-9]{4}/ rustc'               a regex, in events with the word
+  steno find --file src/main.rs                sessions that used this file
+  steno find walrus --in old/*.jsonl           search files without an index
+  steno find deadlock --json --tokens 4000     limit the output to 4000 tokens
 
-The whole grammar: docs/guide/finding.md. steno index comes first; it also says what is new.
+Run steno index first. The query syntax is described in docs/guide/finding.md.
 
 Exit codes: 0 found, 1 nothing found, 2 error")]
 pub struct Options {
-    /// What to look for; several words are one query
+    /// The query; several words form one query
     #[arg(value_name = "QUERY", required_unless_present = "file")]
     query: Vec<String>,
-    /// Sessions that touched this file or folder, and how; a query narrows them
+    /// Find sessions that used this file or folder; a query narrows them
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
-    /// Look through these files as they are, without an index
+    /// Search these files directly, without the index
     #[arg(long = "in", value_name = "FILE", num_args = 1.., conflicts_with = "file")]
     within: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
-    /// The newest first instead of the best
+    /// List every hit by itself instead of grouping hits by session
+    #[arg(long)]
+    events: bool,
+    /// Sort by time, newest first, instead of by relevance
     #[arg(long)]
     newest: bool,
-    /// Show at most so many
+    /// Show at most N hits
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
     limit: usize,
-    /// Go on where another answer ended: what it gave as next
+    /// Continue after an earlier result, from its "next" value
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Show no more than about so many tokens
+    /// Show at most about N tokens of text
     #[arg(long, value_name = "N")]
     tokens: Option<u64>,
-    /// Print one JSON object a hit, and one at the end
+    /// Print one JSON object per hit, and a summary object at the end
     #[arg(long)]
     json: bool,
 }
@@ -66,7 +70,7 @@ pub struct Options {
 fn limit(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=100_000) => Ok(number),
-        _ => Err("a number from 1 to 100000".to_owned()),
+        _ => Err("expected a number from 1 to 100000".to_owned()),
     }
 }
 
@@ -103,7 +107,13 @@ struct ShownAnswer {
     status: ExitStatus,
 }
 
-const SNIPPET_LENGTH: usize = 220;
+/// The longest snippet.
+const SNIPPET_LENGTH_MAX: usize = 220;
+
+/// The length of a snippet: one line of the terminal, with its indentation.
+fn snippet_length() -> usize {
+    table::screen_width().saturating_sub(10).clamp(40, SNIPPET_LENGTH_MAX)
+}
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if let Some(file) = &options.file {
@@ -121,12 +131,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         output.line(&view::end_json(&answer_to_show))?;
     } else {
-        for (at, shown) in answer_to_show.hits.iter().enumerate() {
-            if at > 0 {
-                output.line("")?;
-            }
-            let text = view::hit(shown, output.colour());
-            output.line(&text)?;
+        output.page();
+        let texts: Vec<String> = match options.events {
+            true => answer_to_show.hits.iter().map(|shown| view::hit(shown, output.colour())).collect(),
+            false => view::sessions(&answer_to_show.hits, output.colour(), table::screen_width()),
+        };
+        if !texts.is_empty() {
+            output.line(&texts.join("\n\n"))?;
         }
         report_count(&answer_to_show, &query, options, output);
     }
@@ -137,7 +148,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 pub(super) fn parse_query(text: &str) -> Result<Query, CommandError> {
     let today = Today { now: jiff::Timestamp::now(), zone: clock::zone() };
     Query::parse(text, &today)
-        .map_err(|mistake: Mistake| CommandError::new(format!("the query: {mistake}")).hint(mistake.hint))
+        .map_err(|mistake: Mistake| CommandError::new(format!("invalid query: {mistake}")).hint(mistake.hint))
 }
 
 /// Asks the index.
@@ -210,7 +221,7 @@ impl HitContent {
             role: entry.role.map(stenograph::model::Role::name),
             tool: entry.tool.as_deref().map(str::to_owned),
             is_error: entry.error,
-            snippet: query.snippet(entry, SNIPPET_LENGTH, counts),
+            snippet: query.snippet(entry, snippet_length(), counts),
         }
     }
 }
@@ -218,7 +229,7 @@ impl HitContent {
 fn offset(cursor: Option<&str>) -> Result<usize, CommandError> {
     let Some(cursor) = cursor else { return Ok(0) };
     let wrong =
-        || CommandError::new("--cursor is not what an answer gave").hint("take it from \"next\" of the last line");
+        || CommandError::new("invalid --cursor").hint("use the \"next\" value of the last line of an earlier result");
     cursor.parse().map_err(|_| wrong())
 }
 
@@ -245,13 +256,13 @@ fn report_count(answer_to_show: &ShownAnswer, query: &Query, options: &Options, 
     let about = if answer_to_show.is_exact { "" } else { "about " };
     if answer_to_show.hits.is_empty() {
         output.say(&format!("nothing found for {query}"));
-        output.say("hint: steno index brings the index up to date; fewer words, word* and word~ find more");
+        output.say("hint: update the index with steno index; fewer words, word* or word~ match more");
         return;
     }
     let shown = answer_to_show.hits.len() as u64;
     let mut text = format!("\n{about}{}", counted(answer_to_show.total, "hit"));
     if let Some(next) = &answer_to_show.next {
-        let order = if options.newest { "" } else { ", the best first" };
+        let order = if options.newest { "" } else { ", best first" };
         text.push_str(&format!(", {shown} shown{order}; --cursor {next} shows more"));
     }
     output.say(&text);

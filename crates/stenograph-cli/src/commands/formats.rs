@@ -7,19 +7,18 @@ use stenograph::text::quote;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle};
 
-/// List the formats that can be read and written
+/// List the formats that steno reads and writes
 ///
-/// For each: its name, what it is, the usual ending of its files, whether it has room to carry a source along
-/// (see `steno convert --carry`), where an agent keeps such files, and the command with which it goes on with a session.
-/// `{A|B}` stands for the environment variable A, or B when it is not set; `<session>`, `<thread>` and `<project>` are names; what
-/// begins with neither `~` nor `{` is in the folder of a project.
+/// For each format: its name and title, the usual file extension, whether it can embed a source (see `steno convert --carry`), the
+/// folders where the agent keeps its files, and the command that resumes a session. `{A|B}` is the environment variable A, or B if A is
+/// not set; `<session>`, `<thread>` and `<project>` are names. Paths that begin with neither `~` nor `{` are relative to a project.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno formats
   steno formats --json | jq -r .name")]
 pub struct Options {
-    /// Print one JSON object a line
+    /// Print one JSON object per format
     #[arg(long)]
     json: bool,
 }
@@ -34,14 +33,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         let name = output.colour().paint(TextStyle::Strong, &format!("{:<width$}", info.name));
         output.line(&format!("{name}  {}", info.title))?;
-        let carries = if info.traits.carries { "; has room to carry" } else { "" };
+        let carries = if info.traits.carries { "; can embed a source" } else { "" };
         let blank = "";
         output.line(&format!("{blank:<width$}  reads and writes .{}{carries}", info.extension))?;
         for home in info.homes {
             output.line(&output.colour().paint(TextStyle::Faint, &format!("{blank:<width$}  {home}")))?;
         }
         if let Some(resume) = info.resume {
-            output.line(&format!("{blank:<width$}  goes on with {resume}"))?;
+            output.line(&format!("{blank:<width$}  resumes with {resume}"))?;
         }
     }
     Ok(ExitStatus::Done)

@@ -21,48 +21,49 @@ use crate::output::{Output, counted, harmless_json, size};
 use crate::progress::IndexProgressBar;
 use crate::store::{self, StoreArgs};
 
-/// Find, keep and index what agents wrote
+/// Find, archive and index the transcripts of agents
 ///
-/// Looks where agents keep their transcripts (steno formats says where that is), in the folders that were added, and in the FOLDERS named
-/// here. Each source is copied into the archive and its words into the index. A file that has grown costs its new bytes, one that has not
-/// changed costs a look at its size and time. Ctrl-C keeps what is done.
+/// Looks where agents keep their transcripts (see steno formats), in folders added with steno config folder, and in the FOLDERs named
+/// here. Each transcript is copied into the archive and its text is indexed. Later runs read only new bytes, and skip unchanged files by
+/// size and time. Ctrl-C stops and keeps finished work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno index                          everything on this machine
-  steno index --watch                  and on, as agents write
-  steno index --root /mnt/backup/home  a home folder that stands somewhere else
-  steno index ~/transcripts            a folder of transcripts, this time
-  steno config folder add ~/transcripts  the same, from now on
+  steno index --watch                  keep indexing while agents write
+  steno index --root /mnt/backup/home  another home folder
+  steno index ~/transcripts            also this folder, once
+  steno config folder add ~/transcripts  also this folder, always
 
-The store is the folder STENO_HOME names, else the usual folder for data. The index in it can be deleted at any time.
+The store is the folder in STENO_HOME, or else the default data folder. You can
+delete the index in it at any time; steno index rebuilds it.
 
-Exit codes: 0 done, 2 error")]
+Exit codes: 0 success, 2 error")]
 pub struct Options {
-    /// Folders to look through as a whole, besides the usual places
+    /// Also index all transcripts in these folders
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Go on: index what agents write while they write it
+    /// Keep running and index transcripts as agents write them
     #[arg(long)]
     watch: bool,
-    /// Copy nothing into the archive
+    /// Do not copy files into the archive
     #[arg(long)]
     no_keep: bool,
-    /// While watching, copy what grows into the archive at most so often
+    /// With --watch: archive growing files at most every SECONDS
     #[arg(long, value_name = "SECONDS", default_value_t = 5, requires = "watch")]
     keep_every: u64,
-    /// How much memory to use at most
+    /// Maximum memory to use
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = size)]
     memory: u64,
-    /// How many threads to use [default: as many as there are cores]
+    /// Number of threads [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     threads: Option<u64>,
-    /// Say which records of known formats nobody understands, and index nothing
+    /// Report records of unknown types in known formats, and index nothing
     #[arg(long, conflicts_with_all = ["watch", "folders"])]
     drift: bool,
-    /// Report as JSON, one object a run
+    /// Print one JSON object per run
     #[arg(long)]
     json: bool,
 }
@@ -83,9 +84,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     if options.memory < MEMORY_MIN {
         let least = store::bytes(MEMORY_MIN);
-        return Err(
-            CommandError::new(format!("--memory is less than {least}")).hint(format!("give it {least} or more"))
-        );
+        return Err(CommandError::new(format!("--memory is less than {least}")).hint(format!("use {least} or more")));
     }
     crate::memory::bound_heaps();
     let stop = Arc::new(AtomicBool::new(false));
@@ -132,7 +131,7 @@ fn run_once(
     let report = bring_up_to_date(store, &plan, &mut bar)?;
     drop(bar);
     if let Some(IndexCreation::Rebuilt(reason)) = &report.made {
-        output.say(&format!("note: the index is rebuilt: {reason}"));
+        output.say(&format!("note: rebuilding the index: {reason}"));
     }
     Ok(report)
 }
@@ -154,7 +153,7 @@ fn watch(
     let mut failure = RepeatedFailure::default();
     let mut is_trouble_printed = print_trouble(&watcher, output);
     if !options.json {
-        output.say("watching; Ctrl-C ends it");
+        output.say("watching; stop with Ctrl-C");
     }
     if let Some(error) = failed {
         failure.report_run(error, output);
@@ -242,7 +241,7 @@ impl RepeatedFailure {
         let error = CommandError::from(error);
         if self.record(error.message()) {
             output.error(&error);
-            output.say("note: trying again, less and less often");
+            output.say("note: retrying, at growing intervals");
         }
     }
 
@@ -277,7 +276,7 @@ fn report_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
         text
     };
     let endings = passed_over.by_ending().into_iter().map(|(ending, count)| match ending.as_str() {
-        "" => format!("{count} without an ending"),
+        "" => format!("{count} without an extension"),
         ending => format!("{count} .{ending}"),
     });
     let folders = passed_over.by_folder().into_iter().map(|(folder, count)| format!("{} ({count})", folder.display()));
@@ -319,7 +318,7 @@ fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) 
         (report.copies, "copies"),
         (report.gone, "gone"),
         (report.unchanged, "unchanged"),
-        (report.forgotten, "forgotten"),
+        (report.forgotten, "pruned earlier"),
     ];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
@@ -330,15 +329,15 @@ fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) 
     };
     let kept = match report.archived_bytes {
         0 => String::new(),
-        kept => format!(", {} kept", store::bytes(kept)),
+        kept => format!(", {} archived", store::bytes(kept)),
     };
     output.say(&format!("{counts}{read}{kept}"));
     report_drift(&report.unknown, &report.unrecognised, options, output)?;
     if report.stopped {
-        output.say("stopped: what is done is kept, and the next run goes on from there");
+        output.say("stopped: the next run continues from here");
     }
     if counts.starts_with("no transcripts") {
-        output.say("hint: steno formats says where transcripts are looked for; name a folder of others, or --root DIR");
+        output.say("hint: steno formats lists where steno looks; name another folder, or use --root DIR");
     }
     Ok(())
 }
@@ -357,9 +356,10 @@ fn report_drift(
             let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
             format!("{format}: {records} of the unknown type \"{name}\" in {files}, first at {}:{line}", path.display())
         });
-    let unrecognised = unrecognised.iter().take(WARNINGS_MAX).map(|(path, expected)| {
-        format!("{}: stands where {expected} is found, and is of no known format", path.display())
-    });
+    let unrecognised = unrecognised
+        .iter()
+        .take(WARNINGS_MAX)
+        .map(|(path, expected)| format!("{}: unknown format, in a folder of {expected}", path.display()));
     for text in unknown.chain(unrecognised).collect::<Vec<_>>() {
         if options.drift {
             output.line(&crate::output::harmless_line(&text))?;
@@ -377,7 +377,7 @@ fn drift(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<Ex
     if options.json {
         output.line(&harmless_json(&format!("{{{}}}", drift_json(&unknown, &unrecognised))))?;
     } else if unknown.is_empty() && unrecognised.is_empty() {
-        output.say("every record of every source is understood");
+        output.say("all records are of known types");
     } else {
         report_drift(&unknown, &unrecognised, options, output)?;
     }

@@ -13,61 +13,63 @@ use stenograph_store::index::catalogue::{Catalogue, Session};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{ShortNames, StoreArgs};
+use crate::{prices, table, terminal};
 use choose::Choice;
 pub(super) use choose::narrow;
 use tree::{Row, Shape};
+use view::ListView;
 
-/// List the sessions of all agents, the newest first
+/// List the sessions of all agents, newest first
 ///
-/// Lists what steno index has found: the beginning of each session's id, which is all that other commands need to know it by, its agent, its
-/// project, when something happened in it last, how much there is of it, and its title or else its first question. Sessions whose files
-/// are gone are listed too; what was kept of them can still be shown and found. A query as for steno find leaves only sessions in which it
-/// is found.
+/// Lists the sessions that steno index has found. Each line shows the shortest unique beginning of the session id, the agent, the
+/// project, the time of the last event, the cost, the number of messages, the size, and the title or else the first question. Other
+/// commands accept the short id. The list includes sessions whose files are gone; steno show and steno find still read their archived
+/// copies. With a QUERY, steno list shows only the sessions that match; the syntax is that of steno find.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno list
   steno list --project api --after 7d
-  steno list 'migration -is:error' --sort largest  sessions in which this is found
-  steno list --tree                                what belongs to what
-  steno list --gone                                what only the archive has
+  steno list 'migration -is:error' --sort largest  sessions that match a query
+  steno list --tree                                with sub-agents and forks
+  steno list --gone                                sessions without a file
   steno list --json | jq -r 'select(.errors > 10).session'
 
-Exit codes: 0 there are some, 1 there are none, 2 error")]
+Exit codes: 0 sessions listed, 1 no sessions found, 2 error")]
 pub struct Options {
-    /// Only sessions in which this is found; several words are one query
+    /// List only sessions that match this query; several words form one query
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// Only sessions of agents that have this in their name
+    /// List only sessions whose agent name contains NAME
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only sessions of projects whose name, folder or remote has this in it
+    /// List only sessions whose project name, folder or remote contains NAME
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Only sessions on branches that have these words in their names
+    /// List only sessions whose branch name contains NAME
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// Only sessions in which something happened since (7d, yesterday, 2026-01-31)
+    /// List only sessions with events since TIME (7d, yesterday, 2026-01-31)
     #[arg(long, value_name = "TIME")]
     after: Option<String>,
-    /// Only sessions that had begun before
+    /// List only sessions that began before TIME
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
-    /// Only sessions whose files are not there any more
+    /// List only sessions whose files are gone
     #[arg(long)]
     gone: bool,
     #[command(flatten)]
     place: StoreArgs,
-    /// In which order
+    /// Sort order
     #[arg(long, value_name = "ORDER", value_enum, default_value_t = Sort::Newest)]
     sort: Sort,
-    /// List at most so many
+    /// List at most N sessions
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Put sub-agents, forks and what continues a session below it
+    /// Show sub-agents, forks and continuations below their session
     #[arg(long)]
     tree: bool,
-    /// Print one JSON object a session, with everything
+    /// Print one JSON object per session, with all fields
     #[arg(long)]
     json: bool,
 }
@@ -75,15 +77,15 @@ pub struct Options {
 /// In which order sessions are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Sort {
-    /// By what happened in them last
+    /// By the time of the last event
     Newest,
-    /// By when they began
+    /// By the time of the first event
     Oldest,
-    /// By the size of their files
+    /// By file size
     Largest,
-    /// By the number of their messages
+    /// By number of messages
     Longest,
-    /// By the number of errors in them
+    /// By number of errors
     Errors,
 }
 
@@ -100,20 +102,29 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         true => tree::rows(sorted(found, options.sort), &catalogue, Shape::Tree)?,
         false => tree::rows(sorted(found, options.sort), &catalogue, Shape::Flat)?,
     };
-    cut(&mut rows, options.limit.unwrap_or(usize::MAX));
+    // Without a pager, a terminal shows one screen.
+    let screen =
+        terminal::height().filter(|_| !options.json && !output.may_page()).map(|lines| lines.saturating_sub(3).max(5));
+    cut(&mut rows, options.limit.or(screen).unwrap_or(usize::MAX));
     let shorts = ShortNames::of(&catalogue)?;
+    let prices = prices::load()?;
+    let (colour, width) = (output.colour(), table::screen_width());
+    let view = ListView { shorts: &shorts, catalogue: &catalogue, prices: &prices, colour, width };
     if options.json {
         for row in &rows {
-            output.line(&harmless_json(&view::json(row, &shorts, &catalogue)?))?;
+            output.line(&harmless_json(&view.json(row)?))?;
         }
         return Ok(ExitStatus::Done);
     }
-    for line in view::table(&rows, &shorts, output.colour()) {
-        output.line(&line)?;
+    output.page();
+    for piece in view.pieces(&rows) {
+        for line in piece {
+            output.line(&line)?;
+        }
     }
     let listed = rows.iter().filter(|row| matches!(row, Row::Session { .. })).count();
     if listed < total {
-        output.say(&format!("{listed} of {} listed; --limit lists more", counted(total as u64, "session")));
+        output.say(&format!("{listed} of {} shown; --limit N shows more", counted(total as u64, "session")));
     }
     Ok(ExitStatus::Done)
 }
@@ -143,9 +154,9 @@ fn cut(rows: &mut Vec<Row>, limit: usize) {
 
 fn nothing(catalogue: &Catalogue) -> Result<CommandError, CommandError> {
     Ok(match catalogue.session_names()?.len() {
-        0 => CommandError::not_found("there are no sessions yet")
-            .hint("steno index reads what the agents on this machine wrote; steno formats lists where it looks"),
-        count => CommandError::not_found(format!("none of {} is like that", counted(count as u64, "session")))
-            .hint("leave out a condition; steno index finds new sessions"),
+        0 => CommandError::not_found("no sessions found yet")
+            .hint("run steno index to find them; steno formats lists where it looks"),
+        count => CommandError::not_found(format!("none of {} matches", counted(count as u64, "session")))
+            .hint("remove a filter, or find new sessions with steno index"),
     })
 }

@@ -2,37 +2,36 @@
 
 use std::path::PathBuf;
 
-use clap::CommandFactory;
 use clap_mangen::Man;
 use stenograph_store::files::FileMode;
 use stenograph_store::{Existing, NewFile};
 
-use crate::args::Args;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 
-/// Print the manual page, or write all pages into a folder
+/// Print the manual page, or write all pages to a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno man | man -l -
   steno man ~/.local/share/man/man1")]
 pub struct Options {
-    /// The folder to write steno.1, steno-check.1 and so on into
+    /// Write all pages (steno.1, steno-check.1, ...) to this folder
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let mut command = Args::command();
+    let mut command = crate::args::command();
     command.build();
     let Some(folder) = &options.folder else {
         Man::new(command).render(output.data())?;
         return Ok(ExitStatus::Done);
     };
-    let mut pages = vec![command.clone()];
-    for command in subcommands(&command) {
-        pages.extend(subcommands(&command));
+    let mut pages = Vec::new();
+    let mut waiting = vec![command];
+    while let Some(command) = waiting.pop() {
+        waiting.extend(subcommands(&command));
         pages.push(command);
     }
     for page in pages {

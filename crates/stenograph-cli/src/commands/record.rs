@@ -24,39 +24,40 @@ use intake::Intake;
 use recorders::Recorders;
 pub use recorders::{environment, print_warning};
 
-/// Record what an agent does, as it happens
+/// Record an agent while it runs
 ///
-/// Reads events from standard input in any line format steno reads, or runs a command and records what it prints, and writes them
-/// the way another system does. An event is acknowledged when it is as durable as --sync says: by default when it is on disk. After a crash,
-/// steno recover completes what is there. The end of the input means completed, Ctrl-C canceled, and a command that fails failed.
+/// Reads events from standard input in any line-based format, or runs a command and records its output. Writes the events in one or
+/// more layouts: the files that another system would write. An event is acknowledged when it is as durable as --sync requires, by
+/// default when it is on disk. After a crash, steno recover completes the recording. The recording ends as completed at the end of the
+/// input, as canceled on Ctrl-C, and as failed if the command fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
 pub struct Options {
-    /// Where to record: a layout, and its file or folder (can be repeated)
+    /// Layout to write, with its file or folder (repeatable)
     #[arg(long, value_name = "LAYOUT[:PATH]", required = true)]
     to: Vec<String>,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Go on with the conversation in this file
+    /// Continue the conversation in this file
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
-    /// Say something about the recording that a header needs; @FILE as a value takes it from a file
+    /// Set a value of the layout; @FILE reads the value from a file
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// When an event counts as recorded: on disk (always), on disk within a time (interval=MS), or with the system (never)
+    /// When an event counts as recorded: on disk (always), on disk within MS (interval=MS), or handed to the system (never)
     #[arg(long, value_name = "POLICY", default_value = "always", value_parser = policy)]
     sync: Durability,
-    /// Print a line for every event that is recorded, with its number and its line in the input
+    /// Print one line per recorded event, with its number and input line
     #[arg(long)]
     ack: bool,
-    /// Keep requests to a model and what is known of its responses, too
+    /// Also record requests to the model and details of its responses
     #[arg(long)]
     debug: bool,
-    /// Report what was recorded as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
-    /// The command to run; what it prints is recorded and passed on
+    /// Command to run; its output is recorded and passed on
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
@@ -73,10 +74,11 @@ fn after_help() -> String {
     help.push_str(
         "
 Examples:
-  steno record --to steno:run.steno.jsonl --ack -- claude -p 'fix the test' --output-format stream-json --verbose
+  steno record --to steno:run.steno.jsonl --ack -- \\
+    claude -p 'fix the test' --output-format stream-json --verbose
   my-agent | steno record --to steno:run.steno.jsonl
 
-Exit codes: 0 recorded, 2 error, 130 or 143 canceled; with a command, its own",
+Exit codes: 0 success, 2 error, 130 or 143 canceled; with CMD, its exit code",
     );
     help
 }
@@ -91,7 +93,7 @@ fn policy(text: &str) -> Result<Durability, String> {
             Ok(millis @ 1..) => Ok(Durability::Interval(Duration::from_millis(millis))),
             _ => Err(format!("{millis} is not a number of milliseconds")),
         },
-        _ => Err("it is always, interval, interval=MS or never".to_owned()),
+        _ => Err("expected always, interval, interval=MS or never".to_owned()),
     }
 }
 
@@ -167,7 +169,7 @@ fn record_arrivals(
                 });
             }
             Arrival::Failed(error) => {
-                return Err(CommandError::new(format!("standard input cannot be read: {error}")));
+                return Err(CommandError::new(format!("cannot read standard input: {error}")));
             }
         }
     }

@@ -10,23 +10,22 @@ use super::record::{environment, print_warning};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
 
-/// Complete what a crash left of a recording
+/// Complete a recording after a crash
 ///
-/// Moves half-written lines aside (to a file ending in .torn-1 beside them), and brings the files of the layout up to what was acknowledged.
-/// PATH is what was given to steno record, a file or a folder. Running it again changes nothing, and a recording that still goes on is
-/// left alone.
+/// Moves incomplete lines to a file beside the recording (.torn-1), and completes the files of the layout with all acknowledged events.
+/// PATH is the file or folder that was given to steno record. Running it again changes nothing. A running recording is not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno recover run.steno.jsonl
   steno recover FOLDER
 
-Exit codes: 0 all is complete, 2 error")]
+Exit codes: 0 all recordings are complete, 2 error")]
 pub struct Options {
-    /// The files or folders that were recorded into
+    /// Files or folders of recordings
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
-    /// Report what was done as one JSON object a path
+    /// Print one JSON object per path
     #[arg(long)]
     json: bool,
 }
@@ -58,8 +57,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
                 done.warnings.iter().for_each(|warning| print_warning(warning, output));
                 let (place, journals) = (path.display(), counted(done.journals.len() as u64, "journal"));
                 let said = match () {
-                    () if done.failed => "not everything is completed",
-                    () if done.warnings.is_empty() => "nothing was left to do",
+                    () if done.failed => "not everything could be completed",
+                    () if done.warnings.is_empty() => "already complete",
                     () => "complete",
                 };
                 output.say(&format!("{place}: {said} ({journals})"));

@@ -1,5 +1,5 @@
 //! `steno replay`: plays a conversation again. On a terminal it is played (`replay/play.rs`), else printed at once
-//! (`replay/print.rs`); `replay/view.rs` formats events. `replay/serve.rs` answers an agent from it. The library decides which
+//! (`replay/print.rs`); `replay/view.rs` formats events.  The library decides which
 //! event is due when.
 
 mod keys;
@@ -7,7 +7,6 @@ mod play;
 mod playback;
 mod print;
 mod screen;
-mod serve;
 mod source;
 pub(super) mod view;
 
@@ -20,61 +19,61 @@ use crate::output::{Output, counted};
 use crate::store::StoreArgs;
 use source::ReplaySource;
 
-/// Play a conversation again
+/// Replay a session in the terminal
 ///
-/// Plays what was said and done, in the time it took then, without what was taken back, repeated or said in side conversations. Pauses
-/// longer than three seconds are cut short, and told. Where nobody watches, because the output goes into a file or another program,
-/// everything is printed at once. Nothing is ever changed. With --serve it answers an agent in the model's place: the agent asks as ever,
-/// gets the recorded answers in order, and what it asks otherwise than recorded is told.
+/// Plays the conversation as it happened, without repeats, abandoned branches and sub-agents. Pauses longer than three seconds are
+/// shortened. If the output is not a terminal, everything is printed at once. To let an agent talk to a recording, see steno cassette.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Keys: space pause and go on; n, right or enter one event; b or left one back; u and U the next and the last message of a user;
-      g and a number that event; < and > the beginning and the end; + and - twice and half as fast; m another mode;
-      up, down and page keys within a long event; q or Ctrl-C quit
+Keys: space      pause or continue
+      n b        next event, previous event
+      u U        next or previous message of the user
+      g NUMBER   go to an event
+      < >        beginning, end
+      + -        faster, slower
+      m          next mode
+      up down    scroll within a long event
+      q          quit
 
 Examples:
   steno replay session.jsonl
   steno replay latest --speed 8x --mode summary
-  steno replay 0198f2c4 --start 120 --end 180      the numbers are those of steno find and steno show --event
-  steno replay latest --follow                     a run that is still going
+  steno replay 0198f2c4 --start 120 --end 180      a range of events
+  steno replay latest --follow                     a running session
   steno replay session.jsonl --mode assistant | less
-  steno replay session.jsonl --serve 8123          OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
-  steno replay session.jsonl --serve 0 --strict --once
 
-Exit codes: 0 done, 1 there is nothing to play, or with --serve something drifted, 2 error")]
+Exit codes: 0 success, 1 nothing to play, 2 error")]
 pub struct Options {
-    /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest; - is standard input
+    /// A file, a recording folder, or a session (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
     place: StoreArgs,
-    /// How fast: 4x is four times as fast as it was
+    /// Playback speed: 4x is four times as fast
     #[arg(long, value_name = "SPEED", default_value = "1x", value_parser = speed)]
     speed: Speed,
-    /// What is shown: full, summary (a line each), assistant (what it says), tools (calls and results)
+    /// What to show: full, summary (one line per event), assistant (its messages), tools (calls and results)
     #[arg(long, value_name = "MODE", default_value = "full", value_parser = mode())]
     mode: String,
-    /// Begin with this event: its number, or the id of its record
+    /// Start at this event: its number (as in steno show) or its record id
     #[arg(long, value_name = "EVENT")]
     start: Option<String>,
-    /// End with this event
+    /// Stop after this event
     #[arg(long, value_name = "EVENT")]
     end: Option<String>,
-    /// Go on with what is still being written, until you stop it
+    /// Keep playing new events until you stop it
     #[arg(short, long, conflicts_with = "end")]
     follow: bool,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Print the events as JSON, one a line, with everything; with --serve one object for each request
+    /// Print one JSON object per event, with all fields
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    serve: serve::ServeArgs,
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
-    Speed::parse(text).ok_or_else(|| "a speed is a number from 0.0625 to 1024, such as 4x or 0.5x".to_owned())
+    Speed::parse(text).ok_or_else(|| "expected a speed from 0.0625x to 1024x, such as 4x or 0.5x".to_owned())
 }
 
 fn mode() -> clap::builder::PossibleValuesParser {
@@ -82,9 +81,6 @@ fn mode() -> clap::builder::PossibleValuesParser {
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    if options.serve.serve.is_some() {
-        return serve::run(options, output);
-    }
     let mut source = ReplaySource::open(options, output)?;
     let mut overview = source.overview()?;
     let damage = overview.damage.take();
@@ -111,15 +107,15 @@ impl Options {
 /// The error if no event can be played.
 fn nothing_to_play(options: &Options, range: &Range, name: &str) -> CommandError {
     if let (None, Some((end, start))) = (range.missing(), range.backwards()) {
-        return CommandError::not_found(format!("{name}: {end} comes before {start}"))
-            .hint("--start is where it begins, --end where it stops");
+        return CommandError::not_found(format!("{name}: the end ({end}) is before the start ({start})"))
+            .hint("swap --start and --end");
     }
     match range.missing() {
-        Some(place) => CommandError::not_found(format!("{name}: there is no {place}")).hint(format!(
-            "there are {}; steno find and steno show give their numbers and ids",
+        Some(place) => CommandError::not_found(format!("{name}: no {place}")).hint(format!(
+            "the transcript has {}; steno find and steno show print event numbers",
             counted(range.seen(), "event")
         )),
-        None => CommandError::not_found(format!("{name}: nothing of it can be played with --mode {}", options.mode))
-            .hint("--mode full plays everything that was said and done; steno show FILE shows all there is"),
+        None => CommandError::not_found(format!("{name}: no events to play with --mode {}", options.mode))
+            .hint("play all messages and calls with --mode full; show everything with steno show FILE"),
     }
 }

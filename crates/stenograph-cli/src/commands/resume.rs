@@ -13,29 +13,28 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json};
 use crate::store::{ResolvedSession, ShortNames, StoreArgs};
 
-/// Print the command that goes on with a session
+/// Print the command that resumes a session
 ///
-/// Prints the exact command of the session's agent, with the way into the folder in which the session worked. It is printed for you to
-/// look at, and not run. SESSION is the beginning of a session's id, the path of its file, or latest.
+/// Prints the agent's own command, preceded by a change to the folder of the session. steno prints the command and does not run it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno resume 0198f2c4
   steno resume latest
-  eval \"$(steno resume latest)\"                    go on at once
+  eval \"$(steno resume latest)\"                    resume at once
   steno resume SESSION --shell powershell
 
-Exit codes: 0 done, 1 there is no such session or no such command, 2 error")]
+Exit codes: 0 success, 1 no such session, or no command for it, 2 error")]
 pub struct Options {
-    /// The session: the beginning of its id, the path of its file, or latest
+    /// A session: the beginning of its id, the path of its file, or latest
     #[arg(value_name = "SESSION")]
     session: String,
     #[command(flatten)]
     place: StoreArgs,
-    /// For this shell; the usual one of this system if none is named
+    /// Quote for this shell [default: the usual shell of this system]
     #[arg(long, value_name = "SHELL", value_enum)]
     shell: Option<Syntax>,
-    /// Print a JSON object with the command and what it is made of
+    /// Print one JSON object with the command and its parts
     #[arg(long)]
     json: bool,
 }
@@ -48,7 +47,7 @@ enum Syntax {
     /// PowerShell
     #[value(name = "powershell")]
     PowerShell,
-    /// The command prompt of Windows
+    /// Windows command prompt
     Cmd,
 }
 
@@ -78,16 +77,16 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let short = ShortNames::of(&catalogue)?.name(&session);
     let (source, template) = resumable(&session, source, &catalogue)?;
     if !source.path.exists() {
-        let gone = CommandError::not_found(format!("{short}: its file is gone: {}", source.path.display()));
+        let gone = CommandError::not_found(format!("{short}: the file is gone: {}", source.path.display()));
         return Err(match source.archive_copy.is_some() || source.copy_of.is_some() {
-            true => gone.hint(format!("steno archive restore {short} gives it back; then it can go on")),
-            false => gone.hint("it was never kept; what the index knows of it is found with steno find"),
+            true => gone.hint(format!("restore it first with steno archive restore {short}")),
+            false => gone.hint("it was never archived; steno find still searches its indexed text"),
         });
     }
     let shell = options.shell.unwrap_or(Syntax::HERE);
     let line = line(template, &session, &source, shell.quoting()).map_err(|refused| {
-        CommandError::not_found(format!("{short}: there is no safe command: {refused}"))
-            .hint(format!("steno show {short} shows what happened in it"))
+        CommandError::not_found(format!("{short}: no safe command: {refused}"))
+            .hint(format!("read the session with steno show {short}"))
     })?;
     let is_home = !template.contains("{session}") || is_at_home(&source, &session, &options.place);
     let is_folder_there = session.cwd.as_deref().is_none_or(|folder| Path::new(folder).is_dir());
@@ -106,11 +105,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     output.line(&line)?;
     if let (false, Some(folder)) = (is_folder_there, &session.cwd) {
-        output.say(&format!("the folder in which it worked is not there any more: {folder}"));
+        output.say(&format!("the folder of the session is gone: {folder}"));
     }
     if !is_home {
-        output.say(&format!("its file is not where its agent looks for sessions: {}", source.path.display()));
-        output.say(&format!("hint: put it back to where steno formats says that {} keeps them", session.agent));
+        output.say(&format!("the file is not where the agent looks for sessions: {}", source.path.display()));
+        output.say(&format!("hint: move it to the folder that steno formats lists for {}", session.agent));
     }
     Ok(ExitStatus::Done)
 }
@@ -127,8 +126,8 @@ fn resumable(
     sources.sort_by_key(|source| (source.thread.is_some(), source.gone == Gone::Gone));
     let found = sources.into_iter().find_map(|source| Some((template(&source)?, source)));
     found.map(|(template, source)| (source, template)).ok_or_else(|| {
-        CommandError::not_found(format!("{} has no command that goes on with a session", session.agent))
-            .hint("steno formats lists the agents that have one; steno convert makes a session of theirs of this one")
+        CommandError::not_found(format!("{} has no command to resume a session", session.agent))
+            .hint("steno formats lists agents that have one; convert the session with steno convert")
     })
 }
 

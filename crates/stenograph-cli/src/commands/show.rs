@@ -1,5 +1,6 @@
 //! `steno show`: prints the events of a file for people. This file opens the source; `show/printer.rs` selects and prints events, `show/view.rs` formats them.
 
+mod header;
 mod last;
 mod numbers;
 mod printer;
@@ -21,51 +22,54 @@ use stenograph_store::{Passes, folder};
 use crate::context::{ContextName, missing};
 use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, Flow, TranscriptInput};
-use crate::output::{Colour, Output, counted, harmless_json};
+use crate::output::{Output, counted, harmless_json};
 use crate::progress::SourceProgress;
 use crate::store::{ResolvedName, StoreArgs};
+use crate::terminal::{self, Drawer};
 use numbers::NumberSelection;
 use printer::{NestedEvents, ShowPrinter};
 use select::EventSelection;
 
-/// Show what happened in a transcript
+/// Show the events of a session or transcript
 ///
-/// Shows each event with its time, who it is from and what it says. What tools were given and what they answered is shortened; --text and
-/// --json show everything. Records that only repeat what another one says are left out, unless --json or --type asks for them; one that claims to
-/// repeat another is shown if no record before it or among the 64 events after it says the same.
-/// Control characters are shown, not obeyed. What is named is a file, or else a session that steno index has found: by the beginning of
-/// its id, or latest. A session whose file is gone is shown as it was kept.
+/// Shows each event with its time, its speaker and its content. Long calls and results are folded; --full shows them completely. Name a
+/// file, or a session that steno index has found: the beginning of its id, or latest. If the file is gone, steno shows the archived copy.
+/// Control characters appear as visible symbols.
+///
+/// Some formats write the same content in several records. steno hides such a repeat if a record before it, or one of the 64 events
+/// after it, has the same content. --json and --type show repeats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop, fact, other;
-       user, assistant, system and the other roles: what somebody in that role said
+Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop,
+       fact, other;
+       a role (user, assistant, system, ...) selects the messages of that role
 
 Examples:
   steno show session.jsonl --last 5
-  steno show 0198f2c4                              a session, by the beginning of its id
+  steno show 0198f2c4                              a session by its id
   steno show latest --threads                      with its sub-agents
-  steno show SESSION --event 120,131               what steno find found, and what stands around it
-  steno show session.jsonl --kind user --text      everything the user said
+  steno show SESSION --event 120,131               two events with their context
+  steno show session.jsonl --kind user --text      all messages of the user
   steno show session.jsonl --kind tool_call,tool_result --first 10
-  steno show session.jsonl --type file-history-snapshot          a record type of the format itself
+  steno show session.jsonl --type file-history-snapshot    a type of the format
   steno show session.jsonl --json | jq .kind
-  steno show --context research --last 10          what the model of a context sees")]
+  steno show --context research --last 10          the window of a context")]
 pub struct Options {
-    /// The file, or a folder that was recorded into, or a session; - is standard input
+    /// A file, a recording folder, or a session (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION", required_unless_present = "context", conflicts_with = "context")]
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
-    /// With --context: show what left its window as well
+    /// With --context: also show events that have left the window
     #[arg(long, requires = "context")]
     archive: bool,
-    /// Show the side conversations of a session too
+    /// Also show the sub-agents of a session
     #[arg(long, conflicts_with_all = ["context", "event"])]
     threads: bool,
-    /// Show what the file of a session was before it was rewritten; steno archive list --json names the versions
+    /// Show an archived version of a file that was rewritten (see steno archive list --json)
     #[arg(long, value_name = "N", conflicts_with_all = ["context", "threads"])]
     version: Option<u32>,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     /// Show only the last N events
@@ -74,23 +78,25 @@ pub struct Options {
     /// Show only the first N events
     #[arg(long, value_name = "N")]
     first: Option<usize>,
-    /// Show the event of this number, as steno find and steno audit give it (can be repeated, or separated by commas)
+    /// Show the event with this number from steno find or steno audit (repeat, or separate with commas)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["first", "last", "kind", "types"])]
     event: Vec<u64>,
-    /// With --event: how many events before and after it are shown too; 2 if nothing is said, and none with --text and --json
+    /// With --event: also show N events before and after it [default: 2; 0 with --text or --json]
     #[arg(long, value_name = "N", requires = "event")]
     around: Option<u64>,
-    /// Show only events of this kind or role (can be repeated, or separated by commas)
+    /// Show only events of this kind or role (repeat, or separate with commas)
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = select::kind)]
     kind: Vec<String>,
-    /// Show only events of records that their format calls this (can be repeated, or separated by commas)
+    /// Show only records that the format itself calls TYPE (repeat, or separate with commas)
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
-    /// Print the contents only, whole
+    #[command(flatten)]
+    draw: terminal::DrawArgs,
+    /// Print only the content, in full
     #[arg(long)]
     text: bool,
-    /// Print the events as JSON, one a line, with everything
+    /// Print one JSON object per event, with all fields
     #[arg(long, conflicts_with = "text")]
     json: bool,
 }
@@ -133,6 +139,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         ResolvedName::File(path) => path,
         ResolvedName::Session(selected) => return session::run(options, &place.store()?, &selected, output),
     };
+    if options.has_header() {
+        let session = place.known(&path).and_then(|(store, row)| {
+            let session = store.catalogue().ok()?.session(row.session).ok()??;
+            header::of_session(&session, &store).ok()
+        });
+        let header = session.or_else(|| header::of_file(&path, options.from.as_deref()));
+        options.print_header(header, output)?;
+    }
     // A recording may spread over a folder, or have a journal beside it with more events.
     let from = match options.from.is_none().then(|| input::parts(&path, output)).flatten() {
         Some(parts) => ShowSource::Parts(parts),
@@ -159,12 +173,17 @@ fn show(
     let form = match (options.json, options.text) {
         (true, _) => ShowForm::Json,
         (_, true) => ShowForm::Text,
-        _ => ShowForm::View(output.colour()),
+        _ => ShowForm::View,
     };
+    if form == ShowForm::View {
+        output.page();
+    }
     if let (Some(most), ShowSource::Input(input)) = (options.last, &from)
-        && let Some(texts) = last::texts(options, form, most, input)?
+        && let Some(events) = last::events(options, form, most, input)?
     {
         let gap = if form == ShowForm::Text { "\n" } else { "" };
+        let mut drawer = options.drawer(output);
+        let texts: Vec<String> = events.iter().map(|shown| shown.text(&mut drawer)).collect();
         write!(output.data(), "{}", texts.join(gap))?;
         return Ok(ExitStatus::Done);
     }
@@ -175,6 +194,8 @@ fn show(
     };
     let mut printer = ShowPrinter {
         form,
+        drawer: options.drawer(output),
+        count: 0,
         selection: EventSelection::new(&options.kind, &options.types),
         numbers: options.numbers(form),
         first: options.first,
@@ -198,7 +219,7 @@ fn show(
     }
     let read = match form {
         ShowForm::Json => read(&mut from, &mut printer, &progress, ShowPrinter::flow),
-        ShowForm::Text | ShowForm::View(_) => {
+        ShowForm::Text | ShowForm::View => {
             let mut checked = CheckRepeats::new(&mut printer);
             let read = read(&mut from, &mut checked, &progress, |checked| checked.sink.flow());
             checked.finish();
@@ -216,7 +237,7 @@ fn show(
         let asked = [("kind", &options.kind), ("type", &options.types)];
         let asked = asked.iter().filter(|(_, names)| !names.is_empty());
         let asked: Vec<String> = asked.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
-        output.say(&format!("no event of {}", asked.join(" and ")));
+        output.say(&format!("no events of {}", asked.join(" and ")));
         for (what, seen) in [("kinds", selection.seen_kinds()), ("types", selection.seen_types())] {
             if !seen.is_empty() {
                 output.say(&format!("hint: the {what} in this file are {}", seen.join(", ")));
@@ -247,8 +268,11 @@ fn report_missing(numbers: &NumberSelection, output: &mut Output<'_>) -> ExitSta
     if missing.is_empty() {
         return ExitStatus::Done;
     }
-    output.say(&format!("there is no event {}", missing.join(", ")));
-    output.say(&format!("hint: there are {}; steno find gives their numbers", counted(numbers.seen(), "event")));
+    output.say(&format!("no such event: {}", missing.join(", ")));
+    output.say(&format!(
+        "hint: the transcript has {}; steno find prints event numbers",
+        counted(numbers.seen(), "event")
+    ));
     ExitStatus::No
 }
 
@@ -266,16 +290,37 @@ impl Options {
             Some(source) => Ok(ShowTarget::Window(window, Box::new(input::from_source(source, self.from.as_deref())?))),
             None => {
                 output.say(&format!("{}: the window is empty", window.display()));
-                output.say("hint: --archive shows what left it");
+                output.say("hint: --archive shows events that have left the window");
                 Ok(ShowTarget::Nothing)
             }
         }
     }
 
+    /// Whether a header is printed: for people who read a conversation from its beginning.
+    fn has_header(&self) -> bool {
+        !self.json && !self.text && self.last.is_none() && self.event.is_empty()
+    }
+
+    fn print_header(&self, header: Option<terminal::Header>, output: &mut Output<'_>) -> Result<(), CommandError> {
+        output.page();
+        let colour = output.colour();
+        let lines = header.map(|header| header.lines(terminal::width())).unwrap_or_default();
+        lines.iter().try_for_each(|line| output.line(&line.drawn(colour)))
+    }
+
+    /// The drawer for people. Events that the user asked for by kind or type are drawn even if they keep the books.
+    fn drawer(&self, output: &Output<'_>) -> Drawer {
+        let mut drawer = self.draw.drawer(output.colour());
+        if !(self.kind.is_empty() && self.types.is_empty() && self.event.is_empty()) {
+            drawer.draw_all();
+        }
+        drawer
+    }
+
     /// The events requested by number, if any.
     fn numbers(&self, form: ShowForm) -> Option<NumberSelection> {
         let usual = match form {
-            ShowForm::View(_) => AROUND_DEFAULT,
+            ShowForm::View => AROUND_DEFAULT,
             ShowForm::Text | ShowForm::Json => 0,
         };
         (!self.event.is_empty()).then(|| NumberSelection::new(&self.event, self.around.unwrap_or(usual)))
@@ -285,20 +330,41 @@ impl Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ShowForm {
     /// For people.
-    View(Colour),
+    View,
     /// Contents only.
     Text,
     /// As a line of the wire format.
     Json,
 }
 
-impl ShowForm {
-    /// The text of an event; `None` if it has nothing to show.
-    fn text(self, event: &Event<'_>) -> Option<String> {
+/// What is shown for an event.
+pub(super) enum Shown {
+    Text(String),
+    /// The event itself, with its number if it is known: the drawer needs to know what was drawn before it.
+    Event(Option<u64>, Box<Event<'static>>),
+}
+
+impl Shown {
+    pub(super) fn event(number: Option<u64>, event: &Event<'_>) -> Shown {
+        Shown::Event(number, Box::new(event.clone().into_owned()))
+    }
+
+    /// The text to print; empty for an event that is hidden.
+    pub(super) fn text(&self, drawer: &mut Drawer) -> String {
         match self {
-            ShowForm::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
-            ShowForm::Text => view::contents(event),
-            ShowForm::View(colour) => Some(view::event(event, colour)),
+            Shown::Text(text) => text.clone(),
+            Shown::Event(number, event) => drawer.event(*number, event).unwrap_or_default(),
         }
+    }
+}
+
+impl ShowForm {
+    /// What to show for an event; `None` if it has nothing to show.
+    fn shown(self, number: Option<u64>, event: &Event<'_>) -> Option<Shown> {
+        Some(match self {
+            ShowForm::Json => Shown::Text(format!("{}\n", harmless_json(&wire::event_at(event)))),
+            ShowForm::Text => Shown::Text(view::contents(event)?),
+            ShowForm::View => Shown::event(number, event),
+        })
     }
 }

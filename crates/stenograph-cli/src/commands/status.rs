@@ -23,55 +23,59 @@ use crate::output::{Output, harmless_json};
 use crate::store::StoreArgs;
 use look::{Look, RunLook};
 
-/// Tell which agents are running, and how the others ended
+/// Show which agents are running, and how the others ended
 ///
-/// Each agent is told from the last records of its file and from how long ago they were written; on Linux, a process that has the file open,
-/// or that is this agent in the same folder, is taken for alive. completed: it came to
-/// its end, or waits for its user. failed: it ended without success, was interrupted or cut off. error: the last thing is an error, and
-/// nothing followed. stale: it was going on, and nothing came for too long. stuck: three steps in a row failed, or five of the last ten
-/// calls are the same with the same answer. running: it goes on; a call that has no answer yet is work, or waits to be allowed. unknown:
-/// nothing tells. An error that something good followed is recovered, and a tool that failed once is no error.
+/// The last records of a transcript, and their age, decide the state. On Linux an agent also counts as alive if a process has its
+/// transcript open, or if its program runs in the same folder.
+///
+/// running: the agent is working, or a call waits for an answer or for permission. idle: the agent waits for you. completed: the run has
+/// ended. failed: the run ended without success, was interrupted or was cut off. error: the last record is an error. stalled: the agent
+/// was working, but has been silent for too long. stuck: three steps in a row failed, or five of the last ten calls are the same with
+/// the same result. unknown: the records do not tell. In JSON, idle is completed with the reason waiting, and stalled is stale.
+///
+/// An error that a success follows is recovered. A single failed tool call is not an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno status                                     what was written in the last day
+  steno status                                     agents of the last day
   steno status session.jsonl
-  steno status 0198f2c4                            a session, by the beginning of its id
+  steno status 0198f2c4                            a session by its id
   steno status --watch
   steno status session.jsonl --wait && notify-send done
-  steno status latest --explain                    which record and which rule decided the state
+  steno status latest --explain                    why it has this state
   steno status --json | jq -r 'select(.state == \"stuck\").path'
 
-Exit codes: 0 running or completed, 1 stale or unknown, or nothing was found, 2 error, 3 failed, error or stuck;
-            of several agents the worst counts. Without a name: 0 there are some, 1 there are none, 2 error")]
+Exit codes: 0 running, idle or completed; 1 stalled, unknown or nothing found;
+            2 error; 3 failed, error or stuck. The worst agent decides.
+            Without a name: 0 agents listed, 1 none found, 2 error")]
 pub struct Options {
-    /// The files, or folders that were recorded into, or sessions: the beginnings of their ids, or latest
+    /// Files, recording folders, or sessions (id prefix or latest)
     #[arg(value_name = "FILE|SESSION", conflicts_with = "active_within")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Without a name: only what was written in this time (30m, 24h, 7d)
+    /// Without a name: show only transcripts written within TIME (30m, 24h, 7d)
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = span_ms)]
     active_within: u64,
-    /// Go on, and show what changes
+    /// Keep running and print changes
     #[arg(long)]
     watch: bool,
-    /// Wait until none of them runs any more
+    /// Wait until none of them is running
     #[arg(long, requires = "files", conflicts_with = "watch")]
     wait: bool,
-    /// How long a model may be silent before its run is stale
+    /// Time after which a silent model counts as stalled
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = span_ms)]
     silence: u64,
-    /// How long a tool may be silent before its run is stale
+    /// Time after which a silent tool counts as stalled
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = span_ms)]
     call_silence: u64,
-    /// Name the rule and the record behind each state
+    /// Print the rule and the record that decided each state
     #[arg(long)]
     explain: bool,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Print one JSON object a run; with --watch one whenever a run changes
+    /// Print one JSON object per run; with --watch, one per change
     #[arg(long)]
     json: bool,
 }
@@ -255,7 +259,7 @@ impl Options {
     }
 
     fn nothing(&self) -> CommandError {
-        live::no_transcripts(self.place.home()).hint("--active-within 30d looks further back")
+        live::no_transcripts(self.place.home()).hint("look further back with --active-within 30d")
     }
 }
 
@@ -297,7 +301,7 @@ fn watch(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Comma
         if redraws {
             options.show(&runs, output)?;
             if runs.is_empty() {
-                output.line("nothing runs")?;
+                output.line("no agents are running")?;
             }
         } else {
             let is_new = |run: &&RunLook| !before.iter().any(|before| before.says_the_same(run));
@@ -314,6 +318,6 @@ fn watch(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Comma
 /// Parses a duration: `90s`, `30m`, `24h`, `7d`, `2w`.
 fn span_ms(text: &str) -> Result<u64, String> {
     let seconds = crate::clock::duration_seconds(text).and_then(|seconds| u64::try_from(seconds).ok());
-    let bad = || "it is a number with a unit: 90s, 30m, 24h, 7d, 2w".to_owned();
+    let bad = || "expected a number with a unit: 90s, 30m, 24h, 7d, 2w".to_owned();
     seconds.and_then(|seconds| seconds.checked_mul(1000)).ok_or_else(bad)
 }

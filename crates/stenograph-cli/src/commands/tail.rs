@@ -11,47 +11,53 @@ use stenograph_store::follow::{ChangeSignal, Follow, FollowChange, Last, LastLin
 use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
 
-use super::show::view;
+use super::show::Shown;
 use crate::error::{CommandError, ExitStatus};
 use crate::last::{last_shown, unless_repeated};
-use crate::output::{Colour, Output, counted, grouped, harmless_json};
+use crate::output::{Output, counted, grouped, harmless_json};
 use crate::store::StoreArgs;
+use crate::terminal::{self, Drawer};
 use crate::{input, live};
 
-/// Show the last events of a transcript, and those that come
+/// Show the last events of a transcript, and follow it
 ///
-/// Without a name, the transcript that was written last is shown. Files of one record a line are read from their end, however large they
-/// are; other files are read whole. With --follow, events are shown as they are written, until you stop it: when the file is renamed and
-/// another takes its name, the rest of the old one is shown and then all of the new one; when it becomes shorter, it is shown from its
-/// beginning. A last line that is only half written is shown when it is whole; without --follow it is shown as it is. A record that claims to
-/// repeat another is left out if one of those before it or of the 64 events after it says the same; with --follow it waits for them until
-/// nothing comes for a moment.
+/// Without a name, steno shows the transcript that was written last. It reads line-based files from the end, whatever their size, and
+/// other files completely.
+///
+/// With --follow, steno prints new events until you stop it. If another file replaces the file, steno prints the rest of the old one and
+/// then all of the new one. If the file shrinks, steno starts again at its beginning. An incomplete last line is printed when it is
+/// complete; without --follow it is printed as it is.
+///
+/// Some formats write the same content in several records. steno hides such a repeat if a record before it, or one of the 64 events
+/// after it, has the same content. With --follow it waits a moment for those events.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno tail                                       the end of what was written last
+  steno tail                                       the latest transcript
   steno tail session.jsonl -n 3
-  steno tail -f session.jsonl                      and what comes
-  steno tail 0198f2c4                              a session, by the beginning of its id
+  steno tail -f session.jsonl                      and new events
+  steno tail 0198f2c4                              a session by its id
   steno tail -f session.jsonl --json | jq .kind
 
-Exit codes: 0 done, 1 there is nothing to show, 2 error")]
+Exit codes: 0 success, 1 nothing to show, 2 error")]
 pub struct Options {
-    /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest
+    /// A file, a recording folder, or a session (id prefix or latest)
     #[arg(value_name = "FILE|SESSION")]
     file: Option<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Begin with the last N events
+    /// Start with the last N events
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     last: usize,
-    /// Go on, and show what comes
+    /// Keep running and print new events
     #[arg(short, long)]
     follow: bool,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Print the events as JSON, one a line, with everything
+    #[command(flatten)]
+    draw: terminal::DrawArgs,
+    /// Print one JSON object per event, with all fields
     #[arg(long)]
     json: bool,
 }
@@ -70,22 +76,23 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let recognized = input::recognized_so_far(&Source::open(&path, Passes::Once)?, options.from.as_deref())?;
     if recognized.is_none() && !options.follow {
         return Err(CommandError::not_found(format!("{name}: the file is empty"))
-            .hint("steno tail -f FILE waits for what will be written"));
+            .hint("wait for events with steno tail -f FILE"));
     }
-    let form = if options.json { TailForm::Json } else { TailForm::View(output.colour()) };
+    let form = if options.json { TailForm::Json } else { TailForm::View };
+    let mut drawer = options.draw.drawer(output.colour());
     let open = if options.follow { Follow::wait_for } else { Follow::open_recognized };
     let mut follow = open(&path, recognized)?;
     // The signal exists before the first look, so that no change is missed in between.
     let signal = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::HoldBack } else { LastLine::Include };
     let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| form.shown(event))?;
-    for text in &last.events {
-        write!(output.data(), "{text}")?;
+    for shown in &last.events {
+        write!(output.data(), "{}", shown.text(&mut drawer))?;
     }
     warning(&last, &name, output);
     output.flush()?;
     let Some(signal) = signal else { return Ok(ExitStatus::Done) };
-    let mut printer = NewEventPrinter { form, name, output, queue, came: false, failed: None };
+    let mut printer = NewEventPrinter { form, drawer, name, output, queue, came: false, failed: None };
     loop {
         printer.came = false;
         follow.look(&mut printer)?;
@@ -105,32 +112,33 @@ fn warning<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
     if let Some(note) = &last.torn {
         let (length, offset) = (counted(note.at.length, "byte"), grouped(note.at.offset));
         output.say(&format!(
-            "{name}: the last record, {length} from byte {offset} on, is not whole: it is being written, or was cut off"
+            "{name}: the last record ({length} at byte {offset}) is incomplete: still being written, or cut off"
         ));
     }
     if let Some(length) = last.gave_up {
         let (found, length) = (counted(last.events.len() as u64, "event"), counted(length, "byte"));
-        output.say(&format!("{name}: {found} in the last {length}; what stands before was not looked at"));
+        output.say(&format!("{name}: {found} in the last {length}; earlier content was not read"));
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TailForm {
     /// For people.
-    View(Colour),
+    View,
     /// As a line of the wire format.
     Json,
 }
 
 impl TailForm {
-    /// The text of an event, and its words, which tell whether it repeats another; `None` for marks that divide a journal.
-    fn shown(self, event: &Event<'_>) -> Option<(SpokenWords, String)> {
+    /// What is shown for an event, and its words, which tell whether it repeats another; `None` for marks that divide a journal.
+    fn shown(self, event: &Event<'_>) -> Option<(SpokenWords, Shown)> {
         match self {
             _ if journal::author(event) == Author::Mark => None,
             TailForm::Json => {
-                Some((SpokenWords::stated(event), format!("{}\n", harmless_json(&wire::event_at(event)))))
+                let text = format!("{}\n", harmless_json(&wire::event_at(event)));
+                Some((SpokenWords::stated(event), Shown::Text(text)))
             }
-            TailForm::View(colour) => unless_repeated(event, |event| Some(view::event(event, colour))),
+            TailForm::View => unless_repeated(event, |event| Some(Shown::event(None, event))),
         }
     }
 }
@@ -138,10 +146,11 @@ impl TailForm {
 /// Prints new events.
 struct NewEventPrinter<'a, 'o> {
     form: TailForm,
+    drawer: Drawer,
     name: String,
     output: &'a mut Output<'o>,
     /// Events that may turn out to repeat others.
-    queue: RepeatQueue<String>,
+    queue: RepeatQueue<Shown>,
     /// Whether an event arrived since the last look.
     came: bool,
     failed: Option<CommandError>,
@@ -150,13 +159,14 @@ struct NewEventPrinter<'a, 'o> {
 impl NewEventPrinter<'_, '_> {
     /// Prints the waiting events: no repetition arrived for a while.
     fn print_waiting(&mut self) {
-        while let Some((text, is_repeat)) = self.queue.take() {
-            self.print(&text, is_repeat);
+        while let Some((shown, is_repeat)) = self.queue.take() {
+            self.print(&shown, is_repeat);
         }
     }
 
-    fn print(&mut self, text: &str, is_repeat: IsRepeat) {
+    fn print(&mut self, shown: &Shown, is_repeat: IsRepeat) {
         if is_repeat == IsRepeat::No && self.failed.is_none() {
+            let text = shown.text(&mut self.drawer);
             self.failed = write!(self.output.data(), "{text}").err().map(CommandError::from);
         }
     }
@@ -165,10 +175,10 @@ impl NewEventPrinter<'_, '_> {
 impl Sink for NewEventPrinter<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         self.came = true;
-        let Some((words, text)) = self.form.shown(event) else { return };
-        self.queue.add(words, text);
-        while let Some((text, is_repeat)) = self.queue.next_decided() {
-            self.print(&text, is_repeat);
+        let Some((words, shown)) = self.form.shown(event) else { return };
+        self.queue.add(words, shown);
+        while let Some((shown, is_repeat)) = self.queue.next_decided() {
+            self.print(&shown, is_repeat);
         }
     }
 
@@ -181,13 +191,11 @@ impl Listener for NewEventPrinter<'_, '_> {
         self.print_waiting();
         self.queue = RepeatQueue::default();
         let what = match change {
-            FollowChange::Rotated => "another file has this name now; it is shown from its beginning",
-            FollowChange::Truncated => "became shorter; it is shown from its beginning",
-            FollowChange::Rewritten => "was written anew; it is shown from its beginning",
-            FollowChange::Recognized => {
-                "has another format than its first records showed; it is shown from its beginning"
-            }
-            FollowChange::Gone => "is gone; waiting for another of this name",
+            FollowChange::Rotated => "replaced by another file; showing it from its beginning",
+            FollowChange::Truncated => "the file shrank; showing it from its beginning",
+            FollowChange::Rewritten => "the file was rewritten; showing it from its beginning",
+            FollowChange::Recognized => "its first records suggested another format; showing it from its beginning",
+            FollowChange::Gone => "the file is gone; waiting for a new one",
         };
         self.output.say(&format!("{}: {what}", self.name));
     }

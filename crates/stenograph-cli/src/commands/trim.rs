@@ -13,68 +13,60 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
 use crate::tokenizer;
 
-/// Make a transcript fit a number of tokens
+/// Shorten a transcript to a number of tokens
 ///
-/// The rule `pairs` takes large old tool results first and leaves `...snip...` in their place, then whole old turns, the oldest first,
-/// until the target is reached. It never parts a call from its result and touches neither system prompts nor the newest turn. The rule
-/// `cycod` does what CycoD itself does, with its three limits.
+/// The rule `pairs` first replaces large old tool results with `...snip...`, then removes whole old turns, oldest first, until the
+/// target is reached. It never separates a call from its result, and changes neither system prompts nor the newest turn. The rule
+/// `cycod` works like CycoD itself, with its three limits.
 ///
-/// Everything that stays is copied byte for byte; records that restate what went go too. What went is reported on standard error, and
-/// with --dry-run or --json event by event. Exits with 1 when the target cannot be reached.
+/// Everything else is copied byte for byte; records that repeat removed content are removed too. steno reports the changes on standard
+/// error; --dry-run and --json list every event. Exits with 1 if the target cannot be reached.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno trim session.jsonl --max-tokens 100000 -o short.jsonl
-  steno trim session.jsonl --max-tokens 100000 --dry-run         what would go?
-  steno trim session.jsonl --max-tokens 100000 --in-place        steno trim --undo session.jsonl undoes it
+  steno trim session.jsonl --max-tokens 100000 --dry-run
+  steno trim session.jsonl --max-tokens 100000 --in-place
   steno trim session.jsonl --max-tokens 100000 --tokenizer gpt-4o
-  steno trim chat-history.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
+  steno trim chat.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
 pub struct Options {
-    /// The file to trim; - is standard input
+    /// File to trim; - is standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// How many tokens the conversation may have; 0 is no limit (rule cycod: 160000 unless given)
+    /// Token limit of the conversation; 0 means no limit [default for cycod: 160000]
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// By which rule
+    /// Trimming rule
     #[arg(long, value_name = "RULE", default_value = "pairs")]
     rule: RuleName,
-    /// How many tokens one message of the user may have; longer ones are cut (rule cycod: 50000 unless given)
+    /// Token limit of a user message; longer ones are cut [default for cycod: 50000]
     #[arg(long, value_name = "N")]
     max_prompt_tokens: Option<u64>,
-    /// How many tokens one tool result may have; longer ones are cut (rule cycod: 50000 unless given)
+    /// Token limit of a tool result; longer ones are cut [default for cycod: 50000]
     #[arg(long, value_name = "N")]
     max_tool_tokens: Option<u64>,
-    /// Who counts: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
+    /// Tokenizer: bytes (four per token), o200k, cl100k, or an OpenAI model
     #[arg(long, value_name = "NAME", default_value = "bytes")]
     tokenizer: String,
-    /// Leave all that came since the newest question as it is; else the rule pairs shortens tool results there when nothing else
-    /// is left to go
+    /// Never change the newest turn; otherwise the rule pairs shortens its tool results as a last resort
     #[arg(long)]
     keep_newest: bool,
-    /// Read as this format instead of looking at the content
+    /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     #[command(flatten)]
     target: EditTarget,
-    /// Bring the file back as it was before it was trimmed in place, or reversibly
-    #[arg(long, conflicts_with_all = ["max_tokens", "max_prompt_tokens", "max_tool_tokens", "keep_newest", "from", "output",
-        "in_place", "reversible", "dry_run"])]
-    undo: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RuleName {
-    /// Ours: reaches the target whenever that is possible
+    /// Reach the target whenever that is possible
     Pairs,
-    /// CycoD's own, exactly
+    /// Exactly as CycoD does
     Cycod,
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    if options.undo {
-        return edit_output::undo_last_edit(&options.input, options.target.json, output);
-    }
     options.target.check()?;
     let limits = limits(options)?;
     let counter = tokenizer::named(&options.tokenizer)?;
@@ -106,7 +98,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         options.target.report(&told.json(&account, &fields), output)?;
     } else {
         told.people(&account, output)?;
-        edit_output::report_differences(&edited, &written, "trim", output);
+        edit_output::report_differences(&edited, &written, output);
     }
     Ok(if account.is_reached() { ExitStatus::Done } else { ExitStatus::No })
 }
@@ -115,17 +107,17 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
     let stated = [options.max_tokens, options.max_prompt_tokens, options.max_tool_tokens];
     let usual = match options.rule {
         RuleName::Cycod if options.tokenizer != "bytes" => {
-            return Err(CommandError::new("the rule cycod counts by itself, as CycoD does")
-                .hint("leave --tokenizer out, or take --rule pairs"));
+            return Err(
+                CommandError::new("the rule cycod has its own tokenizer").hint("omit --tokenizer, or use --rule pairs")
+            );
         }
         RuleName::Cycod if options.keep_newest => {
-            let told = CommandError::new("the rule cycod knows no --keep-newest");
-            return Err(told.hint("leave it out, or take --rule pairs"));
+            let told = CommandError::new("the rule cycod does not support --keep-newest");
+            return Err(told.hint("omit it, or use --rule pairs"));
         }
         RuleName::Cycod => Limits::CYCOD,
         RuleName::Pairs if stated.iter().all(Option::is_none) => {
-            return Err(CommandError::new("there is no limit to trim to")
-                .hint("say how many tokens there may be: --max-tokens 100000"));
+            return Err(CommandError::new("no token limit given").hint("set one, such as --max-tokens 100000"));
         }
         RuleName::Pairs => Limits::NONE,
     };
@@ -166,10 +158,10 @@ impl TrimReport<'_> {
         let (before, after) = (counted(account.before, "token"), grouped(account.after));
         let counts = self.tokenizer_note();
         if account.went.is_empty() {
-            let why = if account.is_reached() { "nothing had to go" } else { "nothing of it may go" };
+            let why = if account.is_reached() { "already short enough" } else { "nothing can be removed" };
             output.say(&format!("{}: {before} ({counts}); {why}", self.name));
         } else {
-            output.say(&format!("{}: {before}, {after} when trimmed ({counts})", self.name));
+            output.say(&format!("{}: {before}, {after} after trimming ({counts})", self.name));
         }
         for (how, said) in [
             (Manner::Cut, "cut"),
@@ -183,13 +175,13 @@ impl TrimReport<'_> {
             }
         }
         if !account.is_reached() {
-            output.say(&format!("the target of {} tokens cannot be reached by this rule", grouped(account.target)));
+            output.say(&format!("this rule cannot reach the target of {} tokens", grouped(account.target)));
             match (self.options.rule, self.options.keep_newest) {
-                (RuleName::Cycod, _) => output.say("hint: --rule pairs also takes out whole old turns"),
+                (RuleName::Cycod, _) => output.say("hint: --rule pairs also removes whole old turns"),
                 (RuleName::Pairs, true) => {
-                    output.say("hint: without --keep-newest tool results of the newest turn are shortened too");
+                    output.say("hint: without --keep-newest, tool results of the newest turn are shortened too");
                 }
-                (RuleName::Pairs, false) => output.say("system prompts and the newest turn are what is left"),
+                (RuleName::Pairs, false) => output.say("only system prompts and the newest turn are left"),
             }
         }
         Ok(())

@@ -30,68 +30,69 @@ use crate::progress::IndexProgressBar;
 use crate::store::{StoreArgs, on_interrupt};
 use range::TimeRange;
 
-/// Count what model calls took, and what that costs
+/// Count the tokens of model calls, and their cost
 ///
-/// Counts the tokens of every model call that the agents on this machine tell of, each call once, however many records, files and copies
-/// tell of it, and says what they cost by a dated list of prices. With an index only files are read that have changed since; without one
-/// all of them are. Sessions whose files are gone count as long as they are kept. A model without a price is said to have none, and is
-/// never free. --explain says what was joined and left out, and why.
+/// Counts the tokens of every model call in the transcripts on this machine, and computes the cost from a dated price list. A call
+/// counts once, even if several records, files or copies mention it. With an index, steno reads only files that have changed; without
+/// one it reads all files. Archived sessions count even if their files are gone. A model without a price is reported and never counts as
+/// free. --explain shows which records were merged or left out, and why.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno usage                                      by day
   steno usage --by model --since 7d
   steno usage --by project --since 2026-01 --until 2026-03
-  steno usage --by hour-block --timezone UTC       in blocks of five hours
-  steno usage session.jsonl --by tool              of one file
+  steno usage --by hour-block --timezone UTC       by blocks of five hours
+  steno usage session.jsonl --by tool              one file, by tool
   steno usage --json | jq .total
-  steno usage --explain                            why this and not another number
-  steno usage --as ccusage-20 --explain            and what another program would count
+  steno usage --explain                            how the numbers are made
+  steno usage --as ccusage-20 --explain            compare with another program
 
-Exit codes: 0 done, 1 nothing was counted, or with --strict a model has no price, 2 error")]
+Exit codes: 0 success, 1 nothing counted, or with --strict a model without a
+            price, 2 error")]
 pub struct Options {
-    /// Files and folders to count, instead of all that the agents on this machine wrote
+    /// Files and folders to count instead of all transcripts on this machine
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What calls are put together by
+    /// Group calls by this
     #[arg(long, value_name = "WHAT", value_parser = by_name(), default_value = "day")]
     by: By,
-    /// Only calls since then (7d, yesterday, 2026-01-31)
+    /// Count only calls since TIME (7d, yesterday, 2026-01-31)
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only calls until then; of a day, a month or a year also those in it
+    /// Count only calls until TIME; a day, month or year is included
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Where days begin (Europe/Berlin, UTC), instead of here
+    /// Time zone of days (Europe/Berlin, UTC) [default: local]
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Only calls of agents that have this in their name
+    /// Count only calls of agents whose name contains NAME
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only calls of models that have this in their name
+    /// Count only calls of models whose name contains NAME
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Only calls of sessions whose id begins with this
+    /// Count only calls of sessions whose id begins with ID
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only calls of projects whose name, folder or remote has this in it
+    /// Count only calls of projects whose name, folder or remote contains NAME
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Say what was joined and what was left out, why, and where
+    /// Show what was merged or left out, why, and where
     #[arg(long)]
     explain: bool,
-    /// Count as another program does, to see why its numbers differ; costs are by our prices
+    /// Count by the rules of another program, at steno's prices
     #[arg(long = "as", value_name = "RULE", value_enum)]
     rule: Option<peers::As>,
-    /// Fail when a model has no price
+    /// Exit with 1 if a model has no price
     #[arg(long)]
     strict: bool,
-    /// Read the files, whatever the index knows
+    /// Read all files instead of using the index
     #[arg(long)]
     no_index: bool,
-    /// Print one JSON object, with everything
+    /// Print one JSON object, with all fields
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print the rows as CSV
@@ -130,12 +131,12 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if total.calls == 0 && total.stated.is_none() {
         match answer.ledger.entries.len() {
             0 => {
-                output.say("no model call is told of there");
-                output.say("hint: steno formats lists where transcripts are looked for; --root DIR looks elsewhere");
+                output.say("no model calls found");
+                output.say("hint: steno formats lists where steno looks; search elsewhere with --root DIR");
             }
             calls => {
-                output.say(&format!("no call is asked about: {} told of there", calls_are(calls as u64)));
-                output.say("hint: --since, --until, --agent, --model, --session and --project leave out the rest");
+                output.say(&format!("no calls match: {} excluded by your filters", calls_are(calls as u64)));
+                output.say("hint: change --since, --until, --agent, --model, --session or --project");
             }
         }
         if options.json {
@@ -188,32 +189,28 @@ impl UsageAnswer<'_> {
 
     /// Reports what the numbers do not include.
     fn report_not_counted(&self, options: &Options, range: &TimeRange, output: &mut Output<'_>) {
-        let hint = if options.explain { "" } else { "; --explain says where" };
+        let hint = if options.explain { "" } else { "; --explain shows where" };
         for (reason, one, many) in [
             (
                 UncountedReason::InvalidCount,
-                "1 record states a count that is none, which counts",
-                "state a count that is none, which counts",
+                "1 record has an invalid token count, counted",
+                "have an invalid token count, counted",
             ),
-            (
-                UncountedReason::Oversize,
-                "1 record is too large to be read, and counts",
-                "are too large to be read, and count",
-            ),
+            (UncountedReason::Oversize, "1 record is too large to read, counted", "are too large to read, counted"),
         ] {
             match self.left_out(reason) {
                 0 => {}
-                1 => output.say(&format!("note: {one} as nothing{hint}")),
-                count => output.say(&format!("note: {} {many} as nothing{hint}", counted(count, "record"))),
+                1 => output.say(&format!("note: {one} as 0{hint}")),
+                count => output.say(&format!("note: {} {many} as 0{hint}", counted(count, "record"))),
             }
         }
         let forgotten = match self.left.forgotten {
             0 => None,
-            1 => Some("1 file of a forgotten session is not counted".to_owned()),
-            count => Some(format!("{} of forgotten sessions are not counted", counted(count, "file"))),
+            1 => Some("1 file of a pruned session is not counted".to_owned()),
+            count => Some(format!("{} of pruned sessions are not counted", counted(count, "file"))),
         };
         if let Some(forgotten) = forgotten {
-            output.say(&format!("note: {forgotten}; steno archive unforget SESSION brings a session back"));
+            output.say(&format!("note: {forgotten}; steno archive unforget SESSION restores one"));
         }
         let mut projects = Projects::default();
         let is_timeless =
@@ -225,7 +222,7 @@ impl UsageAnswer<'_> {
             }
         };
         if timeless > 0 {
-            output.say(&format!("note: {} left out for want of a time", calls_are(timeless)));
+            output.say(&format!("note: {} not counted because no time is recorded", calls_are(timeless)));
         }
     }
 
@@ -265,7 +262,7 @@ impl UsageAnswer<'_> {
             output.say(&format!("note: {}", view::unpriced(unpriced)));
         }
         if !report.unpriced.is_empty() {
-            output.say("hint: a file prices.toml can say what they cost; what has no price is in no sum");
+            output.say("hint: add prices in prices.toml; sums exclude calls without a price");
         }
         Ok(())
     }
@@ -275,7 +272,8 @@ impl Options {
     fn zone(&self) -> Result<TimeZone, CommandError> {
         let Some(name) = &self.timezone else { return Ok(clock::zone()) };
         TimeZone::get(name).map_err(|_| {
-            CommandError::new(format!("no time zone is called {name}")).hint("Europe/Berlin, America/New_York, UTC")
+            CommandError::new(format!("unknown time zone: {name}"))
+                .hint("use a name such as Europe/Berlin, America/New_York or UTC")
         })
     }
 
@@ -362,7 +360,7 @@ impl Options {
 }
 
 /// The message if the user stopped it.
-const STOPPED: &str = "stopped before everything was counted";
+const STOPPED: &str = "stopped before all files were counted";
 
 /// The number of warnings to print.
 const WARNINGS_MAX: usize = 5;

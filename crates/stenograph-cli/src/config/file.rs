@@ -24,7 +24,7 @@ pub struct SettingsFile {
 impl SettingsFile {
     /// Reads a file; a missing file counts as empty.
     pub fn open(path: &Path) -> Result<SettingsFile, CommandError> {
-        let hint = "mend the file by hand, or move it out of the way and set again what you need";
+        let hint = "correct the file by hand, or move it away and set the values again";
         Ok(SettingsFile { path: path.to_owned(), document: toml(path, hint)?.unwrap_or_default() })
     }
 
@@ -65,8 +65,8 @@ impl SettingsFile {
         };
         value.map(Some).ok_or_else(|| {
             let (path, key, wanted) = (self.path.display(), setting.key, setting.kind.wanted());
-            CommandError::new(format!("{path}: {key} is not {wanted}"))
-                .hint(format!("set it anew: steno config set {key} VALUE"))
+            CommandError::new(format!("{path}: {key} must be {wanted}"))
+                .hint(format!("set it again: steno config set {key} VALUE"))
         })
     }
 
@@ -80,8 +80,8 @@ impl SettingsFile {
         let name = spelling_in(self.document.as_table(), table).unwrap_or_else(|| table.to_owned());
         let item = self.document.entry(&name).or_insert(Item::Table(Table::new()));
         let Some(table) = item.as_table_like_mut() else {
-            return Err(CommandError::new(format!("{}: {name} is not a table", self.path.display()))
-                .hint("mend the file by hand: settings stand below a line [App]"));
+            return Err(CommandError::new(format!("{}: {name} must be a table", self.path.display()))
+                .hint("correct the file by hand: settings follow a line [App]"));
         };
         let name = spelling_in(table, key).unwrap_or_else(|| key.to_owned());
         match table.get_mut(&name).and_then(Item::as_value_mut) {
@@ -143,9 +143,9 @@ pub fn toml(path: &Path, hint: &str) -> Result<Option<DocumentMut>, CommandError
         }
     }
     if bytes.len() as u64 > SIZE_MAX {
-        return Err(bad("is too large to be written by hand"));
+        return Err(bad("the file is too large for a hand-written file"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| bad("is not UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|_| bad("the file is not UTF-8"))?;
     let document = text.parse::<DocumentMut>().map_err(|error| {
         let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.lines().count().max(1));
         let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();

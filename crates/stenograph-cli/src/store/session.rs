@@ -114,10 +114,10 @@ impl StoreArgs {
             // An error about a path should name the path; that needs no index.
             _ if is_path(name) => return file(),
             Ok(Err(error)) if error.problem == Problem::IndexMissing => {
-                let text =
-                    format!("{}: no such file or folder, and no session: nothing is indexed yet", name.display());
-                return Err(CommandError::new(text)
-                    .hint("check the spelling; once steno index has run, sessions are known by their ids"));
+                let text = format!("{}: no such file or folder, and no sessions are indexed yet", name.display());
+                return Err(
+                    CommandError::new(text).hint("check the spelling, or run steno index to find sessions by id")
+                );
             }
             Ok(Err(error)) => return Err(error.into()),
             Err(error) => return Err(error),
@@ -201,7 +201,7 @@ impl StoreArgs {
         }
         if resolve_session.len() > 1 {
             let agent = resolve_session.iter().map(|(session, _)| session.clone()).collect();
-            return Err(ambiguous(catalogue, text, agent)?.hint("SESSION/AGENT names one agent of one session"));
+            return Err(ambiguous(catalogue, text, agent)?.hint("use SESSION/AGENT to name one agent of a session"));
         }
         match resolve_session.pop() {
             Some((session, source)) => ResolvedSession::of(catalogue, session, source, NamedBy::Agent).map(Some),
@@ -227,8 +227,8 @@ fn is_path(name: &Path) -> bool {
 }
 
 fn unknown(name: &str) -> CommandError {
-    CommandError::not_found(format!("{name}: no session is called so, or begins so"))
-        .hint("steno list shows the sessions; steno index finds new ones")
+    CommandError::not_found(format!("{name}: no session has that id or prefix"))
+        .hint("list sessions with steno list; find new ones with steno index")
 }
 
 /// The error for a name that several sessions match, with candidates.
@@ -236,7 +236,7 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Resu
     found.sort_by_key(|session| std::cmp::Reverse(session.ended));
     let short_names = ShortNames::of(catalogue)?;
     let count = counted(found.len() as u64, "session");
-    let mut error = CommandError::new(format!("{text}: {count} can be meant"));
+    let mut error = CommandError::new(format!("{text}: ambiguous: {count} match"));
     let names: HashSet<&str> = found.iter().map(|session| session.name.as_str()).collect();
     let is_named_apart = names.len() == found.len();
     for session in found.iter().take(CANDIDATES_MAX) {
@@ -251,7 +251,7 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Resu
     }
     Ok(match found.len().saturating_sub(CANDIDATES_MAX) {
         0 => error,
-        more => error.hint(format!("and {more} more; write more of the id")),
+        more => error.hint(format!("and {more} more; type more of the id")),
     })
 }
 

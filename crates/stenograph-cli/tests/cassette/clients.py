@@ -186,7 +186,7 @@ def after_the_end(openai_error, anthropic_error):
             raise AssertionError("an answer after the end")
         except openai.APIStatusError as error:
             same((error.status_code, error.code), (openai_error, "steno_end"))
-            assert "at its end" in error.message, error.message
+            assert "has ended" in error.message, error.message
         try:
             claude().messages.create(
                 model=MODEL, max_tokens=9, messages=[{"role": "user", "content": "more"}], stream=stream)

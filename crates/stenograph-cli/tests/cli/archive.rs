@@ -28,16 +28,16 @@ fn archived_files_are_restored_byte_for_byte() {
     folder.run("archive restore ffff").ends(0).says(THREE).talks("1 file restored");
     assert_eq!(folder.read(&path(THREE)), before);
     // Existing files are overwritten only on request.
-    folder.run("archive restore ffff").ends(0).says("is there already");
+    folder.run("archive restore ffff").ends(0).says("already up to date");
     folder.write(&path(THREE), "mine");
-    folder.run("archive restore ffff").fails("says something else");
+    folder.run("archive restore ffff").fails("exists with different content");
     assert_eq!(folder.read(&path(THREE)), b"mine");
     folder.run("archive restore ffff -o elsewhere/back.jsonl").ends(0);
     assert_eq!(folder.read("elsewhere/back.jsonl"), before);
     folder.run("archive restore ffff --force").ends(0);
     assert_eq!(folder.read(&path(THREE)), before);
-    folder.run("archive restore 5555").finds_nothing("nothing of it is kept");
-    folder.run("archive restore 0198").fails("2 sessions can be meant");
+    folder.run("archive restore 5555").finds_nothing("not in the archive");
+    folder.run("archive restore 0198").fails("2 sessions match");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_session_of_several_files_comes_back_whole_and_without_an_index() {
     assert_eq!(done.ends(0).json().len(), 2);
     assert_eq!(folder.read(&format!("back/{ONE}.jsonl")), main_bytes);
     assert_eq!(folder.read(&format!("back/{ONE}/subagents/agent-a1b2.jsonl")), side_bytes);
-    folder.run("archive restore 0198aaaa-1 -o back --version 1").fails("--version is of one file");
+    folder.run("archive restore 0198aaaa-1 -o back --version 1").fails("--version needs one file");
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn archive_add_indexes_nothing_and_stores_only_new_bytes() {
     assert_eq!(list[0]["versions"].as_array().unwrap().len(), 2);
     folder.run("archive restore mine.jsonl --version 1 -o old.jsonl").ends(0);
     assert_eq!(folder.read("old.jsonl"), NATIVE.as_bytes());
-    folder.run("archive restore mine.jsonl --version 7 -o x.jsonl").finds_nothing("version 7 is not kept");
+    folder.run("archive restore mine.jsonl --version 7 -o x.jsonl").finds_nothing("version 7 is not in the archive");
     folder.write("stranger.bin", [0, 1, 2, 3]);
-    folder.run("archive add stranger.bin").ends(1).talks("of no known format");
+    folder.run("archive add stranger.bin").ends(1).talks("not archived: unknown format");
     folder.run("archive add missing.jsonl").fails("missing.jsonl");
 }
 
@@ -77,7 +77,7 @@ fn archive_add_indexes_nothing_and_stores_only_new_bytes() {
 fn archive_add_finds_the_same_files_as_index() {
     let folder = home();
     fs::remove_dir_all(folder.path("store")).unwrap();
-    folder.run("archive list").finds_nothing("nothing is kept yet");
+    folder.run("archive list").finds_nothing("the archive is empty");
     folder.run("archive add --root home").ends(0).talks("4 new");
     let listed = folder.run("archive list").ends(0).text().to_owned();
     assert!(listed.contains(THREE) && listed.starts_with("SESSION"), "{listed}");
@@ -102,7 +102,7 @@ fn damage_packs(folder: &Folder) {
 #[test]
 fn damage_is_found_and_named_and_the_next_run_heals_it() {
     let folder = home();
-    folder.run("archive verify").ends(0).talks("4 copies").talks("everything is sound");
+    folder.run("archive verify").ends(0).talks("4 copies").talks("no damage");
     damage_packs(&folder);
     let done = folder.run("archive verify --json");
     let damaged = &done.ends(1).json()[0]["damaged"];
@@ -140,13 +140,13 @@ fn a_damaged_log_is_an_error_with_a_way_out_and_loses_nothing() {
             "archive add --root home",
         ] {
             let done = folder.run(line);
-            done.fails("the log of the archive is damaged");
+            done.fails("the archive log is damaged");
             assert!(done.talk.contains("steno archive verify --repair"), "{line}: {}", done.talk);
         }
         assert_eq!(folder.read("store/archive/log.jsonl"), bad);
-        folder.run("archive verify --repair").ends(0).talks("came from the packs").talks("everything is sound");
+        folder.run("archive verify --repair").ends(0).talks("came from the packs").talks("no damage");
         assert_eq!(folder.read("store/archive/log.jsonl"), good);
-        folder.run("index --root home").ends(0).talks("1 forgotten");
+        folder.run("index --root home").ends(0).talks("1 pruned earlier");
         assert_eq!(sessions(&folder), 2);
     }
 }
@@ -158,7 +158,7 @@ fn the_index_archives_again_when_the_archive_is_gone_or_another_one() {
     fs::remove_file(folder.path(&path(TWO))).unwrap();
     index(&folder);
     fs::rename(folder.path("store/archive"), folder.path("aside")).unwrap();
-    folder.run("index --root home").ends(0).talks("3 unchanged").talks("kept").talks(TWO).talks("is lost");
+    folder.run("index --root home").ends(0).talks("3 unchanged").talks("archived").talks(TWO).talks("is lost");
     folder.run("archive verify").ends(0).talks("3 copies");
     // Copies that only the other archive has come back with it.
     fs::rename(folder.path("store/archive"), folder.path("another")).unwrap();
@@ -173,13 +173,13 @@ fn the_index_archives_again_when_the_archive_is_gone_or_another_one() {
             if cut { fs::write(&pack, &bytes[..bytes.len() / 3]).unwrap() } else { fs::remove_file(&pack).unwrap() }
         }
         folder.run("index --root home").ends(0).talks("sources that still exist are archived again");
-        folder.run("archive verify --repair").ends(0).talks("4 copies").talks("everything is sound");
+        folder.run("archive verify --repair").ends(0).talks("4 copies").talks("no damage");
     }
     // The same for an archive without an index.
     fs::remove_dir_all(folder.path("store/index")).unwrap();
     packs(&folder).iter().for_each(|pack| fs::remove_file(pack).unwrap());
-    folder.run("archive add --root home").ends(0).talks("4 archived again because their copies were lost");
-    folder.run("archive verify --repair").ends(0).talks("everything is sound");
+    folder.run("archive add --root home").ends(0).talks("4 archived again because the copies were lost");
+    folder.run("archive verify --repair").ends(0).talks("no damage");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn folders_are_remembered() {
     fs::create_dir_all(folder.path("more/deep")).unwrap();
     fs::create_dir(folder.path("home")).unwrap();
     folder.write("more/deep/mine.jsonl", NATIVE);
-    folder.run("config folder add none").fails("is no folder");
+    folder.run("config folder add none").fails("not a folder");
     folder.run("config folder add more").ends(0);
     let listed = folder.run("config folder list").ends(0).text().trim().to_owned();
     assert_eq!(PathBuf::from(listed), fs::canonicalize(folder.path("more")).unwrap());
@@ -201,12 +201,12 @@ fn folders_are_remembered() {
 #[test]
 fn pruning_needs_a_selection_and_a_dry_run_does_nothing() {
     let folder = home();
-    folder.run("archive prune").fails("it is not said what shall go");
+    folder.run("archive prune").fails("say what to prune");
     folder.run("archive prune --older-than soon").ends(2).talks("90d");
-    folder.run("archive prune project:none").finds_nothing("no session is to go");
+    folder.run("archive prune project:none").finds_nothing("no sessions to prune");
     let log = folder.read("store/archive/log.jsonl");
     let done = folder.run("archive prune --max-count 1 --dry-run");
-    done.ends(0).says("0198aaaa-1").says("0198aaaa-9").talks("2 sessions would go");
+    done.ends(0).says("0198aaaa-1").says("0198aaaa-9").talks("2 sessions would be pruned");
     assert!(!done.text().contains("ffff0000"));
     assert_eq!((folder.read("store/archive/log.jsonl"), sessions(&folder)), (log, 3));
     let json = folder.run("archive prune --max-size 1 --older-than 1d --dry-run --json").ends(0).json();
@@ -220,15 +220,17 @@ fn the_only_copy_stays_unless_forced() {
     fs::remove_file(folder.path(&path(TWO))).unwrap();
     folder.write(&path(THREE), said(THREE, 1, "user", "Something else"));
     let done = folder.run("archive prune --older-than 1d");
-    done.ends(0).says("0198aaaa-1").talks("1 session went");
-    done.talks("stays: 0198aaaa-9").talks("is gone, so this is the only copy").talks("says something else now");
+    done.ends(0).says("0198aaaa-1").talks("1 session pruned");
+    done.talks("kept: 0198aaaa-9")
+        .talks("is gone; the archive has the only copy")
+        .talks("has changed; the archive has the only copy");
     assert!(folder.path(&path(ONE)).exists());
     assert_eq!(sessions(&folder), 2);
     folder.run("archive restore 0198aaaa-9").ends(0);
     assert!(folder.path(&path(TWO)).exists());
     folder.run("archive prune session:ffff").ends(1).talks("0 sessions went");
-    folder.run("archive prune session:ffff --force").ends(0).talks("1 session went");
-    folder.run("archive restore ffff -o x.jsonl").finds_nothing("nothing of it is kept");
+    folder.run("archive prune session:ffff --force").ends(0).talks("1 session pruned");
+    folder.run("archive restore ffff -o x.jsonl").finds_nothing("not in the archive");
     assert_eq!(folder.read(&path(THREE)), said(THREE, 1, "user", "Something else").as_bytes());
 }
 
@@ -240,7 +242,7 @@ fn a_session_that_stays_counts_among_those_that_are_left() {
         let folder = home();
         fs::remove_file(folder.path(&path(ONE))).unwrap();
         let done = folder.run(&format!("archive prune {limit}"));
-        done.ends(0).talks("stays: 0198aaaa-1").says("0198aaaa-9").says("ffff0000").talks("2 sessions went");
+        done.ends(0).talks("kept: 0198aaaa-1").says("0198aaaa-9").says("ffff0000").talks("2 sessions pruned");
         assert_eq!(sessions(&folder), 1);
     }
 }
@@ -251,18 +253,18 @@ fn a_session_without_a_copy_does_not_count_among_those_that_are_left() {
     let name = "00000000-0000-4000-8000-000000000001";
     folder.write(&path(name), said(name, 0, "user", "Hi"));
     folder.run("index --root home --no-keep").ends(0).talks("1 new");
-    folder.run("archive prune --max-count 3").finds_nothing("no session is to go");
+    folder.run("archive prune --max-count 3").finds_nothing("no sessions to prune");
 }
 
 #[test]
 fn a_pruned_session_does_not_come_back_until_it_is_unforgotten() {
     let folder = home();
     let before = packs(&folder);
-    folder.run("archive prune walrus --force").ends(0).talks("3 sessions went");
+    folder.run("archive prune walrus --force").ends(0).talks("3 sessions pruned");
     assert!(before.iter().all(|pack| !pack.exists()), "{before:?}");
     folder.run("find walrus").ends(1);
-    folder.run("index --root home").ends(0).talks("4 forgotten");
-    folder.run("archive add --root home").ends(0).talks("4 forgotten");
+    folder.run("index --root home").ends(0).talks("4 pruned earlier");
+    folder.run("archive add --root home").ends(0).talks("4 pruned earlier");
     assert_eq!(sessions(&folder), 0);
     // It is neither counted nor reported as unreadable.
     for line in ["usage --root home --json", "usage --root home --json --no-index"] {
@@ -270,15 +272,15 @@ fn a_pruned_session_does_not_come_back_until_it_is_unforgotten() {
     }
     // Nor after the index is rebuilt.
     fs::remove_dir_all(folder.path("store/index")).unwrap();
-    folder.run("index --root home").ends(0).talks("4 forgotten");
+    folder.run("index --root home").ends(0).talks("4 pruned earlier");
     assert_eq!(sessions(&folder), 0);
-    folder.run("archive unforget 0198").fails("2 sessions can be meant");
-    folder.run("archive unforget 5555").finds_nothing("no session that was pruned");
+    folder.run("archive unforget 0198").fails("2 pruned sessions match");
+    folder.run("archive unforget 5555").finds_nothing("no pruned session has that id");
     folder.run("archive unforget 0198aaaa-1").ends(0).talks(ONE);
     index(&folder);
     assert_eq!(sessions(&folder), 1);
     folder.run("find walrus").ends(0).says("0198aa");
-    folder.run("archive unforget 0198aaaa-1").finds_nothing("no session that was pruned");
+    folder.run("archive unforget 0198aaaa-1").finds_nothing("no pruned session has that id");
 }
 
 #[test]
@@ -294,11 +296,7 @@ fn a_file_of_no_known_format_is_named_however_it_was_spelled() {
     let folder = Folder::with("notes", "nothing of a transcript\n");
     std::fs::create_dir(folder.path("sub")).unwrap();
     for spelled in ["notes", "./notes", "sub/../notes"] {
-        folder
-            .run(&format!("archive add {spelled}"))
-            .ends(1)
-            .talks("not kept: it is of no known format")
-            .talks(spelled);
+        folder.run(&format!("archive add {spelled}")).ends(1).talks("not archived: unknown format").talks(spelled);
     }
 }
 
@@ -327,7 +325,7 @@ fn nothing_of_a_pruned_home_comes_back_however_its_files_are_renamed_copied_or_c
     index(&folder);
     let all = sessions(&folder);
     assert_eq!(all, 4);
-    folder.run("archive prune --older-than 1d --force").ends(0).talks("4 sessions went");
+    folder.run("archive prune --older-than 1d --force").ends(0).talks("4 sessions pruned");
     for (round, file) in files_below(&folder.path("home")).into_iter().enumerate() {
         let bytes = fs::read(&file).unwrap();
         let uuid = format!("0198bbbb-{round:04}-4222-8333-444455556666");
@@ -340,10 +338,10 @@ fn nothing_of_a_pruned_home_comes_back_however_its_files_are_renamed_copied_or_c
         fs::remove_file(&file).unwrap();
     }
     for _ in 0..2 {
-        folder.run("index --root home").ends(0).talks(" forgotten");
+        folder.run("index --root home").ends(0).talks(" pruned earlier");
         assert_eq!(sessions(&folder), 0);
-        folder.run("archive add --root home").ends(0).talks(" forgotten");
-        folder.run("archive list").finds_nothing("nothing is kept yet");
+        folder.run("archive add --root home").ends(0).talks(" pruned earlier");
+        folder.run("archive list").finds_nothing("the archive is empty");
         let _ = fs::remove_dir_all(folder.path("store/index"));
     }
 }
@@ -364,7 +362,7 @@ fn a_forgotten_session_does_not_come_back_as_a_part_a_variant_or_a_conversion_of
         folder.write(&format!("home/.claude/projects/-work-app/{name}.jsonl"), bytes);
     }
     folder.write(converted, folder.read("converted"));
-    folder.run("index --root home").ends(0).talks(" forgotten");
+    folder.run("index --root home").ends(0).talks(" pruned earlier");
     assert_eq!(sessions(&folder), 2);
     assert!(!folder.run("archive list").text().contains(THREE));
 }
@@ -374,7 +372,7 @@ fn usage_says_that_it_leaves_a_forgotten_session_out() {
     let folder = home();
     folder.run("archive prune session:ffff").ends(0);
     for line in ["usage --root home", "usage --root home --no-index", "usage --root home --explain"] {
-        folder.run(line).talks("1 file of a forgotten session is not counted").talks("steno archive unforget");
+        folder.run(line).talks("1 file of a pruned session is not counted").talks("steno archive unforget");
     }
     let json = folder.run("usage --root home --json").json();
     assert_eq!(json[0]["forgotten"], 1);
@@ -388,7 +386,7 @@ fn a_forgotten_session_that_goes_on_is_named_until_it_is_unforgotten() {
     folder.write(&path(THREE), &longer);
     for line in ["index --root home", "archive add --root home"] {
         let done = folder.run(line);
-        done.ends(0).talks(&format!("1 forgotten session has new work: {THREE}")).talks("steno archive unforget");
+        done.ends(0).talks(&format!("1 pruned session has new events: {THREE}")).talks("steno archive unforget");
     }
     let json = folder.run("index --root home --json").ends(0).json();
     assert_eq!(json[0]["continued"], serde_json::json!([THREE]));
@@ -404,7 +402,7 @@ fn a_pipe_is_refused_and_not_waited_for() {
     let folder = Folder::new();
     let made = std::process::Command::new("mkfifo").arg(folder.path("pipe.jsonl")).status().unwrap();
     assert!(made.success());
-    folder.run("archive add pipe.jsonl").fails("is not a regular file").talks("hint:");
+    folder.run("archive add pipe.jsonl").fails("not a regular file").talks("hint:");
 }
 
 #[test]
@@ -435,7 +433,7 @@ fn a_log_and_a_pack_that_lost_their_ends_together_are_not_sound() {
         let lost = if name.ends_with("jsonl") { 30 } else { 1 };
         folder.write(name, &bytes[..bytes.len() - lost]);
     }
-    folder.run("archive verify").ends(1).talks("the index knows a copy that the archive does not have").talks("hint:");
+    folder.run("archive verify").ends(1).talks("the index refers to a copy that is not in the archive").talks("hint:");
     let json = folder.run("archive verify --json").ends(1).json();
     assert_eq!(json[0]["missing"].as_array().unwrap().len(), 4);
     index(&folder);

@@ -230,7 +230,7 @@ fn a_query_audits_every_session_that_has_a_hit() {
     whole.extend(text.as_bytes());
     folder.write(&path(session), whole);
     index(&folder);
-    folder.run("audit again --root home --only failure").ends(0).says("it breaks off");
+    folder.run("audit again --root home --only failure").ends(0).says("the transcript ends");
 }
 
 #[test]

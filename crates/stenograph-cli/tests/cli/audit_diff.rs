@@ -28,7 +28,7 @@ new file mode 100644
 diff a/lib.rs b/lib.rs
 --- a/lib.rs
 +++ b/lib.rs
-the file's beginning state is not recorded
+the file's initial contents are not recorded
 @@ -?,1 +?,1 @@
 -one
 +two

@@ -13,7 +13,7 @@ fn between(bytes: &[u8], note: &str) -> Done {
         note => done.ends(1).says(&format!(": {note}: ")),
     };
     done.says("laws hold");
-    folder.run("show a").ends(0).says("Fix the test.").says("result of Bash");
+    folder.run("show a").ends(0).says("Fix the test.").says("└ 1 line");
     folder.run("show a --text").ends(0);
     // A lone surrogate is valid JSON, though not every parser accepts it.
     let json = folder.run("show a --json");
@@ -96,7 +96,7 @@ fn a_line_over_the_limit_is_copied_and_noted() {
     folder.run("check a").ends(1).says("line 2, byte ").says(": oversize: ");
     folder.run("convert a --to steno -o copy").ends(0);
     assert!(folder.read("copy") == text.as_bytes());
-    folder.run("show a --last 1").ends(0).says("result of Bash");
+    folder.run("show a --last 1").ends(0).says("result of Bash, 1 line");
 }
 
 #[test]
@@ -124,12 +124,8 @@ fn a_file_that_is_not_a_transcript_is_a_plain_error() {
     for command in ["check", "show"] {
         folder.run(&format!("{command} empty")).fails("empty: the file is empty");
         folder.run(&format!("{command} binary")).fails("looks like a binary file");
-        folder
-            .run(&format!("{command} text"))
-            .fails("text: the format is unknown")
-            .talks("steno formats")
-            .talks("--from");
-        folder.run(&format!("{command} other")).fails("the format is unknown");
+        folder.run(&format!("{command} text")).fails("text: unknown format").talks("steno formats").talks("--from");
+        folder.run(&format!("{command} other")).fails("unknown format");
         folder.run(&format!("{command} folder")).fails("folder: is a folder");
     }
     folder.run("check empty --from steno").ends(0).says("0 records, 0 events");

@@ -35,13 +35,13 @@ fn chats_without_calls_have_a_family_too() {
     folder.write("chats/chat-history-3.jsonl", chat("aAdD"));
     folder.write("chats/chat-history-4.jsonl", chat("xX"));
     let done = folder.run("branches chats");
-    done.ends(0).talks("1 conversation without branches not shown");
+    done.ends(0).talks("1 conversation without branches hidden");
     let expected = "\
 chat-history-1.jsonl  4 events
 │  “say a”
-├─ chat-history-3.jsonl  left after event 2, 4 events
+├─ chat-history-3.jsonl  branched after event 2, 4 events
 │     “say d”
-└─ chat-history-2.jsonl  goes on after event 4, 6 events
+└─ chat-history-2.jsonl  continues after event 4, 6 events
       “say c”
 ";
     assert_eq!(done.text(), expected);
@@ -74,7 +74,7 @@ fn a_session_shows_where_the_user_went_back() {
     ];
     let folder = Folder::with("a.jsonl", lines.concat());
     let done = folder.run("branches a.jsonl");
-    done.ends(0).says("└─ given up  events 3 to 4, left after event 2").says("“say u2”");
+    done.ends(0).says("└─ abandoned  events 3 to 4, branched after event 2").says("“say u2”");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn forks_are_recognised_by_their_statements_and_by_ids() {
     let lost = record("s5", "u6", None, 55).replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s0\"},\"cwd\"");
     folder.write("five.jsonl", lost);
     let done = folder.run("branches one.jsonl two.jsonl three.jsonl four.jsonl five.jsonl");
-    done.ends(0).says("two.jsonl  left after event 2").says("three.jsonl  goes on after event 2, by ids");
-    done.says("four.jsonl  forked after event 3, as it says").says("five.jsonl  forked from s0, which is not here");
+    done.ends(0).says("two.jsonl  branched after event 2").says("three.jsonl  continues after event 2, by record ids");
+    done.says("four.jsonl  forked after event 3, as stated").says("five.jsonl  forked from s0, which is missing");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_index_finds_related_sessions() {
     folder.run("index --root home").ends(0);
     for line in ["branches 22222222 --root home", "branches --root home"] {
         let done = folder.run(line);
-        done.ends(0).says("11111111-aaaa.jsonl").says("left after event 2").says("“say u3”");
+        done.ends(0).says("11111111-aaaa.jsonl").says("branched after event 2").says("“say u3”");
         assert!(!done.text().contains("33333333"));
     }
 }
@@ -130,5 +130,5 @@ fn bad_files_do_not_stop_the_rest() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", NATIVE);
     let done = folder.run("branches a b none.jsonl");
-    done.ends(2).says("the same from beginning to end").talks("error: ");
+    done.ends(2).says("identical copy").talks("error: ");
 }

@@ -1,4 +1,4 @@
-//! `steno replay --serve`: the real server, with the vendors' own Python clients and with hostile clients.
+//! `steno cassette`: the real server, with the vendors' own Python clients and with hostile clients.
 //!
 //! `STENO_PYTHON` names a Python that has the clients, as in continuous integration; else they are installed below
 //! `target/python`. If that fails, the test says so and skips them.
@@ -55,7 +55,7 @@ impl Serving {
     }
 
     fn start_in(folder: Folder, file: &str, options: &str) -> Serving {
-        let mut command = folder.command(&format!("replay {file} --serve 0 {options}"));
+        let mut command = folder.command(&format!("cassette {file} {options}"));
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = each_line(child.stdout.take().unwrap());
         let talk = each_line(child.stderr.take().unwrap());
@@ -206,7 +206,7 @@ fn the_real_clients_go_through_a_recording_without_a_difference() {
     let mut parts = scenarios.map(|scenario| (scenario, Serving::start(TIDES, "--strict --once")));
     played_by(python, &parts.each_ref().map(|(scenario, serving)| (*scenario, serving)));
     for (scenario, serving) in &mut parts {
-        serving.says("3 requests, 3 of 3 answers given, none drifted");
+        serving.says("3 requests, 3 of 3 answers given, no drift");
         assert_eq!(serving.child.wait().unwrap().code(), Some(0), "{scenario}");
     }
 }
@@ -216,9 +216,9 @@ fn real_clients_learn_where_they_drift_and_when_the_tape_ends() {
     let Some(python) = python() else { return };
     let serving = Serving::start(TIDES, "");
     played_by(python, &[("drifting", &serving)]);
-    serving.says("request 2: drift: another model is asked: \"claude-other\", not \"claude-sonnet-4-5\"");
-    serving.says("request 2: drift: tool_result 5 changed: \"on the wall\" was recorded, \"in the drawer\" is asked");
-    serving.says("request 4: drift: the recording is at its end");
+    serving.says("request 2: drift: the request asks for model \"claude-other\", not \"claude-sonnet-4-5\"");
+    serving.says("request 2: drift: tool_result 5 changed: recorded \"on the wall\", requested \"in the drawer\"");
+    serving.says("request 4: drift: the recording has ended");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_side_request_does_not_advance_the_tape() {
         assert!(answer.body.contains("end_turn") && !answer.body.contains("I look"), "{}", answer.body);
         assert!(answer.head.contains("steno-drift: none"), "{}", answer.head);
     }
-    serving.says("request 1: is beside the recorded conversation: \"A title for");
+    serving.says("request 1: is a side request, outside the recorded conversation: \"A title for");
     assert_eq!(serving.post("/v1/messages/count_tokens", QUESTION).status, 200);
     for path in ["GET /v1/models", "HEAD /", "HEAD /v1/models", "GET /"] {
         assert_eq!(serving.ask(path, "", b"").status, 200, "{path}");
@@ -328,7 +328,7 @@ fn a_side_request_does_not_advance_the_tape() {
     assert_eq!((&drift["given"], &drift["beside"], &drift["drifted"]), (&1.into(), &2.into(), &0.into()));
     let strict = Serving::start(TIDES, "--strict");
     let answer = strict.post("/v1/messages", title);
-    assert_eq!((answer.status, answer.body.contains("no part of the recorded conversation")), (409, true));
+    assert_eq!((answer.status, answer.body.contains("not part of the recorded conversation")), (409, true));
     assert_eq!(strict.post("/v1/messages", QUESTION).status, 200);
 }
 
@@ -351,7 +351,7 @@ fn recorded_errors_are_played_on_request() {
     }
     let answer = serving.post("/v1/messages", QUESTION);
     assert_eq!((answer.status, answer.body.contains("I look in two places.")), (200, true), "{}", answer.body);
-    serving.says("request 1: gets the error 529, as it was recorded");
+    serving.says("request 1: gets the recorded error 529");
     let without = Serving::start(&session, "--strict");
     assert_eq!(without.post("/v1/messages", QUESTION).status, 200);
 }
@@ -388,7 +388,7 @@ fn a_client_that_disconnects_in_the_middle_is_reported_and_harms_nobody() {
     stream.write_all(head.as_bytes()).unwrap();
     stream.read_exact(&mut [0; 2000]).unwrap();
     drop(stream);
-    serving.says("request 1: the client went away before it had all of the answer");
+    serving.says("request 1: the client disconnected before the end of the answer");
     let answer = serving.post("/v1/messages", body);
     assert!(answer.status == 200 && answer.body.contains("So."), "{}", answer.body);
 }
@@ -441,7 +441,7 @@ fn an_interrupted_recording_gives_its_account() {
     assert_eq!(serving.post("/v1/messages", QUESTION).status, 200);
     let (code, talk) = serving.stop();
     assert_eq!(code, 0, "{talk}");
-    assert!(talk.contains("1 request, 1 of 3 answers given, none drifted"), "{talk}");
+    assert!(talk.contains("1 request, 1 of 3 answers given, no drift"), "{talk}");
     let serving = Serving::start(TIDES, "");
     serving.post("/v1/messages", &QUESTION.replace("tide", "bus"));
     let (code, talk) = serving.stop();
@@ -453,11 +453,11 @@ fn an_interrupted_recording_gives_its_account() {
 fn a_source_that_cannot_be_served_is_refused_at_once() {
     let folder = Folder::with("session.jsonl", TIDES);
     folder.write("talk.jsonl", "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"go\"}\n");
-    folder.run("replay talk.jsonl --serve 0").finds_nothing("no model answers in it");
-    folder.run("replay session.jsonl --serve 0 --thread a1").finds_nothing("no model answers in a side conversation");
-    folder.run("replay session.jsonl --serve 99999").ends(2);
+    folder.run("cassette talk.jsonl").finds_nothing("no model answers");
+    folder.run("cassette session.jsonl --thread a1").finds_nothing("no model answers of a sub-agent");
+    folder.run("cassette session.jsonl --port 99999").ends(2);
     folder.run("replay session.jsonl --strict").ends(2);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    folder.run(&format!("replay session.jsonl --serve {port}")).fails("cannot listen there");
+    folder.run(&format!("cassette session.jsonl --port {port}")).fails("cannot listen on");
 }

@@ -55,10 +55,10 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
     for format in FORMATS {
         let (name, original) = (format.info().name, std::fs::read(demo(*format)).unwrap());
         let folder = Folder::with("session", &original);
-        let line = format!("compact session --from {name} --keep 0 --summary done-so-far");
+        let line = format!("compact session --in-place --from {name} --keep 0 --summary done-so-far");
         if !places.contains(&name) {
             let refused = folder.run(&line);
-            refused.fails("has no place for a summary");
+            refused.fails("cannot store a summary");
             for place in &places {
                 refused.talks(place);
             }
@@ -68,16 +68,16 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         let planned = folder.run(&format!("compact session --from {name} --keep 0 --dry-run --json"));
         assert_eq!(planned.ends(0).json()[0]["turns"]["kept"], 0, "{name}");
         assert_eq!(folder.read("session"), original);
-        folder.run(&line).ends(0).talks("steno compact --undo session brings it back");
+        folder.run(&line).ends(0).talks("to undo: steno undo session");
         let shown = folder.run(&format!("show session --from {name} --json")).json();
         let marker = shown.iter().rposition(|event| event["content"] == "done-so-far").unwrap();
         assert_eq!(shown[marker]["kind"], "compaction", "{name}");
         // The last event, except records of an unknown type.
         assert!(shown[marker + 1..].iter().all(|event| event["kind"] == "other"), "{name}");
-        folder.run("compact session --undo").ends(0).talks("byte for byte");
+        folder.run("undo session").ends(0).talks("byte for byte");
         assert_eq!(folder.read("session"), original, "{name}");
         assert_eq!(folder.names(), ["session"]);
-        folder.run("compact session --undo").finds_nothing("nothing is kept");
+        folder.run("undo session").finds_nothing("nothing to undo");
     }
 }
 
@@ -86,33 +86,33 @@ fn another_file_can_be_written_and_lines_that_came_since_stay() {
     let folder = Folder::with("a.jsonl", turns(6));
     folder.run("compact a.jsonl --keep 2 --summary so -o b.jsonl --json").ends(0).says("\"output\":\"b.jsonl\"");
     assert_eq!(folder.read("a.jsonl"), turns(6).as_bytes());
-    folder.run("compact a.jsonl --summary so -o a.jsonl").fails("is the input itself").talks("leave -o out");
+    folder.run("compact a.jsonl --summary so -o a.jsonl").fails("is the input itself").talks("--in-place");
     let text = String::from_utf8(folder.read("b.jsonl")).unwrap();
     assert!(text.lines().next().unwrap().contains("\"to\":\"default\""), "{text}");
     assert!(text.ends_with(&turns(6)[turns(4).len()..]));
     let piped = folder.run_with("compact - --keep 2 --summary so", turns(6).as_bytes());
     assert_eq!(piped.ends(0).text().lines().count(), 5);
-    folder.run("compact a.jsonl --summary so").ends(0);
+    folder.run("compact a.jsonl --in-place --summary so").ends(0);
     let now = [folder.read("a.jsonl"), entry(99, "user", "more").into_bytes()].concat();
     folder.write("a.jsonl", now);
-    folder.run("compact a.jsonl --undo").ends(0).talks("appended since");
+    folder.run("undo a.jsonl").ends(0).talks("appended since");
     assert_eq!(folder.read("a.jsonl"), (turns(6) + &entry(99, "user", "more")).as_bytes());
-    folder.run("compact a.jsonl --summary so").ends(0);
+    folder.run("compact a.jsonl --in-place --summary so").ends(0);
     folder.write("a.jsonl", "something else\n");
-    folder.run("compact a.jsonl --undo").fails("was changed since");
+    folder.run("undo a.jsonl").fails("the file changed after the edit");
 }
 
 #[test]
 fn nothing_to_compact_exits_with_1_and_changes_nothing() {
     let folder = Folder::with("a.jsonl", turns(3));
-    folder.run("compact a.jsonl --summary so").ends(1).talks("nothing to compact");
-    let json = folder.run("compact a.jsonl --keep-tokens 100000 --summary so --json").ends(1).json();
+    folder.run("compact a.jsonl --in-place --summary so").ends(1).talks("nothing to compact");
+    let json = folder.run("compact a.jsonl --in-place --keep-tokens 100000 --summary so --json").ends(1).json();
     assert_eq!(json[0]["compacted"], false);
     assert_eq!(folder.names(), ["a.jsonl"]);
-    folder.run("compact a.jsonl --keep 1").fails("there is no summary");
-    folder.run("compact a.jsonl --keep 1 --summary @none.txt").fails("no such file");
+    folder.run("compact a.jsonl --in-place --keep 1").fails("no summary given");
+    folder.run("compact a.jsonl --in-place --keep 1 --summary @none.txt").fails("no such file");
     folder.run("compact none.jsonl --summary so").fails("no such file");
-    folder.run("compact --context none --root . --summary so").finds_nothing("there is no context");
+    folder.run("compact --context none --root . --summary so").finds_nothing("no such context");
     assert_eq!(folder.run("compact a.jsonl --keep 1 --keep-tokens 2 --summary so").code, 2);
     assert_eq!(folder.names(), ["a.jsonl"]);
 }
@@ -121,16 +121,17 @@ fn nothing_to_compact_exits_with_1_and_changes_nothing() {
 fn a_summariser_reads_the_removed_events_and_prints_the_summary() {
     let folder = Folder::with("a.jsonl", turns(6));
     let count = r#"grep -c '"kind":"message"'"#;
-    let json = summarised(&folder, "compact a.jsonl --keep 2 --json", count).ends(0).json();
+    let json = summarised(&folder, "compact a.jsonl --in-place --keep 2 --json", count).ends(0).json();
     assert_eq!((&json[0]["summary"], &json[0]["events"]["gone"]), (&"8".into(), &8.into()));
     // The next summariser also reads the previous summary.
-    let json = summarised(&folder, "compact a.jsonl --keep 1 --json", "grep -c .").ends(0).json();
+    let json = summarised(&folder, "compact a.jsonl --in-place --keep 1 --json", "grep -c .").ends(0).json();
     assert_eq!(json[0]["summary"], "3");
-    let last =
-        summarised(&folder, "compact a.jsonl --keep 0 --as steno --json", "tr -d '\\n' | head -c 7").ends(0).json();
+    let last = summarised(&folder, "compact a.jsonl --in-place --keep 0 --as steno --json", "tr -d '\\n' | head -c 7")
+        .ends(0)
+        .json();
     assert_eq!(last[0]["summary"], "{\"v\":1,");
     for _ in 0..3 {
-        folder.run("compact a.jsonl --undo").ends(0);
+        folder.run("undo a.jsonl").ends(0);
     }
     assert_eq!(folder.read("a.jsonl"), turns(6).as_bytes());
 }
@@ -140,7 +141,7 @@ fn a_summariser_that_fails_or_says_nothing_changes_nothing() {
     let folder = Folder::with("a.jsonl", turns(6));
     std::fs::create_dir_all(folder.path("contexts/x")).unwrap();
     folder.write("contexts/x/context.jsonl", turns(6));
-    for line in ["compact a.jsonl", "compact contexts/x"] {
+    for line in ["compact a.jsonl --in-place", "compact contexts/x"] {
         summarised(&folder, line, "echo half a summary; exit 3").fails("exit status: 3");
         summarised(&folder, line, "cat > /dev/null; echo; echo '  '").fails("the summary is empty");
         summarised(&folder, line, "no-such-command-here").ends(2).talks("nothing was changed");
@@ -155,7 +156,7 @@ fn a_summariser_that_fails_or_says_nothing_changes_nothing() {
 #[test]
 fn a_summariser_stops_with_its_parent() {
     let folder = Folder::with("a.jsonl", turns(6));
-    let mut command = folder.command("compact a.jsonl --summarise");
+    let mut command = folder.command("compact a.jsonl --in-place --summarise");
     let mut child = command.arg("touch began; sleep 100 | cat").stderr(Stdio::piped()).spawn().unwrap();
     while !folder.path("began").exists() {
         std::thread::sleep(Duration::from_millis(5));
@@ -177,12 +178,12 @@ fn a_summariser_may_read_and_print_as_much_as_it_likes_in_any_order() {
         Folder::with("a.jsonl", turns(1) + &entry(100, "default", &long) + &entry(101, "user", &long) + &turns(4));
     // More than a pipe holds in both directions, printed before anything is read.
     let command = "head -c 300000 /dev/zero | tr '\\0' 'y'; cat > /dev/null";
-    let json = summarised(&folder, "compact a.jsonl --json", command).ends(0).json();
+    let json = summarised(&folder, "compact a.jsonl --in-place --json", command).ends(0).json();
     assert_eq!(json[0]["summary"].as_str().unwrap().len(), 300_000);
     // A command that reads nothing.
     let folder =
         Folder::with("a.jsonl", turns(1) + &entry(100, "default", &long) + &entry(101, "user", &long) + &turns(4));
-    summarised(&folder, "compact a.jsonl", "echo fine").ends(0);
+    summarised(&folder, "compact a.jsonl --in-place", "echo fine").ends(0);
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     folder.write(&format!("{place}/context.jsonl"), turns(6));
     let before = files(&folder, place);
     let line = "compact --context work --root . --keep 2";
-    folder.run(&format!("{line} --dry-run")).ends(0).talks("8 events would go, 4 whole turns");
+    folder.run(&format!("{line} --dry-run")).ends(0).talks("8 events would be removed, 4 whole turns");
     assert_eq!(files(&folder, place), before);
     let json = folder.run(&format!("{line} --summary four-turns --json")).ends(0).json();
     assert!(json[0]["archive"].as_str().unwrap().ends_with("transcript_archive.jsonl"));
@@ -203,19 +204,19 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     assert!(window.lines().next().unwrap().contains("\"metadata\":{\"summary\":\"four-turns\"}"));
     assert!(window.ends_with(&turns(6)[turns(4).len()..]));
     assert!(now["transcript.md"].starts_with(b"[USER]: question 0\n\n[ASSISTANT]: answer\n\n"));
-    folder.run("context rebuild --context work --root .").ends(0);
+    folder.run("chibi context rebuild --context work --root .").ends(0);
     assert_eq!(files(&folder, place)["context.jsonl"], now["context.jsonl"]);
-    folder.run("compact --context work --root . --undo").ends(0).talks("8 entries are back");
+    folder.run("undo --context work --root .").ends(0).talks("8 entries restored");
     assert_eq!(files(&folder, place), before);
     // The window itself may be named.
     folder
         .run(&format!("compact {place}/context.jsonl --keep 1 --summary so"))
         .ends(0)
         .talks("transcript_archive.jsonl");
-    folder.run(&format!("compact {place}/context.jsonl --undo")).ends(0).talks("are back");
-    folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("where it is");
-    folder.run(&format!("compact {place} --undo")).finds_nothing("no compaction to undo");
-    let json = folder.run(&format!("compact {place} --undo --json"));
+    folder.run(&format!("undo {place}/context.jsonl")).ends(0).talks("entries restored");
+    folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("always compacted in place");
+    folder.run(&format!("undo {place}")).finds_nothing("no compaction to undo");
+    let json = folder.run(&format!("undo {place} --json"));
     json.finds_nothing("no compaction to undo").says("\"undone\":null");
 }
 
@@ -252,13 +253,13 @@ fn a_context_that_is_killed_at_any_moment_loses_no_entry_and_is_completed() {
         assert_eq!(ids("x/context.jsonl").len(), 5);
         let page = String::from_utf8(folder.read("x/transcript.md")).unwrap();
         assert_eq!(page.matches("[USER]: question 3\n").count(), 1);
-        let mut child = folder.command("compact x --undo").stderr(Stdio::null()).spawn().unwrap();
+        let mut child = folder.command("undo x").stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(u64::from(kill * kill) * 40));
         let _ = child.kill();
         child.wait().unwrap();
         check("after a kill on the way back");
         // It may have been done already.
-        assert!(matches!(folder.run("compact x --undo").code, 0 | 1));
+        assert!(matches!(folder.run("undo x").code, 0 | 1));
         assert_eq!(folder.read("x/context.jsonl"), turns(count).as_bytes());
         check("after undoing it");
     }
@@ -268,17 +269,18 @@ fn a_context_that_is_killed_at_any_moment_loses_no_entry_and_is_completed() {
 fn a_file_that_is_killed_at_any_moment_is_whole_and_can_be_restored() {
     for kill in 0..20_u32 {
         let folder = Folder::with("a.jsonl", turns(60));
-        let mut child = folder.command("compact a.jsonl --keep 2 --summary so").stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            folder.command("compact a.jsonl --in-place --keep 2 --summary so").stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(u64::from(kill * kill) * 120));
         let _ = child.kill();
         child.wait().unwrap();
         let lines = String::from_utf8(folder.read("a.jsonl")).unwrap().lines().count();
         assert!(lines == 120 || lines == 5, "{lines}");
-        assert!(matches!(folder.run("compact a.jsonl --keep 2 --summary so").code, 0 | 1));
+        assert!(matches!(folder.run("compact a.jsonl --in-place --keep 2 --summary so").code, 0 | 1));
         assert_eq!(String::from_utf8(folder.read("a.jsonl")).unwrap().lines().count(), 5);
-        folder.run("compact a.jsonl --undo").ends(0);
+        folder.run("undo a.jsonl").ends(0);
         assert_eq!(folder.read("a.jsonl"), turns(60).as_bytes());
-        folder.run("compact a.jsonl --undo").finds_nothing("nothing is kept");
+        folder.run("undo a.jsonl").finds_nothing("nothing to undo");
     }
 }
 
@@ -288,5 +290,5 @@ fn large_numbers_are_grouped() {
     folder
         .run("compact a.jsonl --keep 2 --dry-run --tokenizer bytes")
         .ends(0)
-        .talks("1,200 events would go, 600 whole turns");
+        .talks("1,200 events would be removed, 600 whole turns");
 }

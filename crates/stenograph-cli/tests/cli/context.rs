@@ -19,37 +19,37 @@ fn folder() -> Folder {
 #[test]
 fn contexts_are_listed_with_their_facts() {
     let folder = folder();
-    folder.run("inbox send --context research --root . hi").ends(0);
+    folder.run("chibi inbox send --context research --root . hi").ends(0);
     let line = "research     3 entries  2024-01-13 05:24 UTC  1 message in the inbox\n";
-    assert_eq!(folder.run("context list --root .").ends(0).text(), line);
+    assert_eq!(folder.run("chibi context list --root .").ends(0).text(), line);
     folder.write(".chibi/contexts/research/.lock", "1705123456");
-    folder.run("context list --root .").ends(0).says("[stale]");
+    folder.run("chibi context list --root .").ends(0).says("[stale]");
     folder.write(".chibi/contexts/research/.lock", "9999999999");
-    let json = folder.run("context list --root . --json").ends(0).json();
+    let json = folder.run("chibi context list --root . --json").ends(0).json();
     assert_eq!((&json[0]["context"], &json[0]["status"]), (&"research".into(), &"active".into()));
     assert_eq!((&json[0]["entries"], &json[0]["last"]), (&3.into(), &"2024-01-13T05:24:26Z".into()));
-    folder.run("context clear --context research --root .").fails("another process is writing there");
-    Folder::new().run("context list --root .").ends(1).talks("no contexts in");
+    folder.run("chibi context clear --context research --root .").fails("another process is writing to it");
+    Folder::new().run("chibi context list --root .").ends(1).talks("no contexts in");
 }
 
 #[test]
 fn clearing_archives_and_showing_the_archive_shows_all_once() {
     let folder = folder();
-    let done = folder.run("context clear --context research --root .");
-    done.ends(0).talks("3 entries archived").talks("from the last archival on");
+    let done = folder.run("chibi context clear --context research --root .");
+    done.ends(0).talks("3 entries archived").talks("since the last archival");
     assert_eq!(folder.read(".chibi/contexts/research/transcript_archive.jsonl"), CHIBI.as_bytes());
     assert_eq!(folder.read(".chibi/contexts/research/transcript.md"), b"[USER]: What is Rust?\n\n");
     let window = folder.run("show --context research --root . --json").ends(0).json();
     assert_eq!((window.len(), &window[0]["name"]), (1, &"archival".into()));
     assert_eq!(folder.run("show --context research --root . --json --archive").ends(0).json().len(), 4);
     assert_eq!(folder.run("show --context research --root . --json --archive --first 2").json().len(), 2);
-    let again = folder.run("context clear --context research --root .");
-    again.ends(0).talks("nothing was said since it was cleared");
-    let json = folder.run("context clear .chibi/contexts/research --json").ends(0).json();
+    let again = folder.run("chibi context clear --context research --root .");
+    again.ends(0).talks("no entries since it was cleared");
+    let json = folder.run("chibi context clear .chibi/contexts/research --json").ends(0).json();
     assert_eq!((&json[0]["archived"], &json[0]["entries"]), (&0.into(), &1.into()));
-    folder.run("context clear --context none --root .").finds_nothing("there is no context");
-    folder.run("context rebuild --context none --root . --json").finds_nothing("there is no context");
-    folder.run("show --context none --root .").finds_nothing("there is no context");
+    folder.run("chibi context clear --context none --root .").finds_nothing("no such context");
+    folder.run("chibi context rebuild --context none --root . --json").finds_nothing("no such context");
+    folder.run("show --context none --root .").finds_nothing("no such context");
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn a_window_is_rebuilt_from_its_anchor() {
     let marker = r#"{"id":"m","timestamp":1705123500,"from":"system","to":"research","content":"","entry_type":"compaction","metadata":{"summary":"Rust"}}"#;
     folder.write(".chibi/contexts/research/context.jsonl", format!("{CHIBI}{marker}\n{CHIBI}"));
     folder.run("show --context research --root . --last 1 --text").ends(0).says("[package]");
-    let json = folder.run("context rebuild --context research --root . --json").ends(0).json();
+    let json = folder.run("chibi context rebuild --context research --root . --json").ends(0).json();
     assert_eq!((&json[0]["entries"], &json[0]["anchor"]), (&4.into(), &"compaction".into()));
-    folder.run("context rebuild --context research --root .").ends(0).talks("the window has 4 entries");
+    folder.run("chibi context rebuild --context research --root .").ends(0).talks("the window has 4 entries");
     let window = folder.read(".chibi/contexts/research/context.jsonl");
     assert_eq!(window, format!("{marker}\n{CHIBI}").as_bytes());
 }
@@ -88,7 +88,7 @@ fn a_conversation_is_recorded_into_a_context_and_shown_from_it() {
     folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/talk", CHAT.as_bytes()).ends(0);
     assert_eq!(folder.run("show .chibi/contexts/talk --json").ends(0).json().len(), 4);
     folder.run("check .chibi/contexts/talk/context.jsonl").ends(0);
-    folder.run("record --to chibi --set context=../x").fails("is not the name of a context");
+    folder.run("record --to chibi --set context=../x").fails("is not a valid context name");
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn a_word_that_chibi_reserves_is_not_a_context_name() {
     let folder = folder();
     for wish in ["new", "-", "new:x", "a.b"] {
         let line = format!("record --from openai-chat --to chibi:.chibi --set context={wish}");
-        folder.run_with(&line, CHAT.as_bytes()).fails("is not the name of a context").talks("hint: names have letters");
-        let sent = folder.run(&format!("inbox send --root . --context={wish} hi"));
-        sent.fails("is not the name of a context").talks("hint: name a folder by its path");
+        folder.run_with(&line, CHAT.as_bytes()).fails("is not a valid context name").talks("hint: use letters");
+        let sent = folder.run(&format!("chibi inbox send --root . --context={wish} hi"));
+        sent.fails("is not a valid context name").talks("hint: to use a folder, give its path");
     }
     assert_eq!(std::fs::read_dir(folder.path(".chibi/contexts")).unwrap().count(), 1);
 }
@@ -111,10 +111,10 @@ fn a_recorder_that_was_killed_is_not_waited_for_and_loses_nothing() {
     let mut input = first.stdin.take().unwrap();
     input.write_all(CHAT.as_bytes()).unwrap();
     assert_eq!(BufReader::new(first.stdout.take().unwrap()).lines().take(2).count(), 2);
-    let holder = format!("process {} is writing there", first.id());
+    let holder = format!("process {} is writing to it", first.id());
     folder.run_with("record --from openai-chat --to chibi:ctx", CHAT.as_bytes()).fails(&holder);
-    folder.run("context clear ctx").fails(&holder);
-    folder.run("recover ctx").ends(0).talks("is being recorded, and left alone");
+    folder.run("chibi context clear ctx").fails(&holder);
+    folder.run("recover ctx").ends(0).talks("is still being recorded: not touched");
     first.kill().unwrap();
     first.wait().unwrap();
     assert!(folder.path("ctx/.lock").exists());
@@ -123,11 +123,11 @@ fn a_recorder_that_was_killed_is_not_waited_for_and_loses_nothing() {
         2
     );
     let done = folder.run_with("record --from openai-chat --to chibi:ctx", CHAT.as_bytes());
-    done.ends(0).talks("left behind by a recorder that was killed");
+    done.ends(0).talks("left by a killed recorder");
     assert!(!folder.path("ctx/.lock").exists());
     let window = String::from_utf8(folder.read("ctx/context.jsonl")).unwrap();
     assert_eq!(window.lines().count(), 4);
-    folder.run("recover ctx").ends(0).talks("nothing was left to do");
+    folder.run("recover ctx").ends(0).talks("already complete");
     let shown = folder.run("show ctx --json").ends(0).json();
     assert_eq!(shown.iter().filter(|event| event["kind"] == "message").count(), 4);
 }
@@ -144,12 +144,12 @@ fn clearing_that_is_killed_is_done_again_without_losing_or_repeating() {
         let mut bytes = folder.read(window);
         bytes.extend_from_slice(line.as_bytes());
         folder.write(window, bytes);
-        let mut child: Command = folder.command("context clear .chibi/contexts/research");
+        let mut child: Command = folder.command("chibi context clear .chibi/contexts/research");
         let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_micros(round * 200));
         child.kill().unwrap();
         child.wait().unwrap();
-        folder.run("context clear .chibi/contexts/research").ends(0);
+        folder.run("chibi context clear .chibi/contexts/research").ends(0);
     }
     let archive = String::from_utf8(folder.read(".chibi/contexts/research/transcript_archive.jsonl")).unwrap();
     let page = String::from_utf8(folder.read(".chibi/contexts/research/transcript.md")).unwrap();
@@ -176,7 +176,7 @@ fn a_window_that_is_marked_out_of_date_is_shown_and_listed_as_the_transcript_has
     let folder = out_of_date();
     let shown = folder.run("show --context research --root . --text").ends(0).text().to_owned();
     assert!(shown.contains("And ownership?") && !shown.contains("What is Rust?"), "{shown}");
-    folder.run("context list --root .").ends(0).says("4 entries");
+    folder.run("chibi context list --root .").ends(0).says("4 entries");
     assert_eq!(folder.run("show --context research --root . --archive --json").ends(0).json().len(), 7);
     // Nobody requested a change.
     assert_eq!(folder.read(".chibi/contexts/research/context.jsonl"), CHIBI.as_bytes());
@@ -208,7 +208,7 @@ fn compaction_and_recording_work_on_the_rebuilt_window() {
 fn a_cleared_context_has_one_status_by_every_name() {
     let folder = Folder::new();
     folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/k", CHAT.as_bytes()).ends(0);
-    folder.run("context clear --context k --root .").ends(0);
+    folder.run("chibi context clear --context k --root .").ends(0);
     folder.run("index --root .").ends(0);
     let status = |name: &str| {
         let runs = folder.run(&format!("status --root . --json {name}")).json();

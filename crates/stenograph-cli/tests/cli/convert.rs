@@ -44,7 +44,7 @@ fn json_reports_everything_where_standard_output_is_free() {
 fn strict_writes_nothing_when_something_is_lost() {
     let folder = Folder::with("a", NATIVE);
     let done = folder.run("convert a --to chibi --strict -o out");
-    done.ends(2).talks("error: something would be lost").talks("hint: ").talks("1 dropped");
+    done.ends(2).talks("error: the conversion would lose content").talks("hint: ").talks("1 dropped");
     assert_eq!(folder.names(), ["a"]);
     let done = folder.run("convert a --to chibi --strict");
     assert_eq!(done.ends(2).text(), "");
@@ -71,7 +71,7 @@ fn a_carried_source_is_restored_byte_for_byte() {
             .run("convert a --to chibi --carry -o b --from steno")
             .ends(0)
             .talks("the source is embedded: converting back to steno");
-        folder.run("convert b --to steno -o c").ends(0).talks("restored from what the chibi file carries");
+        folder.run("convert b --to steno -o c").ends(0).talks("from the source embedded in the chibi file");
         assert_eq!(folder.read("c"), text.as_bytes());
         let changed = String::from_utf8(folder.read("b")).unwrap().replace("Fix the test.", "Mend the test.");
         folder.write("edited", changed.split_once("\"steno\":").map_or("", |_| changed.as_str()));
@@ -86,11 +86,11 @@ fn every_format_carries_every_other_or_says_that_it_cannot() {
         let info = format.info();
         let done = folder.run(&format!("convert a --to {} --carry -o carried --force", info.name));
         if !info.traits.carries {
-            done.fails("has no room to carry");
+            done.fails("cannot embed a source");
             continue;
         }
         if done.code == 2 {
-            done.fails("nothing of this source has a place in the target");
+            done.fails("the target has no place for any event of this source");
             continue;
         }
         done.ends(0);
@@ -104,9 +104,7 @@ fn the_same_format_is_a_copy() {
     let odd = format!("{NATIVE}\r\n junk \n");
     let folder = Folder::with("a", &odd);
     let done = folder.run("convert a --to steno");
-    done.ends(0)
-        .talks("steno already: copied byte for byte")
-        .talks("1 note about the source; see them with: steno check a");
+    done.ends(0).talks("already steno: copied byte for byte").talks("1 note about the source: run steno check a");
     assert_eq!(done.out, odd.as_bytes());
 }
 
@@ -125,7 +123,7 @@ fn a_piece_that_is_missing_is_said() {
     let carried = String::from_utf8(folder.read("b")).unwrap();
     let without: Vec<&str> = carried.lines().filter(|line| !line.contains("cargo test")).collect();
     folder.write("c", without.join("\n"));
-    folder.run("convert c --to steno").ends(0).talks("1 piece of the carried source is missing");
+    folder.run("convert c --to steno").ends(0).talks("1 piece of the embedded source is missing");
     folder.run("convert c --to steno --strict -o d").ends(2);
     assert_eq!(folder.names(), ["a", "b", "c"]);
 }
@@ -165,11 +163,11 @@ fn an_output_that_cannot_be_leaves_nothing() {
     let folder = Folder::with("a", NATIVE);
     std::fs::create_dir(folder.path("folder")).unwrap();
     folder.run("convert a --to chibi -o folder").fails("folder: is a folder");
-    folder.run("convert a --to chibi -o none/out").fails("none/out: the folder to write it into is not there");
+    folder.run("convert a --to chibi -o none/out").fails("none/out: the output folder does not exist");
     folder.run("convert missing --to chibi -o out").fails("missing: no such file");
     folder.run("convert folder --to chibi -o out").fails("folder: is a folder");
     folder.write("unknown", "hello\n");
-    folder.run("convert unknown --to chibi -o out").fails("the format is unknown");
+    folder.run("convert unknown --to chibi -o out").fails("unknown format");
     assert_eq!(folder.names(), ["a", "folder", "unknown"]);
 }
 
@@ -226,7 +224,7 @@ fn carrying_a_carrying_source_promises_only_what_it_restores() {
     assert_eq!(folder.read("c"), NATIVE.as_bytes());
     let done = folder.run("convert b --to codex --carry -o d");
     done.ends(0)
-        .talks("the steno source that the chibi file carries is embedded here too: converting to steno gives it");
+        .talks("the steno source embedded in the chibi file is embedded here too: converting to steno restores it");
     folder.run("convert d --to steno -o e").ends(0);
     assert_eq!(folder.read("e"), NATIVE.as_bytes());
     assert_eq!(folder.run("convert d --to leslie -o f --json").ends(0).json()[0].get("carries"), None);

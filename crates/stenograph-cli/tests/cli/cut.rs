@@ -29,10 +29,10 @@ fn events_are_taken_out_by_number_and_a_call_goes_with_its_result() {
     let folder = Folder::with("talk.jsonl", talk());
     let done = folder.run("cut talk.jsonl --events 5..6");
     assert_eq!(done.ends(0).text(), lines(&[1, 2, 3, 7, 8, 9]));
-    done.talks("3 of 9 events taken out").talks("1 event more than was asked");
+    done.talks("removed 3 of 9 events").talks("1 event removed in addition");
     let done = folder.run("cut talk.jsonl --events 1..3");
     assert_eq!(done.ends(0).text(), lines(&[1, 4, 5, 6, 7, 8, 9]));
-    done.talks("1 event stayed");
+    done.talks("1 event kept because the format requires it");
 }
 
 #[test]
@@ -50,11 +50,11 @@ fn turns_and_times_are_taken_out() {
 #[test]
 fn a_cut_in_place_can_be_undone() {
     let folder = Folder::with("talk.jsonl", talk());
-    folder.run("cut talk.jsonl --turns 1 --in-place").ends(0).talks("steno cut --undo talk.jsonl");
+    folder.run("cut talk.jsonl --turns 1 --in-place").ends(0).talks("steno undo talk.jsonl");
     folder.run("cut talk.jsonl --turns 1 --in-place").ends(0);
     assert_eq!(folder.read("talk.jsonl"), lines(&[1, 2, 9]).as_bytes());
-    folder.run("cut --undo talk.jsonl").ends(0);
-    folder.run("cut --undo talk.jsonl").ends(0);
+    folder.run("undo talk.jsonl").ends(0);
+    folder.run("undo talk.jsonl").ends(0);
     assert_eq!(folder.read("talk.jsonl"), talk().as_bytes());
     assert_eq!(folder.names(), ["talk.jsonl"]);
 }
@@ -66,7 +66,7 @@ fn pieces_have_the_header_and_the_system_prompt_each() {
     assert_eq!(folder.read("talk.1.steno.jsonl"), lines(&[1, 2, 3, 4, 5, 6]).as_bytes());
     assert_eq!(folder.read("talk.2.steno.jsonl"), lines(&[1, 2, 7, 8]).as_bytes());
     assert_eq!(folder.read("talk.3.steno.jsonl"), lines(&[1, 2, 9]).as_bytes());
-    folder.run("cut talk.steno.jsonl --split-every 1").fails("exists already");
+    folder.run("cut talk.steno.jsonl --split-every 1").fails("already exists");
     folder.run("cut talk.steno.jsonl --split-every 9 --dry-run").ends(1);
 }
 
@@ -78,7 +78,7 @@ fn pieces_of_a_session_are_sessions_of_their_own() {
         let folder = Folder::with("talk.steno.jsonl", &said);
         let done = folder.run("cut talk.steno.jsonl --split-every 1 --json");
         let told: Vec<String> = done.ends(0).json().iter().map(|piece| piece["session"].to_string()).collect();
-        done.talks("each piece is a session of its own");
+        done.talks("each piece is a separate session");
         let mut all = told.clone();
         all.push(format!("\"{session}\""));
         all.sort();
@@ -120,20 +120,20 @@ fn a_transcript_is_divided_at_an_event_or_by_tokens() {
 #[test]
 fn a_split_that_moved_is_reported_with_the_reason() {
     let folder = Folder::with("talk.jsonl", talk());
-    let moved = "note: a call would be parted from its result before event 5: divided before event 6 instead";
+    let moved = "note: a call would be separated from its result before event 5: split before event 6 instead";
     folder.run("cut talk.jsonl --split-at 5,7 --dry-run").ends(0).talks(moved);
-    let none = "note: there is nothing to divide before event 99 of 9 events: not divided there";
+    let none = "note: there is nothing to divide before event 99 of 9 events: not split there";
     folder.run("cut talk.jsonl --split-at 7,99 --dry-run").ends(1).talks(none).says("talk.2.jsonl");
     folder.write("end.jsonl", NATIVE);
     let end = folder.run("cut end.jsonl --split-at 4 --dry-run");
-    end.ends(1).talks("not divided there").talks("all one piece");
+    end.ends(1).talks("not split there").talks("would be one piece");
 }
 
 #[test]
 fn a_piece_larger_than_requested_is_reported() {
     let folder = Folder::with("talk.jsonl", talk());
     let done = folder.run("cut talk.jsonl --split-tokens 4 --dry-run");
-    done.ends(1).talks("note: talk.1.jsonl has").talks("more than 4: a turn is not divided");
+    done.ends(1).talks("note: talk.1.jsonl has").talks("more than 4: turns and the shared header are never split");
     let done = folder.run("cut talk.jsonl --split-tokens 9 --dry-run");
     assert_eq!(done.ends(0).talk, "");
 }
@@ -157,16 +157,16 @@ fn counts_in_a_header_follow_and_totals_of_a_session_are_noted_as_unchanged() {
         done.ends(0).json()[0]["untouched_totals"].to_string(),
         r#"["metadata.totalTokensIn","metadata.turnCount"]"#
     );
-    let note = "note: metadata.totalTokensIn, metadata.turnCount: as before";
+    let note = "note: metadata.totalTokensIn, metadata.turnCount left unchanged";
     folder.run("cut run.json --turns 1 -o again.json").ends(0).talks(note);
 }
 
 #[test]
 fn a_cut_that_leaves_nothing_is_refused() {
     let folder = Folder::with("talk.jsonl", NATIVE);
-    folder.run("cut talk.jsonl --events 1.. -o out.jsonl").fails("nothing would be left");
-    folder.run("cut talk.jsonl --events 1.. --in-place").fails("nothing would be left");
-    folder.run("cut talk.jsonl --events 1.. --dry-run").fails("nothing would be left");
+    folder.run("cut talk.jsonl --events 1.. -o out.jsonl").fails("this would remove everything");
+    folder.run("cut talk.jsonl --events 1.. --in-place").fails("this would remove everything");
+    folder.run("cut talk.jsonl --events 1.. --dry-run").fails("this would remove everything");
     assert_eq!((folder.names(), folder.read("talk.jsonl")), (vec!["talk.jsonl".to_owned()], NATIVE.into()));
     // A remaining header counts as content.
     folder.write("header.jsonl", talk());
@@ -176,9 +176,9 @@ fn a_cut_that_leaves_nothing_is_refused() {
 #[test]
 fn contradictory_options_are_refused() {
     let folder = Folder::with("talk.jsonl", NATIVE);
-    folder.run("cut talk.jsonl").fails("nothing says what to cut");
-    folder.run("cut talk.jsonl --split-every 1 --split-tokens 5").fails("in one way only");
-    folder.run_with("cut - --split-every 1", NATIVE.as_bytes()).fails("the pieces have no name");
+    folder.run("cut talk.jsonl").fails("say what to cut");
+    folder.run("cut talk.jsonl --split-every 1 --split-tokens 5").fails("several ways to split");
+    folder.run_with("cut - --split-every 1", NATIVE.as_bytes()).fails("the pieces need a name");
     for wrong in [
         "--events 0",
         "--events 5..2",

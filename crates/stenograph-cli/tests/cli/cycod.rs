@@ -171,10 +171,10 @@ fn continuing_an_interrupted_recording_hints_how_to_complete_it() {
     acks.next().unwrap().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let done = run(&folder, "continue", "");
-    assert_eq!(done.ends(0).talks("or was cut off: then steno recover ").text(), USER);
+    let done = run(&folder, "cycod continue", "");
+    assert_eq!(done.ends(0).talks("if it was cut off, run steno recover ").text(), USER);
     run(&folder, "recover home/.cycod/history", "").ends(0).talks("completed");
-    let done = run(&folder, "continue", "");
+    let done = run(&folder, "cycod continue", "");
     assert!(done.ends(0).text() == USER && !done.talk.contains("recover"), "{}", done.talk);
 }
 
@@ -183,7 +183,7 @@ fn without_a_home_folder_the_recording_is_made_all_the_same() {
     let folder = Folder::new();
     let mut homeless = command(&folder, "record --from openai-chat --to cycod:talk.jsonl");
     homeless.env_remove("HOME").env_remove("USERPROFILE");
-    finish(homeless.spawn().unwrap(), USER).ends(0).talks("is not saved: there is no home folder");
+    finish(homeless.spawn().unwrap(), USER).ends(0).talks("is not saved: no home folder");
     folder.write("home", "a file");
     run(&folder, "record --from openai-chat --to cycod:other.jsonl", USER).ends(0).talks("is not saved");
     assert_eq!(folder.read("talk.jsonl"), USER.as_bytes());
@@ -193,26 +193,26 @@ fn without_a_home_folder_the_recording_is_made_all_the_same() {
 #[test]
 fn the_newest_history_is_printed_ready_to_be_sent() {
     let folder = Folder::new();
-    run(&folder, "continue", "").ends(1).talks("no chat history in ");
+    run(&folder, "cycod continue", "").ends(1).talks("no chat history in ");
     std::fs::create_dir_all(folder.path(".cycod/history")).unwrap();
     let history =
         format!("\u{feff}{{\"_meta\":{{\"title\":\"Trees\",\"titleLocked\":false}}}}\n{USER}{}", CALL.trim_end());
     folder.write(".cycod/history/chat-history-1.jsonl", &history);
-    let done = run(&folder, "continue", "");
-    done.ends(0).talks("chat-history-1.jsonl: 3 messages, \"Trees\"").talks("1 call without an answer");
+    let done = run(&folder, "cycod continue", "");
+    done.ends(0).talks("chat-history-1.jsonl: 3 messages, \"Trees\"").talks("1 call without a result");
     let answer = "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{\\\"result\\\": \\\"...unknown; tool not called...\\\"}\"}\n";
     assert_eq!(done.text(), [USER, CALL, answer].concat());
     assert_eq!(folder.read(".cycod/history/chat-history-1.jsonl"), history.as_bytes());
-    let json = run(&folder, "continue --json", "").ends(0).json();
+    let json = run(&folder, "cycod continue --json", "").ends(0).json();
     assert_eq!((json[0]["messages"].as_array().unwrap().len(), &json[0]["title"]), (3, &"Trees".into()));
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
     folder.write("exception-chat-history-2.jsonl", USER);
     let file = std::fs::File::options().write(true).open(folder.path("exception-chat-history-2.jsonl")).unwrap();
     file.set_modified(later).unwrap();
-    run(&folder, "continue", "").ends(0).talks("exception-chat-history-2.jsonl: 1 message");
+    run(&folder, "cycod continue", "").ends(0).talks("exception-chat-history-2.jsonl: 1 message");
     folder.write("exception-chat-history-2.jsonl", "{\"banana\":1}\n");
     file.set_modified(later).unwrap();
-    run(&folder, "continue", "").ends(1).talks("holds no message");
+    run(&folder, "cycod continue", "").ends(1).talks("no messages");
 }
 
 #[test]
@@ -220,22 +220,25 @@ fn a_conversation_is_trimmed_to_the_limit_of_the_argument_or_the_setting() {
     let folder = Folder::new();
     let long = format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{}\"}}\n", "seen ".repeat(2000));
     folder.write("chat-history-1.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT, USER].concat());
-    let whole = run(&folder, "continue", "");
+    let whole = run(&folder, "cycod continue", "");
     assert!(whole.ends(0).text().len() > 10_000);
-    let trimmed = run(&folder, "continue --max-tokens 200", "");
+    let trimmed = run(&folder, "cycod continue --max-tokens 200", "");
     trimmed.ends(0).talks("trimmed from ");
     assert!(trimmed.text().len() < 1000 && trimmed.text().starts_with(SYSTEM) && trimmed.text().ends_with(USER));
-    run(&folder, "continue --max-tokens 1", "").ends(1).talks("the newest turn stay").says("be kind");
+    run(&folder, "cycod continue --max-tokens 1", "")
+        .ends(1)
+        .talks("the newest turn are never trimmed")
+        .says("be kind");
     run(&folder, "config set App.MaxChatTokens 200", "").ends(0);
-    assert_eq!(run(&folder, "continue", "").ends(0).text(), trimmed.text());
-    assert_eq!(run(&folder, "continue --max-tokens 0", "").ends(0).text(), whole.text());
+    assert_eq!(run(&folder, "cycod continue", "").ends(0).text(), trimmed.text());
+    assert_eq!(run(&folder, "cycod continue --max-tokens 0", "").ends(0).text(), whole.text());
 }
 
 #[test]
 fn a_recording_can_be_continued() {
     let folder = Folder::new();
     run(&folder, "record --from openai-chat --to cycod", &conversation()).ends(0);
-    let done = run(&folder, "continue --root home", "");
+    let done = run(&folder, "cycod continue --root home", "");
     assert_eq!(done.ends(0).text(), conversation());
     run(&folder, "show home/.cycod/history --kind user --text", "").ends(0).says("which tree?");
 }
@@ -246,15 +249,15 @@ fn a_named_history_is_made_ready_and_the_limits_depend_on_the_moment() {
     let long = format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{}\"}}\n", "seen ".repeat(2000));
     folder.write("talk.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT, USER].concat());
     folder.write("chat-history-1.jsonl", USER);
-    let whole = run(&folder, "continue talk.jsonl", "");
+    let whole = run(&folder, "cycod continue talk.jsonl", "");
     whole.ends(0).talks("talk.jsonl: 6 messages");
     run(&folder, "config set App.MaxToolTokens 50", "").ends(0);
-    let before_a_request = run(&folder, "continue talk.jsonl --at request", "");
+    let before_a_request = run(&folder, "cycod continue talk.jsonl --at request", "");
     assert!(before_a_request.ends(0).text().len() < 2000);
-    assert_eq!(run(&folder, "continue talk.jsonl --at user-message", "").ends(0).text(), whole.text());
-    run(&folder, "continue nowhere.jsonl", "").fails("no such file");
+    assert_eq!(run(&folder, "cycod continue talk.jsonl --at user-message", "").ends(0).text(), whole.text());
+    run(&folder, "cycod continue nowhere.jsonl", "").fails("no such file");
     folder.write("steno.jsonl", crate::runner::NATIVE);
-    run(&folder, "continue steno.jsonl", "").fails("not a chat history");
+    run(&folder, "cycod continue steno.jsonl", "").fails("not a chat history");
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn a_loaded_conversation_that_exceeds_a_limit_says_so_at_each_moment_and_is_reco
     let more = [USER, CALL, ANSWER].concat().replace("which tree?", &long).replace("seen", &long);
     let done = run(&folder, "record --load talk.jsonl --from openai-chat --to cycod:talk.jsonl", &more);
     done.ends(0).talks("125 tokens exceed App.MaxPromptTokens (20)").talks("exceed App.MaxToolTokens (30)");
-    done.talks("steno continue talk.jsonl");
+    done.talks("steno cycod continue talk.jsonl");
     assert_eq!(String::from_utf8(folder.read("talk.jsonl")).unwrap(), conversation() + &more);
     run(&folder, "config set App.MaxChatTokens 50", "").ends(0);
     let done = run(&folder, "record --load talk.jsonl --from openai-chat --to cycod:other.jsonl", USER);

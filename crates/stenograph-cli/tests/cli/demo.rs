@@ -10,7 +10,7 @@ use crate::runner::{Folder, names};
 fn the_conversation_is_written_in_every_format_and_the_walk_holds() {
     let folder = Folder::new();
     let done = folder.run("demo");
-    done.ends(0).says("  identical\n").says("$ steno show ").says("restored from what");
+    done.ends(0).says("  identical\n").says("$ steno show ").says("byte for byte from the source");
     assert_eq!(done.talk, "");
     assert!(done.text().lines().all(|line| line.chars().count() <= 104), "{}", done.text());
     let made = folder.names();

@@ -21,7 +21,7 @@ fn a_broken_compressed_transcript_does_not_hide_the_plain_one() {
     for damaged in [&b""[..], b"junk\n", b"{}", &gzip] {
         folder.write(".devflow/runs/r/transcript.json.gz", damaged);
         for at in [".devflow/runs/r", ".devflow"] {
-            let note = "note: .devflow/runs/r/transcript.json.gz: is no whole transcript; transcript.json beside it is read instead\n";
+            let note = "note: .devflow/runs/r/transcript.json.gz: is not a complete transcript; reading transcript.json next to it instead\n";
             let shown = folder.run(&format!("show {at} --text"));
             assert_eq!((shown.ends(0).text(), shown.talk.as_str()), (whole.as_str(), note), "{damaged:?}");
             folder.run(&format!("audit {at}")).ends(0).says("1 call").talks(note);
@@ -48,7 +48,7 @@ fn a_run_is_recorded_and_listed_and_shown() {
     let metadata: serde_json::Value = serde_json::from_slice(&metadata).unwrap();
     assert_eq!((&metadata["status"], &metadata["turnCount"]), (&"completed".into(), &4.into()));
     assert_eq!((&metadata["totalCost"], &metadata["input"]["ticketId"]), (&0.12.into(), &"TK-421".into()));
-    let listed = folder.run("run list --json").ends(0).json();
+    let listed = folder.run("devflow list --json").ends(0).json();
     assert_eq!((&listed[0]["firstQuery"], &listed[0]["status"]), (&"Fix <it>.".into(), &"completed".into()));
     let shown = folder.run(&format!("show .devflow/runs/{} --kind message --json", ids[0])).ends(0).json();
     assert_eq!(shown.len(), 4);
@@ -61,15 +61,13 @@ fn a_run_is_recorded_and_listed_and_shown() {
 #[test]
 fn bad_ids_and_values_are_refused_before_anything_is_written() {
     let folder = Folder::new();
-    folder.run_with("record --from openai-chat --to devflow:base --set run=../x", b"").fails("../x: is not a name");
+    folder.run_with("record --from openai-chat --to devflow:base --set run=../x", b"").fails("../x: is not a valid");
     folder.run_with("record --from openai-chat --to devflow:base --set input=[1]", b"").fails("input: has a value");
     folder.run_with("record --from openai-chat --to devflow:base --set cost=much", b"").fails("cost: has a value");
     assert!(folder.names().is_empty());
     folder.run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes()).ends(0);
     let before = folder.read("base/runs/x/transcript.json");
-    folder
-        .run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes())
-        .fails("is there already");
+    folder.run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes()).fails("already exists");
     assert_eq!(folder.read("base/runs/x/transcript.json"), before);
 }
 
@@ -77,7 +75,7 @@ fn bad_ids_and_values_are_refused_before_anything_is_written() {
 fn a_command_that_fails_makes_a_run_that_failed() {
     let folder = Folder::with("script.sh", format!("cat <<'END'\n{CHAT}END\nexit 7\n"));
     folder.run("record --to devflow --set run=x -- sh script.sh").ends(7);
-    let listed = folder.run("run list --json --status failed").ends(0).json();
+    let listed = folder.run("devflow list --json --status failed").ends(0).json();
     assert!(listed[0]["error"].as_str().unwrap().contains('7'), "{listed:?}");
 }
 
@@ -102,19 +100,19 @@ fn events_acknowledged_before_a_kill_are_found_after_it() {
         child.kill().unwrap();
         child.wait().unwrap();
         feeding.join().unwrap();
-        folder.run("run list --status running").ends(0).says(&format!("r{round}"));
-        folder.run("run clean --keep-min-runs 0 --delete").ends(0).talks("1 running");
+        folder.run("devflow list --status running").ends(0).says(&format!("r{round}"));
+        folder.run("devflow clean --keep-min-runs 0 --delete").ends(0).talks("1 running");
         folder.run("recover .devflow").ends(0);
         let shown = folder.run(&format!("show .devflow/runs/r{round} --kind message --json")).ends(0).json();
         assert!(shown.len() >= acks, "{} of {acks}", shown.len());
         for (number, event) in shown.iter().enumerate() {
             assert_eq!(event["content"], format!("message {number}"));
         }
-        let listed = folder.run("run list --json --status failed --limit 1").ends(0).json();
+        let listed = folder.run("devflow list --json --status failed --limit 1").ends(0).json();
         assert_eq!(listed[0]["error"], "interrupted");
-        folder.run("recover .devflow").ends(0).talks("nothing was left to do");
+        folder.run("recover .devflow").ends(0).talks("already complete");
     }
-    assert_eq!(folder.run("run list --json").json().len(), 6);
+    assert_eq!(folder.run("devflow list --json").json().len(), 6);
 }
 
 #[test]
@@ -125,8 +123,8 @@ fn a_run_that_is_being_recorded_is_left_alone() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(CHAT.as_bytes()).unwrap();
     assert_eq!(BufReader::new(child.stdout.take().unwrap()).lines().take(6).count(), 6);
-    folder.run("recover .devflow").ends(0).talks("is being recorded, and left alone");
-    folder.run("run archive x").fails("is still running");
+    folder.run("recover .devflow").ends(0).talks("is still being recorded: not touched");
+    folder.run("devflow archive x").fails("is still running");
     // A second one at the same time; the index knows both.
     folder.run_with("record --from openai-chat --to devflow --set run=y", CHAT.as_bytes()).ends(0);
     drop(input);
@@ -135,7 +133,7 @@ fn a_run_that_is_being_recorded_is_left_alone() {
     let statuses: Vec<&str> =
         index["runs"].as_array().unwrap().iter().map(|run| run["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["completed", "completed"]);
-    folder.run("run archive x y").ends(0);
+    folder.run("devflow archive x y").ends(0);
 }
 
 /// The events of a run with times, tokens and thoughts, which a devflow transcript cannot hold.
@@ -152,7 +150,7 @@ fn a_replay_begins_with_the_facts_of_run_list() {
     let line = "record --to devflow --set run=x --set flow=review --set node=spec --set cost=0.12 --set duration=61000";
     folder.run_with(line, NATIVE_RUN.as_bytes()).ends(0);
     assert!(names(&folder.path(".devflow/runs/x")).contains(&"journal.steno".to_owned()));
-    let listed = folder.run("run list").ends(0).text().to_owned();
+    let listed = folder.run("devflow list").ends(0).text().to_owned();
     assert!(listed.contains("1100 tokens in, 20 out  $0.12") && listed.contains("1 min 1 s"), "{listed}");
     for name in [".devflow/runs/x", ".devflow/runs/x/transcript.json", ".devflow/runs/x/journal.steno"] {
         let played = folder.run(&format!("replay {name}"));
@@ -196,10 +194,10 @@ fn a_refused_input_leaves_nothing_and_the_id_is_free() {
         "cycod:talk.jsonl",
         "claude-events --set agent=a",
     ] {
-        folder.run_with(&format!("record --to {to}"), b"plain words\n").fails("no format that is known");
+        folder.run_with(&format!("record --to {to}"), b"plain words\n").fails("unknown format");
     }
     folder.run_with("record --from devflow --to devflow --set run=x", b"{}").fails("is a document");
-    folder.run("run list").ends(1);
+    folder.run("devflow list").ends(1);
     assert_eq!(names(&folder.path(".devflow/runs")), Vec::<String>::new());
     assert!(!folder.path("run.jsonl").exists() && !folder.path("contexts/talk").exists());
     assert_eq!(names(&folder.path(".goodvibes/transcripts")), Vec::<String>::new());

@@ -11,12 +11,7 @@ fn other() -> String {
 #[test]
 fn the_same_run_is_the_same() {
     let folder = Folder::with("a", NATIVE);
-    folder
-        .run("diff a a")
-        .ends(0)
-        .says("the same from beginning to end: 4 steps")
-        .says("turns         1")
-        .says("4 the same, 0 moved, 0 changed");
+    folder.run("diff a a").ends(0).says("equal: 4 steps").says("turns         1").says("4 equal, 0 moved, 0 changed");
     folder.write("b", NATIVE.replace("\"s1\"", "\"s2\""));
     // Another session name does not make another conversation.
     folder.run("diff a b").ends(0).says("* session       s1  s2");
@@ -27,14 +22,14 @@ fn a_comparison_shows_where_two_runs_diverge_and_what_differs() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", other());
     let done = folder.run("diff a b");
-    done.ends(1).says("the same up to step 3 (event 3 of A, event 3 of B)");
+    done.ends(1).says("equal up to step 3 (event 3 of A, event 3 of B)");
     done.says(
         "~ result Bash, event 4 of A, event 4 of B: 2 and 15 characters\n    A  [ok]\n    B  [one test failed]\n",
     );
     done.says("+ assistant, event 5 of B\n    Done.\n");
-    done.says("steps: 3 the same, 0 moved, 1 changed, 0 only in A, 1 only in B");
+    done.says("steps: 3 equal, 0 moved, 1 changed, 0 only in A, 1 only in B");
     let brief = folder.run("diff a b --summary");
-    brief.ends(1).says("the same up to step 3");
+    brief.ends(1).says("equal up to step 3");
     assert!(!brief.text().contains("one test failed"));
 }
 
@@ -77,7 +72,7 @@ fn a_converted_copy_is_the_same() {
         done.ends(0).says(" 0 moved, 0 changed, 0 only in A, 0 only in B");
     }
     // A kind that a format lacks is reported and not compared.
-    folder.run("diff a a-chibi").says("not compared: 1 step of kind thinking in A, of which B has none");
+    folder.run("diff a a-chibi").says("not compared: 1 step of kind thinking in A; B has none");
 }
 
 #[test]
@@ -86,8 +81,8 @@ fn moved_steps_are_distinguished_from_changed_ones() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", [lines[0], lines[2], lines[3], lines[1]].join("\n"));
     let done = folder.run("diff a b");
-    done.ends(1).says("> thinking, event 2 of A, event 4 of B: stands elsewhere\n    Run it first.\n");
-    done.says("steps: 3 the same, 1 moved, 0 changed, 0 only in A, 0 only in B");
+    done.ends(1).says("> thinking, event 2 of A, event 4 of B: moved\n    Run it first.\n");
+    done.says("steps: 3 equal, 1 moved, 0 changed, 0 only in A, 0 only in B");
 }
 
 #[test]
@@ -97,8 +92,8 @@ fn a_failed_comparison_is_explained() {
     folder.write("empty", "");
     folder.run("diff a empty").fails("the file is empty");
     folder.write("facts", "{\"v\":1,\"kind\":\"fact\",\"name\":\"settings\"}\n");
-    folder.run("diff facts facts").ends(0).says("nothing is said or done in either");
-    folder.run("diff a facts").ends(1).says("they differ from the first step on");
+    folder.run("diff facts facts").ends(0).says("both are empty");
+    folder.run("diff a facts").ends(1).says("different from the first step");
 }
 
 #[test]
@@ -110,7 +105,7 @@ fn a_tools_input_is_equal_as_text_and_below_a_key() {
     let folder = Folder::with("a.jsonl", run);
     folder.run("convert a.jsonl --to openai-chat -o b.jsonl").ends(0);
     assert!(std::fs::read_to_string(folder.path("b.jsonl")).unwrap().contains(r#"{\"input\":\"*** Begin"#));
-    folder.run("diff a.jsonl b.jsonl").ends(0).says("3 the same, 0 moved, 0 changed");
+    folder.run("diff a.jsonl b.jsonl").ends(0).says("3 equal, 0 moved, 0 changed");
 }
 
 #[test]

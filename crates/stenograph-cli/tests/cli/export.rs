@@ -108,7 +108,7 @@ fn events_that_were_taken_back_are_in_json_only() {
     ];
     let folder = Folder::with("a.jsonl", lines.join("\n") + "\n");
     let done = folder.run("export a.jsonl --to markdown");
-    done.ends(0).says("right").talks("left out: 1 event that was taken back; --to json has everything");
+    done.ends(0).says("right").talks("left out: 1 event that was abandoned; --to json has all events");
     assert!(!done.text().contains("wrong"));
     let json: serde_json::Value = serde_json::from_slice(&folder.run("export a.jsonl --to json").out).unwrap();
     assert_eq!(json["others"][0]["why"], "on a branch that was given up");
@@ -142,7 +142,7 @@ fn a_session_is_written_with_its_side_conversations() {
 #[test]
 fn a_failed_export_is_explained() {
     let folder = Folder::with("a.jsonl", NATIVE);
-    folder.run("export a.jsonl --to json --no-tools").fails("are for Markdown");
+    folder.run("export a.jsonl --to json --no-tools").fails("require --to markdown");
     folder.run("export a.jsonl --to html").ends(2).talks("markdown, json");
     folder.run("export none.jsonl --to json").fails("none.jsonl");
     folder.run("export a.jsonl --to markdown -o a.jsonl").fails("a.jsonl");

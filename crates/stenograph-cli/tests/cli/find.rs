@@ -13,7 +13,7 @@ fn a_hit_shows_its_text_its_position_and_how_to_open_it() {
     let done = folder.run("find herring --root home");
     let text = done.ends(0).text();
     assert!(text.contains("Count the «herring»"), "{text}");
-    assert!(text.contains("agent-a1b2.jsonl:1"), "{text}");
+    assert!(text.contains("agent-a1b2.jsonl --event 1"), "{text}");
     assert!(text.contains("steno show ") && text.contains(" --event 1"), "{text}");
     assert!(done.talk.contains("1 hit"), "{}", done.talk);
     let done = folder.run("find fed role:assistant --root home --json --limit 2");
@@ -136,7 +136,7 @@ fn a_second_run_reads_nothing_and_drift_is_reported() {
     assert!(folder.run("index --root home").talk.contains("from-the-future"));
     folder.run("index --root home --drift").ends(1);
     folder.run("index --memory 1MB --root home").fails("hint:");
-    folder.run("index --root nowhere").fails("no folder");
+    folder.run("index --root nowhere").fails("not a folder");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::runner::{Folder, names};
 
 fn send(folder: &Folder, content: &str) {
-    let mut command = folder.command("inbox send ctx --from main");
+    let mut command = folder.command("chibi inbox send ctx --from main");
     let done = command.arg(content).output().unwrap();
     assert!(done.status.success(), "{done:?}");
 }
@@ -28,7 +28,7 @@ fn printed(text: &str) -> Vec<u32> {
 fn the_lock_on_an_inbox_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new();
-    folder.run("inbox send --context research --root . --from main hello").ends(0);
+    folder.run("chibi inbox send --context research --root . --from main hello").ends(0);
     let lock = folder.path(".chibi/contexts/research/.inbox.lock");
     assert_eq!(std::fs::metadata(lock).unwrap().permissions().mode() & 0o777, 0o600);
 }
@@ -36,19 +36,19 @@ fn the_lock_on_an_inbox_is_readable_by_its_owner_only() {
 #[test]
 fn a_message_is_left_looked_at_and_taken() {
     let folder = Folder::new();
-    folder.run("inbox take --context research --root .").finds_nothing("there is no context");
-    let sent = folder.run("inbox send --context research --root . --from main --json hello");
-    sent.ends(0).talks("the context is new");
+    folder.run("chibi inbox take --context research --root .").finds_nothing("no such context");
+    let sent = folder.run("chibi inbox send --context research --root . --from main --json hello");
+    sent.ends(0).talks("created the context");
     assert_eq!((&sent.json()[0]["content"], &sent.json()[0]["from"]), (&"hello".into(), &"main".into()));
-    folder.run_with("inbox send .chibi/contexts/research -", b"two\nlines\n").ends(0);
-    assert_eq!(folder.run("inbox peek --context research --root .").ends(0).text().lines().count(), 6);
-    let events = folder.run("inbox peek --context research --root . --json").ends(0).json();
+    folder.run_with("chibi inbox send .chibi/contexts/research -", b"two\nlines\n").ends(0);
+    assert_eq!(folder.run("chibi inbox peek --context research --root .").ends(0).text().lines().count(), 6);
+    let events = folder.run("chibi inbox peek --context research --root . --json").ends(0).json();
     assert_eq!((&events[1]["content"], &events[1]["to"]), (&"two\nlines".into(), &"research".into()));
-    let taken = folder.run("inbox take --context research --root .");
+    let taken = folder.run("chibi inbox take --context research --root .");
     let block = "--- INBOX MESSAGES ---\n[From: main] hello\n[From: user] two\nlines\n--- END INBOX ---\n\n";
     assert_eq!(taken.ends(0).text(), block);
-    let again = folder.run("inbox take --context research --root .");
-    assert_eq!(again.ends(1).talks("no message waits for research").text(), "");
+    let again = folder.run("chibi inbox take --context research --root .");
+    assert_eq!(again.ends(1).talks("no messages for research").text(), "");
     folder.run("show .chibi/contexts/research/inbox.jsonl").ends(2);
 }
 
@@ -56,17 +56,17 @@ fn a_message_is_left_looked_at_and_taken() {
 fn a_home_is_named_by_the_environment_by_a_root_or_by_a_folder() {
     let folder = Folder::new();
     let with = |line: &str| folder.command(line).env("CHIBI_HOME", folder.path("other")).output().unwrap();
-    assert!(with("inbox send --context a hi").status.success());
+    assert!(with("chibi inbox send --context a hi").status.success());
     assert!(folder.path("other/contexts/a/inbox.jsonl").is_file());
-    assert!(with("inbox send --context a --root . hi").status.success());
+    assert!(with("chibi inbox send --context a --root . hi").status.success());
     assert!(folder.path(".chibi/contexts/a/inbox.jsonl").is_file());
     // A root may itself be the folder of contexts.
-    folder.run("inbox peek --context a --root other").ends(0);
-    folder.run("inbox send hello").fails("no context is named");
-    folder.run("inbox send --context ../a hello").fails("is not the name of a context");
-    folder.run("inbox send folder --context a hello").fails("more than one message");
-    folder.run("inbox send a b c").fails("more than a folder and a message");
-    folder.run("inbox send other/contexts/a @no-such-file").fails("no such file");
+    folder.run("chibi inbox peek --context a --root other").ends(0);
+    folder.run("chibi inbox send hello").fails("no context given");
+    folder.run("chibi inbox send --context ../a hello").fails("is not a valid context name");
+    folder.run("chibi inbox send folder --context a hello").fails("more than one message");
+    folder.run("chibi inbox send a b c").fails("expected a folder and a message");
+    folder.run("chibi inbox send other/contexts/a @no-such-file").fails("no such file");
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn a_line_that_is_not_a_message_is_kept_aside_and_reported() {
     let mut inbox = folder.read("ctx/inbox.jsonl");
     inbox.extend_from_slice(b"oops\n{\"id\":\"half");
     folder.write("ctx/inbox.jsonl", inbox);
-    let done = folder.run("inbox take ctx");
-    done.ends(0).talks("2 lines are no message, and kept in ctx/inbox.unread.jsonl");
+    let done = folder.run("chibi inbox take ctx");
+    done.ends(0).talks("2 lines are not messages: saved in ctx/inbox.unread.jsonl");
     assert_eq!(printed(done.text()), [1]);
     assert_eq!(folder.read("ctx/inbox.unread.jsonl"), b"oops\n{\"id\":\"half\n");
 }
@@ -87,7 +87,7 @@ fn readers_at_the_same_time_get_every_message_once() {
     let folder = Folder::new();
     (0..20).for_each(|number| send(&folder, &format!("message {number}.")));
     for round in 0..10 {
-        let readers: Vec<Child> = (0..4).map(|_| started(&folder, "inbox take ctx")).collect();
+        let readers: Vec<Child> = (0..4).map(|_| started(&folder, "chibi inbox take ctx")).collect();
         let number = 20 + round;
         send(&folder, &format!("message {number}."));
         let mut counts: HashMap<u32, u32> = HashMap::new();
@@ -97,7 +97,7 @@ fn readers_at_the_same_time_get_every_message_once() {
             assert!(matches!(done.status.code(), Some(0 | 1)), "{done:?}");
             read(&done.stdout).into_iter().for_each(|number| *counts.entry(number).or_default() += 1);
         }
-        let left = folder.run("inbox take ctx");
+        let left = folder.run("chibi inbox take ctx");
         read(&left.out).into_iter().for_each(|number| *counts.entry(number).or_default() += 1);
         let first = if round == 0 { 0 } else { number };
         let expected: HashMap<u32, u32> = (first..=number).map(|number| (number, 1)).collect();
@@ -111,7 +111,7 @@ fn a_reader_that_is_killed_has_printed_a_message_or_left_it() {
     let folder = Folder::new();
     for number in 0..60 {
         send(&folder, &format!("message {number}."));
-        let mut reader = started(&folder, "inbox take ctx");
+        let mut reader = started(&folder, "chibi inbox take ctx");
         // From before its start until after its end.
         std::thread::sleep(Duration::from_micros(number * 150));
         reader.kill().unwrap();
@@ -119,9 +119,9 @@ fn a_reader_that_is_killed_has_printed_a_message_or_left_it() {
         reader.stdout.take().unwrap().read_to_string(&mut text).unwrap();
         reader.wait().unwrap();
         let mut seen = printed(&text);
-        seen.extend(printed(folder.run("inbox take ctx").text()));
+        seen.extend(printed(folder.run("chibi inbox take ctx").text()));
         assert!(seen.contains(&u32::try_from(number).unwrap()), "message {number} is lost: {seen:?}");
-        assert_eq!(folder.run("inbox take ctx").code, 1);
+        assert_eq!(folder.run("chibi inbox take ctx").code, 1);
     }
 }
 
@@ -129,12 +129,12 @@ fn a_reader_that_is_killed_has_printed_a_message_or_left_it() {
 #[test]
 fn messages_stay_if_the_reader_has_gone_away() {
     let folder = Folder::new();
-    folder.run_with("inbox send ctx -", "x".repeat(200_000).as_bytes()).ends(0);
-    let mut reader = started(&folder, "inbox take ctx");
+    folder.run_with("chibi inbox send ctx -", "x".repeat(200_000).as_bytes()).ends(0);
+    let mut reader = started(&folder, "chibi inbox take ctx");
     drop(reader.stdout.take());
     let mut talk = String::new();
     reader.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
     assert_eq!(reader.wait().unwrap().code(), Some(2), "{talk}");
-    assert!(talk.contains("stay where they are"), "{talk}");
-    assert!(folder.run("inbox peek ctx").ends(0).out.len() > 200_000);
+    assert!(talk.contains("the messages stay in the inbox"), "{talk}");
+    assert!(folder.run("chibi inbox peek ctx").ends(0).out.len() > 200_000);
 }

@@ -20,7 +20,7 @@ fn files_that_are_passed_over_are_counted_by_kind_and_place() {
     folder.write("home/notes/deep/data.jsonl", "this is not a transcript\n");
     for _ in 0..2 {
         let done = folder.run("index --root home");
-        done.ends(0).talks("skipped 6 files that are not transcripts: 4 .png, ").talks("1 without an ending");
+        done.ends(0).talks("skipped 6 files that are not transcripts: 4 .png, ").talks("1 without an extension");
         done.talks("1 .jsonl").talks("home/notes (4)").talks("home/notes/deep (2)");
     }
     let json = folder.run("index --root home --json").ends(0).json().pop().unwrap();
@@ -42,10 +42,10 @@ fn text_of_an_earlier_version_is_found_marked_and_opened() {
     assert_eq!((hits.len(), &hits[0]["version"]), (2, &serde_json::json!(1)));
     let event = hits[0]["event"].as_u64().unwrap();
     let done = folder.run(&format!("find fed session:{SESSION} --root home"));
-    done.ends(0).says("in version 1, which is no longer in the file");
+    done.ends(0).says("version 1, which is no longer in the file");
     done.says(&format!(" --version 1 --event {event}"));
     let shown = folder.run(&format!("show {SESSION} --version 1 --event {event} --root home"));
-    shown.ends(0).says("It is fed.").talks("this is version 1 of ");
+    shown.ends(0).says("It is fed.").talks("showing archived version 1 of ");
     folder.run(&format!("show {SESSION} --root home")).ends(0).says("only a seal");
     folder.run(&format!("show {SESSION} --version 9 --root home")).finds_nothing("version 9 is not in the archive");
     assert_eq!(folder.run("find seal --root home --json").json()[0]["version"], serde_json::Value::Null);
@@ -175,7 +175,7 @@ fn a_watcher_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
     let mut talk = String::new();
     child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{talk}");
-    assert_eq!(talk.matches("there is no room left").count(), 1, "{talk}");
+    assert_eq!(talk.matches("no space left on the device").count(), 1, "{talk}");
     assert!(talk.contains("indexing again"), "{talk}");
 }
 
@@ -195,7 +195,7 @@ fn a_watcher_that_starts_on_a_full_disk_waits_for_room() {
     let mut talk = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut talk, &mut line).unwrap();
-    assert!(line.contains("there is no room left"), "{line}");
+    assert!(line.contains("no space left on the device"), "{line}");
     fs::remove_file(disk.0.join("ballast")).unwrap();
     drop(ballast);
     let patience = Instant::now() + Duration::from_secs(90);

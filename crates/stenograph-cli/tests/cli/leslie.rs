@@ -34,7 +34,7 @@ fn one_text_is_written_for_every_question() {
         let said: Vec<&str> = shown.iter().map(|event| event["content"].as_str().unwrap()).collect();
         assert_eq!(said, ["Fix login bug", "Fixed.", "And the test?", "Green."]);
     }
-    folder.run_with("record --from openai-chat --to leslie:other --set thread=a/b", b"").fails("a/b: is not a name");
+    folder.run_with("record --from openai-chat --to leslie:other --set thread=a/b", b"").fails("a/b: is not a valid");
     folder.run_with("record --from openai-chat --to leslie:other --set mode=nap", b"").fails("mode: has a value");
     assert_eq!(folder.names(), [".leslie"]);
 }
@@ -79,7 +79,7 @@ fn removed_events_are_reported() {
     }
     folder.write(&format!("{SHELF}/notes.txt"), "mine");
     let done = folder.run_with("record --from openai-chat --to leslie:. --set thread=t1", CHAT.as_bytes());
-    done.ends(0).talks("20200101-0000-old.txt: is removed").talks("20200101-0001-old.txt: is removed");
+    done.ends(0).talks("20200101-0000-old.txt: removed").talks("20200101-0001-old.txt: removed");
     let left = names(&folder.path(SHELF));
     assert_eq!(left.len(), 51);
     assert!(left.contains(&"notes.txt".to_owned()) && left.contains(&"20200101-0002-old.txt".to_owned()));
@@ -113,6 +113,6 @@ fn events_acknowledged_before_a_kill_are_found_after_it() {
         numbers.sort_unstable();
         assert!(numbers.len() >= acks, "{} of {acks}", numbers.len());
         assert_eq!(numbers, (0..numbers.len()).collect::<Vec<_>>());
-        folder.run("recover .").ends(0).talks("nothing was left to do");
+        folder.run("recover .").ends(0).talks("already complete");
     }
 }

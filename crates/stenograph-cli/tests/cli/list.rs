@@ -86,8 +86,8 @@ fn conditions_select_the_sessions_that_match() {
     assert_eq!(listed("--sort largest --limit 1"), [ONE]);
     folder.run("list --project none").finds_nothing("none of 3 sessions");
     folder.run("list --gone").finds_nothing("none of 3 sessions");
-    folder.run("list --after soon").fails("is no moment");
-    folder.run("list --limit 2").ends(0).talks("2 of 3 sessions listed");
+    folder.run("list --after soon").fails("is not a time");
+    folder.run("list --limit 2").ends(0).talks("2 of 3 sessions shown");
     fs::create_dir(folder.path("elsewhere")).unwrap();
     folder.run("list --root elsewhere").finds_nothing("none of 3 sessions");
 }
@@ -163,9 +163,9 @@ fn a_session_whose_file_is_gone_is_marked() {
     kept.run("index --root home --no-keep").ends(0);
     fs::remove_file(kept.path(&path(THREE))).unwrap();
     kept.run("index --root home --no-keep").ends(0);
-    kept.run("list").ends(0).says("[gone, not kept] Feed the walrus");
-    kept.run("show ffff").finds_nothing("is gone, and was never kept");
-    kept.run("resume ffff").finds_nothing("its file is gone").talks("never kept");
+    kept.run("list").ends(0).says("[gone, not archived] Feed the walrus");
+    kept.run("show ffff").finds_nothing("is gone and was never archived");
+    kept.run("resume ffff").finds_nothing("the file is gone").talks("never archived");
 }
 
 #[test]
@@ -187,14 +187,14 @@ fn a_session_is_known_by_the_beginning_of_its_id() {
     let folder = home();
     folder
         .run("show 0198")
-        .fails("0198: 2 sessions can be meant")
+        .fails("0198: ambiguous: 2 sessions match")
         .talks("hint: 0198aaaa-1  claude-code")
         .talks("0198aaaa-9");
-    folder.run("resume 0198").fails("2 sessions can be meant");
+    folder.run("resume 0198").fails("2 sessions match");
     folder.run("show FFFF").ends(0).says("Feed the walrus ffff00");
     folder.run("show latest").ends(0).says("Feed the walrus ffff00");
-    folder.run("show 5555").finds_nothing("5555: no session is called so").talks("steno list");
-    folder.run("resume 5555").finds_nothing("no session is called so");
+    folder.run("show 5555").finds_nothing("5555: no session has that id").talks("steno list");
+    folder.run("resume 5555").finds_nothing("no session has that id");
     folder.run("show 5555.jsonl").fails("no such file");
     fs::create_dir(folder.path("elsewhere")).unwrap();
     folder.run("show ffff --root elsewhere").finds_nothing("no session");
@@ -219,7 +219,7 @@ fn two_of_one_name_are_known_by_their_paths() {
     }
     index(&folder);
     let done = folder.run("show main");
-    done.fails("main: 2 sessions can be meant").talks("one/.chibi").talks("two/.chibi");
+    done.fails("main: ambiguous: 2 sessions match").talks("one/.chibi").talks("two/.chibi");
     folder.run("show home/two/.chibi/contexts/main/context.jsonl").ends(0).says("What is two?");
     folder.run("resume home/two/.chibi/contexts/main/context.jsonl").ends(0).says("chibi -c main");
 }

@@ -1,4 +1,4 @@
-//! Runs the examples of the README as written.
+//! Runs the examples of the README and the guides as written.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,16 +34,14 @@ fn examples(readme: &str) -> Vec<Example> {
     examples
 }
 
-#[test]
-fn the_examples_of_the_readme_are_true() {
+/// Runs all examples of a page, in order, in a new folder that `steno demo` wrote.
+fn run_examples(page: &str, examples: Vec<Example>) {
     let folder = Folder::new();
     folder.run("demo").ends(0);
     let demo = folder.path(&folder.names()[0]);
     assert!(names(&demo).len() > 10);
     let binaries = Path::new(env!("CARGO_BIN_EXE_steno")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
-    let examples = examples(&readme());
-    assert!(examples.len() >= 5);
     for example in examples {
         let shell = format!("{{ {}; }} 2>&1", example.command);
         let done = Command::new("sh")
@@ -56,8 +54,29 @@ fn the_examples_of_the_readme_are_true() {
             .output()
             .unwrap();
         let printed = String::from_utf8(done.stdout).unwrap();
-        assert_eq!(printed, example.printed, "$ {}", example.command);
+        assert_eq!(printed, example.printed, "{page}: $ {}", example.command);
     }
+}
+
+#[test]
+fn the_examples_of_the_readme_are_true() {
+    let examples = examples(&readme());
+    assert!(examples.len() >= 5);
+    run_examples("README.md", examples);
+}
+
+#[test]
+fn the_examples_of_the_guides_are_true() {
+    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let mut pages = 0;
+    for name in names(&guides) {
+        let examples = examples(&std::fs::read_to_string(guides.join(&name)).unwrap());
+        if !examples.is_empty() {
+            pages += 1;
+            run_examples(&name, examples);
+        }
+    }
+    assert!(pages >= 4);
 }
 
 #[test]

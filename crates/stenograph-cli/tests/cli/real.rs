@@ -163,7 +163,7 @@ const TIDES_ID: &str = "8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10";
 fn compacted(folder: &Folder, to: &str, name: &str, keep: &str) {
     folder.write("tides.jsonl", TIDES);
     folder.run(&format!("convert tides.jsonl --to {to} -o {name}")).ends(0);
-    folder.run(&format!("compact {name} {keep} --summary They-found-the-table.")).ends(0);
+    folder.run(&format!("compact {name} {keep} --in-place --summary They-found-the-table.")).ends(0);
 }
 
 /// What the agent sends after compacting, and what it no longer sends.

@@ -71,8 +71,8 @@ fn claude_code_plays_a_strict_recording_to_its_end() {
     let done = claude(&program, &folder, &serving);
     assert_played(&done, &folder, "high water 06:12");
     // It also requests a title, and sends its folder and the date: the first takes no answer, the second is not drift.
-    serving.says("what the agent adds by itself");
-    serving.says("3 of 3 answers given, none drifted, 1 beside the conversation");
+    serving.says("text that the agent adds");
+    serving.says("3 of 3 answers given, no drift, 1 outside the conversation");
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
 }
 
@@ -83,8 +83,8 @@ fn drift_of_claude_code_is_found_in_its_tool_results() {
     let mut serving = Serving::start(CLAUDE, "--once");
     let done = claude(&program, &folder, &serving);
     assert_played(&done, &folder, "high water 18:40");
-    serving.says("drift: tool_result 4 changed: \"high water 06:12\" was recorded, \"high water 18:40\" is asked");
-    serving.says("3 of 3 answers given, 2 drifted, with 2 differences, 1 beside the conversation");
+    serving.says("drift: tool_result 4 changed: recorded \"high water 06:12\", requested \"high water 18:40\"");
+    serving.says("3 of 3 answers given, 2 drifted, with 2 differences, 1 outside the conversation");
     assert_eq!(serving.child.wait().unwrap().code(), Some(1));
 }
 
@@ -95,8 +95,8 @@ fn codex_plays_a_strict_recording_to_its_end() {
     let mut serving = Serving::start(CODEX, "--strict --once");
     let done = codex(&program, &folder, &provider(&serving));
     assert_played(&done, &folder, "high water 06:12");
-    serving.says("what the agent adds by itself");
-    serving.says("2 requests, 2 of 2 answers given, none drifted");
+    serving.says("text that the agent adds");
+    serving.says("2 requests, 2 of 2 answers given, no drift");
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
 }
 
@@ -121,6 +121,6 @@ fn codex_retries_without_a_web_socket_after_a_refusal() {
     let done = codex(&program, &folder, &config);
     assert_played(&done, &folder, "high water 06:12");
     assert!(!String::from_utf8_lossy(&done.stderr).contains("Reconnecting"), "{done:?}");
-    serving.says("2 requests, 2 of 2 answers given, none drifted");
+    serving.says("2 requests, 2 of 2 answers given, no drift");
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
 }

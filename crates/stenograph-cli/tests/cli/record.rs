@@ -33,7 +33,7 @@ fn a_recording_goes_on_where_it_stopped_and_half_a_line_is_set_aside() {
 fn recover_sets_half_a_line_aside_and_is_done_the_second_time() {
     let folder = Folder::with("run.jsonl", format!("{NATIVE}{{\"v\":1,\"ki"));
     folder.run("recover run.jsonl").ends(0).talks("run.jsonl.torn-1");
-    folder.run("recover run.jsonl").ends(0).talks("nothing was left to do");
+    folder.run("recover run.jsonl").ends(0).talks("already complete");
     assert_eq!(folder.read("run.jsonl"), NATIVE.as_bytes());
     assert_eq!(folder.run("recover run.jsonl --json").ends(0).json()[0]["remarks"].as_array().unwrap().len(), 0);
     folder.run("recover nothing-here").fails("no such file");
@@ -48,7 +48,7 @@ fn a_folder_of_native_streams_is_shown_and_completed() {
     let half = [folder.read(&format!("runs/{name}")), b"{\"v\":1,\"ki".to_vec()].concat();
     folder.write(&format!("runs/{name}"), half);
     folder.run("recover runs").ends(0).talks(&format!("{name}.torn-1"));
-    folder.run("recover runs").ends(0).talks("nothing was left to do");
+    folder.run("recover runs").ends(0).talks("already complete");
     assert_eq!(folder.run("show runs --json").ends(0).json().len(), 5);
 }
 
@@ -60,9 +60,9 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
     assert_eq!(done.text(), NATIVE);
     let shown = folder.run("show run.jsonl --json --last 1").ends(0).json();
     assert_eq!(shown[0]["success"], false);
-    folder.run("record --to steno:other.jsonl -- no-such-command-here").fails("cannot be run");
+    folder.run("record --to steno:other.jsonl -- no-such-command-here").fails("cannot run");
     assert_eq!(folder.names(), ["run.jsonl", "script.sh"]);
-    folder.run("record --to steno:run.jsonl -- ./script.sh").fails("cannot be run");
+    folder.run("record --to steno:run.jsonl -- ./script.sh").fails("cannot run");
     let last = folder.run("show run.jsonl --json --last 1").ends(0).json();
     assert_eq!(last[0]["reason"], "failed");
 }
@@ -70,9 +70,9 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
 #[test]
 fn output_of_an_unknown_format_is_kept_as_it_is() {
     let folder = Folder::new();
-    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("in no known format");
+    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("has no known format");
     assert_eq!(folder.run("show run.jsonl --json").ends(0).json()[0]["bytes"], "plain words");
-    folder.run_with("record --to steno:other.jsonl", b"plain words\n").fails("no format that is known");
+    folder.run_with("record --to steno:other.jsonl", b"plain words\n").fails("unknown format");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_second_recorder_is_refused_and_names_the_first_and_a_signal_cancels() {
         input.write_all(NATIVE.as_bytes()).unwrap();
         let mut acks = BufReader::new(first.stdout.take().unwrap()).lines();
         assert_eq!(acks.by_ref().take(4).count(), 4);
-        let holder = format!("process {} is writing there", first.id());
+        let holder = format!("process {} is writing to it", first.id());
         folder.run_with("record --from steno --to steno:run.jsonl", b"").fails(&holder);
         folder.run("recover run.jsonl").fails(&holder);
         let killed = std::process::Command::new("kill").args([format!("-{signal}"), first.id().to_string()]).status();
@@ -139,10 +139,10 @@ fn loading_goes_on_with_a_conversation_or_branches_from_it() {
 #[test]
 fn wrong_words_are_refused_with_a_way_out() {
     let folder = Folder::new();
-    folder.run("record --to nowhere:x").fails("no layout is called nowhere");
-    folder.run("record --to steno:y --to steno:./y").fails("is given twice");
-    folder.run("record --to steno:x --set flow=a").fails("takes no settings");
-    folder.run("record --to steno:x --set flow").fails("no KEY=VALUE");
+    folder.run("record --to nowhere:x").fails("unknown layout: nowhere");
+    folder.run("record --to steno:y --to steno:./y").fails("given twice");
+    folder.run("record --to steno:x --set flow=a").fails("has no settings");
+    folder.run("record --to steno:x --set flow").fails("expected KEY=VALUE");
     assert_eq!(folder.run("record --to steno:x --sync sometimes").code, 2);
     folder.run("record --load missing --to steno:x").fails("no such file");
     assert_eq!(folder.names(), ["y"]);
@@ -179,7 +179,7 @@ fn recording_into_the_same_file_again_says_that_it_is_appended() {
     let folder = Folder::new();
     let first = folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes());
     assert!(!first.ends(0).talk.contains("already"));
-    folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes()).ends(0).talks("this one is appended to it");
+    folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes()).ends(0).talks("this one is appended");
     assert_eq!(folder.run("show run.jsonl --json").ends(0).json().len(), 10);
     let line = "record --load run.jsonl --to steno:run.jsonl";
     assert!(!folder.run_with(line, NATIVE.as_bytes()).ends(0).talk.contains("already"));
@@ -218,7 +218,7 @@ fn a_request_that_cannot_be_written_is_reported() {
         r#"{"v":1,"kind":"fact","name":"response","model":"m","group":"r1","usage":{"input":12,"output":5}}"#;
     let bare = r#"{"v":1,"kind":"fact","name":"request","content":"{\"model\":\"m\"}"}"#;
     let done = folder.run_with("record --debug --to chibi:a", format!("{request}\n{response}\n").as_bytes());
-    assert!(!done.ends(0).talk.contains("journal only"), "{}", done.talk);
+    assert!(!done.ends(0).talk.contains("only in the journal"), "{}", done.talk);
     let sent = String::from_utf8(folder.read("a/requests.jsonl")).unwrap();
     assert!(
         sent.ends_with("\"request\":{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Go.\"}]}}\n"),
@@ -227,8 +227,8 @@ fn a_request_that_cannot_be_written_is_reported() {
     let empty = r#"{"v":1,"kind":"fact","name":"response","model":"m"}"#;
     let done = folder.run_with("record --debug --to chibi:b", format!("{request}\n{bare}\n{empty}\n").as_bytes());
     done.ends(0);
-    done.talks("requests.jsonl: native facts that do not state what was sent, as extra.chibi-requests.request stay");
-    done.talks("response_meta.jsonl: native facts that do not state its usage stay in the journal only: 1");
+    done.talks("requests.jsonl: native facts without the request (extra.chibi-requests.request) are");
+    done.talks("response_meta.jsonl: native facts without the usage are only in the journal: 1");
     assert_eq!(folder.read("b/requests.jsonl").iter().filter(|byte| **byte == b'\n').count(), 1);
 }
 

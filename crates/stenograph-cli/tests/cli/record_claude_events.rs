@@ -96,7 +96,7 @@ fn an_agent_that_is_recorded_already_is_refused_with_the_process_that_does() {
     let folder = Folder::new();
     let mut agent = Agent::start(&folder, "a1");
     agent.works();
-    let holder = format!("process {} is writing there", agent.child.id());
+    let holder = format!("process {} is writing to it", agent.child.id());
     let again = "record --from openai-chat --to claude-events --set session=s1 --set agent=a1";
     folder.run_with(again, CHAT.as_bytes()).fails(&holder);
     agent.ends();
@@ -117,7 +117,7 @@ fn agents_that_were_killed_are_completed_beside_one_that_goes_on() {
     }
     assert_eq!(tracking(&folder).as_object().unwrap().len(), 3);
     let recovered = folder.run("recover .");
-    recovered.ends(0).talks("a1.jsonl").talks("is being recorded, and left alone");
+    recovered.ends(0).talks("a1.jsonl").talks("is still being recorded: not touched");
     folder.run("recover . --json").ends(0);
     let left: Vec<String> = tracking(&folder).as_object().unwrap().keys().cloned().collect();
     assert_eq!(left, ["a3"]);
@@ -160,7 +160,7 @@ fn a_list_that_is_none_is_set_aside_and_that_is_said_once() {
 #[test]
 fn wrong_names_are_refused() {
     let folder = Folder::new();
-    folder.run("record --to claude-events --set agent=../a").fails("not a name for one file");
-    folder.run("record --to claude-events --set colour=red").fails("is not known");
+    folder.run("record --to claude-events --set agent=../a").fails("is not a valid file or folder name");
+    folder.run("record --to claude-events --set colour=red").fails("unknown key");
     assert!(folder.names().is_empty());
 }

@@ -64,11 +64,11 @@ fn a_part_is_played_by_numbers_and_by_ids() {
     // The numbers are those of steno show.
     let shown = folder.run("show a --event 5 --json").json();
     assert_eq!(shown[0]["id"], ids("--start 5 --end 5")[0].as_str());
-    folder.run("replay a --start 99").finds_nothing("there is no event 99");
-    folder.run("replay a --start nobody").finds_nothing("there is no event with the id nobody");
-    folder.run("replay a --start 5 --end 2").finds_nothing("event 2 comes before event 5");
-    folder.run("replay a --end 0").finds_nothing("there is no event 0");
-    folder.run("replay a --start e5 --end nobody").ends(0).talks("there is no event with the id nobody");
+    folder.run("replay a --start 99").finds_nothing("no event 99");
+    folder.run("replay a --start nobody").finds_nothing("no event with the id nobody");
+    folder.run("replay a --start 5 --end 2").finds_nothing("the end (event 2) is before the start (event 5)");
+    folder.run("replay a --end 0").finds_nothing("no event 0");
+    folder.run("replay a --start e5 --end nobody").ends(0).talks("no event with the id nobody");
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn a_source_that_cannot_be_played_is_explained() {
     let folder = Folder::with("empty", "");
     folder.run("replay empty").fails("the file is empty");
     folder.write("facts", TWO_DAYS.lines().next().unwrap());
-    folder.run("replay facts").finds_nothing("nothing of it can be played");
+    folder.run("replay facts").finds_nothing("no events to play");
     folder.run("replay none.jsonl").fails("no such file");
-    assert!(folder.run("replay facts --speed 0").ends(2).talk.contains("a speed is a number"));
-    folder.run("replay - --follow").fails("standard input cannot be followed");
+    assert!(folder.run("replay facts --speed 0").ends(2).talk.contains("expected a speed"));
+    folder.run("replay - --follow").fails("cannot follow standard input");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn keys_move_the_replay_and_the_terminal_is_restored() {
         ["type", "q"],
     ]);
     if let Some(done) = watched(&folder, "replay a", &steps) {
-        done.ends(0).says("stopped at event 3 of 7: --start 3 goes on from there");
+        done.ends(0).says("stopped at event 3 of 7; continue with --start 3");
         assert!(done.0["colours"].as_u64().unwrap() > 0);
     }
 }
@@ -361,7 +361,7 @@ fn a_run_that_is_still_going_is_joined() {
     let folder = Folder::with("a", before);
     let steps = serde_json::json!([
         ["see", "Run it first."],
-        ["see", "waiting for more"],
+        ["see", "waiting for new events"],
         ["append", folder.path("a"), after],
         ["see", "All is well."],
         ["type", "q"],

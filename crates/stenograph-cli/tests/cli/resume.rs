@@ -12,7 +12,7 @@ fn the_command_is_printed_with_the_way_there() {
     let folder = home();
     let done = folder.run("resume ffff --root home --shell sh");
     assert_eq!(done.ends(0).text(), format!("cd /work/shop && claude --resume {THREE}\n"));
-    done.talks("is not there any more: /work/shop");
+    done.talks("the folder of the session is gone: /work/shop");
     let done = folder.run("resume ffff --shell powershell");
     let line = format!("Set-Location -LiteralPath '/work/shop'; if ($?) {{ claude --resume {THREE} }}\n");
     assert_eq!(done.ends(0).text(), line);
@@ -27,7 +27,7 @@ fn a_file_outside_its_home_is_reported() {
     fs::rename(folder.path(&path(THREE)), folder.path("home/kept.jsonl")).unwrap();
     index(&folder);
     let done = folder.run("resume ffff --root home");
-    done.ends(0).says(&format!("claude --resume {THREE}")).talks("is not where its agent looks");
+    done.ends(0).says(&format!("claude --resume {THREE}")).talks("is not where the agent looks");
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn a_session_whose_file_is_gone_must_be_restored_first() {
     let folder = home();
     fs::remove_file(folder.path(&path(THREE))).unwrap();
     index(&folder);
-    folder.run("resume ffff").finds_nothing("its file is gone").talks("steno archive restore ffff0000");
-    folder.run("tail ffff").finds_nothing("its file is gone").talks("steno show ffff");
+    folder.run("resume ffff").finds_nothing("the file is gone").talks("steno archive restore ffff0000");
+    folder.run("tail ffff").finds_nothing("the file is gone").talks("steno show ffff");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn not_every_agent_has_a_command() {
     fs::create_dir_all(folder.path("home/notes")).unwrap();
     folder.write("home/notes/s1.steno.jsonl", crate::runner::NATIVE);
     index(&folder);
-    folder.run("resume s1").finds_nothing("has no command that goes on with a session");
+    folder.run("resume s1").finds_nothing("has no command to resume a session");
 }
 
 #[test]
@@ -58,5 +58,5 @@ fn a_session_that_wishes_for_another_command_gets_none() {
     let mut command = folder.command("resume");
     let output = command.arg(evil).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), b"".as_slice()));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("there is no safe command"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("no safe command"));
 }

@@ -34,7 +34,7 @@ fn run(folder: &Folder, id: &str, flow: &str, status: &str, started: &str) {
 }
 
 fn ids(folder: &Folder, line: &str) -> Vec<String> {
-    let listed = folder.run(&format!("run list --json {line}"));
+    let listed = folder.run(&format!("devflow list --json {line}"));
     listed.json().iter().map(|run| run["runId"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -55,17 +55,17 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
     assert_eq!(ids(&folder, "--find WHAT --flow ticket-to-pr"), all[4..5]);
     assert_eq!(ids(&folder, "--find tk421"), all[4..5]);
     assert!(ids(&folder, "--since 3d").is_empty());
-    let people = folder.run("run list");
+    let people = folder.run("devflow list");
     people.ends(0).says("2025-02-01-review-7  failed  2025-02-01 08:30 UTC  review  1 turn  5 tokens in, 6 out  $1.50");
-    people.says("What <now>?").says("broken  unreadable").says("metadata.json: does not say");
+    people.says("What <now>?").says("broken  unreadable").says("metadata.json: is not what devflow writes");
     let index = String::from_utf8(folder.read(".devflow/index.json")).unwrap();
     assert!(
         index.contains("\"firstQuery\": \"What \\u003cnow\\u003e?\"") && index.contains("\"lastUpdated\""),
         "{index}"
     );
-    folder.run("run list --flow none").ends(1).talks("no such run in .devflow");
-    folder.run("run list --since yesterday").ends(2).talks("how long ago");
-    folder.run("run list --base nowhere").fails("nowhere: no such folder");
+    folder.run("devflow list --flow none").ends(1).talks("no matching runs in .devflow");
+    folder.run("devflow list --since yesterday").ends(2).talks("or an age");
+    folder.run("devflow list --base nowhere").fails("nowhere: no such folder");
     assert_eq!(folder.run("run").code, 2);
 }
 
@@ -74,46 +74,46 @@ fn a_run_is_put_away_and_brought_back_as_it_was() {
     let folder = runs();
     let id = "2025-01-15-ticket-to-pr-TK421";
     let before = folder.read(&format!(".devflow/runs/{id}/transcript.json"));
-    folder.run(&format!("run archive {id} --dry-run")).ends(0).says(&format!("would archive  {id}"));
+    folder.run(&format!("devflow archive {id} --dry-run")).ends(0).says(&format!("would archive  {id}"));
     assert!(there(&folder).contains(&id.to_owned()));
-    let done = folder.run(&format!("run archive {id} --json"));
+    let done = folder.run(&format!("devflow archive {id} --json"));
     assert_eq!(done.ends(0).json()[0]["archive"], format!(".devflow/archive/2025-01/{id}.tar.gz"));
     assert!(!there(&folder).contains(&id.to_owned()));
     assert!(!String::from_utf8(folder.read(".devflow/index.json")).unwrap().contains(id));
-    let listed = folder.run("run list --archived --json").ends(0).json();
+    let listed = folder.run("devflow list --archived --json").ends(0).json();
     assert_eq!((&listed[0]["runId"], &listed[0]["flowId"]), (&id.into(), &"ticket-to-pr".into()));
-    folder.run("run list --archived --flow review").ends(1);
-    folder.run(&format!("run restore {id}")).ends(0).says("restored");
+    folder.run("devflow list --archived --flow review").ends(1);
+    folder.run(&format!("devflow restore {id}")).ends(0).says("restored");
     assert_eq!(folder.read(&format!(".devflow/runs/{id}/transcript.json")), before);
     assert_eq!(folder.read(&format!(".devflow/runs/{id}/artifacts/patch.diff")), b"+1\n");
     assert!(names(&folder.path(".devflow/archive/2025-01")).is_empty());
     assert!(String::from_utf8(folder.read(".devflow/index.json")).unwrap().contains(id));
-    folder.run(&format!("run restore {id}")).finds_nothing("no such run was put away");
+    folder.run(&format!("devflow restore {id}")).finds_nothing("no such archived run");
 }
 
 #[test]
 fn a_run_that_cannot_be_moved_is_reported_and_does_not_stop_the_rest() {
     let folder = runs();
-    folder.run("run archive").fails("is not said");
-    folder.run("run archive live").fails("live: is still running");
-    let some = folder.run("run archive nothing-here nightly");
+    folder.run("devflow archive").fails("say which runs to archive");
+    folder.run("devflow archive live").fails("live: is still running");
+    let some = folder.run("devflow archive nothing-here nightly");
     some.finds_nothing("nothing-here: no such run").says("archived  nightly  .devflow/archive/2025-04/nightly.tar.gz");
     run(&folder, "nightly", "another", "completed", "2025-04-01T08:00:00Z");
-    folder.run("run restore nightly").fails("nightly: is there already");
-    let filtered = folder.run("run archive --before 30d --status completed,running");
-    filtered.ends(2).talks("holds something else").talks("1 run left alone: still running");
+    folder.run("devflow restore nightly").fails("nightly: already exists");
+    let filtered = folder.run("devflow archive --before 30d --status completed,running");
+    filtered.ends(2).talks("already exists with different contents").talks("1 run skipped: still running");
     filtered.says("archived  2025-01-15-ticket-to-pr-TK421");
-    folder.run("run archive --flow none").ends(1);
-    folder.run("run restore ../x").finds_nothing("no such run");
+    folder.run("devflow archive --flow none").ends(1);
+    folder.run("devflow restore ../x").finds_nothing("no such archived run");
 }
 
 #[test]
 fn a_dry_run_of_clean_predicts_exactly_what_clean_does() {
     let folder = runs();
     run(&folder, "fresh", "review", "completed", "2999-01-01T00:00:00Z");
-    let planned = folder.run("run clean --dry-run --json --keep-min-runs 2");
+    let planned = folder.run("devflow clean --dry-run --json --keep-min-runs 2");
     let before = there(&folder);
-    let done = folder.run("run clean --json --keep-min-runs 2");
+    let done = folder.run("devflow clean --json --keep-min-runs 2");
     assert_eq!(planned.ends(0).text().replace(",\"dryRun\":true", ""), done.ends(0).text());
     assert_eq!(before.len(), 7);
     let fate = |id: &str| {
@@ -131,9 +131,9 @@ fn a_dry_run_of_clean_predicts_exactly_what_clean_does() {
     assert_eq!(ids(&folder, "--archived").len(), 3);
     done.talks("4 runs kept: 1 running, 1 failed, 1 among the newest, 1 unreadable");
     // Archives made today stay, however old the run is; only `--delete` removes runs.
-    folder.run("run clean --keep-min-runs 0").ends(0);
+    folder.run("devflow clean --keep-min-runs 0").ends(0);
     assert_eq!(ids(&folder, "--archived").len(), 3);
-    let deleted = folder.run("run clean --keep-min-runs 0 --include-failed --delete --archive-retention-days 0");
+    let deleted = folder.run("devflow clean --keep-min-runs 0 --include-failed --delete --archive-retention-days 0");
     deleted.ends(0).says("deleted  2025-02-01-review-7").says("deleted archive  nightly");
     assert!(ids(&folder, "--archived").is_empty());
     assert_eq!(there(&folder), ["broken", "fresh", "live"]);
@@ -142,7 +142,7 @@ fn a_dry_run_of_clean_predicts_exactly_what_clean_does() {
 #[test]
 fn the_defaults_keep_a_hundred_runs() {
     let folder = runs();
-    folder.run("run clean").ends(0).talks("6 runs kept");
+    folder.run("devflow clean").ends(0).talks("6 runs kept");
     assert_eq!(there(&folder).len(), 6);
 }
 
@@ -164,7 +164,7 @@ fn a_hostile_archive_writes_nothing() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     std::io::Write::write_all(&mut encoder, &tar).unwrap();
     folder.write(".devflow/archive/2025-01/r.tar.gz", encoder.finish().unwrap());
-    folder.run("run restore r").fails("leads out of its folder");
+    folder.run("devflow restore r").fails("an entry outside its folder");
     assert_eq!(folder.names(), [".devflow"]);
     assert!(names(&folder.path(".devflow/runs")).is_empty());
 }

@@ -243,7 +243,7 @@ fn an_agent_is_opened_by_its_id_alone_and_with_its_session() {
     for name in ["a77bc2".to_owned(), format!("{SESSION}/a77bc2"), format!("{short}/a77")] {
         let shown = folder.run(&format!("show --root . {name}"));
         shown.ends(0);
-        assert!(shown.text().contains("look around") && !shown.text().contains("walrus"), "{name}: {}", shown.text());
+        assert!(shown.text().contains("look around") && !shown.text().contains("On the ice"), "{name}: {}", shown.text());
         assert!(folder.run(&format!("tail --root . {name}")).ends(0).text().contains("look around"));
     }
     folder.run(&format!("show --root . {short}/nobody")).ends(2);

@@ -11,15 +11,20 @@ fn events_show_time_speaker_and_text() {
     let done = folder.run("show a");
     assert_eq!(
         done.ends(0).text(),
-        "\
-2026-03-02 09:14:05 UTC  user
-    Fix the test.
-2026-03-02 09:14:06 UTC  thinking
-    Run it first.
-2026-03-02 09:14:07 UTC  call Bash
-    {\"command\":\"cargo test\"}
-2026-03-02 09:14:09 UTC  result of Bash
-    ok
+        "Fix the test.
+steno
+2026-03-02 09:14 UTC
+
+── 2026-03-02 UTC ──────────────────────────────────────────────────────────────
+    1  ❯ You                                                            09:14:05
+       Fix the test.
+
+    2  (thinking)
+       Run it first.
+
+    3  $ cargo test
+    4  └ 1 line
+         ok
 "
     );
 }
@@ -50,10 +55,10 @@ fn kinds_are_ours_and_roles_and_types_are_the_formats_own_words() {
     folder.run("show c --type system_prompt_changed").ends(0).says("What is Rust?");
     folder
         .run("show c --type system_prompt_changed --kind tool_call")
-        .finds_nothing("no event of kind tool_call and type");
+        .finds_nothing("no events of kind tool_call and type");
     folder.run("show c --kind system_prompt_changed").ends(2).talks("--type system_prompt_changed");
     let done = folder.run("show b --kind stop");
-    done.ends(1).talks("no event of kind stop").talks("hint: the kinds in this file are message, tool_call");
+    done.ends(1).talks("no events of kind stop").talks("hint: the kinds in this file are message, tool_call");
 }
 
 /// A user's words, a call, and its result in a record of type `user`.
@@ -74,7 +79,8 @@ fn a_users_message_differs_from_a_record_of_type_user() {
 fn results_are_shortened_for_people_only() {
     let long = (0..40).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\\n");
     let folder = Folder::with("a", NATIVE.replace("\"ok\"", &format!("\"{long}\"")));
-    folder.run("show a").says("line 7").says("… 32 more lines");
+    folder.run("show a").says("line 3").says("… 36 more lines");
+    folder.run("show a --full").says("line 39");
     folder.run("show a --text").says("line 39");
 }
 
@@ -125,24 +131,25 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
     let done = folder.run("show a --event 3 --around 1");
     assert_eq!(
         done.ends(0).text(),
-        "  2  2026-03-02 09:14:06 UTC  thinking
-    Run it first.
-> 3  2026-03-02 09:14:07 UTC  call Bash
-    {\"command\":\"cargo test\"}
-  4  2026-03-02 09:14:09 UTC  result of Bash
-    ok
+        "── 2026-03-02 UTC ──────────────────────────────────────────────────────────────
+    2  (thinking)
+       Run it first.
+
+   >3  $ cargo test
+    4  └ 1 line
+         ok
 "
     );
     let lines = |line: &str| folder.run(line).ends(0).text().lines().count();
-    assert_eq!((lines("show a --event 1"), lines("show a --event 1,4 --around 0")), (6, 5));
+    assert_eq!((lines("show a --event 1"), lines("show a --event 1,4 --around 0")), (9, 6));
     assert_eq!(folder.run("show a --event 4 --text").ends(0).text(), "ok\n");
     assert_eq!(folder.run("show a --event 2 --json").ends(0).json()[0]["id"], "e2");
     folder
         .run("show a --event 2,9")
         .ends(1)
-        .says(">  2")
-        .talks("there is no event 9")
-        .talks("hint: there are 4 events");
+        .says("   >2  ")
+        .talks("no such event: 9")
+        .talks("hint: the transcript has 4 events");
     folder.run("show a --event 0").ends(2);
     folder.run("show a --around 1").ends(2).talks("--event");
 }
@@ -151,12 +158,12 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
 fn a_session_is_shown_with_its_side_conversations_on_request() {
     let folder = crate::list::home();
     let done = folder.run("show 0198aaaa-1");
-    done.ends(0).says("Feed the walrus").talks("1 side conversation not shown: --threads");
+    done.ends(0).says("Feed the walrus").talks("1 sub-agent hidden: show with --threads");
     assert!(!done.text().contains("herring"));
-    folder.run("show 0198aaaa-1 --threads").ends(0).says("side conversation a1b2: Count").says("Feed the walrus");
+    folder.run("show 0198aaaa-1 --threads").ends(0).says("sub-agent a1b2: Count").says("Feed the walrus");
     let json = folder.run("find herring --json").json();
     let (path, event) = (json[0]["path"].as_str().unwrap(), json[0]["event"].as_u64().unwrap());
-    folder.run(&format!("show {path} --event {event}")).ends(0).says("> 1").says("Count the herring");
+    folder.run(&format!("show {path} --event {event}")).ends(0).says(">1").says("Count the herring");
 }
 
 #[test]
@@ -166,7 +173,7 @@ fn a_session_whose_file_is_gone_is_shown_from_the_archive() {
     let path = path.replace("-work-app", "-work-shop");
     let before = folder.run("show ffff").ends(0).text().to_owned();
     std::fs::remove_file(folder.path(&path)).unwrap();
-    assert_eq!(folder.run("show ffff").ends(0).talks("is gone; this is what was kept of it").text(), before);
+    assert_eq!(folder.run("show ffff").ends(0).talks("is gone; reading the archived copy").text(), before);
     crate::list::index(&folder);
     assert_eq!(folder.run("show ffff").ends(0).text(), before);
     assert_eq!(folder.run(&format!("show {path}")).ends(0).text(), before);

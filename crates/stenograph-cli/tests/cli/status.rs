@@ -74,7 +74,7 @@ fn a_file_that_was_touched_says_nothing_new() {
     // The records are from March, the file is from now: nothing runs.
     let folder = Folder::with("a", NATIVE);
     assert_eq!(state(&folder, "status a --json"), pair("stale", "asked"));
-    folder.run("status a --wait").ends(1).says("stale");
+    folder.run("status a --wait").ends(1).says("stalled");
     let ahead = NATIVE.replace("2026-03-02", "2999-03-02");
     folder.write("b", ahead);
     age(&folder, "b", 10);
@@ -150,8 +150,15 @@ fn exit_codes_tell_scripts() {
     folder.write("stale", CALL);
     age(&folder, "stale", 100);
     folder.write("empty", "");
-    for (name, code) in [("running", 0), ("completed", 0), ("stale", 1), ("failed", 3), ("error", 3)] {
-        folder.run(&format!("status {name}")).ends(code).says(name);
+    let states = [
+        ("running", 0, "running"),
+        ("completed", 0, "idle"),
+        ("stale", 1, "stalled"),
+        ("failed", 3, "failed"),
+        ("error", 3, "error"),
+    ];
+    for (name, code, word) in states {
+        folder.run(&format!("status {name}")).ends(code).says(word);
     }
     folder.run("status empty").ends(1).says("unknown");
     folder.run("status running stale").ends(1);
@@ -165,7 +172,7 @@ fn exit_codes_tell_scripts() {
 fn an_error_that_success_followed_is_recovered() {
     let answer = "{\"v\":1,\"kind\":\"message\",\"role\":\"assistant\",\"content\":\"Here.\"}\n";
     let folder = Folder::with("a", CALL.to_owned() + FAILURE + answer + STOP);
-    folder.run("status a").ends(0).says("completed: waits for its user, recovered");
+    folder.run("status a").ends(0).says("idle: waiting for you, recovered");
 }
 
 #[test]
@@ -326,11 +333,11 @@ fn a_state_names_its_record_and_its_rule() {
     folder.run("status a --explain").ends(0).says("s1: running by line 2: the call has no result [open_call]");
     let answer = "{\"v\":1,\"kind\":\"message\",\"session\":\"s1\",\"role\":\"assistant\",\"content\":\"Done\"}\n";
     folder.write("b", format!("{CALL}{FAILURE}{answer}{STOP}"));
-    folder.run("status b --explain").ends(0).says("by line 5").says("the error in line 3 is recovered by line 4");
+    folder.run("status b --explain").ends(0).says("by line 5").says("line 4 recovers the error in line 3");
     // The line of what is read from the end of a large file is counted.
     let many = format!("{}{STOP}", answer.repeat(5000));
     folder.write("c", &many);
-    folder.run("status c --explain").ends(0).says("completed by line 5001: ").says("[stop_record]");
+    folder.run("status c --explain").ends(0).says("idle by line 5001: ").says("[stop_record]");
     assert!(folder.run("status a --json").json()[0].get("explain").is_none());
 }
 

@@ -77,11 +77,19 @@ fn append(folder: &Folder, name: &str, text: &str) {
 #[test]
 fn the_end_looks_as_steno_show_has_it() {
     let folder = Folder::with("a", NATIVE);
-    assert_eq!(folder.run("tail a -n 2").ends(0).text(), folder.run("show a --last 2").text());
-    assert_eq!(folder.run("tail a").text(), folder.run("show a").text());
+    // A tail does not know the numbers of the events.
+    let unnumbered = |line: &str| {
+        let mut lines: Vec<String> = folder.run(line).ends(0).text().lines().map(str::to_owned).collect();
+        for line in lines.iter_mut().filter(|line| line.starts_with("    ")) {
+            line.replace_range(..5, "     ");
+        }
+        lines
+    };
+    assert_eq!(unnumbered("tail a -n 2"), unnumbered("show a --last 2"));
+    assert_eq!(unnumbered("tail a"), unnumbered("show a --last 100"));
     assert_eq!(folder.run("tail a --json -n 1").text(), folder.run("show a --last 1 --json").text());
     folder.write("b", CHIBI);
-    assert_eq!(folder.run("tail b -n 1").text(), folder.run("show b --last 1").text());
+    assert_eq!(unnumbered("tail b -n 1"), unnumbered("show b --last 1"));
     assert_eq!(folder.run("tail a -n 0").ends(0).text(), "");
 }
 
@@ -98,14 +106,14 @@ fn far_from_the_beginning_lines_have_no_numbers() {
 #[test]
 fn an_incomplete_last_line_is_shown_and_reported() {
     let folder = Folder::with("a", &NATIVE[..NATIVE.len() - 20]);
-    folder.run("tail a -n 1").ends(0).says("tool_result").talks("is not whole");
+    folder.run("tail a -n 1").ends(0).says("tool_result").talks("is incomplete");
 }
 
 #[test]
 fn compressed_files_and_documents_have_an_end_too() {
     let folder = Folder::with("a.zst", zstd::encode_all(NATIVE.as_bytes(), 3).unwrap());
-    folder.run("tail a.zst -n 1").ends(0).says("result of Bash");
-    assert_eq!(folder.run("tail a.zst").text().lines().count(), 8);
+    folder.run("tail a.zst -n 1").ends(0).says("result of Bash, 1 line");
+    assert_eq!(folder.run("tail a.zst").text().lines().count(), 10);
 }
 
 #[test]
@@ -114,7 +122,7 @@ fn a_source_that_cannot_be_followed_is_explained() {
     folder.run("tail a").finds_nothing("the file is empty");
     folder.run("tail none").fails("no such file");
     folder.write("b", "what is this\n");
-    folder.run("tail b").fails("the format is unknown");
+    folder.run("tail b").fails("unknown format");
     std::fs::create_dir(folder.path("c")).unwrap();
     folder.run("tail c").fails("is a folder");
 }
@@ -167,7 +175,7 @@ fn a_renamed_file_is_shown_to_its_end_and_the_new_one_from_its_beginning() {
     writer.write_all(said("two").as_bytes()).unwrap();
     tail.says("two");
     folder.write("a", said("three"));
-    tail.talks("another file has this name now");
+    tail.talks("replaced by another file");
     tail.says("three");
     append(&folder, "a", &said("four"));
     tail.says("four");
@@ -184,7 +192,7 @@ fn a_rotation_at_once_loses_nothing() {
     fs::rename(folder.path("b"), folder.path("a")).unwrap();
     tail.says("two");
     tail.says("three");
-    tail.talks("another file has this name now");
+    tail.talks("replaced by another file");
 }
 
 #[test]
@@ -194,7 +202,7 @@ fn a_file_that_becomes_shorter_is_shown_from_its_beginning() {
     tail.says("one");
     tail.says("two");
     folder.write("a", said("three"));
-    tail.talks("became shorter");
+    tail.talks("the file shrank");
     tail.says("three");
     append(&folder, "a", &said("four"));
     tail.says("four");

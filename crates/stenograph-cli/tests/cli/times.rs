@@ -14,13 +14,15 @@ fn every_command_shows_local_times_with_their_offset() {
     let folder = home();
     folder.write("a", NATIVE);
     for (line, local, utc) in [
-        ("show a", "2026-03-02 11:14:05 +02:00", "2026-03-02 09:14:05 UTC"),
-        ("tail a", "2026-03-02 11:14:09 +02:00", "2026-03-02 09:14:09 UTC"),
+        ("show a", "2026-03-02 11:14 +02:00", "2026-03-02 09:14 UTC"),
+        ("show a --event 1", "── 2026-03-02 +02:00 ──", "── 2026-03-02 UTC ──"),
+        ("tail a", "── 2026-03-02 +02:00 ──", "── 2026-03-02 UTC ──"),
+        ("tail a", "11:14:05", "09:14:05"),
         ("export a --to markdown", "| Started | 2026-03-02 11:14:05 +02:00 |", "| Started | 2026-03-02 09:14:05 UTC |"),
         ("replay a", "2026-03-02 11:14:05 +02:00", "2026-03-02 09:14:05 UTC"),
         ("replay a --mode full", "(11:14:05)", "(09:14:05)"),
         ("audit a", "2026-03-02 11:14 +02:00", "2026-03-02 09:14 UTC"),
-        ("find walrus --root home", "2026-01-02 05:01 +02:00", "2026-01-02 03:01 UTC"),
+        ("find walrus --root home --events", "2026-01-02 05:01 +02:00", "2026-01-02 03:01 UTC"),
     ] {
         let here = printed(&folder, line);
         assert!(here.contains(local), "{line}: {here}");

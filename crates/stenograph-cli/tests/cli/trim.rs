@@ -58,11 +58,11 @@ fn whole_turns_go_when_results_are_not_enough() {
 #[test]
 fn a_target_that_cannot_be_reached_is_said_so() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot be reached");
+    folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot reach the target");
     let kept = folder.run("trim chat.jsonl --max-tokens 1 --keep-newest -o kept.jsonl");
     kept.ends(1).talks("hint: without --keep-newest");
     assert_eq!(folder.read("out.jsonl").iter().filter(|byte| **byte == b'\n').count(), 2);
-    folder.run("trim out.jsonl --max-tokens 1 --dry-run").ends(1).talks("nothing of it may go");
+    folder.run("trim out.jsonl --max-tokens 1 --dry-run").ends(1).talks("nothing can be removed");
     folder.run("trim chat.jsonl --max-tokens 1 --dry-run").ends(1).says("message removed, 1 token\n");
 }
 
@@ -85,21 +85,21 @@ fn a_dry_run_reports_what_it_would_remove_and_writes_nothing() {
 #[test]
 fn an_edit_in_place_can_be_undone_byte_for_byte_and_keeps_appended_lines() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0).talks("steno trim --undo chat.jsonl");
+    folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0).talks("steno undo chat.jsonl");
     assert_ne!(folder.read("chat.jsonl"), chat().as_bytes());
     assert_eq!(folder.names(), ["chat.jsonl", "chat.jsonl.undo"]);
-    folder.run("trim chat.jsonl --undo").ends(0).talks("byte for byte");
+    folder.run("undo chat.jsonl").ends(0).talks("byte for byte");
     assert_eq!(folder.read("chat.jsonl"), chat().as_bytes());
     assert_eq!(folder.names(), ["chat.jsonl"]);
 
     folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0);
     let line = "{\"role\":\"assistant\",\"content\":\"later\"}\n";
     fs::File::options().append(true).open(folder.path("chat.jsonl")).unwrap().write_all(line.as_bytes()).unwrap();
-    folder.run("trim --undo chat.jsonl").ends(0).talks("appended since");
+    folder.run("undo chat.jsonl").ends(0).talks("appended since");
     assert_eq!(folder.read("chat.jsonl"), (chat() + line).as_bytes());
-    folder.run("trim --undo chat.jsonl").finds_nothing("nothing is kept");
-    folder.run("trim --undo chat.jsonl --json").finds_nothing("nothing is kept").says("\"undone\":null");
-    folder.run("trim --undo nosuch.jsonl").fails("no such file");
+    folder.run("undo chat.jsonl").finds_nothing("nothing to undo");
+    folder.run("undo chat.jsonl --json").finds_nothing("nothing to undo").says("\"undone\":null");
+    folder.run("undo nosuch.jsonl").fails("no such file");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_file_that_was_changed_since_is_not_brought_back() {
     let folder = Folder::with("chat.jsonl", chat());
     folder.run("trim chat.jsonl --max-tokens 50 -o out.jsonl --reversible").ends(0);
     folder.write("out.jsonl", "{\"role\":\"user\",\"content\":\"mine\"}\n");
-    folder.run("trim --undo out.jsonl").fails("was changed since");
+    folder.run("undo out.jsonl").fails("the file changed after the edit");
     assert_eq!(folder.names(), ["chat.jsonl", "out.jsonl", "out.jsonl.undo"]);
 }
 
@@ -118,14 +118,14 @@ fn the_output_can_be_undone_into_the_input() {
         .run("trim chat.jsonl --max-tokens 50 -o out.jsonl --reversible --json")
         .ends(0)
         .says("\"undo\":\"out.jsonl.undo\"");
-    folder.run("trim --undo out.jsonl --json").ends(0).says("\"undone\":\"trim\"");
+    folder.run("undo out.jsonl --json").ends(0).says("\"undone\":\"trim\"");
     assert_eq!(folder.read("out.jsonl"), chat().as_bytes());
 }
 
 #[test]
 fn nothing_to_do_leaves_the_file_alone() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl --max-tokens 5000 --in-place").ends(0).talks("nothing had to go");
+    folder.run("trim chat.jsonl --max-tokens 5000 --in-place").ends(0).talks("already short enough");
     assert_eq!(folder.names(), ["chat.jsonl"]);
 }
 
@@ -153,21 +153,23 @@ fn a_vocabulary_counts() {
     let other = r#"{"v":1,"kind":"message","role":"assistant","model":"claude-x","content":"hi"}"#;
     folder.write("other.jsonl", format!("{other}\n"));
     folder.run("trim other.jsonl --max-tokens 60 --tokenizer gpt-4o").ends(0).talks("o200k, an estimate");
-    folder.run("trim chat.jsonl --max-tokens 60 --tokenizer nobody").fails("no tokenizer is called nobody");
-    folder.run("trim chat.jsonl --rule cycod --tokenizer o200k").fails("counts by itself");
+    folder.run("trim chat.jsonl --max-tokens 60 --tokenizer nobody").fails("unknown tokenizer: nobody");
+    folder.run("trim chat.jsonl --rule cycod --tokenizer o200k").fails("has its own tokenizer");
 }
 
 #[test]
 fn contradictory_options_are_refused() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl").fails("no limit");
-    folder.run("trim chat.jsonl --max-tokens 50 --reversible").fails("no file to keep anything beside");
+    folder.run("trim chat.jsonl").fails("no token limit");
+    folder.run("trim chat.jsonl --max-tokens 50 --reversible").fails("--reversible needs an output file");
     folder.run("trim chat.jsonl --max-tokens 50 -o chat.jsonl").fails("is the input itself").talks("--in-place");
-    folder.run_with("trim - --max-tokens 50 --in-place", chat().as_bytes()).fails("cannot be changed in place");
+    folder
+        .run_with("trim - --max-tokens 50 --in-place", chat().as_bytes())
+        .fails("cannot edit standard input in place");
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(chat().as_bytes()).unwrap();
     folder.write("chat.gz", packed.finish().unwrap());
-    folder.run("trim chat.gz --max-tokens 50 --in-place").fails("compressed file cannot be changed in place");
+    folder.run("trim chat.gz --max-tokens 50 --in-place").fails("cannot edit a compressed file in place");
     folder.run("trim chat.gz --max-tokens 50 -o plain.jsonl").ends(0);
     assert_eq!(folder.run("trim missing.jsonl --max-tokens 50").code, 2);
 }
@@ -196,7 +198,7 @@ fn every_format_is_trimmed_and_cut_in_place_and_brought_back() {
             };
             let after = notes(&folder);
             if folder.names().len() > 1 {
-                folder.run("trim --undo demo").ends(0);
+                folder.run("undo demo").ends(0);
             }
             assert_eq!(folder.read("demo"), bytes, "{}: {line}", info.name);
             assert_eq!(notes(&folder), after, "{}: {line}", info.name);

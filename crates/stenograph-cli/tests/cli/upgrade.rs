@@ -58,7 +58,7 @@ fn store() -> Folder {
 #[test]
 fn a_store_of_version_1_is_opened_searched_verified_and_restored() {
     let folder = store();
-    folder.run("archive verify").ends(0).talks("everything is sound");
+    folder.run("archive verify").ends(0).talks("no damage");
     folder.run("archive restore 8c1f -o back.jsonl").ends(0);
     assert_eq!(folder.read("back.jsonl"), SOURCE);
     // An index of an earlier version is rebuilt from the archive.
@@ -90,7 +90,7 @@ fn a_store_of_a_later_version_is_refused_and_left_unchanged() {
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
     contents(&folder.path("store"), &mut before);
     for line in ["find leap_days", "list", "show 8c1f"] {
-        folder.run(line).fails("the index has version 1000, and this steno knows versions up to");
+        folder.run(line).fails("the index has version 1000, but this steno supports only versions up to");
     }
     let archive =
         ["index --root home", "archive list", "archive verify", "archive verify --repair", "archive restore 8c1f -o x"];

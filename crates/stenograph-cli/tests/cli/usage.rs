@@ -108,8 +108,8 @@ fn days_follow_the_local_time_zone_and_the_last_one_is_included() {
     assert_eq!(calls("--timezone UTC --since 2026-01-31 --until 2026-02-01"), 2);
     assert_eq!(calls("--timezone Europe/Berlin --since 2026-02-01 --until 2026-02-01"), 2);
     assert_eq!(calls("--since 2026-01-31T23:30:00Z --until 2026-01-31T23:30:01Z"), 1);
-    folder.run("usage --root home --timezone UTC --until 2026-01-30").finds_nothing("no call is asked about");
-    folder.run("usage --root home --since soon").fails("soon: is no time");
+    folder.run("usage --root home --timezone UTC --until 2026-01-30").finds_nothing("no calls match");
+    folder.run("usage --root home --since soon").fails("soon: not a time");
     folder.run("usage --root home --timezone Mars/Olympus").fails("Mars/Olympus");
 }
 
@@ -123,7 +123,7 @@ fn a_model_without_a_price_is_said_and_never_free() {
     assert_eq!((&row["cost"], &row["unpriced_calls"]), (&Value::Null, &1.into()));
     assert_eq!((&json["total"]["unpriced_calls"], &json["unpriced"][0]["model"]), (&1.into(), &"walrus-9".into()));
     let table = folder.run("usage --root home --by model");
-    table.ends(0).says("no price").says("+?").talks("walrus-9: no price is known");
+    table.ends(0).says("no price").says("+?").talks("walrus-9: no price");
     assert!(!table.text().lines().any(|line| line.contains("walrus-9") && line.contains("$0")), "{}", table.text());
     folder.run("usage --root home --strict").ends(1).talks("walrus-9");
     folder.run("usage --root home --strict --json").ends(1);
@@ -156,9 +156,9 @@ fn where_nothing_is_nothing_is_counted() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home")).unwrap();
     let done = folder.run("usage --root home");
-    done.finds_nothing("no model call is told of there");
+    done.finds_nothing("no model calls found");
     assert!(done.out.is_empty());
-    folder.run("usage --root nowhere").fails("is no folder");
+    folder.run("usage --root nowhere").fails("not a folder");
     folder.run("usage nowhere.jsonl").fails("nowhere.jsonl");
     folder.write("empty.jsonl", "");
     folder.run("usage empty.jsonl").finds_nothing("no model call");

@@ -53,7 +53,11 @@ fn a_count_that_is_none_is_said() {
         odd["examples"].as_array().unwrap().iter().map(|place| place["line"].clone()).collect::<Vec<_>>(),
         [2, 3]
     );
-    folder.run("usage --root home").ends(0).talks("2 records state a count that is none").talks("--explain says where");
+    folder
+        .run("usage --root home")
+        .ends(0)
+        .talks("2 records have an invalid token count")
+        .talks("--explain shows where");
     folder.run("usage --root home --explain").ends(0).says("a.jsonl:2").says("negative");
 }
 
@@ -71,11 +75,7 @@ fn unknown_and_damaged_files_are_reported_and_the_readable_part_counts() {
     assert_eq!(unread.len(), 1);
     let (file, says) = (unread[0]["file"].as_str().unwrap(), unread[0]["says"].as_str().unwrap());
     assert!(file.ends_with("b.jsonl.gz") && !says.contains("b.jsonl.gz") && says.contains("gzip"), "{file}: {says}");
-    folder
-        .run("usage --root home --explain")
-        .ends(0)
-        .says("1 file left out: of no format that is read")
-        .says("list.json");
+    folder.run("usage --root home --explain").ends(0).says("1 file left out: unknown format").says("list.json");
     folder.run("index --root home");
     assert_eq!(usage(&folder, ""), json);
 }
@@ -90,7 +90,7 @@ fn a_first_record_of_any_size_hides_no_format() {
     let json = usage(&folder, "--by agent");
     assert_eq!((&json["rows"][0]["key"], &json["total"]["calls"]), (&json!("claude-code"), &json!(2)));
     assert_eq!((&json["unknown_files"], &json["oversize_records"]), (&json!(0), &json!(2)));
-    folder.run("usage --root home").ends(0).talks("2 records are too large to be read, and count as nothing");
+    folder.run("usage --root home").ends(0).talks("2 records are too large to read, counted as 0");
     folder.run("index --root home").ends(0);
     assert_eq!(usage(&folder, "--by agent"), json);
 }
@@ -100,13 +100,13 @@ fn calls_that_filters_exclude_differ_from_no_calls_at_all() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home")).unwrap();
     folder.write("home/a.jsonl", good("1") + &call("2", None, &json!({"input_tokens": 1, "output_tokens": 2})));
-    folder.run("usage --root home --since 2026-01").ends(0).talks("1 call is left out for want of a time");
+    folder.run("usage --root home --since 2026-01").ends(0).talks("1 call is not counted because no time is recorded");
     let none = folder.run("usage --root home --since 2027 --csv");
-    none.ends(1).talks("no call is asked about: 2 calls are told of there");
+    none.ends(1).talks("no calls match: 2 calls are excluded by your filters");
     assert_eq!(none.text().lines().count(), 1);
     folder.run("usage --root home --csv --explain").ends(2);
     fs::remove_file(folder.path("home/a.jsonl")).unwrap();
-    folder.run("usage --root home").ends(1).talks("no model call is told of there");
+    folder.run("usage --root home").ends(1).talks("no model calls found");
 }
 
 /// A Claude Code session of so many calls, from a number on.
@@ -165,7 +165,7 @@ fn a_conversion_and_its_source_count_once_however_they_are_counted() {
         folder.run("index --root .").ends(0);
         assert_eq!(totals("")["calls"], 5, "{to}");
         let explained = folder.run("usage --root . --explain").ends(0).text().to_owned();
-        assert!(to == "steno" || explained.contains("a conversion for another agent"), "{to}: {explained}");
+        assert!(to == "steno" || explained.contains("a call repeated in a converted file"), "{to}: {explained}");
     }
 }
 

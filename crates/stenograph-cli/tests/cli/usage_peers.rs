@@ -40,13 +40,13 @@ fn each_rule_has_its_own_total_and_says_so() {
     assert_eq!(count("").0, [2, 20, 51, 200, 2000]);
     let (numbers, done) = count("--as ccusage-20");
     assert_eq!(numbers, [3, 30, 52, 300, 3000]);
-    done.talks("note: counted as ccusage 20.0.24 does: ").talks("ccusage does not count chibi (1 file)");
+    done.talks("note: counted by the rules of ccusage 20.0.24: ").talks("ccusage does not count chibi (1 file)");
     let said = &done.json()[0]["as"];
     assert_eq!([&said["rule"], &said["program"], &said["version"]], ["ccusage-20", "ccusage", "20.0.24"]);
     assert_eq!(said["not_counted"][0]["agent"], "chibi");
     let (numbers, done) = count("--as first-row");
     assert_eq!(numbers, [2, 20, 2, 200, 2000]);
-    done.talks("note: counted as ccstat 0.6.2 does: ");
+    done.talks("note: counted by the rules of ccstat 0.6.2: ");
     assert_eq!(folder.run("usage --root home --json").json()[0].get("as"), None);
 }
 
@@ -57,8 +57,8 @@ fn filters_apply_to_the_rows_of_another_rule_too() {
     assert_eq!(by_model.ends(0).json()[0]["rows"][0]["key"], "claude-sonnet-4-20250514");
     let some = folder.run("usage --root home --as ccusage-20 --since 2026-03-02T09:14:06Z --json");
     assert_eq!(some.ends(0).json()[0]["total"]["calls"], 1);
-    folder.run("usage --root home --as ccusage-20 --since 2026-04-01").finds_nothing("no call is asked about");
-    folder.run("usage --root home --as first-row --by tool").fails("ccstat looks at no tools");
+    folder.run("usage --root home --as ccusage-20 --since 2026-04-01").finds_nothing("no calls match");
+    folder.run("usage --root home --as first-row --by tool").fails("ccstat cannot group by tool");
     folder.run("usage --root home --as nobody").ends(2);
 }
 

@@ -39,11 +39,11 @@ fn an_existing_file_is_replaced_only_on_request() {
     for line in WRITING {
         let folder = Folder::with("in.jsonl", input());
         folder.write("out", "mine");
-        folder.run(&format!("{line} -o out")).fails("out: exists already");
+        folder.run(&format!("{line} -o out")).fails("out: already exists");
         assert_eq!(folder.read("out"), b"mine", "{line}");
         // A dangling link counts as an existing file too.
         symlink("nowhere", folder.path("link")).unwrap();
-        folder.run(&format!("{line} -o link")).fails("link: exists already");
+        folder.run(&format!("{line} -o link")).fails("link: already exists");
         folder.run(&format!("{line} -o out --force")).ends(0);
         assert_ne!(folder.read("out"), b"mine", "{line}");
         folder.run(&format!("{line} -o new")).ends(0);
@@ -115,7 +115,7 @@ fn an_edit_in_place_keeps_the_permissions_and_its_undo_file_is_private() {
         set_mode(&folder.path("in.jsonl"), 0o664);
         folder.run(line).ends(0);
         assert_eq!((mode(&folder.path("in.jsonl")), mode(&folder.path("in.jsonl.undo"))), (0o664, 0o600), "{line}");
-        folder.run("cut in.jsonl --undo").ends(0);
+        folder.run("undo in.jsonl").ends(0);
         assert_eq!((mode(&folder.path("in.jsonl")), folder.read("in.jsonl")), (0o664, input().into_bytes()));
     }
     let folder = Folder::with("in.jsonl", input());
@@ -176,7 +176,7 @@ fn of_two_edits_at_once_none_is_lost() {
         let lines = folder.read("in.jsonl").iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(lines, 8 - removed, "{round}");
         for _ in 0..went {
-            folder.run("cut in.jsonl --undo").ends(0);
+            folder.run("undo in.jsonl").ends(0);
         }
         assert_eq!(folder.read("in.jsonl"), input().as_bytes(), "{round}");
         assert_eq!(folder.names(), ["in.jsonl"], "{round}");
@@ -187,8 +187,8 @@ fn of_two_edits_at_once_none_is_lost() {
 const CHANGING: [&str; 4] = [
     "trim in.jsonl --max-tokens 1 --in-place",
     "cut in.jsonl --events 2 --in-place",
-    "compact in.jsonl --keep 0 --summary short",
-    "cut in.jsonl --undo",
+    "compact in.jsonl --keep 0 --summary short --in-place",
+    "undo in.jsonl",
 ];
 
 #[cfg(target_os = "linux")]
@@ -256,7 +256,7 @@ fn an_undo_file_is_beside_the_file_itself() {
     folder.run("cut in.jsonl --events 2 --in-place").ends(0);
     assert_eq!(folder.names(), ["in.jsonl", "real"]);
     assert!(folder.path("real/in.jsonl.undo").exists() && folder.path("in.jsonl").is_symlink());
-    folder.run("cut in.jsonl --undo").ends(0);
+    folder.run("undo in.jsonl").ends(0);
     assert_eq!(folder.read("real/in.jsonl"), input().as_bytes());
 }
 
@@ -278,7 +278,7 @@ fn a_result_takes_the_place_of_no_file_that_is_being_recorded_or_written() {
     for line in WRITING {
         let folder = Folder::with("in.jsonl", input());
         let (mut child, more) = recording(&folder, "--to steno:live.steno.jsonl");
-        folder.run(&format!("{line} -o live.steno.jsonl --force")).fails("is writing there");
+        folder.run(&format!("{line} -o live.steno.jsonl --force")).fails("is writing to it");
         drop(more);
         assert!(child.wait().unwrap().success(), "{line}");
         assert_eq!(String::from_utf8(folder.read("live.steno.jsonl")).unwrap().matches("\"id\":\"e").count(), 4);
@@ -322,7 +322,7 @@ fn a_chibi_window_cannot_be_edited_while_it_is_locked_or_out_of_date() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     for edit in ["cut ctx/context.jsonl --turns 1 --in-place", "trim ctx/context.jsonl --max-tokens 1 --in-place"] {
         folder.write("ctx/.lock", now.to_string());
-        folder.run(edit).fails("another process is writing there");
+        folder.run(edit).fails("another process is writing to it");
         fs::remove_file(folder.path("ctx/.lock")).unwrap();
         folder.write("ctx/.dirty", "");
         folder.run(edit).fails("out of date");
@@ -353,7 +353,7 @@ fn a_journal_completes_transcripts_of_its_own_whatever_folder_is_named() {
         }
         folder.write("proj/repo/e.steno", crafted(document));
         let done = folder.run("recover proj");
-        done.ends(2).talks("is not completed");
+        done.ends(2).talks("cannot be completed");
         for file in ["proj/.bashrc", "proj/repo/.bashrc", "proj/other/Makefile"] {
             assert_eq!(folder.read(file), b"# rc\n", "{document}");
         }
@@ -373,7 +373,7 @@ fn a_recording_that_cannot_be_completed_does_not_keep_the_others_from_it() {
     }
     fs::rename(folder.path("a/chat.jsonl"), folder.path("a/real.jsonl")).unwrap();
     symlink("real.jsonl", folder.path("a/chat.jsonl")).unwrap();
-    folder.run("recover .").ends(2).talks("a/chat.jsonl.steno: is not completed").talks("b/chat.jsonl");
+    folder.run("recover .").ends(2).talks("a/chat.jsonl.steno: cannot be completed").talks("b/chat.jsonl");
     assert!(!String::from_utf8_lossy(&folder.read("b/chat.jsonl")).is_empty());
-    folder.run("recover b").ends(0).talks("nothing was left to do");
+    folder.run("recover b").ends(0).talks("already complete");
 }

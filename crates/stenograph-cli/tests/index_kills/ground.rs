@@ -95,7 +95,7 @@ impl Ground {
             warning["path"].as_str().is_some_and(|path| Path::new(path) == self.store().join("archive/log.jsonl"));
         is_of_log
             && (text.starts_with("1 of ") && text.ends_with(" commits are missing from the log; the packs have them")
-                || text.starts_with("commit ") && text.ends_with(" is incomplete and does not count")
+                || text.starts_with("commit ") && text.ends_with(" is incomplete and ignored")
                 || text.starts_with("moved an incomplete commit of "))
     }
 

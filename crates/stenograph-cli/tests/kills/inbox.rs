@@ -44,7 +44,7 @@ fn messages_in_an_inbox_are_delivered_whichever_process_is_killed() {
     for _ in 0..ROUNDS {
         for _ in 0..random.usize(1..4) {
             let text = format!("message {next}. {}", "word ".repeat(random.usize(..200)));
-            let mut sending = steno(&folder, &["inbox", "send", "contexts/a", &text]).spawn().unwrap();
+            let mut sending = steno(&folder, &["chibi", "inbox", "send", "contexts/a", &text]).spawn().unwrap();
             if random.u8(..4) == 0 {
                 std::thread::sleep(Duration::from_micros(random.u64(..8_000)));
                 let _ = sending.kill();
@@ -55,16 +55,16 @@ fn messages_in_an_inbox_are_delivered_whichever_process_is_killed() {
             next += 1;
         }
         // Two at once, and each may be killed.
-        let taking = [(); 2].map(|()| steno(&folder, &["inbox", "take", "contexts/a"]).spawn().unwrap());
+        let taking = [(); 2].map(|()| steno(&folder, &["chibi", "inbox", "take", "contexts/a"]).spawn().unwrap());
         for child in taking {
             let wait = (random.u8(..3) > 0).then(|| Duration::from_micros(random.u64(..9_000)));
             taken.extend(ended(child, wait));
         }
     }
-    let last = steno(&folder, &["inbox", "take", "contexts/a"]).spawn().unwrap();
+    let last = steno(&folder, &["chibi", "inbox", "take", "contexts/a"]).spawn().unwrap();
     taken.extend(ended(last, None));
     let lost: Vec<&usize> = sent.difference(&taken).collect();
     assert!(lost.is_empty(), "STENO_SEED={seed}: sent and never handed over: {lost:?}");
-    let again = steno(&folder, &["inbox", "take", "contexts/a"]).spawn().unwrap();
+    let again = steno(&folder, &["chibi", "inbox", "take", "contexts/a"]).spawn().unwrap();
     assert_eq!(ended(again, None), Vec::<usize>::new());
 }

@@ -112,7 +112,7 @@ impl ArchiveHistory {
                 is_logged || sound.contains(&(piece.pack, piece.at))
             };
             if is_last && !commit.pieces().all(|piece| is_there(&piece)) {
-                let text = format!("commit {} is incomplete and does not count", commit.head.commit);
+                let text = format!("commit {} is incomplete and ignored", commit.head.commit);
                 self.warnings.push(Warning::new(&path, text));
                 continue;
             }

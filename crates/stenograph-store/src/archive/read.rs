@@ -37,9 +37,9 @@ impl<'a> CopyReader<'a> {
 /// The error for reading a damaged copy.
 pub(super) fn damaged(damage: Damage) -> io::Error {
     let text = match damage {
-        Damage::Truncated => "a piece of it ends in the middle",
+        Damage::Truncated => "a piece is truncated",
         Damage::Header | Damage::Body => "the stored bytes of a piece are damaged",
-        Damage::HashMismatch => "a piece does not have the bytes that were stored",
+        Damage::HashMismatch => "a piece does not match its hash",
         Damage::Unreadable => "a piece is missing",
     };
     io::Error::new(io::ErrorKind::InvalidData, text)

@@ -78,7 +78,7 @@ impl ArchiveWriter {
             Ok(())
         })?;
         if !is_sound || found < needed.len() {
-            let text = "some of what it holds is damaged, so it stays as it is: steno archive verify says what";
+            let text = "kept unchanged, because part of it is damaged: steno archive verify lists the damage";
             return Ok(Some(Warning::new(&pack_path(&self.folder, pack), text)));
         }
         let (mut commits, mut moved) = (Vec::new(), 0);

@@ -244,7 +244,7 @@ impl Walker<'_> {
     fn within_bounds(&mut self, path: &Path, reach: WalkReach) -> (Option<FileId>, WalkReach) {
         let WalkReach::Whole(depth) = reach else { return (None, reach) };
         if depth > DEPTH_MAX {
-            self.warning(path, "lies too deep, and is not looked into");
+            self.warning(path, "is nested too deep: not searched");
             return (None, WalkReach::Homes);
         }
         let Some(id) = folder_id(path) else { return (None, reach) };
@@ -365,7 +365,7 @@ impl Walker<'_> {
 
     fn end(mut self) -> Vec<Warning> {
         if let (Some(last), 1..) = (self.warnings.last().map(|warning| warning.path.clone()), self.suppressed) {
-            self.warnings.push(Warning::new(&last, format!("and {} more could not be looked into", self.suppressed)));
+            self.warnings.push(Warning::new(&last, format!("and {} more could not be searched", self.suppressed)));
         }
         self.warnings
     }
@@ -373,9 +373,9 @@ impl Walker<'_> {
 
 fn unreadable(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "may not be looked into: permission denied".to_owned(),
-        io::ErrorKind::NotFound => "is not there".to_owned(),
-        _ => format!("cannot be looked into: {error}"),
+        io::ErrorKind::PermissionDenied => "cannot be searched: permission denied".to_owned(),
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        _ => format!("cannot be searched: {error}"),
     }
 }
 

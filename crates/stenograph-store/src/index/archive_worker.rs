@@ -132,11 +132,11 @@ fn archive_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<
                 // The run checked this before and has reported it.
                 Ok(AddOutcome::Forgotten | AddOutcome::Continued { .. }) => {}
                 // One bad file does not stop the rest; the commit reports a failing disk.
-                Err(error) => done.warnings.push(Warning::new(&path, format!("not kept: {error}"))),
+                Err(error) => done.warnings.push(Warning::new(&path, format!("not archived: {error}"))),
             },
             (Work::Move { copy, to }, Ok(writer)) => {
                 let moved = writer.moved(copy, &to);
-                done.warnings.extend(moved.err().map(|error| Warning::new(&to, format!("not kept: {error}"))));
+                done.warnings.extend(moved.err().map(|error| Warning::new(&to, format!("not archived: {error}"))));
             }
             (Work::Archiving { .. } | Work::Move { .. }, Err(_)) => {}
             (Work::Commit, writer) => {
@@ -212,8 +212,10 @@ impl ArchiveReader {
             catalogue.clear_archived(&missing.iter().map(|row| row.id).collect::<Vec<_>>())?;
         }
         for row in missing.iter().filter(|row| is_missing(&row.path)) {
-            warnings
-                .push(Warning::new(&row.path, "is lost: the file is gone, and the archive has no sound copy of it"));
+            warnings.push(Warning::new(
+                &row.path,
+                "is lost: the file no longer exists, and the archive has no intact copy",
+            ));
         }
         let mut gone_copies = self.archive.copies().filter(|copy| {
             is_missing(&copy.path) && stenograph::Registry::built_in().named(&copy.label.format).is_some()

@@ -79,7 +79,7 @@ impl Catalogue {
             // The process that made the file ended before it created the tables.
             schema::SchemaState::Empty => return Ok(OpenedCatalogue::Missing),
             schema::SchemaState::Earlier => {
-                return Ok(OpenedCatalogue::Unusable("it was made by an earlier version of steno".to_owned()));
+                return Ok(OpenedCatalogue::Unusable("it was written by an earlier version of steno".to_owned()));
             }
             schema::SchemaState::Later(version) => return Ok(OpenedCatalogue::Later(version)),
         }

@@ -37,7 +37,7 @@ const TOUCHES_MAX: usize = 4096;
 
 impl IndexRun<'_> {
     /// Reads lines from where the last run stopped, up to the size of a batch.
-    #[expect(clippy::too_many_arguments, reason = "what a source is, where it stands, and who wants to know")]
+    #[expect(clippy::too_many_arguments, reason = "the source, the position in it, and the receivers")]
     pub(super) fn read_on(
         &mut self,
         writer: &TextWriter,

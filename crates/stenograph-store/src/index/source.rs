@@ -266,7 +266,7 @@ impl IndexRun<'_> {
         Ok(KnownContent::New)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a source is, where it stands, and who wants to know")]
+    #[expect(clippy::too_many_arguments, reason = "the source, the position in it, and the receivers")]
     fn read_source(
         &mut self,
         job: &IndexJob,

@@ -153,7 +153,7 @@ pub fn replaced_files(path: &Path) -> Vec<Warning> {
 fn appended(path: &Path) -> Warning {
     Warning::new(
         path,
-        "holds a recording already; this one is appended to it (to keep them apart, give --to another path)",
+        "already contains a recording; this one is appended (to keep them apart, give --to another path)",
     )
 }
 

@@ -25,7 +25,7 @@ impl Layout for StenoLayout {
             name: "steno",
             agent: "steno",
             title: "one native stream",
-            path: "the file, or a folder in which a new one is made (the current folder by default)",
+            path: "the file, or a folder for a new file (the current folder by default)",
             keys: &[],
         }
     }

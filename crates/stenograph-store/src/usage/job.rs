@@ -192,7 +192,7 @@ pub(super) enum JobOutcome {
 }
 
 /// Counts a stream whose first bytes are in the buffer, in the given format or the detected one.
-#[expect(clippy::too_many_arguments, reason = "what a source is, how it is counted, and who wants to know")]
+#[expect(clippy::too_many_arguments, reason = "the source, the counting rule, and the receivers")]
 fn count(
     stream: &mut dyn Read,
     filled: Filled,

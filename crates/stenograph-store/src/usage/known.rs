@@ -62,7 +62,7 @@ impl IndexedSource {
             }
             (None, IndexedSource::There { job, .. }) => jobs.push(job),
             (None, IndexedSource::Gone { path, .. }) => {
-                let text = "its page of the ledger is damaged; --no-index reads what is kept";
+                let text = "its usage in the index is damaged; use --no-index to read the archived copy";
                 report.warnings.push(Warning::new(&path, text));
             }
         }

@@ -224,7 +224,7 @@ fn an_event_that_was_never_archived_is_found_without_its_text() {
     ground.index_keeping(Archiving::No);
     fs::remove_file(&path).unwrap();
     ground.index_keeping(Archiving::No);
-    assert_eq!(ground.find("walrus"), ["the source is gone and was never kept"]);
+    assert_eq!(ground.find("walrus"), ["the file no longer exists and was never archived"]);
 }
 
 #[test]

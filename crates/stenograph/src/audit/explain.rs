@@ -117,7 +117,7 @@ fn explained_error(error: &Fault) -> impl Iterator<Item = Explanation> + use<> {
         FaultKind::Interrupted => (RunRule::InterruptionMessage.name(), RunRule::InterruptionMessage.sentence()),
         FaultKind::Stop => ("failed_stop", "the record states that the run ended without success"),
         FaultKind::Tool | FaultKind::Denied | FaultKind::Failure | FaultKind::Unfinished => {
-            ("error_record", "the record states an error of the run")
+            ("error_record", "the record states that the run hit an error")
         }
     };
     let stated = Explanation {
@@ -134,7 +134,7 @@ fn explained_error(error: &Fault) -> impl Iterator<Item = Explanation> + use<> {
         what: Explained::Recovery,
         outcome: "recovered",
         rule: "recovery",
-        sentence: "the model answers, a call succeeds or the run states its success",
+        sentence: "the model answers, a call succeeds, or the run reports success",
         place,
         of: Some(error.place),
         ..stated.clone()

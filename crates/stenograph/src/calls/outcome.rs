@@ -1,8 +1,8 @@
-//! What came of a call, and the rules by which that is decided, in this order:
+//! The outcome of a call, and the rules that decide it, in this order:
 //!
 //! 1. A person or a rule refused the call: denied.
-//! 2. Somebody interrupted it: interrupted.
-//! 3. The record states an error, or begins with words that only an error begins with: failed.
+//! 2. The record states that it was interrupted: interrupted.
+//! 3. The record states an error, or starts with words that only errors start with: failed.
 //! 4. A command exits with a code other than 0: failed. Exit code 1 of a program that answers with it (`grep` found nothing, `diff` found a
 //!    difference) is ok.
 //! 5. A command goes on after its call returned: running, until a later record states its exit code. A polling call reports the exit code of
@@ -68,23 +68,23 @@ impl CallOutcome {
 pub enum OutcomeRule {
     /// A person or a rule refused the call.
     Refusal,
-    /// The record says that somebody interrupted it.
+    /// The record states that it was interrupted.
     Interruption,
     /// The record states an error.
     StatedError,
-    /// The result begins with words that only an error begins with.
+    /// The result starts with words that only errors start with.
     ErrorWords,
-    /// The exit code is not 0.
+    /// The exit code is nonzero.
     ExitCode,
-    /// A poll or a notice states an exit code of the job that is not 0.
+    /// A poll or a notice states a nonzero exit code for the job.
     JobExitCode,
-    /// The program answers with exit code 1.
+    /// For this program, exit code 1 is an answer.
     AnswerCode,
-    /// The command goes on.
+    /// The command keeps running.
     GoesOn,
     /// The call has a result, and no evidence against it.
     Result,
-    /// Nothing decides.
+    /// No record decides.
     NoEvidence,
 }
 
@@ -111,15 +111,15 @@ impl OutcomeRule {
     pub fn sentence(self) -> &'static str {
         match self {
             OutcomeRule::Refusal => "a person or a rule refused the call",
-            OutcomeRule::Interruption => "the record states that somebody interrupted the call",
+            OutcomeRule::Interruption => "the record states that the call was interrupted",
             OutcomeRule::StatedError => "the record states an error",
-            OutcomeRule::ErrorWords => "the result begins with words that only an error begins with",
-            OutcomeRule::ExitCode => "the exit code is not 0",
-            OutcomeRule::JobExitCode => "a later record states an exit code of the job that is not 0",
-            OutcomeRule::AnswerCode => "exit code 1 is an answer of this program",
-            OutcomeRule::GoesOn => "the command goes on after its call returned",
-            OutcomeRule::Result => "the call has a result, and nothing speaks against it",
-            OutcomeRule::NoEvidence => "no record decides",
+            OutcomeRule::ErrorWords => "the result starts with words that only errors start with",
+            OutcomeRule::ExitCode => "the exit code is nonzero",
+            OutcomeRule::JobExitCode => "a later record states a nonzero exit code for the job",
+            OutcomeRule::AnswerCode => "for this program, exit code 1 is an answer, not a failure",
+            OutcomeRule::GoesOn => "the command keeps running after its call returned",
+            OutcomeRule::Result => "the call has a result and no sign of failure",
+            OutcomeRule::NoEvidence => "no record decides the outcome",
         }
     }
 }

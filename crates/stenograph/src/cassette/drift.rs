@@ -1,5 +1,5 @@
-//! How far a request is from the recorded one: what is missing in it, what was added, what changed. It finds and counts; what
-//! is done about it is not decided here.
+//! How a request differs from the recorded one: what is missing, what was added, what changed. It finds and counts
+//! differences; the caller decides what to do about them.
 
 use std::collections::HashMap;
 
@@ -12,25 +12,25 @@ use super::vendor::Request;
 use crate::model::Role;
 use crate::text::quote;
 
-/// What differs.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// Something that was told is not.
+    /// A recorded item is missing.
     Missing,
-    /// Something is told that was not.
+    /// An item was added.
     Added,
-    /// Something else is told in its place.
+    /// An item was replaced.
     Changed,
-    /// A tool answered something else.
+    /// A tool gave another result.
     ResultChanged,
-    /// Another model is asked.
+    /// The request names another model.
     Model,
-    /// The recording is at its end.
+    /// The recording has ended.
     AfterEnd,
 }
 
 impl What {
-    /// The word in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             What::Missing => "missing",
@@ -46,30 +46,30 @@ impl What {
 /// One difference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
-    /// What differs.
+    /// The kind of difference.
     pub what: What,
-    /// What is told there: a role, a call or a result; a model.
+    /// The kind of item: a role, a call, a result or a model.
     pub kind: &'static str,
-    /// Its place among what was recorded, or for what was added among what is asked, from 1.
+    /// The position of the recorded item, or of an added item in the request, from 1.
     pub place: usize,
-    /// How what was recorded begins.
+    /// The beginning of the recorded item.
     pub recorded: Option<String>,
-    /// How what is asked begins.
+    /// The beginning of the requested item.
     pub asked: Option<String>,
-    /// By which the same difference is known again in the next request.
+    /// A fingerprint, to recognise the same difference in the next request.
     pub(super) print: u64,
 }
 
-/// Something that differs and is no part of the conversation.
+/// A difference outside the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Remark {
-    /// The prompts are others.
+    /// The system prompt differs.
     Prompts,
-    /// What the agent adds by itself is something else.
+    /// Text that the agent adds differs.
     Asides,
-    /// The request is no part of the recorded conversation; so it begins.
+    /// The request is not part of the recorded conversation; this is its beginning.
     Beside(String),
-    /// What was recorded is an error of this status.
+    /// The recorded answer is an error with this status.
     Failed(u16),
     /// The answer calls this tool, which the request does not offer.
     Tool(String),
@@ -78,7 +78,7 @@ pub enum Remark {
 /// How many differences of one request are kept; all are counted.
 pub(super) const KEPT_MAX: usize = 1000;
 
-/// How many characters of a text stand in a report.
+/// How many characters of a text a report shows.
 const EXCERPT_CHARS: usize = 120;
 
 impl Drift {
@@ -86,7 +86,7 @@ impl Drift {
         let seed = |text: Option<&str>| text.map_or(1, |text| xxh3_64(text.as_bytes()));
         let print = [what as u64, place as u64, seed(recorded), seed(asked)];
         let print = print.into_iter().fold(0, |print: u64, part| xxh3_64_with_seed(&part.to_le_bytes(), print));
-        // Two long texts may differ late: what is shown begins shortly before they do.
+        // Two long texts may differ late: the excerpt begins shortly before the difference.
         let from = match (recorded, asked) {
             (Some(recorded), Some(asked)) => shared(recorded, asked).saturating_sub(EXCERPT_CHARS / 3),
             _ => 0,
@@ -95,7 +95,7 @@ impl Drift {
         Drift { what, kind, place, recorded: excerpt(recorded), asked: excerpt(asked), print }
     }
 
-    /// That there is no answer left.
+    /// The difference that no answer is left.
     pub(super) fn after_end() -> Drift {
         Drift::new(What::AfterEnd, "request", 0, None, None)
     }
@@ -108,10 +108,10 @@ impl Drift {
             What::Missing => format!("{kind} {place} is missing: {}", text(&self.recorded)),
             What::Added => format!("{kind} {place} was added: {}", text(&self.asked)),
             What::Changed | What::ResultChanged => {
-                format!("{kind} {place} changed: {} was recorded, {} is asked", text(&self.recorded), text(&self.asked))
+                format!("{kind} {place} changed: recorded {}, requested {}", text(&self.recorded), text(&self.asked))
             }
-            What::Model => format!("another model is asked: {}, not {}", text(&self.asked), text(&self.recorded)),
-            What::AfterEnd => "the recording is at its end".to_owned(),
+            What::Model => format!("the request asks for model {}, not {}", text(&self.asked), text(&self.recorded)),
+            What::AfterEnd => "the recording has ended".to_owned(),
         }
     }
 
@@ -131,18 +131,18 @@ impl Remark {
     /// The remark in one line for people.
     pub fn line(&self) -> String {
         match self {
-            Remark::Prompts => "the system prompt is not the recorded one".to_owned(),
+            Remark::Prompts => "the system prompt differs from the recorded one".to_owned(),
             Remark::Asides => {
-                "what the agent adds by itself, such as its folder and the date, is not what was recorded".to_owned()
+                "text that the agent adds, such as its folder and the date, differs from the recorded text".to_owned()
             }
-            Remark::Beside(begin) => format!("is beside the recorded conversation: {}", quote(begin)),
-            Remark::Failed(status) => format!("gets the error {status}, as it was recorded"),
+            Remark::Beside(begin) => format!("is a side request, outside the recorded conversation: {}", quote(begin)),
+            Remark::Failed(status) => format!("gets the recorded error {status}"),
             Remark::Tool(name) => format!("the answer calls {}, which the request does not offer", quote(name)),
         }
     }
 }
 
-/// What differs between a request and the recorded one.
+/// The differences between a request and the recorded one.
 pub(super) fn drifts(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Drift> {
     let mut found = Vec::new();
     if let (Some(recorded), Some(asked)) = (&answer.model, &request.model)
@@ -154,16 +154,16 @@ pub(super) fn drifts(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Dri
     found
 }
 
-/// What is said of a request that is no part of the conversation.
+/// The remarks on a request outside the conversation.
 pub(super) fn beside(request: &Request) -> Remark {
     Remark::Beside(request.told.first().map(|said| excerpt(&said.text(), 0)).unwrap_or_default())
 }
 
-/// What differs beside the conversation.
+/// The differences outside the conversation.
 pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Remark> {
     let mut found = Vec::new();
     let prompts = tape.prompts(answer);
-    // Most agents do not write down their prompts: what is not known does not differ.
+    // Most agents do not record their prompts: an unknown prompt does not differ.
     if !prompts.is_empty() && prompts != request.prompts {
         found.push(Remark::Prompts);
     }
@@ -203,7 +203,7 @@ fn compare(recorded: &[ChatItem], asked: &[ChatItem], found: &mut Vec<Drift>) {
     }
 }
 
-/// Pairs what is gone with what came in its place: the next of its sort, in order. The rest is missing, or was added.
+/// Pairs each missing item with the next added item of its kind, in order. The others are missing or added.
 fn pair(gone: &[ChatItem], from: usize, come: &[ChatItem], to: usize, found: &mut Vec<Drift>) {
     let mut next = Next::default();
     let mut at = 0;
@@ -227,7 +227,7 @@ fn pair(gone: &[ChatItem], from: usize, come: &[ChatItem], to: usize, found: &mu
     added(come.len(), &mut at, found);
 }
 
-/// Where the next of each sort stands. Each list is gone through once for each sort, however long both sides are.
+/// The position of the next item of each kind. Each list is scanned once per kind, however long both sides are.
 #[derive(Default)]
 struct Next([usize; 5]);
 
@@ -241,7 +241,7 @@ impl Next {
     }
 }
 
-/// What can be taken for the same thing that changed.
+/// Items of the same sort may be one item that changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
     User,
@@ -261,7 +261,7 @@ fn sort(said: &ChatItem) -> Sort {
     }
 }
 
-/// How many characters two texts begin with alike.
+/// The number of characters in the common prefix of two texts.
 fn shared(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
 }

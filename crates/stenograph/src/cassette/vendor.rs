@@ -126,8 +126,8 @@ const DELTAS_MAX: usize = 400;
 impl Vendor {
     /// Reads a request; what is wrong with it otherwise.
     pub fn request(self, body: &[u8]) -> Result<Request, String> {
-        let text = std::str::from_utf8(body).map_err(|_| "the body is no UTF-8".to_owned())?;
-        let object = Object::parse(text).ok_or("the body is no JSON object")?;
+        let text = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8".to_owned())?;
+        let object = Object::parse(text).ok_or("the body is not a JSON object")?;
         let mut request = match self {
             Vendor::OpenAi => openai::request(&object)?,
             Vendor::Responses => responses::request(&object)?,

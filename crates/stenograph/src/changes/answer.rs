@@ -1,13 +1,13 @@
-//! What the first words of a result say about a file, where its record states nothing: a tool says first how it went, and then shows
-//! what it likes. Which calls failed the fold [`crate::calls::Calls`] decides; these words only keep an edit from being applied that the
-//! tool says it did not make.
+//! What the first words of a result say about a file, where its record states nothing: a tool reports its success first and
+//! then shows other text. The fold [`crate::calls::Calls`] decides which calls failed; these words only prevent applying an
+//! edit that the tool says it did not make.
 
 use crate::text::beginning;
 
-/// How much of a result is looked through.
+/// How much of a result is examined.
 const HEAD_SIZE: usize = 400;
 
-/// Words with which a result begins if its tool changed nothing.
+/// Words at the start of a result whose tool changed nothing.
 const PREFIXES: [&str; 14] = [
     "error",
     "fail",
@@ -25,7 +25,7 @@ const PREFIXES: [&str; 14] = [
     "permission denied",
 ];
 
-/// Words that only such a result has at its head.
+/// Words that only the head of such a result contains.
 const SIGNS: [&str; 2] = ["no replacement was performed", "verification failed"];
 
 /// Whether a result says that its tool changed nothing.

@@ -1,4 +1,5 @@
-//! What each call did to files, once the fold [`Calls`] decided what came of it. A call that several sources have counts once.
+//! What each call did to files, once the fold [`Calls`] has decided its outcome. A call that several sources contain counts
+//! once.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,37 +16,37 @@ use crate::json::Object;
 use crate::model::{Body, Content, Event};
 use crate::text::{Text, beginning};
 
-/// How many bytes of calls are held whose results are still to come.
+/// The most bytes of held calls without a result.
 const OPEN_SIZE_MAX: usize = 64 << 20;
 
-/// How many results are held whose calls were not seen, and how large one may be.
+/// The most held results without a call, and the size limit of one.
 const EARLY_MAX: usize = 32;
 const EARLY_SIZE_MAX: usize = 4 << 20;
 
-/// Among how many of the newest open calls a record that reports on a call looks for it: the fold remembers no more open calls.
+/// A record that reports on a call looks for it among this many of the newest open calls: the fold remembers no more.
 const REPORT_REACH: usize = 128;
 
-/// How many calls are remembered, so that a call that several sources have counts once.
+/// How many calls are remembered, so that a call that several sources contain counts once.
 const CALLS_MAX: usize = 1 << 20;
 
 /// The calls of one source.
 #[derive(Debug, Default)]
 pub(super) struct SourceCalls {
-    /// How many of its events were given.
+    /// The number of its events so far.
     pub given: u64,
     /// Its working folder.
     pub cwd: Option<String>,
     /// Decides which result belongs to which call, and whether the call failed.
     pub calls: Calls,
-    /// The highest number that `calls` has given.
+    /// The highest number that `calls` has assigned.
     last_number: u64,
-    /// Calls without a result that may change files, by the number that `calls` gives them.
+    /// Calls without a result that may change files, by the number that `calls` assigns to them.
     open: BTreeMap<u64, OpenCall>,
-    /// Results that came before their calls, by the number of the call.
+    /// Results that precede their calls, by the number of the call.
     early: VecDeque<(u64, CallResult)>,
 }
 
-/// A call whose result is still to come.
+/// A call without a result so far.
 #[derive(Debug)]
 struct OpenCall {
     plan: Plan,
@@ -53,10 +54,10 @@ struct OpenCall {
     what: String,
     place: Place,
     size: usize,
-    /// A fingerprint of its id, and one of all of it; 0 for a call without an id.
+    /// A fingerprint of its id, and one of the whole call; 0 for a call without an id.
     id: u64,
     print: u64,
-    /// Files that another record told about in the meantime.
+    /// Files that another record has reported in the meantime.
     told_paths: Vec<String>,
 }
 
@@ -70,7 +71,7 @@ struct CallResult {
 }
 
 impl SourceCalls {
-    /// The working folder is this one now.
+    /// Changes the working folder.
     pub fn moves_to(&mut self, cwd: &str) {
         if self.cwd.as_deref() != Some(cwd) {
             self.cwd = Some(cwd.to_owned());
@@ -83,7 +84,7 @@ impl Changes {
         let Some(number) = step.call.filter(|_| !step.is_again) else { return };
         let source = self.source_calls();
         source.last_number = source.last_number.max(number);
-        // An agent may give an id twice; then another call is another one.
+        // An agent may use an id twice: a different call with the same id is another call.
         let print = id.map_or(0, |id| xxh3_64_with_seed(input.as_bytes(), Calls::id(Some(id)) ^ hash(name)));
         if plan.steps.is_empty() || print != 0 && self.done.contains(&print) {
             return;
@@ -110,7 +111,7 @@ impl Changes {
         let is_stated_ok = matches!(event.body, Body::ToolResult { error: Some(false), .. });
         let result = || CallResult { said: content.joined().decode().into_owned(), told: told(event), is_stated_ok };
         let source = self.source_calls();
-        // A number that no call had is that of a result whose call is not known yet.
+        // A new number without a call is that of a result whose call is still unknown.
         let is_orphan = decision.call > source.last_number;
         source.last_number = source.last_number.max(decision.call);
         if let Some(open) = source.open.remove(&decision.call) {
@@ -125,7 +126,7 @@ impl Changes {
         }
     }
 
-    /// Does to the files what a call did that has this outcome.
+    /// Applies what a call with this outcome did to the files.
     fn apply_call(&mut self, open: OpenCall, result: CallResult, outcome: CallOutcome) {
         if open.id != 0 && self.done.len() < CALLS_MAX {
             self.known.insert(open.id);
@@ -135,7 +136,7 @@ impl Changes {
         }
         let CallResult { said, told, is_stated_ok } = result;
         let told = open.told.or(told);
-        // A result that states nothing may still say in its first words that the tool changed nothing.
+        // A result without a stated outcome may still say in its first words that the tool changed nothing.
         let is_stated = is_stated_ok || told.as_ref().is_some_and(|told| told.success == Some(true));
         let worked = !outcome.is_failure()
             && told.as_ref().is_none_or(|told| told.success != Some(false))
@@ -149,15 +150,15 @@ impl Changes {
                 continue;
             }
             if let [Act::Opaque(blind)] = acts.as_slice() {
-                // A program with a patch in it can be followed where other records tell what it did.
+                // A program that contains a patch can be tracked if other records report what it did.
                 let is_told = *blind == Opaque::Patch && !open.told_paths.is_empty();
-                // What a command did before it failed is done.
+                // A command may change files before it fails.
                 if !is_told && (worked || *blind == Opaque::Command) {
                     let path = Some(path).filter(|path| !path.is_empty());
                     self.blind(open.place, path, &open.what, UnseenReason::Opaque(*blind));
                 }
             } else if worked {
-                // What is told of a call is told of its first file.
+                // A report on a call applies to its first file.
                 let told = told.as_ref().filter(|_| std::mem::take(&mut first));
                 let came = self.acts(&path, acts, told, memory, &said);
                 self.came(came, path, &open.what);
@@ -165,7 +166,7 @@ impl Changes {
         }
     }
 
-    /// A record that is no result tells what a call did.
+    /// Applies a record other than a result that reports what a call did.
     pub(super) fn fact(&mut self, mut told: Told) {
         let Some(call) = told.call.take() else { return };
         let id = Calls::id(Some(&call));
@@ -177,22 +178,22 @@ impl Changes {
         if told.success == Some(false) || self.known.contains(&id) {
             return;
         }
-        // A call inside of another one, of which only this record tells.
+        // A call inside another call, which only this record reports.
         if self.known.len() < CALLS_MAX {
             self.known.insert(id);
         }
         for Group { path, acts } in grouped(steps_of(Vec::new(), Some(&told))) {
             self.source_calls().open.values_mut().for_each(|open| open.told_paths.push(path.clone()));
             let came = self.acts(&path, acts, None, Memory::None, "");
-            self.came(came, path, "a call inside of another");
+            self.came(came, path, "a call inside another call");
         }
     }
 
-    /// Lists the calls without a result: what they were to do may have been done.
+    /// Lists the calls without a result: they may have been carried out.
     pub(super) fn unanswered(&mut self) {
         let sources = std::mem::take(&mut self.sources);
         let open = sources.into_values().flat_map(|source| source.open.into_values());
-        // A call that another source has too may have its result there.
+        // Another source with the same call may have its result.
         let mut open: Vec<OpenCall> = open.filter(|open| open.id == 0 || !self.done.contains(&open.print)).collect();
         open.sort_by_key(|open| (open.place.source, open.place.event));
         self.open_size = 0;
@@ -216,7 +217,8 @@ fn hash(text: &str) -> u64 {
     xxh3_64(text.as_bytes()).max(1)
 }
 
-/// What a call did, step by step: what its record tells for programs, where it tells all of it, else what it was to do.
+/// The steps of a call: those that its record reports for programs, if the report is complete, otherwise those it
+/// requested.
 fn steps_of(planned: Vec<Step>, told: Option<&Told>) -> Vec<Step> {
     let Some(told) = told else { return planned };
     if !told.files.is_empty() {
@@ -227,13 +229,13 @@ fn steps_of(planned: Vec<Step>, told: Option<&Told>) -> Vec<Step> {
     planned
 }
 
-/// What is done to one file, one after the other.
+/// The steps on one file, in order.
 struct Group {
     path: String,
     acts: Vec<Act>,
 }
 
-/// Steps by file, as long as they only change its text.
+/// Groups steps by file, as long as they only change its text.
 fn grouped(steps: Vec<Step>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let is_text = |act: &Act| matches!(act, Act::Replace { .. } | Act::Insert { .. } | Act::Patch(_) | Act::Append(_));

@@ -1,39 +1,39 @@
-//! What is known of one file: what it was at the beginning, and what it is now. A sheet is either whole, or has parts with gaps
-//! between them of which nothing is known but that nobody touched them. Nothing here knows calls or tools.
+//! What is known of one file: its initial and its current contents. The contents are either whole, or parts with unknown
+//! gaps between them that nothing changed. Nothing here knows calls or tools.
 
 use std::ops::Range;
 
 use super::lines;
 use super::parts::Parts;
 
-/// What a file was when it was first met.
+/// The initial contents of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Base {
-    /// It was not there.
+    /// The file did not exist.
     Absent,
-    /// This.
+    /// This text.
     Text(String),
-    /// Nothing tells.
+    /// Unknown.
     Unknown,
 }
 
-/// What is known of a file.
+/// The known contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum FileContents {
-    /// All of what it is now; `None` is a file that is not there.
+    /// All of the current contents; `None` if the file does not exist.
     Whole { base: Base, now: Option<String> },
     /// Some parts of it.
     Parts(Parts),
 }
 
-/// Whether what happened can have happened to what is known.
+/// Whether a change is possible on the known contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// It can.
+    /// It is possible.
     Fits,
-    /// It cannot have been as it was known, but what it is now is known again.
+    /// The known contents were wrong, but the current contents are known again.
     Differs,
-    /// It cannot: what is known is not what there was. The sheet is as it was.
+    /// It is impossible: the known contents were wrong. They stay unchanged.
     Contradicts,
 }
 
@@ -44,25 +44,25 @@ pub(super) enum Times {
     Everywhere,
 }
 
-/// Whether a file that is written can have been there before.
+/// Whether a written file may have existed before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// Nothing tells.
+    /// Unknown.
     Unknown,
-    /// It was not there.
+    /// It did not exist.
     Absent,
 }
 
-/// A change of some lines, as patches tell it.
+/// A change of some lines, as a patch describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk {
-    /// The line it begins at, from 1, where that is told.
+    /// The first line, from 1, if it is stated.
     pub at: Option<usize>,
-    /// A line that stands somewhere before it, where that is told.
+    /// A line somewhere before it, if it is stated.
     pub after: Option<String>,
-    /// The lines that were there, with those that stay.
+    /// The old lines, including context.
     pub old: String,
-    /// The lines that are there, with those that stay.
+    /// The new lines, including context.
     pub new: String,
 }
 
@@ -73,7 +73,7 @@ impl Default for FileContents {
 }
 
 impl FileContents {
-    /// How many bytes it holds.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         match self {
             FileContents::Whole { base, now } => {
@@ -87,7 +87,7 @@ impl FileContents {
         }
     }
 
-    /// Whether nothing changed that is known.
+    /// Whether no change is known.
     pub fn is_unchanged(&self) -> bool {
         match self {
             FileContents::Whole { base: Base::Absent, now } => now.is_none(),
@@ -97,7 +97,7 @@ impl FileContents {
         }
     }
 
-    /// The whole text is written.
+    /// Writes the whole text.
     pub fn write(&mut self, text: String, before: Before) {
         match self {
             FileContents::Whole { now, .. } => *now = Some(text),
@@ -111,7 +111,7 @@ impl FileContents {
         }
     }
 
-    /// The file goes.
+    /// Deletes the file.
     pub fn delete(&mut self) {
         match self {
             FileContents::Whole { now, .. } => *now = None,
@@ -119,14 +119,14 @@ impl FileContents {
         }
     }
 
-    /// The whole text is seen as it is.
+    /// Records that the whole text was seen.
     pub fn see(&mut self, text: &str) -> Fit {
         match self {
             FileContents::Whole { base, now } => {
                 if now.as_deref() == Some(text) {
                     return Fit::Fits;
                 }
-                // Listings do not tell whether the last line has an end: who says more exactly is right.
+                // Listings do not show whether the last line has a newline: the more exact source is right.
                 let is_same = now.as_deref().is_some_and(|now| bare(now) == bare(text));
                 if is_same && now.as_deref() == base.text() {
                     *base = Base::Text(text.to_owned());
@@ -144,7 +144,7 @@ impl FileContents {
         }
     }
 
-    /// Some lines are seen as they are, from a line on, from 1.
+    /// Records that some lines were seen, starting at a line counted from 1.
     pub fn see_lines(&mut self, at: usize, text: &str) -> Fit {
         match self {
             FileContents::Whole { now, .. } => {
@@ -156,13 +156,13 @@ impl FileContents {
         }
     }
 
-    /// A text is put in place of another.
+    /// Replaces a text.
     pub fn replace(&mut self, old: &str, new: &str, times: Times) -> Fit {
         match self {
             FileContents::Whole { now, .. } => {
                 let text = now.as_deref().unwrap_or_default();
                 if old.is_empty() {
-                    // To put something in place of nothing is to write a file that is not there or empty.
+                    // Replacing an empty text writes a file that is missing or empty.
                     if !text.is_empty() {
                         return Fit::Contradicts;
                     }
@@ -182,7 +182,7 @@ impl FileContents {
         }
     }
 
-    /// Lines are put in after a line, from 1; 0 is the beginning.
+    /// Inserts lines after a line, from 1; 0 is the beginning.
     pub fn insert(&mut self, after: usize, text: &str) -> Fit {
         match self {
             FileContents::Whole { now, .. } => {
@@ -202,7 +202,7 @@ impl FileContents {
         }
     }
 
-    /// Lines are changed as a patch says. The numbers of all its hunks count the lines before any of them.
+    /// Changes lines as a patch describes. The line numbers of all its hunks refer to the file before the patch.
     pub fn patch(&mut self, hunks: &[Hunk]) -> Fit {
         match self {
             FileContents::Whole { now, .. } => match patched(now.as_deref().unwrap_or_default(), hunks) {
@@ -214,7 +214,7 @@ impl FileContents {
             },
             FileContents::Parts(parts) => {
                 let mut next = parts.clone();
-                // From the last one on, so that the numbers of the others still hold.
+                // Start with the last hunk, so that the numbers of the others stay valid.
                 for hunk in hunks.iter().rev() {
                     if next.patch(hunk) == Fit::Contradicts {
                         return Fit::Contradicts;
@@ -226,18 +226,18 @@ impl FileContents {
         }
     }
 
-    /// Whether the lines of all hunks stand exactly where their numbers say.
+    /// Whether the lines of all hunks are exactly at their line numbers.
     pub fn holds(&self, hunks: &[Hunk]) -> bool {
         let FileContents::Whole { now: Some(now), .. } = self else { return false };
         hunks.iter().all(|hunk| hunk.at.is_some_and(|at| at_line(now, hunk, at).is_some()))
     }
 
-    /// Whether this is all there is.
+    /// Whether the contents are complete.
     pub fn is_now(&self, text: &str) -> bool {
         matches!(self, FileContents::Whole { now: Some(now), .. } if now == text)
     }
 
-    /// Whether lines that are known begin with tabs.
+    /// Whether known lines begin with tabs.
     pub fn has_tabs(&self) -> bool {
         let has = |text: &str| text.contains("\n\t");
         match self {
@@ -246,7 +246,7 @@ impl FileContents {
         }
     }
 
-    /// A piece of a file that has pieces of its own, such as the cells of a notebook, is given another text.
+    /// Replaces a named part of a file, such as a cell of a notebook.
     pub fn cell(&mut self, label: &str, text: Option<&str>) -> Fit {
         match self {
             FileContents::Whole { .. } => Fit::Contradicts,
@@ -267,23 +267,23 @@ impl Base {
     }
 }
 
-/// A text without the end of its last line.
+/// A text without the newline of its last line.
 fn bare(text: &str) -> &str {
     text.strip_suffix('\n').unwrap_or(text)
 }
 
-/// A text whose last line has an end.
+/// A text whose last line has a newline.
 fn ended(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
-/// The text with `new` in place of `old`; `None` where that does not stand in it.
+/// The text with `new` instead of `old`; `None` if it does not contain `old`.
 pub(super) fn replaced(text: &str, old: &str, new: &str, times: Times) -> Option<String> {
     let (count, first) = lines::occurrences(text, old);
     match times {
         _ if old.is_empty() => None,
         _ if count == 0 => {
-            // Tools show and take lines with plain ends, and put the file's own back.
+            // Tools show and accept lines with plain newlines, and restore the file's own.
             let is_foreign = text.contains("\r\n") && !old.contains('\r');
             let foreign = |plain: &str| plain.replace("\r\n", "\n").replace('\n', "\r\n");
             let (old, new) = (foreign(old), foreign(new));
@@ -297,7 +297,7 @@ pub(super) fn replaced(text: &str, old: &str, new: &str, times: Times) -> Option
     }
 }
 
-/// The text with the hunks applied; `None` where the lines of one are not in it.
+/// The text with the hunks applied; `None` if it lacks the lines of one.
 fn patched(text: &str, hunks: &[Hunk]) -> Option<String> {
     let mut places: Vec<(Range<usize>, &Hunk)> = Vec::new();
     let mut from = 0;
@@ -314,7 +314,7 @@ fn patched(text: &str, hunks: &[Hunk]) -> Option<String> {
         if !out.is_empty() && !out.ends_with('\n') && !hunk.new.is_empty() {
             out.push('\n');
         }
-        // The end of the last line is told by the text: not every list of lines tells it.
+        // The text determines the newline of its last line: not every list of lines shows it.
         let is_bare = hunk.at.is_some() && range.end == text.len() && !text.ends_with('\n') && hunk.old.ends_with('\n');
         out.push_str(if is_bare { bare(&hunk.new) } else { &hunk.new });
         done = range.end;
@@ -323,7 +323,8 @@ fn patched(text: &str, hunks: &[Hunk]) -> Option<String> {
     Some(out)
 }
 
-/// Where a hunk belongs: at its number; else after the line it names, and after the hunks before it; else anywhere.
+/// The position of a hunk: its line number; otherwise after the line it names and after the hunks before it; otherwise
+/// anywhere.
 fn place(text: &str, hunk: &Hunk, from: usize) -> Option<Range<usize>> {
     let length = lines::count(&hunk.old);
     if let Some(range) = hunk.at.and_then(|at| at_line(text, hunk, at)) {
@@ -339,10 +340,10 @@ fn place(text: &str, hunk: &Hunk, from: usize) -> Option<Range<usize>> {
     find(text, &hunk.old, line).or_else(|| find(text, &hunk.old, 0))
 }
 
-/// Where the lines of a hunk stand, if they stand at this line.
+/// The range of a hunk's lines, if they are at this line.
 fn at_line(text: &str, hunk: &Hunk, at: usize) -> Option<Range<usize>> {
     let length = lines::count(&hunk.old);
-    // A hunk without old lines is numbered by the line before it.
+    // A hunk without old lines has the number of the line before it.
     let line = if length == 0 { at } else { at.saturating_sub(1) };
     let range = lines::range(text, line, length)?;
     (bare(text.get(range.clone())?) == bare(&hunk.old)).then_some(range)

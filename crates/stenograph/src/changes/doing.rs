@@ -1,4 +1,4 @@
-//! Doing again what calls did, file by file, and saying where that cannot be done. What a single file makes of it is in `file.rs`.
+//! Applies the steps of calls again, file by file, and reports where that is impossible. `file.rs` handles a single file.
 
 use super::Changes;
 use super::answer::is_creation;
@@ -8,17 +8,17 @@ use super::step::Act;
 use super::told::Told;
 use super::unseen::{Place, Unseen, UnseenReason};
 
-/// How many files are followed.
+/// The most files that are tracked.
 const FILES_MAX: usize = 10_000;
 
-/// How many bytes of texts are held in all, as files were and as they are.
+/// The most bytes of all held texts, initial and current.
 const HELD_SIZE_MAX: usize = 256 << 20;
 
-/// How many things are listed that cannot be seen. The rest is counted.
+/// The most unseen changes that are listed. The rest are counted.
 const UNSEEN_MAX: usize = 10_000;
 
 impl Changes {
-    /// Does to one file what a call did to it.
+    /// Applies the steps of a call to one file.
     pub(super) fn acts(
         &mut self,
         path: &str,
@@ -51,7 +51,7 @@ impl Changes {
         };
         self.held = self.held + file.size() - before;
         if self.held > HELD_SIZE_MAX {
-            // What was only read is the first to go.
+            // Files that were only read are dropped first.
             self.files.retain(|_, file| !file.is_unchanged());
             self.held = self.files.values().map(File::size).sum();
         }
@@ -63,7 +63,7 @@ impl Changes {
         came
     }
 
-    /// A file gets another path. One that is there already is written over, and the other one goes.
+    /// Renames a file. It replaces an existing file at the new path.
     fn rename(&mut self, path: &str, to: String) {
         let mut file = self.files.remove(path).unwrap_or_default();
         let origin = file.from.clone().unwrap_or_else(|| path.to_owned());
@@ -73,7 +73,7 @@ impl Changes {
             self.files.insert(path.to_owned(), file);
             return;
         }
-        // A file that was made here and then moved was made there.
+        // A file that was created here and then moved was created there.
         let is_new = matches!(file.sheet, FileContents::Whole { base: Base::Absent, .. }) && file.closed.is_empty();
         file.from = Some(origin).filter(|origin| !is_new && *origin != to);
         self.files.insert(to, file);

@@ -1,25 +1,25 @@
-//! One file through a session: what is done to it, one thing after the other, on what is known of it. Where what is known cannot be
-//! what there was, what was known so far is closed and something new begins.
+//! One file through a session: applies one step after the other to its known contents. If a step contradicts them, they are
+//! closed and new contents begin.
 
 use super::contents::{Base, Before, FileContents, Fit, Hunk};
 use super::look;
 use super::step::Act;
 use super::told::{Told, Was};
 
-/// How large the known texts of one file may be, both as it was and as it is. A larger file is data.
+/// The size limit of the known texts of one file, initial and current. A larger file is data.
 const FILE_SIZE_MAX: usize = 8 << 20;
 
-/// How often something can be taken back.
+/// How many changes can be undone.
 const UNDO_MAX: usize = 8;
 
-/// A file that is followed.
+/// A tracked file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
-    /// The path it had at the beginning, where it has another now.
+    /// Its initial path, if it has another now.
     pub from: Option<String>,
-    /// What was known before something that is not recorded happened.
+    /// The known contents before an unrecorded change.
     pub closed: Vec<FileContents>,
-    /// What is known.
+    /// The known contents.
     pub sheet: FileContents,
     undo: Vec<FileContents>,
 }
@@ -27,17 +27,17 @@ pub(super) struct File {
 /// The result of applying a change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ApplyResult {
-    /// It is followed.
+    /// It was applied.
     Followed,
-    /// It is followed, but something that is not recorded changed the file before.
+    /// It was applied, but an unrecorded change to the file came first.
     Elsewhere,
-    /// It is not followed: there is nothing to take back that is known.
+    /// It was not applied: the change to undo is unknown.
     Untold,
-    /// It is not followed: there is too much of it.
+    /// It was not applied: the file is too large.
     TooLarge,
 }
 
-/// Whether the tool that acts can take back what it did.
+/// Whether the tool can undo its changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
     Keeps,
@@ -45,17 +45,17 @@ pub(super) enum Memory {
 }
 
 impl File {
-    /// How many bytes are held.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         self.closed.iter().chain(&self.undo).map(FileContents::size).sum::<usize>() + self.sheet.size()
     }
 
-    /// Whether nothing is known to have changed.
+    /// Whether no change is known.
     pub fn is_unchanged(&self) -> bool {
         self.from.is_none() && self.closed.is_empty() && self.sheet.is_unchanged()
     }
 
-    /// Does what a call did, with what the record tells beside it.
+    /// Applies the steps of a call, with what the record reports beside them.
     pub fn act(&mut self, acts: &[Act], told: Option<&Told>, memory: Memory) -> ApplyResult {
         let mut came = ApplyResult::Followed;
         match told.and_then(|told| told.before.as_ref()) {
@@ -91,8 +91,8 @@ impl File {
         self.bounded(came)
     }
 
-    /// Does what a record tells by its lines. What the tool says it did counts for more than what it was to do: some do a little more.
-    /// And only the numbers of the lines tell where in a file it was of which not all is known.
+    /// Applies the changed lines that a record reports. The report takes precedence over the request, because some tools do
+    /// a little more. If the file is only partly known, only the line numbers of the report give the position.
     fn by_lines(&mut self, acts: &[Act], told: &Told) -> Fit {
         let is_whole = matches!(self.sheet, FileContents::Whole { .. });
         for hunks in spellings(&told.hunks, self.sheet.has_tabs() || acts.iter().any(has_tabs)) {
@@ -106,7 +106,7 @@ impl File {
         if told.amended { Fit::Contradicts } else { self.all(acts) }
     }
 
-    /// Does one thing after the other; all of them or none.
+    /// Applies one step after the other; all of them or none.
     fn all(&mut self, acts: &[Act]) -> Fit {
         let before = (acts.len() > 1).then(|| self.sheet.clone());
         for act in acts {
@@ -161,7 +161,7 @@ impl File {
         }
     }
 
-    /// All of it is seen.
+    /// Records that the whole file was seen.
     pub fn see(&mut self, text: &str) -> ApplyResult {
         let came = match self.sheet.see(text) {
             Fit::Fits => ApplyResult::Followed,
@@ -175,7 +175,7 @@ impl File {
         self.bounded(came)
     }
 
-    /// What a call left is seen: whatever is known of it before, this came of the call.
+    /// Records the contents after a call: they are a result of the call, whatever was known before.
     fn see_after(&mut self, text: &str) {
         match &mut self.sheet {
             FileContents::Whole { now, .. } => *now = Some(text.to_owned()),
@@ -185,7 +185,7 @@ impl File {
         }
     }
 
-    /// Some lines of it are seen.
+    /// Records that some lines were seen.
     pub fn see_lines(&mut self, at: usize, text: &str) -> ApplyResult {
         let came = match self.sheet.see_lines(at, text) {
             Fit::Fits | Fit::Differs => ApplyResult::Followed,
@@ -198,7 +198,7 @@ impl File {
         self.bounded(came)
     }
 
-    /// What a tool shows of it is seen; whether all of it was asked for.
+    /// Records what a tool shows of the file; `all` says whether the whole file was requested.
     pub fn look(&mut self, listing: &str, all: bool) -> ApplyResult {
         match look::numbered(listing) {
             Some(shown) if all && shown.at == 1 && !shown.remark && self.sheet.is_now(&shown.text) => {
@@ -213,7 +213,7 @@ impl File {
         }
     }
 
-    /// It is known not to be there.
+    /// Records that the file does not exist.
     fn absent(&mut self) {
         if self.sheet == FileContents::default() {
             self.sheet = FileContents::Whole { base: Base::Absent, now: None };
@@ -251,8 +251,7 @@ fn has_tabs(act: &Act) -> bool {
     }
 }
 
-/// The hunks as they are told, and as they are where a tool shows two blanks for each tab that a line begins with; what is more
-/// likely first.
+/// The hunks as reported, and as they are if the tool shows two spaces for each leading tab; the more likely variant first.
 fn spellings(hunks: &[Hunk], is_tabbed: bool) -> [Vec<Hunk>; 2] {
     let tabs = |text: &str| -> String {
         let line = |line: &str| {
@@ -270,7 +269,7 @@ fn spellings(hunks: &[Hunk], is_tabbed: bool) -> [Vec<Hunk>; 2] {
     both
 }
 
-/// Whether what is to be replaced, and what takes its place, stands in the hunks. Lines that stay may be left out between two of them.
+/// Whether the hunks contain the replaced text and its replacement. Unchanged lines between two hunks may be missing.
 fn is_in(act: &Act, hunks: &[Hunk]) -> bool {
     let Act::Replace { old, new, .. } = act else { return true };
     let was = |line: &str| hunks.iter().any(|hunk| hunk.old.contains(line));

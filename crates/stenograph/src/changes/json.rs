@@ -1,10 +1,10 @@
-//! Changes of files as JSON, for programs. The names stay as they are.
+//! Changes of files as JSON, for programs. The names are stable.
 
 use super::{ChangesOutcome, FileChange, Unseen};
 use crate::json::Draft;
 
 impl ChangesOutcome {
-    /// Puts all changes into an object.
+    /// Adds all changes to an object.
     pub fn put(&self, draft: &mut Draft<'static>) {
         draft.set("files", list(self.files.iter().map(file)));
         draft.set("unseen", list(self.unseen.iter().map(unseen)));

@@ -1,11 +1,11 @@
-//! Texts as lines: how many, where each begins, and where a run of them stands. Nothing here knows what a text is for.
+//! Texts as lines: their number, their offsets, and the position of a run of lines. Nothing here knows what a text is for.
 
-/// How many lines a text has. A last line without an end counts.
+/// The number of lines of a text. A last line without a newline counts.
 pub(super) fn count(text: &str) -> usize {
     text.split_inclusive('\n').count()
 }
 
-/// Where a line begins, from 0. The line after the last one begins at the end, if the last one has an end.
+/// The offset of a line, from 0. The line after the last one begins at the end, if the last one has a newline.
 pub(super) fn start(text: &str, line: usize) -> Option<usize> {
     if line == 0 {
         return Some(0);
@@ -13,7 +13,7 @@ pub(super) fn start(text: &str, line: usize) -> Option<usize> {
     memchr::memchr_iter(b'\n', text.as_bytes()).nth(line - 1).map(|newline| newline + 1)
 }
 
-/// Where `length` lines from `line` on stand, if there are as many.
+/// The range of `length` lines from `line`, if there are that many.
 pub(super) fn range(text: &str, line: usize, length: usize) -> Option<std::ops::Range<usize>> {
     let from = start(text, line)?;
     let rest = text.get(from..)?;
@@ -21,14 +21,14 @@ pub(super) fn range(text: &str, line: usize, length: usize) -> Option<std::ops::
     (count(rest.get(..size)?) == length).then_some(from..from + size)
 }
 
-/// How exactly lines must agree to be found.
+/// How exactly lines must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Eye {
     /// In every character.
     Sharp,
-    /// But for blanks at their ends.
+    /// Except for trailing white space.
     Ends,
-    /// But for blanks around them.
+    /// Except for leading and trailing white space.
     Around,
 }
 
@@ -42,12 +42,13 @@ impl Eye {
     }
 }
 
-/// Where these lines stand in a text, from a line on: exactly, else but for blanks, as the tools that take patches look for them.
+/// The position of these lines in a text, starting at a line: exact, otherwise ignoring white space, as tools that apply
+/// patches search.
 pub(super) fn find(text: &str, lines: &str, from: usize) -> Option<std::ops::Range<usize>> {
     [Eye::Sharp, Eye::Ends, Eye::Around].into_iter().find_map(|eye| seen(text, lines, from, eye))
 }
 
-/// Where exactly these lines stand in a text, from a line on.
+/// The exact position of these lines in a text, starting at a line.
 pub(super) fn find_exactly(text: &str, lines: &str, from: usize) -> Option<std::ops::Range<usize>> {
     seen(text, lines, from, Eye::Sharp)
 }
@@ -67,7 +68,7 @@ fn seen(text: &str, lines: &str, from: usize, eye: Eye) -> Option<std::ops::Rang
     Some(offset..offset + size)
 }
 
-/// How often a text stands in another, and where first, without overlapping itself. Nothing stands nowhere.
+/// The number of occurrences of a text in another, without overlaps, and the first one. An empty text has none.
 pub(super) fn occurrences(text: &str, sought: &str) -> (usize, usize) {
     if sought.is_empty() {
         return (0, 0);
@@ -77,7 +78,7 @@ pub(super) fn occurrences(text: &str, sought: &str) -> (usize, usize) {
     (1 + places.count(), first)
 }
 
-/// The text with the range put in place of.
+/// The text with a range replaced.
 pub(super) fn spliced(text: &str, range: std::ops::Range<usize>, new: &str) -> String {
     let before = text.get(..range.start).unwrap_or_default();
     let after = text.get(range.end..).unwrap_or_default();

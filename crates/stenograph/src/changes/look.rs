@@ -1,29 +1,30 @@
-//! What a tool shows of a file, without what the tool adds: line numbers, and words before and after. It decides nothing by a tool's
-//! name: numbers that count up are line numbers.
+//! The lines of a file that a tool shows, without what the tool adds: line numbers, and text before and after. The name of
+//! the tool does not matter: numbers that count up are line numbers.
 
 /// Lines of a file as they were shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// The line they begin at, from 1.
+    /// The first line, from 1.
     pub at: usize,
-    /// The lines, each with its end.
+    /// The lines, each with its newline.
     pub text: String,
-    /// Whether words follow that are no lines of the file, such as that there are more.
+    /// Whether other text follows, for example that there are more lines.
     pub remark: bool,
 }
 
 impl Shown {
-    /// The lines without an empty one at the end: tools that cut a text at its newlines number the nothing after the last one.
+    /// The lines without an empty one at the end: tools that split a text at its newlines number the empty text after the
+    /// last one.
     pub fn without_nothing(&self) -> &str {
         let is_empty = self.text.ends_with("\n\n");
         self.text.strip_suffix('\n').filter(|_| is_empty).unwrap_or(&self.text)
     }
 }
 
-/// How many lines a tool may say before those of the file.
+/// The most lines that a tool may print before those of the file.
 const HEAD_LINES_MAX: usize = 4;
 
-/// The lines in a listing with numbers; `None` where there are none.
+/// The lines in a numbered listing; `None` if there are none.
 pub(super) fn numbered(listing: &str) -> Option<Shown> {
     let mut lines = listing.split_inclusive('\n').enumerate();
     let (at, first, sign) = lines.by_ref().take(HEAD_LINES_MAX).find_map(|(_, line)| {
@@ -42,7 +43,7 @@ pub(super) fn numbered(listing: &str) -> Option<Shown> {
             Some(_) | None => remark |= !line.trim().is_empty(),
         }
     }
-    // One line that begins with a number may be anything.
+    // A single line that begins with a number may be anything.
     (next > at + 1 || at == 1).then_some(Shown { at, text, remark })
 }
 
@@ -51,18 +52,18 @@ fn push(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// The number before a line, the sign after the number, and the line.
+/// The number before a line, the separator, and the line.
 fn number(line: &str) -> Option<(usize, &'static str, &str)> {
     const SIGNS: [&str; 5] = ["\u{2192}", "\t", "| ", "|", ": "];
     let start = line.trim_start_matches([' ', 'L']);
     let digits = start.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = start.split_at_checked(digits).filter(|(number, _)| !number.is_empty() && number.len() < 9)?;
     let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign))?;
-    // A separator with nothing after it, where a blank was trimmed.
+    // A separator at the end of a line, where white space was trimmed.
     Some((number.parse().ok()?, if sign == "|" { "| " } else { sign }, rest.strip_prefix(sign)?))
 }
 
-/// A listing without numbers, if it can be the file itself. What is wrapped or cut is not.
+/// A listing without numbers, if it may be the file itself. Wrapped or cut text is not.
 pub(super) fn plain(listing: &str) -> Option<&str> {
     const MARKS: [&str; 6] = ["truncated", "[...", "... (", "<system", "lines omitted", "<file"];
     let edge = |from: &str| MARKS.iter().any(|mark| from.contains(mark));

@@ -1,10 +1,10 @@
-//! What a session did to files: the net change of each as a unified diff, rebuilt from the recorded calls, and a list of what cannot
-//! be seen from them. A pure fold over events; no format and no tool is named, and no file is looked at.
+//! What a session did to files: the net change of each as a unified diff, rebuilt from the recorded calls, and a list of
+//! changes that the calls do not show. A pure fold over events: it names no format and no tool, and reads no file.
 //!
-//! The content of a file is followed as far as calls and results tell it. What was read or told of it gives what it was; every edit is
-//! done again on that. A call that failed, or was never answered, changes nothing. Where nothing tells what a file was, the diff has
-//! the hunks that are known, without line numbers. Where a result shows something else than what the calls add up to, something that
-//! is not recorded changed the file: that is listed, and the diff goes on from what is seen.
+//! The contents of a file are tracked as far as calls and results show them. What a session read or reported of a file
+//! gives its initial contents, and every edit is applied to that. A call that failed, or has no result, changes nothing. If
+//! the initial contents are unknown, the diff has the known hunks without line numbers. If a result contradicts the tracked
+//! contents, an unrecorded change happened: it is listed, and the diff continues from what the result shows.
 
 mod answer;
 mod calls;
@@ -16,6 +16,7 @@ mod lines;
 mod look;
 mod parts;
 mod patch;
+mod preview;
 mod report;
 mod shell;
 mod step;
@@ -33,11 +34,12 @@ use calls::SourceCalls;
 use file::File;
 use told::told;
 
+pub use preview::{RequestedChange, RequestedKind, requested_changes};
 pub use report::{BaseKnown, ChangeHow, FileChange};
 pub use step::Opaque;
 pub use unseen::{Place, Unseen, UnseenReason};
 
-/// Follows what events do to files. Give it the events of a session in order.
+/// Tracks what events do to files. Give it the events of a session in order.
 #[derive(Debug, Default)]
 pub struct Changes {
     files: BTreeMap<String, File>,
@@ -54,26 +56,27 @@ pub struct Changes {
     place: Place,
 }
 
-/// What is known when all events were given.
+/// The result after all events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangesOutcome {
-    /// The files that changed, by path.
+    /// The changed files, by path.
     pub files: Vec<FileChange>,
-    /// What cannot be seen, in order.
+    /// The unseen changes, in order.
     pub unseen: Vec<Unseen>,
-    /// How much more of it there is than is listed.
+    /// The number of unseen changes that are not listed.
     pub unlisted: u64,
 }
 
 impl Changes {
-    /// The next events are those of this source, numbered from 0. What several sources tell should come in the order of its times.
+    /// Selects the source of the next events, numbered from 0. Give it the events of several sources in the order of their
+    /// times.
     pub fn source(&mut self, source: usize) {
         self.source_calls().given = self.place.event;
         self.place = Place { source, event: 0, line: None };
         self.place.event = self.source_calls().given;
     }
 
-    /// Takes the next event.
+    /// Adds the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.place.event += 1;
         self.place.line = event.at.map(|at| at.line).filter(|line| *line > 0);
@@ -112,7 +115,7 @@ impl Changes {
         }
     }
 
-    /// What is known now.
+    /// The result so far.
     pub fn finish(mut self) -> ChangesOutcome {
         self.unanswered();
         let root = self.root.as_deref();

@@ -1,22 +1,22 @@
-//! A file of which only parts are known: what was read of it, and what was put in place of what. Parts whose line is known are kept
-//! in order and joined where they meet; of the others it is only known that they stand somewhere.
+//! A file that is only partly known: the lines that were read, and the texts that were replaced. Parts with a known line
+//! are in order and joined where they meet; the position of the others is unknown.
 
 use std::ops::Range;
 
 use super::contents::{Fit, Hunk, Times, replaced};
 use super::lines;
 
-/// A part of a file, at the beginning and now.
+/// A part of a file, initially and now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The line of the beginning that it begins at, from 1. Such a part is made of whole lines. `None`: it stands anywhere, and may
-    /// begin and end in the middle of a line.
+    /// The line of the initial file at which it begins, from 1. Such a part consists of whole lines. `None`: its position
+    /// is unknown, and it may begin and end in the middle of a line.
     pub at: Option<usize>,
-    /// What a part is called that has a name instead of a place.
+    /// The name of a part that has a name instead of a position.
     pub label: Option<String>,
-    /// What it was; `None` where only what it is now is known.
+    /// Its initial text; `None` if only the current text is known.
     pub base: Option<String>,
-    /// What it is.
+    /// Its current text.
     pub now: String,
 }
 
@@ -25,18 +25,18 @@ impl Part {
         self.base.as_ref() != Some(&self.now)
     }
 
-    /// What it was, as far as that is known.
+    /// Its initial text, as far as it is known.
     pub fn was(&self) -> &str {
         self.base.as_deref().unwrap_or_default()
     }
 
-    /// By how many lines it grew.
+    /// The number of lines by which it grew.
     fn growth(&self) -> isize {
         lines::count(&self.now).cast_signed() - lines::count(self.was()).cast_signed()
     }
 }
 
-/// Parts of a file: those with a place first, in order.
+/// The parts of a file: those with a position first, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Parts(Vec<Part>);
 
@@ -49,7 +49,7 @@ impl Parts {
         self.0.iter().map(|part| part.was().len() + part.now.len()).sum()
     }
 
-    /// What the whole file was at the beginning if it is this now; `None` where the parts do not tell.
+    /// The whole initial file, if this is the current one; `None` if the parts do not determine it.
     pub fn base_of(&self, text: &str) -> Option<String> {
         let mut places: Vec<(Range<usize>, &Part)> = Vec::new();
         for (part, line) in self.0.iter().zip(self.lines_now()) {
@@ -58,7 +58,7 @@ impl Parts {
         rebuilt(text, places)
     }
 
-    /// Some lines are seen as they are, from a line on.
+    /// Records that some lines were seen, starting at a line.
     pub fn see(&mut self, at: usize, text: &str) -> Fit {
         let (mut seen, taken) = self.absorbed(text);
         let mut next = Parts(self.without(&taken));
@@ -66,7 +66,7 @@ impl Parts {
         let meets = |part: &Part, line: usize| line + lines::count(&part.now) >= at && line <= end;
         let is_met = next.0.iter().zip(next.lines_now()).any(|(part, line)| line.is_some_and(|line| meets(part, line)));
         if !taken.is_empty() && is_met {
-            // Both tell of changes in the same lines, and which was first cannot be told: the parts stay where they are.
+            // Both changed the same lines, and their order is unknown: the parts stay where they are.
             return Fit::Fits;
         }
         seen.at = next.line_before(at);
@@ -76,7 +76,7 @@ impl Parts {
                     return Fit::Contradicts;
                 }
             }
-            // Something of unknown place moved the lines: what is seen may stand anywhere.
+            // A change at an unknown position moved the lines, so the position of these lines is unknown too.
             None if taken.is_empty() => return Fit::Fits,
             None => next.0.push(seen),
         }
@@ -84,7 +84,7 @@ impl Parts {
         Fit::Fits
     }
 
-    /// A text is put in place of another, wherever it is known to stand; else it stands in a part of its own.
+    /// Replaces a text in the part that contains it; otherwise it becomes a part of its own.
     pub fn replace(&mut self, old: &str, new: &str, times: Times) {
         let mut found = false;
         for part in self.0.iter_mut().rev().filter(|part| part.label.is_none()) {
@@ -102,7 +102,7 @@ impl Parts {
         }
     }
 
-    /// Lines are put in after a line.
+    /// Inserts lines after a line.
     pub fn insert(&mut self, after: usize, text: &str) {
         let now = self.lines_now();
         let held = self.0.iter_mut().zip(now).find_map(|(part, line)| {
@@ -120,7 +120,7 @@ impl Parts {
         self.sort();
     }
 
-    /// Lines are changed as a hunk says.
+    /// Changes lines as a hunk describes.
     pub fn patch(&mut self, hunk: &Hunk) -> Fit {
         if let Some(at) = hunk.at.filter(|_| !hunk.old.is_empty()) {
             if self.see(at, &hunk.old) == Fit::Contradicts {
@@ -151,7 +151,7 @@ impl Parts {
         Fit::Fits
     }
 
-    /// The part of that name is given another text.
+    /// Replaces the text of the part with that name.
     pub fn label(&mut self, label: &str, text: Option<&str>) {
         let now = text.unwrap_or_default().to_owned();
         match self.0.iter_mut().find(|part| part.label.as_deref() == Some(label)) {
@@ -160,7 +160,7 @@ impl Parts {
         }
     }
 
-    /// The lines at which parts would stand if those of unknown place were not there.
+    /// The lines of the parts, ignoring parts at unknown positions.
     pub fn lines_alone(&self) -> Vec<Option<usize>> {
         let mut growth = 0_isize;
         let mut lines = Vec::with_capacity(self.0.len());
@@ -171,17 +171,17 @@ impl Parts {
         lines
     }
 
-    /// The lines at which parts stand now, where that is known.
+    /// The current lines of the parts, where they are known.
     pub fn lines_now(&self) -> Vec<Option<usize>> {
         if self.is_moved() { vec![None; self.0.len()] } else { self.lines_alone() }
     }
 
-    /// Whether something of unknown place moved the lines after it.
+    /// Whether a change at an unknown position moved the lines after it.
     fn is_moved(&self) -> bool {
         self.0.iter().any(|part| part.at.is_none() && part.growth() != 0)
     }
 
-    /// The line of the beginning that stands at a line now. Inside of a part it is as if nothing had changed in it.
+    /// The initial line number of a current line. Inside a part, it is computed as if nothing had changed there.
     fn line_before(&self, line: usize) -> Option<usize> {
         if self.is_moved() {
             return None;
@@ -197,7 +197,7 @@ impl Parts {
         Some(before)
     }
 
-    /// What is seen, with what it was: parts of unknown place that stand in it once are taken in.
+    /// The seen text with its initial text: it absorbs parts at unknown positions that occur in it once.
     fn absorbed(&self, text: &str) -> (Part, Vec<usize>) {
         let whole = || Part { base: Some(text.to_owned()), now: text.to_owned(), ..Part::default() };
         let mut places: Vec<(Range<usize>, &Part)> = Vec::new();
@@ -218,7 +218,8 @@ impl Parts {
         self.0.iter().enumerate().filter(|(number, _)| !taken.contains(number)).map(|(_, part)| part.clone()).collect()
     }
 
-    /// Takes in lines that stand at this line now, with those parts that they overlap or meet. What is not in those, nobody changed.
+    /// Adds lines at their current position and merges the parts that they overlap or meet. Lines outside those parts are
+    /// unchanged.
     fn join(&mut self, seen: Part, at: usize) -> Fit {
         let end = at + lines::count(&seen.now);
         let places = self.lines_now();
@@ -238,12 +239,12 @@ impl Parts {
     }
 
     fn sort(&mut self) {
-        // What was put in between two lines stands before the second one.
+        // Text inserted between two lines comes before the second one.
         self.0.sort_by_key(|part| (part.at.is_none(), part.at, !part.was().is_empty()));
     }
 }
 
-/// Where a part stands in a text that is all there is now: at its line if it has one, else where it stands once.
+/// The position of a part in a text that is the whole current file: its line, otherwise its only occurrence.
 fn stands(text: &str, part: &Part, line: Option<usize>) -> Option<Range<usize>> {
     part.base.as_ref()?;
     let at_line = line.and_then(|line| {
@@ -256,7 +257,7 @@ fn stands(text: &str, part: &Part, line: Option<usize>) -> Option<Range<usize>> 
     })
 }
 
-/// The text with what each part was in its place; `None` where parts meet.
+/// The text with each part replaced by its initial text; `None` if parts meet.
 fn rebuilt(text: &str, mut places: Vec<(Range<usize>, &Part)>) -> Option<String> {
     places.sort_by_key(|(range, _)| (range.start, range.end));
     let mut out = String::with_capacity(text.len());
@@ -267,7 +268,7 @@ fn rebuilt(text: &str, mut places: Vec<(Range<usize>, &Part)>) -> Option<String>
         }
         out.push_str(text.get(done..range.start)?);
         let was = part.was();
-        // The end of the last line may not be known: the text says.
+        // The newline of the last line may be unknown: the text decides.
         let is_bare = text.get(range.clone()).is_some_and(|held| !held.ends_with('\n')) && part.now.ends_with('\n');
         out.push_str(if is_bare { was.strip_suffix('\n').unwrap_or(was) } else { was });
         done = range.end;
@@ -276,7 +277,7 @@ fn rebuilt(text: &str, mut places: Vec<(Range<usize>, &Part)>) -> Option<String>
     Some(out)
 }
 
-/// Lines that are seen and the parts that they overlap or meet, as one part; `None` where they disagree.
+/// Seen lines and the parts that they overlap or meet, as one part; `None` if they disagree.
 fn joined(seen: &Part, at: usize, met: &[(Part, usize)]) -> Option<Part> {
     let end = at + lines::count(&seen.now);
     let cut = |from: usize, to: usize| seen.now.get(lines::range(&seen.now, from - at, to - from)?);
@@ -301,7 +302,7 @@ fn joined(seen: &Part, at: usize, met: &[(Part, usize)]) -> Option<Part> {
         base.push_str(part.was());
         now.push_str(&part.now);
         next = next.max(part_end);
-        // What comes after a line without an end is no line of this file.
+        // Text after a line without a newline is not a line of this file.
         if next < end && [&base, &now].iter().any(|text| !text.is_empty() && !text.ends_with('\n')) {
             return None;
         }

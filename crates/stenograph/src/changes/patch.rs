@@ -1,8 +1,9 @@
-//! Reads patches as agents write them: the envelope that names its files in lines of their own, and unified diffs. It applies nothing.
+//! Parses patches as agents write them: the envelope that names its files on separate lines, and unified diffs. It applies
+//! nothing.
 
 use super::contents::Hunk;
 
-/// What a patch does to one file.
+/// The change of one file in a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Patched {
     /// The file.
@@ -14,18 +15,18 @@ pub(super) struct Patched {
 /// What a patch does to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
-    /// It is made.
+    /// Create it.
     Add(String),
-    /// It goes. What it was, where that is told.
+    /// Delete it, with its contents if they are stated.
     Delete { was: Option<String> },
-    /// Lines are changed, and it may get another path.
+    /// Change lines, and possibly rename it.
     Update { hunks: Vec<Hunk>, to: Option<String> },
 }
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 
-/// The patch in an envelope that stands in a text, from its first line to its last.
+/// The enveloped patch in a text, from its first line to its last.
 pub(super) fn envelope(text: &str) -> Option<&str> {
     let from = memchr::memmem::find(text.as_bytes(), BEGIN.as_bytes())?;
     let text = text.get(from..)?;
@@ -33,7 +34,7 @@ pub(super) fn envelope(text: &str) -> Option<&str> {
     text.get(..end)
 }
 
-/// What the patch in an envelope does, file by file.
+/// The changes in an enveloped patch, file by file.
 pub(super) fn read_envelope(patch: &str) -> Vec<Patched> {
     let mut found: Vec<Patched> = Vec::new();
     let mut mark = ' ';
@@ -68,15 +69,15 @@ pub(super) fn read_envelope(patch: &str) -> Vec<Patched> {
     found
 }
 
-/// The line that a hunk of an envelope says it stands after.
+/// The line that precedes a hunk of an envelope, if the hunk names it.
 fn named_line(after: &str) -> Option<String> {
     let after = after.strip_prefix(' ').unwrap_or(after);
     let after = after.strip_suffix(" @@").unwrap_or(after);
     (!after.trim().is_empty()).then(|| after.to_owned())
 }
 
-/// Takes a line of a hunk after a line with the mark `before`, and gives its mark. What has no mark is a line that stays: models
-/// forget the blank before an empty one.
+/// Adds a line of a hunk, after a line with the mark `before`, and returns its mark. A line without a mark is unchanged:
+/// models forget the space before an empty line.
 pub(super) fn add_line(hunks: &mut Vec<Hunk>, line: &str, before: char) -> char {
     if hunks.is_empty() {
         hunks.push(Hunk::default());
@@ -87,7 +88,7 @@ pub(super) fn add_line(hunks: &mut Vec<Hunk>, line: &str, before: char) -> char 
     match mark {
         '-' => hunk.old.push_str(rest),
         '+' => hunk.new.push_str(rest),
-        // The remark that a last line has no end is about the line before it.
+        // The remark about a missing newline refers to the line before it.
         '\\' => {
             if before != '+' {
                 pop_newline(&mut hunk.old);
@@ -108,12 +109,12 @@ fn pop_newline(side: &mut String) {
     }
 }
 
-/// What a unified diff does, file by file. What names no file is of the file `path`.
+/// The changes in a unified diff, file by file. A part that names no file applies to `path`.
 pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
     let mut found: Vec<Patched> = Vec::new();
     let mut from: Option<String> = None;
     let mut mark = ' ';
-    // How many lines of a hunk are still to come on both sides.
+    // The lines of a hunk that are still missing on both sides.
     let mut left = (0_usize, 0_usize);
     for line in diff.split_inclusive('\n') {
         let bare = line.trim_end_matches(['\n', '\r']);
@@ -169,7 +170,7 @@ pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
     found
 }
 
-/// The path of a side of a unified diff; `None` is no file.
+/// The path of a side of a unified diff; `None` if there is no file.
 fn side(name: &str) -> Option<String> {
     let name = name.split('\t').next().unwrap_or_default().trim().trim_matches('"');
     let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
@@ -182,7 +183,7 @@ struct Head {
     new: usize,
 }
 
-/// The numbers of a hunk's first line.
+/// The numbers in the first line of a hunk.
 fn head(line: &str) -> Option<Head> {
     let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;

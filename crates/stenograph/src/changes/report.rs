@@ -1,49 +1,49 @@
-//! What changed in one file, as people and programs read it: a diff, and what is known of it. It follows nothing.
+//! The change of one file for people and programs: a diff, and how much of it is known. It tracks nothing.
 
 use super::contents::{Base, FileContents};
 use super::file::File;
 use super::parts::Part;
 use super::unified::{Hunks, TextEnd, TextPosition, hunks, quoted};
 
-/// What became of a file.
+/// The change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// Where it is now, or was last: whole where the working folder is known.
+    /// The current or last path: absolute if the working folder is known.
     pub path: String,
-    /// Where it was at the beginning, if it was moved.
+    /// The initial path, if the file was moved.
     pub from: Option<String>,
-    /// What became of it.
+    /// The kind of change.
     pub how: ChangeHow,
-    /// How much is known of what it was at the beginning.
+    /// How much of the initial contents is known.
     pub base: BaseKnown,
-    /// How many lines came.
+    /// The number of added lines.
     pub added: u64,
-    /// How many lines went.
+    /// The number of removed lines.
     pub removed: u64,
-    /// The net change as a unified diff. What is known exactly is spelled so that `git apply` takes it; the rest has no line numbers,
-    /// and `git apply` passes over it.
+    /// The net change as a unified diff. `git apply` accepts the exact part; the rest has no line numbers, and `git apply`
+    /// ignores it.
     pub diff: String,
-    /// Whether `git apply` takes all of it.
+    /// Whether `git apply` accepts all of it.
     pub exact: bool,
 }
 
-/// What became of a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeHow {
-    /// It was made.
+    /// It was created.
     Created,
-    /// It was written, and nothing tells whether it was there before.
+    /// It was written, and may have existed before.
     Written,
-    /// Something in it changed.
+    /// It was edited.
     Changed,
-    /// It has another path, whatever else changed.
+    /// It was renamed, and possibly edited.
     Moved,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }
 
 impl ChangeHow {
-    /// The word on the wire and for people.
+    /// The name on the wire and for people.
     pub fn name(self) -> &'static str {
         match self {
             ChangeHow::Created => "created",
@@ -55,19 +55,19 @@ impl ChangeHow {
     }
 }
 
-/// How much is known of what a file was at the beginning.
+/// How much of a file's initial contents is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaseKnown {
     /// All of it.
     Whole,
-    /// Some parts, or what it was after something that is not recorded.
+    /// Some parts, or the contents after an unrecorded change.
     Parts,
     /// Nothing.
     Nothing,
 }
 
 impl BaseKnown {
-    /// The word on the wire and for people.
+    /// The name on the wire and for people.
     pub fn name(self) -> &'static str {
         match self {
             BaseKnown::Whole => "whole",
@@ -77,13 +77,13 @@ impl BaseKnown {
     }
 }
 
-/// What a reader is told where the numbers are missing.
-const NOT_RECORDED: &str = "the file's beginning state is not recorded";
+/// The remark on hunks without line numbers.
+const NOT_RECORDED: &str = "the file's initial contents are not recorded";
 
-/// What a reader is told where the state that a diff begins with is not the one the diff before it ends with.
-const ELSEWHERE: &str = "something that is not recorded changed the file before this";
+/// The remark on a diff that does not start where the previous one ends.
+const ELSEWHERE: &str = "an unrecorded change to the file came before this one";
 
-/// What became of a file; `None` where nothing is known to have changed. `root` is the folder that paths in the diff are below.
+/// The change of a file; `None` if no change is known. `root` is the folder that paths in the diff are relative to.
 pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<FileChange> {
     let mut change = FileChange {
         path: path.to_owned(),
@@ -128,7 +128,7 @@ fn how(first: &FileContents, last: &FileContents, is_moved: bool) -> ChangeHow {
     }
 }
 
-/// A path as it stands in a diff: below the root, with the signs of a git path.
+/// A path in a diff: relative to the root, with the prefix of a git path.
 fn below(path: &str, root: Option<&str>) -> String {
     let slashes = |path: &str| -> String {
         let is_foreign = path.contains('\\') && !path.contains('/');
@@ -142,12 +142,12 @@ fn below(path: &str, root: Option<&str>) -> String {
     inside.unwrap_or_else(|| path.trim_start_matches('/').to_owned())
 }
 
-/// The diff of one sheet.
+/// The diff of one state of the contents.
 struct Section<'a> {
     sheet: &'a FileContents,
     old: &'a str,
     new: &'a str,
-    /// Only the first one begins with what the file was: what comes after it cannot be applied to the same file.
+    /// Only the first one begins with the initial file: the later ones cannot be applied to the same file.
     is_first: bool,
 }
 
@@ -176,7 +176,7 @@ impl Section<'_> {
                 hunks("", now, TextPosition { old: None, new: Some(1), end: TextEnd::OfFile }, &mut found);
             }
             FileContents::Whole { base: Base::Unknown, now: None } => {
-                remark = "the file is deleted; what it held is not recorded";
+                remark = "the file was deleted; its contents are not recorded";
                 sides.1 = "/dev/null".to_owned();
             }
             FileContents::Parts(parts) => {
@@ -190,7 +190,7 @@ impl Section<'_> {
         change.removed += found.removed;
         let is_silent = found.exact.is_empty() && found.loose.is_empty();
         if !found.exact.is_empty() || is_silent && !head.is_empty() {
-            // Git takes the path of a file without hunks from the first line, where a name is the same on both sides.
+            // For a file without hunks, git takes the path from the first line, if the names on both sides are equal.
             let first = if head.starts_with("new") || head.starts_with("deleted") { self.new } else { self.old };
             change.diff.push_str(&format!("diff --git {} {}\n", quoted("a/", first), quoted("b/", self.new)));
             change.diff.push_str(&head);
@@ -211,12 +211,12 @@ const WHOLE: TextPosition = TextPosition { old: Some(1), new: Some(1), end: Text
 
 fn part_hunks(part: &Part, line: Option<usize>, out: &mut Hunks) {
     if let Some(label) = &part.label {
-        out.loose.push_str(&format!("{label}: what it was is not recorded\n"));
+        out.loose.push_str(&format!("{label}: the earlier contents are not recorded\n"));
     }
     hunks(part.was(), &part.now, TextPosition { old: part.at, new: line, end: TextEnd::Unknown }, out);
 }
 
-/// A path with a blank in it ends with a tab in the head of a diff, as git writes it.
+/// In the head of a diff, git writes a tab after a path that contains a space.
 fn tabbed(path: &str) -> String {
     if path.contains(' ') && !path.starts_with('"') { format!("{path}\t") } else { path.to_owned() }
 }

@@ -1,5 +1,5 @@
-//! Which commands of a shell look as if they write, and what can be told of them for certain: a patch that is handed over in the
-//! command. How commands fall into words is in [`crate::shell`]; nothing is run.
+//! Which shell commands seem to write files, and what is certain about them: a patch inside the command. [`crate::shell`]
+//! splits commands into words; nothing is run.
 
 use super::contents::Before;
 use super::patch;
@@ -8,13 +8,13 @@ use crate::evidence::applied_patch;
 use crate::query::{is_path, joined};
 use crate::shell::{CommandLine, Document, Word};
 
-/// Programs that write, whatever they are given.
+/// Programs that write, whatever their arguments.
 const WRITERS: [&str; 17] = [
     "mv", "cp", "rm", "rmdir", "unlink", "touch", "truncate", "dd", "tee", "patch", "install", "ln", "unzip", "rsync",
     "ed", "black", "isort",
 ];
 
-/// Programs that write when one of these words is among what they are given.
+/// Programs that write if one of these words is among their arguments.
 const SOMETIMES: [(&str, &[&str]); 28] = [
     ("sed", &["-i", "--in-place"]),
     ("perl", &["-i", "-pi"]),
@@ -67,7 +67,7 @@ const SOMETIMES: [(&str, &[&str]); 28] = [
     ("apply_patch", &[""]),
 ];
 
-/// What a program in a command says when it writes a file.
+/// Text in an inline program that writes a file.
 const PROGRAMS: [&str; 9] = [
     "open(",
     ".write_text(",
@@ -80,10 +80,10 @@ const PROGRAMS: [&str; 9] = [
     "File.write",
 ];
 
-/// How such a program says that it opens a file to write.
+/// How an inline program opens a file for writing.
 const MODES: [&str; 8] = [",'w", ", 'w", ",\"w", ", \"w", ",'a", ", 'a", ",\"a", ", \"a"];
 
-/// What a command does to files: a patch that it hands over, else that it may do something.
+/// What a command does to files: apply a patch that it contains, otherwise perhaps something.
 pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     let CommandLine { commands, documents, is_opaque } = CommandLine::of(command);
     let folder = folder(&commands).map(|folder| joined(folder, cwd).into_owned());
@@ -98,7 +98,7 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     let mut targets: Vec<String> = Vec::new();
     let writes = commands.iter().filter(|words| writes(words, &mut targets)).count() > 0;
     let programs = commands.iter().any(|words| is_program(words)) && PROGRAMS.iter().any(|sign| says(command, sign));
-    // What cannot be taken apart may do anything.
+    // A command that cannot be parsed may do anything.
     if writes || programs || is_opaque {
         let target = targets.into_iter().find(|target| is_path(target));
         let path = target.map(|target| joined(&target, cwd).into_owned()).unwrap_or_default();
@@ -106,7 +106,7 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     }
 }
 
-/// What a command writes that does nothing but put a text into a file.
+/// The file and text of a command that only writes a text to a file.
 fn written(commands: &[Vec<Word>], documents: &[Document], cwd: Option<&str>) -> Option<Step> {
     let ([words], [document]) = (commands, documents) else { return None };
     let [program, sign, target] = words.as_slice() else { return None };
@@ -136,18 +136,18 @@ fn folder(commands: &[Vec<Word>]) -> Option<&str> {
 
 fn says(command: &str, sign: &str) -> bool {
     match sign {
-        // Only to write.
+        // Only for writing.
         "open(" => command.contains("open(") && MODES.iter().any(|mode| command.contains(mode)),
         sign => command.contains(sign),
     }
 }
 
-/// Whether a word only says what a program is to do.
+/// Whether a word is only an option of a program.
 fn is_sign(name: &str, word: &str) -> bool {
     SOMETIMES.iter().any(|(program, signs)| *program == name && signs.contains(&word))
 }
 
-/// Whether a command runs a program that stands in it.
+/// Whether a command contains a program that it runs.
 fn is_program(words: &[Word]) -> bool {
     words.first().is_some_and(|word| {
         let name = program(&word.text);
@@ -159,7 +159,7 @@ fn program(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Whether a simple command writes, and where to, if that can be told.
+/// Whether a simple command writes, and where, if that is certain.
 fn writes(words: &[Word], targets: &mut Vec<String>) -> bool {
     let mut found = false;
     let mut words_left = words.iter().peekable();
@@ -172,7 +172,7 @@ fn writes(words: &[Word], targets: &mut Vec<String>) -> bool {
             }
         }
     }
-    // What comes before the program: settings, and programs that run another.
+    // Words before the program: variables, and programs that run another program.
     let is_before = |word: &&Word| {
         let text = word.text.as_str();
         matches!(

@@ -1,5 +1,5 @@
-//! What a call is to do to files, by the shape of what the tool was given: every agent has tools that write, replace and patch, and
-//! they look alike. No agent and no tool is named here, and nothing is done.
+//! What a call requests to do to files, by the shape of its input: every agent has tools that write, replace and patch, and
+//! they look alike. It names no agent and no tool, and applies nothing.
 
 use std::cell::Cell;
 
@@ -11,70 +11,70 @@ use crate::model::Input;
 use crate::query::{TouchHow, is_path, joined, verb};
 use crate::text::{Text, name_words};
 
-/// One thing that is to be done to one file, or to be seen of it.
+/// One step: a change of one file, or a look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// The file, below the working folder.
+    /// The file, relative to the working folder.
     pub path: String,
-    /// What.
+    /// The action.
     pub act: Act,
 }
 
-/// What is to be done to a file.
+/// An action on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Act {
-    /// All of it is told as it is.
+    /// Its whole contents are reported.
     See(String),
-    /// It is looked at; whether all of it was asked for.
+    /// It is read; the flag says whether the whole file was requested.
     Look { all: bool },
-    /// It is written anew.
+    /// Replace its contents.
     Write { text: String, before: Before },
-    /// Something is written after its end.
+    /// Append to it.
     Append(String),
-    /// A text is put in place of another.
+    /// Replace a text.
     Replace { old: String, new: String, times: Times },
-    /// Lines are put in after a line.
+    /// Insert lines after a line.
     Insert { after: usize, text: String },
-    /// Lines are changed.
+    /// Change lines.
     Patch(Vec<Hunk>),
-    /// It goes.
+    /// Delete it.
     Delete,
-    /// It gets another path.
+    /// Rename it.
     Move(String),
-    /// The last thing that was done to it is taken back.
+    /// Undo the last change.
     Undo,
-    /// A cell of a notebook gets another source; `None`: it goes.
+    /// Replace the source of a notebook cell; `None` deletes the cell.
     Cell { label: String, source: Option<String> },
-    /// Something that cannot be followed.
+    /// A change that cannot be tracked.
     Opaque(Opaque),
 }
 
-/// Why something that may change files cannot be followed.
+/// Why a possible change of files cannot be tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Opaque {
-    /// A command of a shell that may write.
+    /// A shell command that may write.
     Command,
-    /// An edit whose shape is not known.
+    /// An edit in an unknown form.
     Shape,
-    /// A patch that cannot be read.
+    /// A patch that cannot be parsed.
     Patch,
-    /// A content that is no whole text.
+    /// Content that is incomplete or not text.
     Damaged,
 }
 
-/// What a call is to do.
+/// What a call requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// One after the other.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Whether the tool can take back what it did.
+    /// Whether the tool can undo its changes.
     pub undoable: bool,
 }
 
-/// How many steps of one call are taken: a patch may name many files.
+/// The most steps of one call: a patch may name many files.
 const STEPS_MAX: usize = 4096;
 
-/// What a call of this tool is to do.
+/// The steps that a call of this tool requests.
 pub(super) fn plan(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Plan {
     let mut plan = Plan::default();
     match input {
@@ -83,7 +83,7 @@ pub(super) fn plan(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Plan {
             if text.trim_start().starts_with("*** Begin Patch") {
                 enveloped(&text, cwd, &mut plan.steps);
             } else if patch::envelope(&text).is_some() {
-                // A program with a patch in it: what becomes of it, only the program knows.
+                // A program that contains a patch: only the program knows what it does with it.
                 plan.steps.push(Step { path: String::new(), act: Act::Opaque(Opaque::Patch) });
             }
         }
@@ -97,7 +97,7 @@ pub(super) fn plan(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Plan {
     plan
 }
 
-/// What the patch in an envelope is to do.
+/// The steps of an enveloped patch.
 fn enveloped(text: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     match patch::envelope(text) {
         Some(patch) => patched(patch::read_envelope(patch), cwd, steps),
@@ -105,7 +105,7 @@ fn enveloped(text: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     }
 }
 
-/// What a patch is to do.
+/// The steps of a patch.
 pub(super) fn patched(files: Vec<Patched>, cwd: Option<&str>, steps: &mut Vec<Step>) {
     for Patched { path, deed } in files.into_iter().filter(|file| is_path(&file.path)) {
         let path = joined(&path, cwd).into_owned();
@@ -128,7 +128,7 @@ pub(super) fn patched(files: Vec<Patched>, cwd: Option<&str>, steps: &mut Vec<St
     }
 }
 
-/// Keys by what they hold, without the signs between their words, the surer ones first.
+/// Keys by meaning, without word separators, the more certain ones first.
 const PATHS: [&str; 12] = [
     "filepath",
     "path",
@@ -150,12 +150,12 @@ const WHOLE: [&str; 5] = ["content", "filetext", "contents", "text", "fileconten
 const COMMANDS: [&str; 4] = ["command", "cmd", "script", "commandline"];
 const FOLDERS: [&str; 4] = ["workdir", "cwd", "directory", "dir"];
 
-/// The fields of what a tool was given.
+/// The fields of a tool's input.
 struct Fields<'a> {
     object: Object<'a>,
     tool: &'a str,
     cwd: Option<&'a str>,
-    /// Whether a text was met that cannot be decoded.
+    /// Whether a text could not be decoded.
     damaged: Cell<bool>,
 }
 
@@ -199,12 +199,12 @@ impl Fields<'_> {
         plan.steps.extend(acts.into_iter().map(|act| Step { path: path.clone(), act }));
     }
 
-    /// What is to be done to the one file that is named.
+    /// The steps on the one file that the input names.
     fn acts(&self, path: &str, how: Option<TouchHow>, says: &dyn Fn(&str) -> bool, acts: &mut Vec<Act>) {
         let (old, new) = (self.text(&OLD), self.text(&NEW));
         let whole = self.text(&WHOLE);
         let insert = self.number(&["insertline", "afterline"]);
-        // What has the shape of an edit is one, whatever the tool is called.
+        // An input in the form of an edit is one, whatever the name of the tool.
         let is_diff = self.text(&["patch", "diff"]).is_some_and(|diff| diff.contains("@@ -"));
         let how = how.or((is_diff || old.is_some() && new.is_some()).then_some(TouchHow::Edited));
         match how {
@@ -220,7 +220,7 @@ impl Fields<'_> {
             Some(TouchHow::Written | TouchHow::Edited | TouchHow::Deleted) => {}
         }
         if self.raw(&["owner"]).is_some() && self.raw(&["repo"]).is_some() {
-            // A file of a repository that is elsewhere.
+            // A file in a remote repository.
             return;
         }
         if says("move") || says("rename") {
@@ -275,7 +275,7 @@ impl Fields<'_> {
         if all || several { Times::Everywhere } else { Times::Once }
     }
 
-    /// What a cell of a notebook is called.
+    /// The label of a notebook cell.
     fn cell(&self) -> Option<String> {
         self.raw(&["newsource"])?;
         if self.text(&["editmode"]).as_deref() == Some("insert") {
@@ -292,7 +292,7 @@ impl Fields<'_> {
         self.text(&["cellid"]).or(number).map(|name| format!("cell {name}"))
     }
 
-    /// A command of a shell: one text, or the words of one.
+    /// A shell command: one text, or a list of words.
     fn command(&self) -> Option<String> {
         let raw = self.raw(&COMMANDS)?;
         let word = |raw: &str| Text::from_json(raw).map(|text| text.decode().into_owned());
@@ -328,7 +328,7 @@ impl Fields<'_> {
     }
 }
 
-/// Whether a text cannot stand in a file of lines.
+/// Whether a text cannot be part of a text file.
 fn is_binary(act: &Act) -> bool {
     match act {
         Act::Write { text, .. } | Act::Append(text) | Act::Insert { text, .. } => text.contains('\0'),

@@ -1,9 +1,9 @@
-//! Sessions of a few calls, and the diffs they come to.
+//! Sessions of a few calls, and the resulting diffs.
 
 use super::*;
 use crate::model::{Content, Input};
 
-/// Makes the events of a session, call by call.
+/// Creates the events of a session, call by call.
 #[derive(Default)]
 struct Session {
     changes: Changes,
@@ -34,7 +34,7 @@ impl Session {
         }));
     }
 
-    /// A call that went well.
+    /// A successful call.
     fn does(&mut self, tool: &str, input: &str, said: &str) -> &mut Session {
         let id = self.call(tool, input);
         self.answer(&id, said, None);
@@ -78,7 +78,7 @@ fn an_edit_of_an_unknown_file_shows_what_it_tells() {
     let outcome = session.finish();
     assert_eq!(
         outcome.files[0].diff,
-        "diff a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\nthe file's beginning state is not recorded\n@@ -?,1 +?,1 @@\n-two\n+2\n"
+        "diff a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\nthe file's initial contents are not recorded\n@@ -?,1 +?,1 @@\n-two\n+2\n"
     );
     assert_eq!(outcome.files[0].base, BaseKnown::Nothing);
 }
@@ -111,7 +111,7 @@ fn what_is_told_twice_counts_once() {
     let mut session = Session::default();
     let input = r#"{"file_path":"/w/a.rs","old_string":"a","new_string":"aa"}"#;
     session.does("Read", READ, "1→a\n").does("Edit", input, "ok");
-    // A copy of the call and its result, as sub-agents' records and resumed sessions have them.
+    // A copy of the call and its result, as records of sub-agents and resumed sessions contain them.
     session.call_as("c2", "Edit", input);
     session.answer("c2", "ok", None);
     let content = Content::text("ok");
@@ -242,7 +242,7 @@ fn cells_of_a_notebook_are_shown_by_name() {
     let mut session = Session::default();
     session.does("NotebookEdit", r#"{"notebook_path":"a.ipynb","cell_id":"c1","new_source":"x = 1"}"#, "ok");
     session.does("NotebookEdit", r#"{"notebook_path":"a.ipynb","cell_id":"c1","new_source":"x = 2"}"#, "ok");
-    assert!(session.diff().ends_with("cell c1: what it was is not recorded\n@@ -?,0 +?,1 @@\n+x = 2\n"));
+    assert!(session.diff().ends_with("cell c1: the earlier contents are not recorded\n@@ -?,0 +?,1 @@\n+x = 2\n"));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn what_comes_after_an_unseen_change_is_for_people() {
     assert_eq!(
         outcome.files[0].diff,
         "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n\
-         diff a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\nsomething that is not recorded changed the file before this\n\
+         diff a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\nan unrecorded change to the file came before this one\n\
          @@ -1,2 +?,2 @@\n other\n-two\n+2\n"
     );
 }
@@ -326,7 +326,7 @@ fn sources_may_take_turns() {
         Event::new(Body::ToolResult { call: None, name: None, content, error: Some(false) })
     };
     changes.add(&call("one", "two"));
-    // Calls without ids are each other's, source by source.
+    // Calls without ids are paired source by source.
     changes.source(1);
     changes.add(&call("two", "three"));
     changes.source(0);

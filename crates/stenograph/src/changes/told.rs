@@ -1,5 +1,5 @@
-//! What a record says of files in a shape for programs, beside the words for the model: what a file was before, which lines were
-//! changed, what was shown of it. Formats say where such a shape stands; what it says is told by its keys.
+//! What a record reports about files for programs, beside the text for the model: the file before, the changed lines, the
+//! lines shown. Formats say where such a report is; its keys say what it means.
 
 use super::contents::Hunk;
 use super::patch::{Deed, Patched, add_line, read_unified};
@@ -7,28 +7,28 @@ use crate::json::{Object, items};
 use crate::model::Event;
 use crate::text::Text;
 
-/// What a record says of files.
+/// The report of a record about files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Told {
-    /// The call it is about, where the record is no result.
+    /// The call that it is about, if the record is not a result.
     pub call: Option<String>,
-    /// Whether the call did what it was to do.
+    /// Whether the call succeeded.
     pub success: Option<bool>,
-    /// What the file was before.
+    /// The file before the call.
     pub before: Option<Was>,
-    /// What it is after.
+    /// The file after the call.
     pub after: Option<String>,
-    /// The lines that were changed.
+    /// The changed lines.
     pub hunks: Vec<Hunk>,
-    /// Whether somebody changed what was to be done before it was done.
+    /// Whether a person changed the request before it was carried out.
     pub amended: bool,
-    /// What was shown of the file.
+    /// The lines of the file that were shown.
     pub shown: Option<Sight>,
-    /// What became of each file, where a call has several.
+    /// The changes of each file, if the call has several.
     pub files: Vec<Patched>,
 }
 
-/// What a file was.
+/// The file before a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Was {
     Absent,
@@ -38,14 +38,14 @@ pub(super) enum Was {
 /// Lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sight {
-    /// The line they begin at, from 1.
+    /// The first line, from 1.
     pub at: usize,
     pub text: String,
-    /// Whether they are all there are.
+    /// Whether they are the whole file.
     pub all: bool,
 }
 
-/// What an event's record says of files; `None` where it says nothing.
+/// The report of an event's record about files; `None` if there is none.
 pub(super) fn told(event: &Event<'_>) -> Option<Told> {
     let mut told = Told::default();
     let mut found = false;
@@ -77,14 +77,14 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
         told.before = Some(Was::Absent);
     }
     if created || updated {
-        // What was written may be more than what was to be written.
+        // The written text may differ from the requested one.
         told.after = told.after.or(written);
     }
     (found || told.before.is_some() || told.after.is_some()).then_some(told)
 }
 
 impl Told {
-    /// Takes a field, and says whether it told something.
+    /// Takes a field, and returns whether it reported something.
     fn take(&mut self, key: &str, raw: &str) -> bool {
         match key {
             "originalFile" | "originalFileContents" | "original_file" => {
@@ -128,14 +128,14 @@ fn number(object: &Object<'_>, key: &str) -> Option<usize> {
     object.peek(key)?.parse().ok()
 }
 
-/// Lines that were shown of a file.
+/// The lines of a file that were shown.
 fn sight(raw: &str) -> Option<Sight> {
     let object = Object::parse(raw)?;
     let (at, length, total) =
         (number(&object, "startLine")?, number(&object, "numLines")?, number(&object, "totalLines")?);
     let mut text = text(object.peek("content")?)?;
     let all = at <= 1 && length == total;
-    // The lines are joined: the last of those asked for has an end, if it is not the last of all.
+    // The lines are joined: the last requested line has a newline, unless it is the last of the file.
     if at + length <= total {
         text.push('\n');
     }
@@ -153,7 +153,7 @@ fn hunk(raw: &str) -> Option<Hunk> {
     hunks.pop()
 }
 
-/// What became of files, by path.
+/// The changes of files, by path.
 fn changes(raw: &str) -> Vec<Patched> {
     let Some(object) = Object::parse(raw) else { return Vec::new() };
     let change = |(path, raw): (&str, &str)| {

@@ -1,19 +1,19 @@
-//! Writes what changed in the way `git diff` does. Line numbers stand only where they are known: a hunk without them is for people,
-//! and `git apply` passes over it.
+//! Writes changes as `git diff` does. It writes line numbers only where they are known: a hunk without them is for people,
+//! and `git apply` ignores it.
 
 use std::fmt::Write as _;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// How many lines that stay are shown around what changed.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// What a list of hunks says.
+/// The contents of a list of hunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunks {
-    /// Those that a program can apply.
+    /// Hunks that a program can apply.
     pub exact: String,
-    /// Those that only people can read.
+    /// Hunks for people only.
     pub loose: String,
     /// Added lines.
     pub added: u64,
@@ -21,23 +21,23 @@ pub(super) struct Hunks {
     pub removed: u64,
 }
 
-/// Where two texts begin in their files, and whether they end with them.
+/// Where two texts begin in their files, and whether they end there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextPosition {
-    /// The line of the old file that the old text begins at, from 1.
+    /// The line of the old file at which the old text begins, from 1.
     pub old: Option<usize>,
-    /// The line of the new file that the new text begins at.
+    /// The line of the new file at which the new text begins.
     pub new: Option<usize>,
     /// What follows.
     pub end: TextEnd,
 }
 
-/// What follows after a text.
+/// What follows a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextEnd {
     /// The file ends here: a last line without a newline has none in the file either.
     OfFile,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ struct Change {
     new: (usize, usize),
 }
 
-/// Changes that stand so near to each other that they are one hunk.
+/// Changes that are close enough to form one hunk.
 struct Group<'a> {
     changes: &'a [Change],
     old: &'a [&'a str],
@@ -119,7 +119,7 @@ impl Group<'_> {
     }
 }
 
-/// The numbers of a side, as git spells them: a side without lines is numbered by the line before it.
+/// The numbers of a side, as git writes them: a side without lines has the number of the line before it.
 fn numbers(start: Option<usize>, from: usize, length: usize) -> String {
     match start {
         None => format!("?,{length}"),
@@ -130,7 +130,7 @@ fn numbers(start: Option<usize>, from: usize, length: usize) -> String {
     }
 }
 
-/// A path as git spells it in the head of a diff.
+/// A path as git writes it in the head of a diff.
 pub(super) fn quoted(side: &str, path: &str) -> String {
     let is_plain = |char: char| !char.is_control() && char != '"' && char != '\\';
     if path.chars().all(is_plain) {

@@ -1,50 +1,50 @@
-//! What may have changed files and cannot be seen: where, and why. Plain values.
+//! Possible changes of files that the calls do not show: where, and why. Plain values.
 
 use super::step::Opaque;
 
-/// Where something happened.
+/// The place of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The source, in the order they were given, from 0.
     pub source: usize,
-    /// The number of the event in it, from 1.
+    /// The number of the event in its source, from 1.
     pub event: u64,
-    /// The line of its record, where that is known.
+    /// The line of its record, if it is known.
     pub line: Option<u64>,
 }
 
-/// Something that may have changed files, and cannot be seen.
+/// A possible change of files that the calls do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unseen {
-    /// Where.
+    /// Its place.
     pub place: Place,
-    /// The file, where that is known.
+    /// The file, if it is known.
     pub path: Option<String>,
     /// The tool or the command.
     pub what: String,
-    /// Why it cannot be seen.
+    /// The reason.
     pub why: UnseenReason,
 }
 
 /// Why a change cannot be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnseenReason {
-    /// It is in a call that cannot be followed.
+    /// It is in a call that cannot be tracked.
     Opaque(Opaque),
-    /// The call was never answered: it may have been done.
+    /// The call has no result: it may have been carried out.
     Unanswered,
-    /// What is shown or replaced is not what the recorded calls add up to.
+    /// The shown or replaced text contradicts the recorded calls.
     Elsewhere,
-    /// There is nothing known to take back.
+    /// The change to undo is unknown.
     Untold,
-    /// Its texts are over the limit.
+    /// Its texts are over the size limit.
     Limit,
-    /// Its record is over the limit, and was not read.
+    /// Its record is over the size limit and was not read.
     Oversize,
 }
 
 impl UnseenReason {
-    /// The word on the wire.
+    /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
             UnseenReason::Opaque(Opaque::Command) => "command",
@@ -63,14 +63,14 @@ impl UnseenReason {
     pub fn sentence(self) -> &'static str {
         match self {
             UnseenReason::Opaque(Opaque::Command) => "a command that may write files",
-            UnseenReason::Opaque(Opaque::Shape) => "an edit of a shape that is not known",
-            UnseenReason::Opaque(Opaque::Patch) => "a patch that cannot be read",
-            UnseenReason::Opaque(Opaque::Damaged) => "the content is no whole text",
-            UnseenReason::Unanswered => "the call was never answered",
-            UnseenReason::Elsewhere => "something that is not recorded changed the file before",
-            UnseenReason::Untold => "what was taken back is not recorded",
-            UnseenReason::Limit => "there is too much of it to follow",
-            UnseenReason::Oversize => "a record over the limit was not read",
+            UnseenReason::Opaque(Opaque::Shape) => "an edit in an unknown form",
+            UnseenReason::Opaque(Opaque::Patch) => "a patch that cannot be parsed",
+            UnseenReason::Opaque(Opaque::Damaged) => "the content is incomplete or not text",
+            UnseenReason::Unanswered => "the call has no result",
+            UnseenReason::Elsewhere => "an unrecorded change to the file came first",
+            UnseenReason::Untold => "the change that was undone is not recorded",
+            UnseenReason::Limit => "too much text to track",
+            UnseenReason::Oversize => "a record over the size limit was skipped",
         }
     }
 }

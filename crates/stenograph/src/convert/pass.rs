@@ -54,7 +54,7 @@ impl Sink for WritePass<'_> {
         let left_out = self.spine.left_out(&self.total.marked(event));
         let is_usage_superseded = self.usage.is_superseded(event);
         if event.is_oversize() {
-            return self.target.back.comparison.left_out(event, "larger than any record that is read");
+            return self.target.back.comparison.left_out(event, "over the size limit for records");
         }
         // A record that returns to its own format through the native one is always written.
         if self.stream == Stream::Whole || event.extra.get(self.to).is_some() {

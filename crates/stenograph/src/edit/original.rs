@@ -153,8 +153,7 @@ impl<'a> Original<'a> {
     /// Reads a source. One that is too large to be held is refused.
     pub fn read(format: &'a dyn Format, bytes: &'a [u8]) -> io::Result<Original<'a>> {
         if bytes.len() > SIZE_MAX {
-            let said =
-                format!("the source is larger than {} MiB, which is the most that is held in memory", SIZE_MAX >> 20);
+            let said = format!("the source is larger than {} MiB, the limit for editing in memory", SIZE_MAX >> 20);
             return Err(io::Error::new(io::ErrorKind::Unsupported, said));
         }
         Ok(Original { format, bytes, events: read::all(format, bytes).events })

@@ -28,6 +28,28 @@ pub struct Todo {
     pub status: String,
 }
 
+/// The progress of an item of a to-do list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TodoProgress {
+    /// Nobody works on it yet.
+    Open,
+    /// The agent works on it.
+    Active,
+    /// It is done, or no longer needed.
+    Done,
+}
+
+impl Todo {
+    /// The progress that the agent's word states.
+    pub fn progress(&self) -> TodoProgress {
+        match self.status.as_str() {
+            "completed" | "done" | "cancelled" => TodoProgress::Done,
+            "in_progress" | "in-progress" | "active" => TodoProgress::Active,
+            _ => TodoProgress::Open,
+        }
+    }
+}
+
 /// A change of the to-do list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanChange {

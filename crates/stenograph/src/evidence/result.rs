@@ -153,6 +153,22 @@ pub(crate) fn created_file(event: &Event<'_>) -> Option<bool> {
     })
 }
 
+/// The output of a command without the header that the agent puts before it: an id, a time, an exit code.
+pub(crate) fn output_without_header<'t>(event: &Event<'_>, text: &'t str) -> &'t str {
+    let mut prefixes = event.extra.known().flat_map(|(info, _)| info.changing_lines);
+    if !prefixes.any(|prefix| text.starts_with(prefix)) {
+        return text;
+    }
+    let mut at = 0;
+    for line in text.split_inclusive('\n').take(HEAD_LINES_MAX) {
+        at += line.len();
+        if line.trim_end() == OUTPUT {
+            return text.get(at..).unwrap_or_default();
+        }
+    }
+    text
+}
+
 fn exit_code(exit: &ExitCodeAt, extra: &ExtraFields<'_>, text: &str) -> Option<i64> {
     match exit {
         ExitCodeAt::First(words) => digits(text.strip_prefix(words)?),

@@ -139,17 +139,15 @@ fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, notes: &mut Vec<BlockNote>
 fn note_about(name: Option<&str>, object: &Object<'_>) -> Option<BlockNote> {
     let lack = match name {
         Some(name) if OPAQUE.contains(&name) => return None,
-        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if object.peek_str("name").is_none() => {
-            Some("the name of its tool")
-        }
-        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if !object.has("input") => Some("an input"),
-        Some("text") => Some("a text"),
-        Some("thinking") if object.peek_str("thinking").is_none() => Some("a thought"),
-        Some("image" | "document") => Some("a source that can be read"),
+        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if object.peek_str("name").is_none() => Some("tool name"),
+        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if !object.has("input") => Some("input"),
+        Some("text") => Some("text"),
+        Some("thinking") if object.peek_str("thinking").is_none() => Some("thinking text"),
+        Some("image" | "document") => Some("readable source"),
         Some(_) | None => None,
     };
     Some(match (name, lack) {
-        (Some(name), Some(lack)) => BlockNote(NoteKind::NotARecord, format!("this {name} block is without {lack}")),
+        (Some(name), Some(lack)) => BlockNote(NoteKind::NotARecord, format!("this {name} block has no {lack}")),
         (Some(name), None) => BlockNote(NoteKind::UnknownType, format!("unknown block type {name:?}")),
         (None, _) => BlockNote(NoteKind::UnknownType, "a block without a type".to_owned()),
     })

@@ -199,7 +199,7 @@ where
                 // A line over the size limit came before this one and was emitted by itself: this line starts another block.
                 self.end(Ending::Next, out);
             } else if open.text.len() + line.len() > RECORD_SIZE_MAX {
-                let text = "a block over the limit; what follows is read as another one";
+                let text = "a block over the size limit; the rest is read as another block";
                 out.note(Note::new(NoteKind::Oversize, open.span(0, open.len()), text));
                 self.end(Ending::Next, out);
             }
@@ -286,7 +286,7 @@ pub fn emit_stray<K>(block: &LineBlock<K>, out: &mut dyn Sink) {
         return;
     }
     let at = block.span(first, end);
-    out.note(Note::new(NoteKind::NotARecord, at, "text that belongs to no block"));
+    out.note(Note::new(NoteKind::NotARecord, at, "text outside any block"));
     out.event(&Event { at: Some(at), ..Event::unread(Text::from_bytes(block.text(first, end))) });
 }
 

@@ -68,7 +68,7 @@ pub(super) fn equal(case: &mut Case<'_>) {
         let source = source.trim_start_matches('\u{feff}');
         if crate::json::is_valid(source) && crate::json::canonical(source) != crate::json::canonical(written) {
             let differs = first_difference(&crate::json::canonical(source), &crate::json::canonical(written));
-            case.broken("silent", format!("the document is not written back equal: {differs}"), None);
+            case.broken("silent", format!("the document is not written back unchanged: {differs}"), None);
         }
         return;
     }
@@ -83,7 +83,7 @@ pub(super) fn equal(case: &mut Case<'_>) {
             // A record that the reader does not understand is its bytes and nothing else, unless it is oversize.
             let oversize = case.found.notes.iter().any(|note| note.kind == NoteKind::Oversize && note.at == at);
             if !oversize && bytes.as_ref().is_some_and(|bytes| bytes.bytes() != source) {
-                all.push((at, "a record that is not understood does not hold its bytes".to_owned()));
+                all.push((at, "an unparsed record does not keep its bytes".to_owned()));
             }
             continue;
         }
@@ -100,7 +100,7 @@ pub(super) fn equal(case: &mut Case<'_>) {
                 if source != written {
                     all.push((
                         at,
-                        format!("the record is not written back equal: {}", first_difference(&source, &written)),
+                        format!("the record is not written back unchanged: {}", first_difference(&source, &written)),
                     ));
                 }
             }

@@ -48,7 +48,7 @@ pub(super) fn resume(case: &mut Case<'_>) {
         }
     }
     if let Some((event, at)) = broken {
-        case.broken("resume", format!("event {event}: a fold that was restored decides something else"), at);
+        case.broken("resume", format!("event {event}: a restored fold decides differently"), at);
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn join(case: &mut Case<'_>) {
     }
     let (before, after) = (failed_ids(&told), failed_ids(&swapped));
     if let Some(id) = before.symmetric_difference(&after).next() {
-        let what = format!("call {id}: it failed: {}, in another order: {}", before.contains(id), after.contains(id));
+        let what = format!("call {id}: failed: {}; in another order: {}", before.contains(id), after.contains(id));
         case.broken("join", what, None);
     }
 }
@@ -117,8 +117,7 @@ pub(super) fn nest(case: &mut Case<'_>) {
         own.retain(|event| !is_progress(event));
         let own = keys(&own);
         if !found.is_empty() && found != own {
-            let what =
-                format!("{} keys of a nested record, and {} other ones in a file of its own", found.len(), own.len());
+            let what = format!("nested records have {} keys, but {} in a separate file", found.len(), own.len());
             broken.push((what, event.at));
         }
         nested.extend(found);
@@ -127,7 +126,7 @@ pub(super) fn nest(case: &mut Case<'_>) {
         let events = &case.found.events;
         let differs = |(part, key): &(RecordPart, (u64, u64))| nested.get(part).is_some_and(|nested| nested != key);
         if let Some((part, _)) = keys(events).into_iter().find(differs) {
-            broken.push((format!("record {}: it has another key inside another record", part.0), None));
+            broken.push((format!("record {}: its key differs when it is nested", part.0), None));
         }
     }
     broken.into_iter().for_each(|(what, at)| case.broken("nest", what, at));
@@ -178,10 +177,10 @@ pub(super) fn agree(case: &mut Case<'_>) {
     let own = audit.calls.items.iter().filter(|call| !nested.get(call.thread).copied().unwrap_or_default());
     let counted = own.filter(|call| call.outcome.is_failure()).count();
     if audit.calls.more == 0 && counted != failed {
-        case.broken("agree", format!("{failed} calls failed, and the audit counts {counted}"), None);
+        case.broken("agree", format!("{failed} calls failed, but the audit counts {counted}"), None);
     }
     for (event, is_marked, at) in marked {
-        case.broken("agree", format!("event {event}: search marks an error: {is_marked}, the fold does not agree"), at);
+        case.broken("agree", format!("event {event}: search marks an error: {is_marked}; the fold disagrees"), at);
     }
 }
 

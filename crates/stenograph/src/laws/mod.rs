@@ -32,23 +32,23 @@ pub struct Effort {
 
 /// The laws by name, in the order of the design.
 pub(crate) const LAWS: [(&str, &str); 14] = [
-    ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
+    ("silent", "every byte that is not blank is in an event or a note, and every record is written back unchanged"),
     (
         "echo",
-        "an untouched copy is the source, and replacing one record by itself leaves all other bytes and all events",
+        "an untouched copy equals the source, and replacing a record with itself changes no other byte and no event",
     ),
-    ("return", "what is written is read back the same, and written again the same"),
-    ("hurt", "any prefix and any flipped byte: no panic, no silent byte"),
-    ("scar", "a line that is no record, with bytes that are no text, returns to its place"),
-    ("chunks", "fed in pieces of 1, 7 and 4096 bytes: the same events"),
-    ("growth", "what is settled does not change when the source grows"),
-    ("pieces", "reading from any record gives the same events, for the formats that say so"),
+    ("return", "written events are read back unchanged, and writing them again gives the same bytes"),
+    ("hurt", "no prefix and no flipped byte causes a panic or a byte outside all events and notes"),
+    ("scar", "a line that is neither a record nor text is written back to its place"),
+    ("chunks", "input in pieces of 1, 7 and 4096 bytes gives the same events"),
+    ("growth", "settled events do not change when the source grows"),
+    ("pieces", "reading from any record gives the same events, for formats that promise it"),
     ("projection", "reading less is a projection of reading all"),
-    ("resume", "a fold that is saved and restored on the way decides the same as one pass"),
-    ("join", "the order of a call, its result and the results beside it does not change which calls failed"),
-    ("nest", "a record inside another one and its copy in a file of its own have equal keys in the index"),
+    ("resume", "a fold that is saved and restored decides the same as one pass"),
+    ("join", "the order of a call, its result and neighbouring results does not change which calls failed"),
+    ("nest", "a nested record and its copy in a separate file have equal keys in the index"),
     ("agree", "failed calls are the same for find, list, status and audit"),
-    ("carry", "converted with the source carried along, and back: byte for byte the same"),
+    ("carry", "converting with the source embedded, and back, restores every byte"),
 ];
 
 /// The laws that apply to sources of this format.
@@ -127,6 +127,6 @@ fn difference(left: &[Event<'_>], right: &[Event<'_>]) -> Option<String> {
     (a != b).then(|| {
         let next = left.get(b).or_else(|| right.get(a)).map(crate::wire::event).unwrap_or_default();
         let next: String = next.chars().take(600).collect();
-        format!("{a} events against {b}; the first without a twin:\n  {next}")
+        format!("{a} events against {b}; the first without a counterpart:\n  {next}")
     })
 }

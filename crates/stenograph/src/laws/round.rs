@@ -32,10 +32,10 @@ pub(super) fn echo(case: &mut Case<'_>) {
         let (before, after) = (usize::try_from(at.offset).unwrap_or(0), usize::try_from(at.end()).unwrap_or(0));
         let around = (case.source.get(..before).unwrap_or_default(), case.source.get(after..).unwrap_or_default());
         if !copy.starts_with(around.0) || !copy.ends_with(around.1) {
-            all.push((at, "bytes around a replaced record are not as they were".to_owned()));
+            all.push((at, "bytes around a replaced record changed".to_owned()));
         }
         if let Some(what) = difference(&case.found.events, &read::all(case.format, &copy).events) {
-            all.push((at, format!("after a record was replaced by itself, {what}")));
+            all.push((at, format!("after replacing a record with itself, {what}")));
         }
     }
     for (at, what) in all {
@@ -74,7 +74,7 @@ pub(super) fn returns(case: &mut Case<'_>) {
             let (from, to) = (at.saturating_sub(60), (at + 100).min(bytes.len()));
             String::from_utf8_lossy(bytes.get(from..to).unwrap_or_default()).into_owned()
         };
-        let what = format!("written again it differs at byte {at}:\n  {}\n  {}", around(&once), around(&twice));
+        let what = format!("when written again, it differs at byte {at}:\n  {}\n  {}", around(&once), around(&twice));
         case.broken("return", what, None);
     }
 }
@@ -100,10 +100,10 @@ pub(super) fn scarred(case: &mut Case<'_>) {
         return case.broken("scar", error.to_string(), None);
     }
     if memchr::memmem::find(&once, SCAR.trim_ascii_end()).is_none() {
-        case.broken("scar", "a line that is no record does not return as it was", None);
+        case.broken("scar", "a line that is not a record is not written back unchanged", None);
     }
     if let Some(what) = difference(&expected.events, &read::all(case.format, &once).events) {
-        case.broken("scar", format!("with a line that is no record, {what}"), None);
+        case.broken("scar", format!("with a line that is not a record, {what}"), None);
     }
 }
 

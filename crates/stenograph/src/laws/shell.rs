@@ -14,7 +14,7 @@ pub fn check(command: &str) -> Vec<&'static str> {
         ("a word is longer than the command", is_bounded(command, &found)),
         ("a comment before the command changes it", is_same_after_comment(command, &found)),
         ("another command before it changes it", is_same_after_command(command, &found)),
-        ("quoted words do not come back", are_words_quotable(&found)),
+        ("quoted words are not read back", are_words_quotable(&found)),
     ];
     laws.into_iter().filter(|(_, holds)| !holds).map(|(law, _)| law).collect()
 }

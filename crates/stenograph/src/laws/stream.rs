@@ -57,7 +57,7 @@ pub(super) fn growth(case: &mut Case<'_>) {
         reading.feed(case.source.get(..at).unwrap_or_default(), &mut found);
         let stable = reading.stable_until();
         if stable > at as u64 {
-            case.broken("growth", format!("after {at} bytes, {stable} are said to be settled"), None);
+            case.broken("growth", format!("after {at} bytes, {stable} are reported as settled"), None);
         }
         let is_stable = |event: &&Event<'static>| event.at.is_some_and(|span| span.end() <= stable);
         let begun: Vec<Event<'static>> = found.events.iter().take_while(is_stable).cloned().collect();
@@ -70,7 +70,7 @@ pub(super) fn growth(case: &mut Case<'_>) {
         if due > begun.len() {
             case.broken(
                 "growth",
-                format!("after {at} bytes: {due} events are settled, {} were given", begun.len()),
+                format!("after {at} bytes: {due} events are settled, but {} were emitted", begun.len()),
                 None,
             );
         }
@@ -130,6 +130,6 @@ pub(super) fn projection(case: &mut Case<'_>) {
         counting.finish()
     };
     if counted(&case.found.events) != counted(&found.events) {
-        case.broken("projection", "what is read to be counted counts otherwise".to_owned(), None);
+        case.broken("projection", "a reduced reading gives other counts".to_owned(), None);
     }
 }

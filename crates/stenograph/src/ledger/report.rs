@@ -17,7 +17,7 @@ use super::{Money, Price, Prices, ServiceTier, Tokens};
 pub enum By {
     /// The day in the given time zone.
     Day,
-    /// The week, by its Monday.
+    /// The week, starting on Monday.
     Week,
     /// The month.
     Month,
@@ -65,15 +65,15 @@ impl By {
     pub fn says(self) -> &'static str {
         match self {
             By::Day => "The day",
-            By::Week => "The week, by its Monday",
+            By::Week => "The week, starting on Monday",
             By::Month => "The month",
             By::HourBlock => "Blocks of five hours",
             By::Session => "The session",
             By::Project => "The project",
             By::Model => "The model",
             By::Agent => "The agent",
-            By::Branch => "The branch of version control",
-            By::Tool => "The tools that answers call; a call with several is shared out among them",
+            By::Branch => "The git branch",
+            By::Tool => "The tool; an answer that calls several tools is split among them",
             By::Subagent => "The sub-agent",
         }
     }

@@ -168,26 +168,22 @@ impl UncountedReason {
     pub fn says(self) -> &'static str {
         match self {
             UncountedReason::Streamed => {
-                "the same answer again, written piece by piece; of each counter the largest counts"
+                "a streamed answer written several times; the largest value of each counter counts"
             }
-            UncountedReason::Copied => "a copy in another source: resumed, forked or copied; it counts once",
-            UncountedReason::Converted => {
-                "a call that a conversion for another agent repeats; it counts once, for the original"
-            }
+            UncountedReason::Copied => "a copy in another file (resumed, forked or copied); counted once",
+            UncountedReason::Converted => "a call repeated in a converted file; counted once, for the original",
             UncountedReason::Forwarded => {
-                "a sub-agent's call, passed on by its caller's record; the sub-agent's own counts"
+                "a sub-agent's call repeated by the calling agent; the sub-agent's own record counts"
             }
-            UncountedReason::Replayed => {
-                "the history of the session it came from, replayed; it counts once, for that session"
-            }
-            UncountedReason::RepeatedTotal => "the same running total again; nothing was called in between",
-            UncountedReason::WithinTotal => "told within a total that counts",
-            UncountedReason::Sum => "a sum of calls that are told one by one",
-            UncountedReason::Synthetic => "words that the agent put into the model's mouth; nobody was asked",
+            UncountedReason::Replayed => "replayed history of the parent session; counted once, for that session",
+            UncountedReason::RepeatedTotal => "the same running total again; no call in between",
+            UncountedReason::WithinTotal => "already included in a counted total",
+            UncountedReason::Sum => "a sum of calls that are counted one by one",
+            UncountedReason::Synthetic => "an answer that the agent wrote itself; no model was called",
             UncountedReason::InvalidCount => {
-                "a count that is negative, has a fraction, is too large or is no number; it counts as nothing"
+                "an invalid token count (negative, fractional, too large or not a number); counted as 0"
             }
-            UncountedReason::Oversize => "a record that is too large to be read; what it may tell of is not counted",
+            UncountedReason::Oversize => "a record over the size limit; any usage in it is not counted",
         }
     }
 

@@ -180,7 +180,7 @@ impl LossReport {
         }
         if extra > 0 {
             let plural = if extra == 1 { "" } else { "s" };
-            fields.push(format!("{extra} field{plural} of its own"));
+            fields.push(format!("{extra} format-specific field{plural}"));
         }
         if !fields.is_empty() {
             remarks.push(format!("{how} {}", fields.join(", ")));

@@ -1,15 +1,15 @@
-//! What is known of a session after one look at all of it: what a header needs before the first turn is written.
+//! The outline of a session, collected in one pass over all events: what a header needs before the first turn is written.
 
 use super::uuid::uuid_of;
 use super::{Body, Content, Event, Role, Usage};
 use crate::time::Time;
 
-/// A session in a few lines. Gathered in one pass, in memory that does not grow with the texts.
+/// A summary of a session. Its size does not depend on the size of the texts.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
-    /// The format the events come from; empty for events that are just being recorded.
+    /// The format of the events; empty while they are being recorded.
     pub origin: &'static str,
-    /// The session's id: the first one stated.
+    /// The session id: the first one stated.
     pub session: Option<String>,
     /// Its title: the last one stated.
     pub title: Option<String>,
@@ -21,29 +21,29 @@ pub struct Outline {
     pub version: Option<String>,
     /// The first model.
     pub model: Option<String>,
-    /// The first moment.
+    /// The first timestamp.
     pub started: Option<Time<'static>>,
-    /// The last moment.
+    /// The last timestamp.
     pub ended: Option<Time<'static>>,
-    /// Why it ended: the reason of the last stop, which may have none.
+    /// The stop reason: that of the last stop, which may have none.
     pub stop: Option<String>,
-    /// Whether it ended well, where the last stop says so.
+    /// Whether the session ended with success, if the last stop says so.
     pub success: Option<bool>,
-    /// The beginning of what went wrong: the last word of a session that did not end well.
+    /// The beginning of the last error message, if the session did not end with success.
     pub failure: Option<String>,
-    /// The beginning of the first thing a user said.
+    /// The beginning of the first user message.
     pub query: Option<String>,
-    /// How many tool calls were made.
+    /// The number of tool calls.
     pub calls: u64,
-    /// How many events there are.
+    /// The number of events.
     pub events: u64,
     /// The tokens of all model calls. Only the ledger can count them: [`CountedOutline`](crate::ledger::CountedOutline) does.
     pub total: Usage,
-    /// A fingerprint of the session, for ids that must be made up and come out the same every time.
+    /// A fingerprint of the session, for generated ids, which must be the same every time.
     pub seed: u64,
 }
 
-/// How many characters are kept of a text.
+/// How many characters of a text are kept.
 const BEGINNING_LENGTH_MAX: usize = 400;
 
 impl Outline {
@@ -59,7 +59,7 @@ impl Outline {
         outline
     }
 
-    /// Takes notice of one event.
+    /// Adds one event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.events += 1;
         if event.restates {
@@ -91,7 +91,7 @@ impl Outline {
                 self.title = Some(beginning(content));
             }
             Body::ToolCall { .. } => self.calls += 1,
-            // A session has as many stops as turns, and ends with the last one: what an earlier one said is over.
+            // A session has one stop per turn and ends with the last one: it replaces earlier ones.
             Body::Stop { reason, success, content } => {
                 self.stop = reason.as_deref().map(str::to_owned);
                 self.success = *success;
@@ -105,13 +105,13 @@ impl Outline {
         }
     }
 
-    /// An id that must be made up: the same for the same session and purpose.
+    /// A generated id: the same for the same session and purpose.
     pub fn invent(&self, purpose: &str, number: u64) -> u128 {
         let seed = self.seed ^ self.session.as_deref().map_or(0, |id| xxhash_rust::xxh3::xxh3_64(id.as_bytes()));
         xxhash_rust::xxh3::xxh3_128_with_seed(format!("{purpose} {number}").as_bytes(), seed)
     }
 
-    /// A UUID that must be made up: version 8, which says that it is neither random nor a time.
+    /// A generated UUID: version 8, which is neither random nor a timestamp.
     pub fn invent_uuid(&self, purpose: &str, number: u64) -> String {
         uuid_of(self.invent(purpose, number))
     }

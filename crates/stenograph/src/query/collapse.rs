@@ -1,13 +1,13 @@
-//! Which hits are shown when several say the same: copies of one record, and records that only say again what another says. One
-//! function for both engines; it must see all hits of a query, in the order in which they are shown.
+//! Which hits are shown when several have the same content: copies of one record, and records that repeat another. Both
+//! engines use this function. It must see all hits of a query, in the order in which they are shown.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-/// What has to be known of a hit.
+/// The properties of a hit that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Same<S> {
-    /// Its session: records are only said again within one.
+    /// Its session: a record repeats only records of the same session.
     pub session: S,
     /// [`super::Entry::key`].
     pub key: u64,
@@ -20,9 +20,9 @@ pub struct Same<S> {
 /// A hit that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its place among all hits.
+    /// Its index among all hits.
     pub hit: usize,
-    /// The places of its copies, which are not shown.
+    /// The indexes of its copies, which are not shown.
     pub copies: Vec<usize>,
 }
 
@@ -33,8 +33,8 @@ pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<Shown> {
     collapse_pieces(hits, std::iter::empty())
 }
 
-/// The same, where it is known which texts are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits
-/// that restate nothing.
+/// The same, given the texts that are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits that
+/// are not restatements.
 pub fn collapse_pieces<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Iterator<Item = (S, u64)>) -> Vec<Shown> {
     let whole = hits.iter().filter(|hit| !hit.restates).map(|hit| (hit.session, hit.twin));
     let stated: HashSet<(S, u64)> = whole.chain(pieces).collect();

@@ -14,15 +14,15 @@ use crate::text::{Text, beginning};
 /// The searchable parts of one event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'e> {
-    /// What kind of event it is.
+    /// The kind of the event.
     pub kind: Kind,
-    /// Who speaks: thoughts and calls are an assistant's, results a tool's.
+    /// The speaker: thinking and calls belong to the assistant, results to a tool.
     pub role: Option<Role>,
-    /// The tool that was called, or that answered.
+    /// The tool that was called or that answered.
     pub tool: Option<Cow<'e, str>>,
-    /// The model that spoke or was asked; where the event does not say, the last one that was named before it.
+    /// The model that answered or was asked; if the event names none, the last one named before it.
     pub model: Option<Arc<str>>,
-    /// The branch of version control, likewise.
+    /// The git branch, likewise.
     pub branch: Option<Arc<str>>,
     /// The working folder, likewise.
     pub cwd: Option<Arc<str>>,
@@ -30,9 +30,9 @@ pub struct Entry<'e> {
     pub files: Vec<Touch>,
     /// Whether this event shows that a call or the run failed.
     pub error: bool,
-    /// Whether an image, a document or a sound is in it.
+    /// Whether it has an image, a document or a sound.
     pub attachment: bool,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub time: Option<i64>,
     /// A fingerprint that copies of one record in several sources share.
     pub key: u64,
@@ -47,12 +47,12 @@ pub struct Entry<'e> {
 }
 
 impl Entry<'_> {
-    /// What is searched, piece by piece. A phrase does not reach from one piece into the next.
+    /// The searched text, piece by piece. A phrase does not extend from one piece into the next.
     pub fn texts(&self, each: &mut dyn FnMut(&str)) {
         self.texts.iter().for_each(|text| each(text));
     }
 
-    /// The texts, to look at.
+    /// The texts, for display.
     pub fn pieces(&self) -> &[Cow<'_, str>] {
         &self.texts
     }
@@ -61,10 +61,10 @@ impl Entry<'_> {
 /// How many bytes of a record of unknown type are searched.
 const OTHER_SIZE_MAX: usize = 64 << 10;
 
-/// A shorter text is never taken for encoded bytes.
+/// A shorter text is never treated as encoded bytes.
 const BLOB_SIZE_MIN: usize = 512;
 
-/// The texts of an event: `None` when there is nothing to be found in it.
+/// The texts of an event; `None` if it has nothing to find.
 pub(super) fn texts_of<'e>(event: &'e Event<'_>) -> Option<Vec<Cow<'e, str>>> {
     let mut found = Texts(Vec::new());
     let keep_empty = match &event.body {
@@ -179,7 +179,7 @@ impl<'e> Texts<'e> {
     }
 }
 
-/// Whether a text is encoded bytes such as Base64: from its beginning on it has only long lines of that alphabet, with many
+/// Whether a text is encoded bytes such as Base64: from its start, it has only long lines of that alphabet, with many
 /// capitals. Lists of paths have few capitals.
 fn is_blob(text: &str) -> bool {
     const LINE_LENGTH_MIN: usize = 60;

@@ -1,5 +1,5 @@
-//! The fold that makes entries of events: it remembers what later events do not say again. It can be saved between two events, so
-//! that an index that goes on where it stopped sees what a scan from the beginning sees.
+//! The fold that turns events into entries: it remembers what later events do not repeat. It can be saved between two
+//! events, so that an index that continues sees the same as a scan from the start.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::run_state::StopReason;
 use crate::text::{keep_last, quote};
 use crate::time::Time;
 
-/// Makes the search entries of one source from its events, in order.
+/// Creates the search entries of one source from its events, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EntryBuilder {
     model: Option<Arc<str>>,
@@ -26,9 +26,9 @@ pub struct EntryBuilder {
     /// A fingerprint of the records so far that have neither id nor time, and of the sessions that they name. A copy has the same
     /// up to where it differs; another session that begins with the same words has not.
     chain: u64,
-    /// Whether its source is a text for people, beside which another one may say the same exactly.
+    /// Whether its source is a text for people, next to which an exact source may have the same content.
     is_for_people: bool,
-    /// When the header of the source says that its session began: the time of every event that states none.
+    /// The start of the session according to the header of the source: the time of every event without one.
     header_time: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ impl EntryBuilder {
         EntryBuilder { is_for_people: format.info().traits.lossy, ..self }
     }
 
-    /// Takes notice of the next event, and gives what of it can be found: `None` when nothing can.
+    /// Adds the next event and returns its entry; `None` if it has nothing to find.
     pub fn entry<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
         keep_last(&mut self.model, event.model.as_deref());
         keep_last(&mut self.branch, event.branch.as_deref());
@@ -55,7 +55,7 @@ impl EntryBuilder {
         }
         let texts = match entry::texts_of(event) {
             Some(texts) => texts,
-            // A failure is found by what it is, also where its record has no words.
+            // A failure is found by its kind, even if its record has no text.
             None if error => Vec::new(),
             None => return None,
         };
@@ -83,8 +83,8 @@ impl EntryBuilder {
         })
     }
 
-    /// Takes notice of the next event, and gives everything that can be found under its number: its own entry, then the entries of the
-    /// record that stands inside its record. Whoever searches goes through here, so that all find the same.
+    /// Adds the next event and returns all entries under its number: its own, then those of the record nested in its
+    /// record. All searches use this function, so that they find the same.
     pub fn entries(&mut self, event: &Event<'_>, each: &mut dyn FnMut(&Event<'_>, &Entry<'_>)) {
         if let Some(entry) = self.entry(event) {
             each(event, &entry);
@@ -96,7 +96,7 @@ impl EntryBuilder {
         }
     }
 
-    /// The same for an event of a record that stands inside another one. What it says of itself holds for nothing that comes later.
+    /// The same for an event of a nested record. Its fields do not apply to later events.
     pub fn nested<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
         let before = (self.model.clone(), self.branch.clone(), self.cwd.clone());
         let entry = self.entry(event);
@@ -104,7 +104,7 @@ impl EntryBuilder {
         entry
     }
 
-    /// The same for copies of a record: its id, else its time, with its part and what it says.
+    /// The key that copies of a record share: its id, otherwise its time, with its part number and its content.
     fn key(&mut self, event: &Event<'_>, said: u64) -> u64 {
         let id = event.id.as_deref().filter(|id| !id.is_empty());
         let time = event.time.as_ref().map(|time| time.text.as_ref());
@@ -121,7 +121,7 @@ impl EntryBuilder {
         mixed([record, said, u64::from(event.part.index) << 8 | event.kind() as u64])
     }
 
-    /// What it remembers, to go on later.
+    /// The state, for continuing later.
     pub fn save(&self) -> String {
         let text = |text: &Option<Arc<str>>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
         format!(
@@ -135,7 +135,7 @@ impl EntryBuilder {
         )
     }
 
-    /// A builder that goes on from what was saved. What cannot be read gives a new builder.
+    /// A builder that continues from a saved state. An unreadable state gives a new builder.
     pub fn restore(saved: &str) -> EntryBuilder {
         let Some(object) = Object::parse(saved) else { return EntryBuilder::default() };
         let text = |key: &str| object.peek_str(key).map(|text| Arc::from(text.as_ref()));
@@ -176,8 +176,8 @@ fn is_error(event: &Event<'_>) -> bool {
     }
 }
 
-/// Whether an event that does not say so may say again what another says: a last word repeats an answer, a title or a queued
-/// prompt is written down many times. What failed is told every time.
+/// Whether an event without a mark may repeat another: a final message repeats an answer, and a title or a queued prompt is
+/// recorded many times. Failures are always shown.
 fn may_restate(event: &Event<'_>, error: bool) -> bool {
     match event.kind() {
         Kind::Fact | Kind::Stop => !error,
@@ -191,8 +191,8 @@ fn may_restate(event: &Event<'_>, error: bool) -> bool {
     }
 }
 
-/// Whose words an event has, as a number for fingerprints: facts that say something say again what the user asked, last words
-/// what the assistant answered.
+/// The speaker of an event's text, as a number for fingerprints: facts with text repeat what the user asked, and final
+/// messages repeat what the assistant answered.
 fn voice(event: &Event<'_>) -> Option<u64> {
     let said_by = |role| speaker(&Body::Message { role, content: Content::text("") });
     match event.kind() {
@@ -208,8 +208,8 @@ fn voice(event: &Event<'_>) -> Option<u64> {
     }
 }
 
-/// A fingerprint of what an event says, and one that is the same for whatever says it again. Calls and results are said again in
-/// other words, but with their id.
+/// A fingerprint of an event's content, and one that all repetitions share. Calls and results are repeated in other words,
+/// but with their id.
 fn fingerprints(event: &Event<'_>, texts: &[Cow<'_, str>]) -> (u64, u64) {
     let joined = match texts {
         [] => Cow::Borrowed(""),
@@ -225,11 +225,11 @@ fn fingerprints(event: &Event<'_>, texts: &[Cow<'_, str>]) -> (u64, u64) {
     (said, twin)
 }
 
-/// How many texts of one event may be said again alone.
+/// The most texts of one event that may be repeated alone.
 const PIECES_MAX: usize = 64;
 
-/// The fingerprints of the texts of an event that has several, for each may be said again alone; and of what a call or a result says,
-/// for a text for people says it again without the id.
+/// The fingerprints of the texts of an event that has several, because each may be repeated alone; and of the content of a
+/// call or a result, because a text for people repeats it without the id.
 fn piece_twins(event: &Event<'_>, said: u64, texts: &[Cow<'_, str>]) -> Vec<u64> {
     // A text for people states a failure without its name.
     let failure = (event.kind() == Kind::Failure).then_some((Kind::Failure as u64) << 8);

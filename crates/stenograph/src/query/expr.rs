@@ -1,5 +1,5 @@
-//! What a query says, as values, and how it is printed: what is printed is read as the same query again. How it is read is in
-//! `parse.rs`, what it finds in `matches.rs`.
+//! A query as values, and how it is printed: parsing the printed query gives the same query. `parse.rs` parses it, and
+//! `matches.rs` decides what it finds.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ pub struct Query {
 }
 
 impl Query {
-    /// What it says.
+    /// The expression.
     pub fn expr(&self) -> &Expr {
         &self.expr
     }
 
-    /// What has to be found, in words or by a pattern, for this query to be answered: nothing that is only ruled out.
+    /// The words and patterns that an event must contain to match, without the negated ones.
     pub fn sought(&self) -> Vec<Sought<'_>> {
         let mut found = Vec::new();
         self.expr.seek(&mut found);
@@ -29,10 +29,10 @@ impl Query {
     }
 }
 
-/// One thing that a query looks for in texts.
+/// A thing that a query looks for in texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sought<'a> {
-    /// Words next to each other.
+    /// Adjacent words.
     Words(&'a Words),
     /// A pattern.
     Pattern(&'a Pattern),
@@ -41,17 +41,17 @@ pub enum Sought<'a> {
 /// A condition on one event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// Every one of at least two.
+    /// All of at least two.
     All(Vec<Expr>),
-    /// One or more of at least two.
+    /// At least one of at least two.
     Any(Vec<Expr>),
     /// Not this one.
     Not(Box<Expr>),
-    /// These words stand next to each other in one of its texts.
+    /// These words are adjacent in one of its texts.
     Words(Words),
     /// A regular expression matches one of its texts.
     Pattern(Pattern),
-    /// Something that is not in its texts.
+    /// A condition that is not about its texts.
     Field(Field),
 }
 
@@ -66,7 +66,7 @@ impl Expr {
     }
 }
 
-/// The opposite.
+/// The negation.
 pub(super) fn not(expr: Expr) -> Expr {
     match expr {
         Expr::Not(inner) => *inner,
@@ -74,7 +74,7 @@ pub(super) fn not(expr: Expr) -> Expr {
     }
 }
 
-/// One of these, or `None` of none.
+/// One of these; `None` if there are none.
 pub(super) fn any_of(parts: Vec<Expr>) -> Option<Expr> {
     let mut flat = Vec::with_capacity(parts.len());
     for part in parts {
@@ -86,7 +86,7 @@ pub(super) fn any_of(parts: Vec<Expr>) -> Option<Expr> {
     if flat.len() > 1 { Some(Expr::Any(flat)) } else { flat.pop() }
 }
 
-/// All of these. A field that an event can have only one of, said twice, means one or the other.
+/// All of these. If an event can have only one value of a field, two conditions on that field are alternatives.
 pub(super) fn all_of(parts: Vec<Expr>) -> Option<Expr> {
     let mut flat: Vec<Expr> = Vec::with_capacity(parts.len());
     let mut add = |part: Expr| {
@@ -111,7 +111,7 @@ pub(super) fn all_of(parts: Vec<Expr>) -> Option<Expr> {
     if flat.len() > 1 { Some(Expr::All(flat)) } else { flat.pop() }
 }
 
-/// The field that this asks for and nothing else, when an event can have only one of it.
+/// The only field that this asks for, if an event can have only one value of it.
 fn only_field(expr: &Expr) -> Option<Name> {
     match expr {
         Expr::Field(field) => Some(Name::of(field)).filter(|name| name.is_single()),
@@ -124,59 +124,59 @@ fn only_field(expr: &Expr) -> Option<Name> {
     }
 }
 
-/// A condition that is not on the texts of an event.
+/// A condition that is not about the texts of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The format of its session has this in its name; in lower case.
+    /// The name of its session's format contains this, in lower case.
     Agent(String),
-    /// One of the names of its project has this in it; in lower case.
+    /// A name of its project contains this, in lower case.
     Project(String),
-    /// An id of its session begins with this; in lower case.
+    /// An id of its session begins with this, in lower case.
     Session(String),
-    /// The tool that was called, or that answered.
+    /// The tool that was called or that answered.
     Tool(Words),
-    /// A file that a tool was to touch.
+    /// A file that a tool was asked to touch.
     File(Words),
-    /// The model that spoke or was asked.
+    /// The model that answered or was asked.
     Model(Words),
-    /// The branch of version control.
+    /// The git branch.
     Branch(Words),
-    /// Who speaks.
+    /// The speaker.
     Role(Role),
-    /// What it is.
+    /// Its kind.
     Is(Is),
-    /// What is in it.
+    /// Its content.
     Has(Has),
-    /// Not earlier than this, in milliseconds since 1970.
+    /// Not before this time, in milliseconds since 1970.
     After(i64),
-    /// Earlier than this, in milliseconds since 1970.
+    /// Before this time, in milliseconds since 1970.
     Before(i64),
 }
 
-/// What an event is.
+/// The kind of an event in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Is {
-    /// Something failed.
+    /// A failure.
     Error,
     /// An event of this kind.
     Kind(Kind),
 }
 
-/// What is in an event.
+/// The content of an event in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Has {
-    /// Thoughts that can be read.
+    /// Readable thinking.
     Thinking,
     /// A tool that was called or that answered.
     Tool,
-    /// A file that a tool was to touch.
+    /// A file that a tool was asked to touch.
     File,
     /// An image, a document, a sound.
     Attachment,
 }
 
 impl Is {
-    /// Everything that can be asked for.
+    /// All values.
     pub fn all() -> impl Iterator<Item = Is> + Clone {
         std::iter::once(Is::Error).chain(Kind::ALL.into_iter().map(Is::Kind))
     }
@@ -193,7 +193,7 @@ impl Is {
 }
 
 impl Has {
-    /// Everything that can be asked for.
+    /// All values.
     pub const ALL: [Has; 4] = [Has::Thinking, Has::Tool, Has::File, Has::Attachment];
 
     /// The word in queries.
@@ -207,7 +207,7 @@ impl Has {
     }
 }
 
-/// A regular expression, with limits on what it may cost.
+/// A regular expression with limited cost.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     pub(super) source: String,
@@ -215,23 +215,23 @@ pub struct Pattern {
     pub(super) regex: regex::Regex,
 }
 
-/// Whether capital letters are told from small ones.
+/// Whether upper and lower case differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Letters {
-    /// They are.
+    /// They differ.
     Exact,
-    /// They are not: `/…/i`.
+    /// They do not differ: `/…/i`.
     AnyCase,
 }
 
-/// How large a compiled pattern may be: enough for what people type, too little for what wants to hurt.
+/// The size limit of a compiled pattern: enough for what people type, too little for an attack.
 const PATTERN_SIZE_MAX: usize = 1 << 20;
 
-/// How deep brackets may stand in each other in a pattern.
+/// The nesting limit of a pattern.
 const PATTERN_DEPTH_MAX: u32 = 64;
 
 impl Pattern {
-    /// Compiles a pattern. `^` and `$` stand at the lines of a text, for texts have many.
+    /// Compiles a pattern. `^` and `$` match at line boundaries, because texts have many lines.
     pub fn new(source: &str, letters: Letters) -> Result<Pattern, regex::Error> {
         let regex = regex::RegexBuilder::new(source)
             .case_insensitive(letters == Letters::AnyCase)
@@ -243,7 +243,7 @@ impl Pattern {
         Ok(Pattern { source: source.to_owned(), letters, regex })
     }
 
-    /// The pattern itself, to be used.
+    /// The compiled pattern.
     pub(crate) fn regex(&self) -> &regex::Regex {
         &self.regex
     }
@@ -333,7 +333,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Words as they are written in a query.
+/// Words as a query writes them.
 struct Quoted<'a>(&'a Words);
 
 impl fmt::Display for Quoted<'_> {

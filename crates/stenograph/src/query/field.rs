@@ -1,5 +1,5 @@
-//! The fields of a query: their names, what may stand after each, and what to say when it does not. What a field finds is not
-//! decided here.
+//! The fields of a query: their names, their values, and the messages about invalid ones. What a field finds is decided
+//! elsewhere.
 
 use super::expr::{Field, Has, Is};
 use super::fuzzy;
@@ -24,7 +24,7 @@ pub(super) enum Name {
     Before,
 }
 
-/// What is wrong, and what to write instead.
+/// The error and the hint.
 type Complaint = (String, String);
 
 const ALL: [Name; 12] = [
@@ -42,17 +42,17 @@ const ALL: [Name; 12] = [
     Name::Before,
 ];
 
-/// What other programs call a field, and nothing else is called.
+/// Names of fields in other programs that have no other meaning.
 const ELSEWHERE: [(&str, Name); 2] = [("since", Name::After), ("until", Name::Before)];
 
-/// The field that a text begins with.
+/// The field at the start of a text.
 pub(super) fn name(text: &str) -> Option<Name> {
     let (word, _) = text.split_once(':')?;
     ALL.into_iter().find(|name| word.eq_ignore_ascii_case(name.word()))
 }
 
-/// A field that was meant and is not spelled right, with a hint. Most of what stands before a colon is no field at all, so only
-/// what is very near to a longer name is taken for one.
+/// A misspelled field, with a hint. Most text before a colon is not a field, so only text that is very close to a longer
+/// name counts as one.
 pub(super) fn misspelled(token: &str) -> Option<(&str, String)> {
     let (word, value) = token.split_once(':')?;
     if value.is_empty() || value.starts_with([':', '/', '\\']) || !word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
@@ -66,7 +66,7 @@ pub(super) fn misspelled(token: &str) -> Option<(&str, String)> {
         plural && name.word().len() >= 4 || long && fuzzy::is_near(&lower, name.word(), 1)
     };
     let meant = elsewhere.or_else(|| ALL.into_iter().find(near))?;
-    Some((word, format!("did you mean {}:{value}? To look for the words, quote them: \"{token}\"", meant.word())))
+    Some((word, format!("did you mean {}:{value}? To search for the text, quote it: \"{token}\"", meant.word())))
 }
 
 impl Name {
@@ -121,7 +121,7 @@ impl Name {
         }
     }
 
-    /// Whether an event has at most one of it, so that asking for two means one or the other.
+    /// Whether an event has at most one value of it, so that two conditions are alternatives.
     pub(super) fn is_single(self) -> bool {
         match self {
             Name::Agent | Name::Project | Name::Session | Name::Tool | Name::Model | Name::Branch | Name::Role => true,
@@ -129,7 +129,7 @@ impl Name {
         }
     }
 
-    /// The pieces of a value: one or the other between commas; of a path, all around stars.
+    /// The pieces of a value: alternatives between commas; for a path, all pieces between stars.
     pub(super) fn pieces(self, value: &str) -> Vec<&str> {
         match self {
             Name::After | Name::Before => Some(value).into_iter().filter(|value| !value.is_empty()).collect(),
@@ -138,12 +138,12 @@ impl Name {
         }
     }
 
-    /// Whether all pieces of a value are asked for, not one of them.
+    /// Whether all pieces of a value must match, not only one.
     pub(super) fn needs_all(self) -> bool {
         self == Name::File
     }
 
-    /// Reads a value.
+    /// Parses a value.
     pub(super) fn read(self, text: &str, end: End, today: &Today) -> Result<Field, Complaint> {
         Ok(match self {
             Name::Agent => Field::Agent(self.text(text)?),
@@ -155,7 +155,7 @@ impl Name {
             Name::Branch => Field::Branch(self.words(text, end)?),
             Name::Role => Field::Role(choice(self, text, Role::ALL.into_iter().map(|role| (role.name(), role)))?),
             Name::Is => Field::Is(choice(self, text, is_names())?),
-            // What is an error has one, to most people.
+            // To most people, an error and an event that has one are the same.
             Name::Has if text.eq_ignore_ascii_case(Is::Error.name()) => Field::Is(Is::Error),
             Name::Has => Field::Has(choice(self, text, has_names())?),
             Name::After => Field::After(self.moment(text, today)?),
@@ -173,18 +173,18 @@ impl Name {
     fn words(self, text: &str, end: End) -> Result<Words, Complaint> {
         let words = Words::ending(text, end).ok_or_else(|| self.nothing())?;
         if words.words.len() > super::parse::PHRASE_LENGTH_MAX {
-            return Err((format!("the value of `{}:` is too long", self.word()), "write less of it".to_owned()));
+            return Err((format!("the value of `{}:` is too long", self.word()), "shorten it".to_owned()));
         }
         Ok(words)
     }
 
     fn nothing(self) -> Complaint {
-        (format!("there is no word after `{}:`", self.word()), format!("write {}", self.example()))
+        (format!("`{}:` needs a word", self.word()), format!("write {}", self.example()))
     }
 
     fn moment(self, text: &str, today: &Today) -> Result<i64, Complaint> {
         moment::moment(text, today)
-            .ok_or_else(|| (format!("`{text}` is no moment"), format!("write {}", moment::SPELLINGS)))
+            .ok_or_else(|| (format!("`{text}` is not a time"), format!("write {}", moment::SPELLINGS)))
     }
 }
 
@@ -201,7 +201,7 @@ fn has_names() -> impl Iterator<Item = (&'static str, Has)> + Clone {
     Has::ALL.into_iter().map(|has| (has.name(), has)).chain([("image", Has::Attachment)])
 }
 
-/// One of a few words.
+/// Parses one of a few words.
 fn choice<T: PartialEq + Copy>(
     name: Name,
     text: &str,
@@ -214,19 +214,19 @@ fn choice<T: PartialEq + Copy>(
         let all: Vec<&str> = choices.map(|(word, _)| word).collect();
         let hint = match near {
             Some((word, _)) => format!("did you mean {}:{word}?", name.word()),
-            None => format!("one of {}", all.join(", ")),
+            None => format!("use one of {}", all.join(", ")),
         };
-        (format!("`{}:` does not know `{}`", name.word(), text.trim()), hint)
+        (format!("unknown value of `{}:`: `{}`", name.word(), text.trim()), hint)
     })
 }
 
-/// Whether a name is what somebody asks for: it has the text in it, whatever the case of the letters. The one rule for agents, projects and
-/// models that are named on the command line.
+/// Whether a name matches the requested one: it contains the text, ignoring case. This is the one rule for agents, projects
+/// and models on the command line.
 pub fn has_in_name(name: &str, asked: &str) -> bool {
     fold(name).contains(&fold(asked))
 }
 
-/// Small letters, character by character.
+/// Lower case, character by character.
 pub(super) fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether an entry answers a query: the plain scan, and the meaning that the index has to keep. It ranks nothing.
+//! Whether an entry matches a query: the plain scan, which defines what the index must find. It ranks nothing.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use super::fuzzy;
 use super::words::{How, Words, words};
 use crate::model::Kind;
 
-/// What is known of the session that an entry belongs to.
+/// The properties of an entry's session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionFacts<'a> {
     /// The name of its format.
     pub agent: &'a str,
-    /// The names of its project: where it is, where it is kept, what people call it.
+    /// The names of its project: its path, its repository, and its short name.
     pub projects: &'a [String],
     /// Its ids.
     pub sessions: &'a [String],
@@ -23,14 +23,14 @@ pub struct SessionFacts<'a> {
 }
 
 impl Query {
-    /// Whether an entry of this session is what was asked for.
+    /// Whether an entry of this session matches.
     pub fn matches(&self, entry: &Entry<'_>, session: &SessionFacts<'_>) -> bool {
         self.expr.matches(entry, session)
     }
 }
 
 impl Expr {
-    /// Whether an entry of this session is what was asked for.
+    /// Whether an entry of this session matches.
     pub fn matches(&self, entry: &Entry<'_>, session: &SessionFacts<'_>) -> bool {
         match self {
             Expr::All(parts) => parts.iter().all(|part| part.matches(entry, session)),
@@ -44,7 +44,7 @@ impl Expr {
 }
 
 impl Field {
-    /// Whether an entry of this session is what was asked for.
+    /// Whether an entry of this session matches.
     pub fn matches(&self, entry: &Entry<'_>, session: &SessionFacts<'_>) -> bool {
         match self {
             Field::Agent(_) | Field::Project(_) | Field::Session(_) => self.matches_session(session),
@@ -61,12 +61,12 @@ impl Field {
         }
     }
 
-    /// Whether this speaks of the session and not of the event: `agent:`, `project:` and `session:` do.
+    /// Whether this is a condition on the session, not on the event: `agent:`, `project:` and `session:` are.
     pub fn is_of_session(&self) -> bool {
         matches!(self, Field::Agent(_) | Field::Project(_) | Field::Session(_))
     }
 
-    /// Whether a session is what was asked for. What is not of the session is not; times are, if no record states one.
+    /// Whether a session matches. A condition on events does not match a session, except for times if no record states one.
     pub fn matches_session(&self, session: &SessionFacts<'_>) -> bool {
         match self {
             Field::Agent(text) => has_in_name(session.agent, text),
@@ -86,7 +86,7 @@ impl Field {
 }
 
 impl Has {
-    /// Whether it is in this entry.
+    /// Whether the entry has it.
     pub fn is_in(self, entry: &Entry<'_>) -> bool {
         match self {
             Has::Thinking => entry.kind == Kind::Thinking,
@@ -98,18 +98,18 @@ impl Has {
 }
 
 impl Words {
-    /// Whether these words stand next to each other somewhere in a text.
+    /// Whether these words are adjacent somewhere in a text.
     pub fn is_in(&self, text: &str) -> bool {
         let mut found = false;
         self.each_in(text, &mut |_| found = true);
         found
     }
 
-    /// Gives each place in a text where these words stand next to each other. Places may overlap.
+    /// Calls `each` with each place in a text where these words are adjacent. Places may overlap.
     pub(crate) fn each_in(&self, text: &str, each: &mut dyn FnMut(Range<usize>)) {
         let count = self.words.len();
         let Some(last) = 1_u128.checked_shl(u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX)) else { return };
-        // Bit n is set while the words up to n stand before this point; the places where the last words began follow along.
+        // Bit n is set while the words up to n precede this point; the starts of the last words move along.
         let mut stands = 0_u128;
         let mut starts = vec![0; count];
         words(text, &mut |word| {
@@ -125,7 +125,7 @@ impl Words {
         });
     }
 
-    /// In which places a word may stand, a bit for each.
+    /// The positions at which a word may occur, one bit each.
     fn places(&self, word: &str) -> u128 {
         let last = self.words.len().saturating_sub(1);
         let fits = |(at, wanted): (usize, &String)| match self.how {

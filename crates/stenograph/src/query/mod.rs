@@ -1,5 +1,5 @@
-//! Finding: what of an event can be found, how people ask for it, and whether one answers the other. The plain scan and the index
-//! both rest on this folder, so that they agree. Nothing here opens a file or reads a clock.
+//! Search: the searchable parts of an event, the query language, and matching. The plain scan and the index both use this
+//! folder, so that they agree. Nothing here opens a file or reads a clock.
 
 mod collapse;
 mod entry;

@@ -1,24 +1,24 @@
-//! Days and times as people say them in a query: `2026-01-15`, `yesterday`, `7d`. This file reads no clock: it is told what
-//! day it is.
+//! Dates and times in a query: `2026-01-15`, `yesterday`, `7d`. This file reads no clock: the caller passes the current
+//! time.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-/// What "now" and "a day" mean to whoever asks.
+/// The current time and time zone of the user.
 #[derive(Clone, Debug)]
 pub struct Today {
-    /// This moment.
+    /// The current time.
     pub now: Timestamp,
-    /// Where days begin and end.
+    /// The time zone of days.
     pub zone: TimeZone,
 }
 
-/// How moments may be written, for hints.
+/// The accepted spellings of a time, for hints.
 pub const SPELLINGS: &str =
-    "a day (2026-01-15), a month (2026-01), a year, today, yesterday, or how long ago: 30m, 12h, 7d, 2w, 3mo, 1y";
+    "a day (2026-01-15), a month (2026-01), a year, today, yesterday, or an age: 30m, 12h, 7d, 2w, 3mo, 1y";
 
-/// The moment that a text names, in milliseconds since 1970: of a day, a month or a year its beginning.
+/// The time that a text names, in milliseconds since 1970: for a day, a month or a year, its start.
 pub fn moment(text: &str, today: &Today) -> Option<i64> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
@@ -52,7 +52,7 @@ fn date(text: &str, today: &Today) -> Option<Timestamp> {
     start(whole.parse().ok().filter(|_| plain)?, today)
 }
 
-/// A moment with its offset, or without one as clocks show it here.
+/// A time with its offset, or without one in the local time zone.
 fn exact(text: &str, today: &Today) -> Option<Timestamp> {
     if let Ok(moment) = text.parse::<Timestamp>() {
         return Some(moment);

@@ -1,4 +1,4 @@
-//! Reads a query as people write it. The grammar, from the outside in:
+//! Parses a query as people write it. The grammar, from the outside in:
 //!
 //! ```text
 //! query  = any+                              all of them
@@ -7,8 +7,8 @@
 //! words  = "quoted" "*"? | bare ( "*" | "~" | "~1" | "~2" )?
 //! ```
 //!
-//! Whatever is no sign of this grammar is taken for words: people paste paths, code and messages. What they can only have meant
-//! otherwise is a [`Mistake`]. What a query finds is not decided here.
+//! All other text is words: people paste paths, code and messages. Text that can only have meant something else is a
+//! [`Mistake`]. What a query finds is decided elsewhere.
 
 use super::expr::{Expr, Letters, Pattern, Query, all_of, any_of, not};
 use super::field;
@@ -16,44 +16,45 @@ use super::fuzzy;
 use super::moment::Today;
 use super::words::{End, How, Words, is_word_char};
 
-/// How long a query may be, in bytes: more than anybody types, less than what would take long to read.
+/// The size limit of a query, in bytes: more than anybody types, and fast to parse.
 pub const QUERY_SIZE_MAX: usize = 8 << 10;
 
-/// How deep conditions may stand in each other.
+/// The nesting limit of conditions.
 const DEPTH_MAX: usize = 32;
 
-/// How many patterns a query may have, for each may take its share of memory.
+/// The most patterns in a query, because each one takes memory.
 const PATTERNS_MAX: usize = 8;
 
-/// How many words may stand next to each other: matching keeps a bit for each.
+/// The most words of a phrase: matching keeps one bit for each.
 pub(super) const PHRASE_LENGTH_MAX: usize = 128;
 
-/// What is wrong with a query.
+/// An error in a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at byte {at} of the query)")]
 pub struct Mistake {
-    /// Where, in bytes.
+    /// The position, in bytes.
     pub at: usize,
-    /// What is wrong, without a full stop.
+    /// The error, without a full stop.
     pub message: String,
-    /// What to write instead.
+    /// The hint: what to write instead.
     pub hint: String,
 }
 
 impl Query {
-    /// Reads a query. The day is needed for `after:` and `before:`.
+    /// Parses a query. `after:` and `before:` need the current day.
     pub fn parse(text: &str, today: &Today) -> Result<Query, Mistake> {
         let mut parser = Parser { text, at: 0, today, open: 0, depth: 0, patterns: 0 };
         if text.len() > QUERY_SIZE_MAX {
-            let message = format!("a query has at most {QUERY_SIZE_MAX} bytes, and this one {}", text.len());
-            return Err(parser.mistake(QUERY_SIZE_MAX, message, "look for a few words of it"));
+            let message = format!("a query has at most {QUERY_SIZE_MAX} bytes, but this one has {}", text.len());
+            return Err(parser.mistake(QUERY_SIZE_MAX, message, "search for a few words of it"));
         }
         let expr = parser.all()?;
         let nothing = || match text.trim() {
             "" => parser.mistake(0, "the query is empty", "write a word, or a field such as is:error"),
             other => {
-                let hint = format!("punctuation is found by a pattern: /{}/", regex::escape(other).replace('/', "\\/"));
-                parser.mistake(0, "there is no word in the query", hint)
+                let hint =
+                    format!("to find punctuation, use a pattern: /{}/", regex::escape(other).replace('/', "\\/"));
+                parser.mistake(0, "the query has no words", hint)
             }
         };
         Ok(Query { expr: expr.ok_or_else(nothing)? })
@@ -64,14 +65,14 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     today: &'a Today,
-    /// How many parentheses are open.
+    /// The number of open parentheses.
     open: usize,
-    /// How many conditions stand in each other here.
+    /// The nesting depth.
     depth: usize,
     patterns: usize,
 }
 
-/// What was read: `None` where there is nothing to look for, such as lone punctuation.
+/// A parsed expression: `None` if there is nothing to search for, such as lone punctuation.
 type Found = Result<Option<Expr>, Mistake>;
 
 impl<'a> Parser<'a> {
@@ -95,7 +96,7 @@ impl<'a> Parser<'a> {
         rest.is_empty() || rest.starts_with(char::is_whitespace) || (self.open > 0 && rest.starts_with(')'))
     }
 
-    /// Steps over a word of the grammar.
+    /// Skips a word of the grammar.
     fn eat_word(&mut self, word: &str) -> bool {
         let eaten = self.rest().strip_prefix(word).is_some_and(|rest| self.is_boundary(rest));
         if eaten {
@@ -119,9 +120,9 @@ impl<'a> Parser<'a> {
     }
 
     fn any(&mut self) -> Found {
-        let hint = "write word OR word, or \"OR\" in quotes to look for it";
+        let hint = "write word OR word, or \"OR\" in quotes to search for it";
         if self.eat_word("OR") {
-            return Err(self.mistake(self.at - 2, "nothing stands before `OR`", hint));
+            return Err(self.mistake(self.at - 2, "nothing precedes `OR`", hint));
         }
         let mut parts: Vec<Expr> = self.unit()?.into_iter().collect();
         loop {
@@ -146,7 +147,7 @@ impl<'a> Parser<'a> {
             self.skip_blanks();
             return self.negated(from, "NOT");
         }
-        // Nobody rules something out twice; many look for `--flag`.
+        // Nobody negates twice, but many people search for `--flag`.
         if rest.starts_with('-') && !rest.starts_with("--") {
             self.at += 1;
             return self.negated(from, "-");
@@ -168,7 +169,7 @@ impl<'a> Parser<'a> {
 
     fn negated(&mut self, from: usize, sign: &str) -> Found {
         if self.is_boundary(self.rest()) {
-            let hint = "put it right before what you do not want: -word, -\"a phrase\", -is:error";
+            let hint = "put it directly before what to exclude: -word, -\"a phrase\", -is:error";
             return Err(self.mistake(from, format!("nothing follows `{sign}`"), hint));
         }
         self.deeper(from)?;
@@ -180,13 +181,13 @@ impl<'a> Parser<'a> {
     fn deeper(&mut self, from: usize) -> Result<(), Mistake> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            let hint = "ask in two steps";
-            return Err(self.mistake(from, format!("more than {DEPTH_MAX} conditions stand in each other"), hint));
+            let hint = "simplify the query";
+            return Err(self.mistake(from, format!("conditions are nested more than {DEPTH_MAX} levels deep"), hint));
         }
         Ok(())
     }
 
-    /// What stands in parentheses. One that is not closed reaches to the end.
+    /// An expression in parentheses. A missing closing parenthesis is implied at the end.
     fn group(&mut self) -> Found {
         self.deeper(self.at)?;
         self.at += 1;
@@ -205,12 +206,12 @@ impl<'a> Parser<'a> {
         let (text, end) = self.quoted();
         if self.rest().starts_with('~') {
             let hint = "put `~` after each word, without quotes: sort~ field~";
-            return Err(self.mistake(self.at, "`~` goes with one word, not with a phrase", hint));
+            return Err(self.mistake(self.at, "`~` works on one word, not on a phrase", hint));
         }
         Ok(self.words(from, &text, end)?.map(Expr::Words))
     }
 
-    /// A quoted text and whether a `*` follows it. A quote that is not closed reaches to the end.
+    /// A quoted text, and whether a `*` follows it. A missing closing quote is implied at the end.
     fn quoted(&mut self) -> (String, End) {
         let mut text = String::new();
         let mut chars = self.rest().char_indices().skip(1).peekable();
@@ -240,13 +241,13 @@ impl<'a> Parser<'a> {
         match words.as_ref().map_or(0, |words| words.words.len()) {
             0..=PHRASE_LENGTH_MAX => Ok(words),
             length => {
-                let message = format!("a phrase has at most {PHRASE_LENGTH_MAX} words, and this one {length}");
-                Err(self.mistake(from, message, "quote a shorter piece of it"))
+                let message = format!("a phrase has at most {PHRASE_LENGTH_MAX} words, but this one has {length}");
+                Err(self.mistake(from, message, "quote a shorter part of it"))
             }
         }
     }
 
-    /// A regular expression. What begins with a slash and is none is a path.
+    /// A regular expression. Other text that begins with a slash is a path.
     fn pattern(&mut self) -> Found {
         let from = self.at;
         let Some(rest) = self.rest().strip_prefix('/') else { return Ok(None) };
@@ -278,14 +279,14 @@ impl<'a> Parser<'a> {
         let pattern = Pattern::new(&source, letters).map_err(|error| {
             let said = error.to_string();
             let why = said.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let hint = "to look for the words instead, put all of it in quotes";
-            self.mistake(from, format!("the pattern /{source}/ cannot be read: {why}"), hint)
+            let hint = "to search for the text instead, put it in quotes";
+            self.mistake(from, format!("invalid pattern /{source}/: {why}"), hint)
         })?;
         self.at = from + 1 + end + flag;
         Ok(Some(Expr::Pattern(pattern)))
     }
 
-    /// Everything up to a blank. A parenthesis that was opened in it is closed in it.
+    /// All text up to a space. A parenthesis that opens in it also closes in it.
     fn token(&mut self) -> &'a str {
         let rest = self.rest();
         let mut open = 0_usize;
@@ -313,7 +314,7 @@ impl<'a> Parser<'a> {
         let from = self.at;
         let token = self.token();
         if let Some((name, hint)) = field::misspelled(token) {
-            return Err(self.mistake(from, format!("there is no field `{name}:`"), hint));
+            return Err(self.mistake(from, format!("unknown field `{name}:`"), hint));
         }
         if let Some((word, digits)) = token.rsplit_once('~')
             && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -329,8 +330,8 @@ impl<'a> Parser<'a> {
         let words = Words::of(text).filter(|words| words.words.len() == 1 && words.how == How::Exact);
         let pairwise = text.chars().any(super::words::is_pairwise);
         let Some(words) = words.filter(|_| !pairwise) else {
-            let hint = format!("put `~` after a single word, or all of it in quotes: \"{text}\"");
-            return Err(self.mistake(from, "`~` goes with one word of letters", hint));
+            let hint = format!("put `~` after a single word, or quote the text: \"{text}\"");
+            return Err(self.mistake(from, "`~` works only on one word of letters", hint));
         };
         let length = words.words.iter().map(|word| word.chars().count()).sum::<usize>();
         let distance = match digits {
@@ -338,10 +339,10 @@ impl<'a> Parser<'a> {
             "" => fuzzy::usual(length),
             "1" => 1,
             "2" => 2,
-            _ => return Err(self.mistake(from, "`~` allows for 1 or 2 changes", format!("write {text}~2"))),
+            _ => return Err(self.mistake(from, "`~` allows 1 or 2 changes", format!("write {text}~2"))),
         };
         if usize::from(distance) >= length {
-            let hint = "write more of it, or leave `~` away";
+            let hint = "write a longer word, or drop the `~`";
             return Err(self.mistake(from, format!("`{text}` is too short for `~{distance}`"), hint));
         }
         Ok(Expr::Words(Words { how: How::Fuzzy(distance), ..words }))
@@ -362,7 +363,7 @@ impl<'a> Parser<'a> {
         let token = self.token();
         let pieces = name.pieces(token);
         if pieces.is_empty() {
-            let hint = format!("write {}, or \"{}:\" to look for the word", name.example(), name.word());
+            let hint = format!("write {}, or \"{}:\" to search for the word", name.example(), name.word());
             return Err(self.mistake(from, format!("nothing follows `{}:`", name.word()), hint));
         }
         let mut fields = Vec::with_capacity(pieces.len());

@@ -1,5 +1,5 @@
-//! The piece of an entry that shows best why it was found: one line, whole words, with what was looked for marked. It colours
-//! nothing and makes nothing safe for a terminal or a page: whoever shows it does.
+//! The excerpt of an entry that shows best why it matches: one line of whole words, with the matches marked. It adds no
+//! colour and does not make the text safe for a terminal or a page: the caller does.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,29 +8,29 @@ use super::entry::Entry;
 use super::expr::{Query, Sought};
 use super::words::{is_pairwise, is_word_char};
 
-/// A piece of a text.
+/// An excerpt of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
-    /// The piece, on one line: blanks and control characters are single spaces.
+    /// The excerpt on one line: white space and control characters become single spaces.
     pub text: String,
-    /// What was looked for, in bytes of `text`, in order and apart from each other.
+    /// The matches, as ranges of bytes in `text`, in order and without overlaps.
     pub marks: Vec<Range<usize>>,
-    /// Whether more of the same text stands before it.
+    /// Whether the text continues before it.
     pub is_cut_before: bool,
-    /// Whether more of the same text stands after it.
+    /// Whether the text continues after it.
     pub is_cut_after: bool,
 }
 
-/// How many places of one text are looked at: the best ones are seldom behind a thousand others.
+/// The most matches of one text that are compared: the best ones are rarely after a thousand others.
 const MARKS_MAX: usize = 1024;
 
-/// How many characters are given up so as not to cut a word.
+/// How many characters may be dropped to avoid cutting a word.
 const WORD_REACH: usize = 24;
 
 impl Query {
-    /// The piece of an entry that shows best why it was found, of about so many characters: where the rarest of what was looked for
-    /// stands, and as much else as fits. Where nothing was looked for in the texts, it is their beginning. `counts` says how common
-    /// each part of [`Query::sought`] is; without it, that is how often it stands in the entry.
+    /// The excerpt of an entry that shows best why it matches, of about `length_max` characters: around the rarest match,
+    /// with as many others as fit. If the query looks for nothing in the texts, it is their beginning. `counts` says how
+    /// common each part of [`Query::sought`] is; without it, the number of matches in the entry decides.
     pub fn snippet(&self, entry: &Entry<'_>, length_max: usize, counts: Option<&[u64]>) -> Snippet {
         let length_max = length_max.max(1);
         let sought = self.sought();
@@ -51,13 +51,13 @@ impl Query {
     }
 }
 
-/// A place where something was found, and the number of what was found.
+/// A match, and the number of the part of the query that it matches.
 type Mark = (Range<usize>, usize);
 
-/// How rare the rarest thing is that is seen, how many different things are seen, and how many places.
+/// The rank of the rarest visible part, the number of different visible parts, and the number of visible matches.
 type Score = (usize, u32, usize);
 
-/// For each thing that is sought how rare it is: the rarest has the highest rank, and what is equally rare the same.
+/// The rank of each part of the query: the rarest has the highest rank, and equally rare ones share a rank.
 fn ranks(sought: usize, marked: &[(&str, Vec<Mark>)], counts: Option<&[u64]>) -> Vec<usize> {
     let mut here = vec![0_u64; sought];
     for (_, number) in marked.iter().flat_map(|(_, marks)| marks) {
@@ -69,7 +69,7 @@ fn ranks(sought: usize, marked: &[(&str, Vec<Mark>)], counts: Option<&[u64]>) ->
     counts.iter().map(|count| counts.iter().filter(|other| *other > count).count()).collect()
 }
 
-/// Where what is sought stands in a text, with its number.
+/// The matches in a text, with the number of the part they match.
 fn marks(sought: &[Sought<'_>], text: &str) -> Vec<Mark> {
     let mut found: Vec<Mark> = Vec::new();
     for (number, sought) in sought.iter().enumerate() {
@@ -90,7 +90,7 @@ fn marks(sought: &[Sought<'_>], text: &str) -> Vec<Mark> {
     found
 }
 
-/// The run of marks within so many characters that shows most, the earliest of several.
+/// The best run of matches within the given number of characters; the earliest if several are equal.
 fn window(text: &str, marks: &[Mark], ranks: &[usize], length_max: usize) -> Option<(Score, Vec<Range<usize>>)> {
     let mut best: Option<(Score, &[Mark])> = None;
     for (at, (first, _)) in marks.iter().enumerate() {
@@ -98,7 +98,7 @@ fn window(text: &str, marks: &[Mark], ranks: &[usize], length_max: usize) -> Opt
         let from = marks.get(at..).unwrap_or_default();
         let count = from.iter().take_while(|(place, _)| place.start < end).count();
         let within = from.get(..count).unwrap_or_default();
-        // A mark that is longer than all that is shown is shown as far as it goes, and counts for itself alone.
+        // A match that is longer than the excerpt is cut, and counts alone.
         let seen = within.iter().filter(|(place, _)| place.end <= end);
         let kinds = seen.clone().fold(0_u64, |kinds, (_, number)| kinds | 1 << (*number).min(63));
         let rarest = seen.clone().filter_map(|(_, number)| ranks.get(*number)).max().copied().unwrap_or(0);
@@ -121,14 +121,14 @@ fn merged(marks: Vec<Range<usize>>) -> Vec<Range<usize>> {
     apart
 }
 
-/// The texts one after the other, as far as they are needed.
+/// The texts joined, as far as they are needed.
 fn beginning(texts: &[Cow<'_, str>], length_max: usize) -> String {
     let mut out = String::new();
     for text in texts {
         if !out.is_empty() {
             out.push(' ');
         }
-        // One character more than is shown, so that it is seen that there is more.
+        // One more character than is shown, to detect that the text continues.
         let end = forward(text, 0, length_max.saturating_add(1));
         out.push_str(text.get(..end).unwrap_or_default());
         if out.len() > length_max.saturating_mul(4) {
@@ -138,12 +138,12 @@ fn beginning(texts: &[Cow<'_, str>], length_max: usize) -> String {
     out
 }
 
-/// Cuts the piece around these marks.
+/// Cuts the excerpt around these matches.
 fn cut(text: &str, marks: &[Range<usize>], length_max: usize) -> Snippet {
     let first = marks.first().map_or(0, |mark| mark.start);
     let last = marks.last().map_or(0, |mark| mark.end);
     let spare = length_max.saturating_sub(length(text.get(first..last).unwrap_or_default()));
-    // A third of what is left stands before, more where the text ends soon.
+    // A third of the remaining length goes before the matches, or more if the text ends soon.
     let behind = length(text.get(last..forward(text, last, spare)).unwrap_or_default());
     let ahead = (spare / 3).max(spare.saturating_sub(behind));
     let start = whole_start(text, backward(text, first, ahead), first);
@@ -193,7 +193,7 @@ fn is_blank(char: char) -> bool {
     char.is_whitespace() || char.is_control()
 }
 
-/// How many characters are shown of a text, where a run of blanks is one.
+/// The number of characters that a text shows, where a run of white space counts as one.
 fn length(text: &str) -> usize {
     let mut is_blank_before = false;
     let shows = |char: char| {
@@ -204,13 +204,13 @@ fn length(text: &str) -> usize {
     text.chars().map(shows).filter(|shows| *shows).count()
 }
 
-/// The place so many shown characters after another.
+/// The position that is the given number of shown characters after another.
 fn forward(text: &str, from: usize, count: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     from + walk(rest.char_indices().map(|(offset, char)| (offset + char.len_utf8(), char)), count).unwrap_or(0)
 }
 
-/// The place so many shown characters before another.
+/// The position that is the given number of shown characters before another.
 fn backward(text: &str, from: usize, count: usize) -> usize {
     let before = text.get(..from).unwrap_or_default();
     walk(before.char_indices().rev(), count).unwrap_or(from)
@@ -230,7 +230,7 @@ fn walk(chars: impl Iterator<Item = (usize, char)>, count: usize) -> Option<usiz
     place
 }
 
-/// Whether a text may be parted here without cutting a word.
+/// Whether a cut at this position splits no word.
 fn is_between_words(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at..).and_then(|after| after.chars().next());
@@ -240,13 +240,13 @@ fn is_between_words(text: &str, at: usize) -> bool {
     }
 }
 
-/// The first place from here on that cuts no word, unless that is far or behind `limit`.
+/// The first position from here that splits no word, unless it is far away or after `limit`.
 fn whole_start(text: &str, at: usize, limit: usize) -> usize {
     let places = text.get(at..limit).unwrap_or_default().char_indices().map(|(offset, _)| at + offset);
     places.take(WORD_REACH).find(|place| is_between_words(text, *place)).unwrap_or(at)
 }
 
-/// The last place up to here that cuts no word, unless that is far or before `limit`.
+/// The last position up to here that splits no word, unless it is far away or before `limit`.
 fn whole_end(text: &str, at: usize, limit: usize) -> usize {
     if is_between_words(text, at) {
         return at;

@@ -1,16 +1,17 @@
 //! The tokenizer: what counts as a word, in texts and in queries alike. Both engines split with it, so that they cannot differ.
 //! It knows nothing of events or of the grammar of queries.
 //!
-//! A word is a run of letters and digits with their marks, in lower case. Everything else separates, so that `sort_by_field` is
-//! the phrase *sort by field*. Chinese, Japanese and Korean have no spaces: each run of theirs gives its overlapping pairs of
-//! characters, and its last character alone. So two characters or more are found as a phrase of pairs, and one character as the
-//! beginning of a pair or as that last one.
+//! A word is a run of letters and digits with their marks, in lower case. Everything else separates words, so that
+//! `sort_by_field` is the phrase *sort by field*. Chinese, Japanese and Korean have no spaces: each run of their characters
+//! gives its overlapping pairs, and its last character alone. So two characters or more are found as a phrase of pairs, and
+//! one character as the start of a pair or as that last one.
 
 use std::ops::Range;
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-/// How many characters of a word count. Longer runs are hashes and encoded bytes; nobody searches for their end.
+/// The number of characters of a word that count. Longer runs are hashes and encoded bytes, and nobody searches for their
+/// end.
 pub(super) const WORD_LENGTH_MAX: usize = 64;
 
 /// One word of a text.
@@ -18,13 +19,13 @@ pub(super) const WORD_LENGTH_MAX: usize = 64;
 pub struct Word<'a> {
     /// The word in lower case, cut to `WORD_LENGTH_MAX` characters.
     pub text: &'a str,
-    /// The bytes of the text it stands for. Two pairs of characters may overlap.
+    /// Its range of bytes in the text. Two pairs of characters may overlap.
     pub at: Range<usize>,
-    /// How many words stand before it.
+    /// The number of words before it.
     pub position: u32,
 }
 
-/// Gives every word of a text, in order.
+/// Calls `each` with every word of a text, in order.
 pub fn words(text: &str, each: &mut dyn FnMut(Word<'_>)) {
     let mut splitter = Splitter { text, each, lower: String::new(), position: 0 };
     let bytes = text.as_bytes();
@@ -38,13 +39,13 @@ pub fn words(text: &str, each: &mut dyn FnMut(Word<'_>)) {
     }
 }
 
-/// What one byte says of the character it begins.
+/// What one byte says about the character that it begins.
 #[derive(Clone, Copy, PartialEq)]
 enum ByteClass {
     Separator,
     Lower,
     Upper,
-    /// No ASCII: the character has to be looked at.
+    /// Not ASCII: the character must be decoded.
     NonAscii,
 }
 
@@ -68,14 +69,14 @@ fn class(byte: u8) -> ByteClass {
     CLASSES.get(usize::from(byte)).copied().unwrap_or(ByteClass::Separator)
 }
 
-/// What a character beyond ASCII is to a word.
+/// The role of a non-ASCII character in a word.
 #[derive(Clone, Copy, PartialEq)]
 enum CharClass {
     Separator,
     Letter,
-    /// Belongs to the character before it.
+    /// It belongs to the character before it.
     Mark,
-    /// Of a script without spaces.
+    /// It is of a script without spaces.
     Pair,
 }
 
@@ -117,13 +118,13 @@ pub(super) fn is_pairwise(char: char) -> bool {
 struct Splitter<'a> {
     text: &'a str,
     each: &'a mut dyn FnMut(Word<'_>),
-    /// Takes words that are not in lower case already.
+    /// Handles words that are not already in lower case.
     lower: String,
     position: u32,
 }
 
 impl Splitter<'_> {
-    /// A run that begins with ASCII. Gives where it ends.
+    /// A run that begins with ASCII. Returns its end.
     fn ascii(&mut self, from: usize) -> usize {
         let bytes = self.text.as_bytes();
         let (mut to, mut upper) = (from, false);
@@ -132,7 +133,7 @@ impl Splitter<'_> {
                 ByteClass::Lower => {}
                 ByteClass::Upper => upper = true,
                 ByteClass::Separator => break,
-                // A mark or a letter beyond ASCII may continue the word; `letters` reads it again from its start.
+                // A mark or a non-ASCII letter may continue the word; `letters` reads it again from its start.
                 ByteClass::NonAscii => return self.letters(from),
             }
             to += 1;
@@ -151,18 +152,18 @@ impl Splitter<'_> {
         to
     }
 
-    /// Whatever begins with a character beyond ASCII. Gives where it ends.
+    /// Text that begins with a non-ASCII character. Returns its end.
     fn non_ascii(&mut self, from: usize) -> usize {
         let Some(first) = self.text.get(from..).and_then(|rest| rest.chars().next()) else { return from + 1 };
         match char_class(first) {
-            // A mark without a letter before it marks nothing.
+            // A mark without a letter before it is ignored.
             CharClass::Separator | CharClass::Mark => from + first.len_utf8(),
             CharClass::Letter => self.letters(from),
             CharClass::Pair => self.pairs(from),
         }
     }
 
-    /// A run of letters of any kind. Gives where it ends.
+    /// A run of letters of any kind. Returns its end.
     fn letters(&mut self, from: usize) -> usize {
         self.lower.clear();
         let (mut to, mut length) = (from, 0);
@@ -183,14 +184,14 @@ impl Splitter<'_> {
         to
     }
 
-    /// A run without spaces: its pairs, then its last character. Gives where it ends.
+    /// A run without spaces: its pairs, then its last character. Returns its end.
     fn pairs(&mut self, from: usize) -> usize {
         let mut last: Option<Range<usize>> = None;
         let mut end = from;
         for (offset, char) in self.text.get(from..).unwrap_or_default().char_indices() {
             let at = from + offset..from + offset + char.len_utf8();
             match char_class(char) {
-                // A mark that chooses between forms of a character is no character.
+                // A variation selector is not a character of its own.
                 CharClass::Mark => {
                     end = at.end;
                     continue;
@@ -225,7 +226,7 @@ impl Splitter<'_> {
     }
 }
 
-/// What somebody looks for, as words that stand next to each other.
+/// Search words that must be adjacent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Words {
     /// At least one word, as [`words`] splits them.
@@ -237,9 +238,9 @@ pub struct Words {
 /// How words are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum How {
-    /// Every word as it is.
+    /// Every word exactly.
     Exact,
-    /// The last word is only the beginning of one.
+    /// The last word is a prefix.
     Prefix,
     /// One word with at most this many letters inserted, removed, replaced or swapped with a neighbour.
     Fuzzy(u8),
@@ -252,7 +253,7 @@ pub(super) enum End {
     Open,
 }
 
-/// What the last word of a text is.
+/// The role of the last word of a text.
 #[derive(Clone, Copy)]
 enum Tail {
     Word,
@@ -263,7 +264,7 @@ enum Tail {
 }
 
 impl Words {
-    /// The words of a text as they are looked for; `None` when there are none.
+    /// The search words of a text; `None` if there are none.
     ///
     /// If the text ends in a run without spaces, the word for its last character is omitted, because the run may continue in
     /// the searched text.
@@ -295,7 +296,7 @@ impl Words {
         (!found.is_empty()).then_some(Words { words: found, how })
     }
 
-    /// A text that gives these words again.
+    /// A text that gives the same words.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         let mut run: Option<char> = None;

@@ -239,11 +239,7 @@ impl<'a> JsonRecord<'a> {
         if !self.escaped_at.is_empty() {
             out.note(Note::new(NoteKind::BadUtf8, self.at, "bytes that are not UTF-8 are kept as \\udc80 to \\udcff"));
         } else if may_have_surrogates(self.text.as_bytes()) && Text::Json(Cow::Borrowed(&self.text)).is_damaged() {
-            out.note(Note::new(
-                NoteKind::LoneSurrogate,
-                self.at,
-                "half of a surrogate pair; it is kept as it is spelled",
-            ));
+            out.note(Note::new(NoteKind::LoneSurrogate, self.at, "half of a surrogate pair, kept as written"));
         }
     }
 
@@ -253,7 +249,7 @@ impl<'a> JsonRecord<'a> {
         let bytes = Text::from_bytes(self.bytes.get(from..from + length).unwrap_or_default());
         let (kind, message) = match self.terminated {
             true => (NoteKind::NotARecord, what.to_owned()),
-            false => (NoteKind::Torn, format!("the last record is not whole: {what}")),
+            false => (NoteKind::Torn, format!("the last record is incomplete: {what}")),
         };
         out.note(Note::new(kind, span, message));
         let mut event = Event::unread(bytes);
@@ -292,7 +288,7 @@ fn read_object(
     read: &mut dyn FnMut(Object<'_>, &At<'_>, &mut dyn Sink),
 ) {
     if let Some(key) = object.duplicate() {
-        let message = format!("the key {key:?} stands twice; the last one counts");
+        let message = format!("the key {key:?} occurs twice; the last one counts");
         out.note(Note::new(NoteKind::DuplicateKey, span, message));
     }
     let carried = object.peek(carry::KEY).and_then(|raw| {

@@ -1,6 +1,5 @@
-//! A session as one JSON document: what is known of it, its turns with the events in each, and everything else with the
-//! reason why it is in no turn. Events are lines of the wire. They are written as they come, so memory does not grow with the
-//! session.
+//! A session as one JSON document: its metadata, its turns with their events, and all other events with the reason why they
+//! are in no turn. Events are lines of the wire. They are written as they arrive, so memory does not grow with the session.
 
 use std::io::{self, Write};
 
@@ -10,16 +9,16 @@ use crate::text::quote;
 use crate::time::Time;
 use crate::wire;
 
-/// Writes a session: head, turns, then the rest.
+/// Writes a session: the head, the turns, then all other events.
 pub struct Document<W> {
     out: W,
     turns: SpeakerSections,
     within: Within,
-    /// Whether something stands before what comes next, so that a comma must.
+    /// Whether the next element needs a comma before it.
     follows: bool,
 }
 
-/// In which list of the document we are.
+/// The list of the document that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
     Turns,
@@ -28,12 +27,12 @@ enum Within {
 }
 
 impl<W: Write> Document<W> {
-    /// A document that goes there.
+    /// A document that is written to `out`.
     pub fn new(out: W) -> Document<W> {
         Document { out, turns: SpeakerSections::default(), within: Within::Turns, follows: false }
     }
 
-    /// The head: what is known of the session, and where it came from.
+    /// Writes the head: the metadata of the session and its source.
     pub fn head(&mut self, outline: &Outline, format: &str, source: &str) -> io::Result<()> {
         let text = |value: &Option<String>| value.as_deref().map(quote);
         let time = |time: &Option<Time<'_>>| Some(quote(&time.as_ref()?.to_utc()?));
@@ -61,7 +60,7 @@ impl<W: Write> Document<W> {
         self.out.write_all(super::harmless_json(&head).as_bytes())
     }
 
-    /// One event of the conversation; those of a turn before those of the next. What nobody said is passed over: see
+    /// Writes one event of the conversation. Give it the events turn by turn. It skips events without a speaker: see
     /// [`SpeakerSections::is_outside`].
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         match self.turns.place(event) {
@@ -72,19 +71,19 @@ impl<W: Write> Document<W> {
         self.item(&wire::event_at(event))
     }
 
-    /// No event of the conversation follows. What does is everything else, each with the reason.
+    /// Ends the conversation. All later events are outside it, each with a reason.
     pub fn rest(&mut self) -> io::Result<()> {
         self.close()?;
         (self.within, self.follows) = (Within::Rest, false);
         self.out.write_all(b"\n],\"others\":[")
     }
 
-    /// One event that is no part of the conversation.
+    /// Writes one event that is not part of the conversation.
     pub fn other(&mut self, event: &Event<'_>, why: &str) -> io::Result<()> {
         self.item(&format!("{{\"why\":{},\"event\":{}}}", quote(why), wire::event_at(event)))
     }
 
-    /// All is written; gives back where it went.
+    /// Completes the document and returns the writer.
     pub fn finish(mut self) -> io::Result<W> {
         if self.within != Within::Rest {
             self.rest()?;
@@ -94,7 +93,7 @@ impl<W: Write> Document<W> {
         Ok(self.out)
     }
 
-    /// A side conversation that stands in a source of its own: its turns follow, numbered on.
+    /// Starts a side conversation that has its own source. Its turns continue the numbering.
     pub fn side(&mut self) -> io::Result<()> {
         self.close()
     }
@@ -123,7 +122,7 @@ impl<W: Write> Document<W> {
     fn item(&mut self, json: &str) -> io::Result<()> {
         let comma = if self.follows { "," } else { "" };
         self.follows = true;
-        // Line ends between tokens are free in JSON; what an event carries may hold some.
+        // JSON allows line breaks between tokens, and the raw data of an event may contain some.
         write!(self.out, "{comma}\n{}", super::harmless_json(json))
     }
 }

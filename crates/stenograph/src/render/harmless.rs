@@ -1,37 +1,37 @@
-//! Text that does nothing to a terminal or to a reader's eyes: control characters are shown instead of done. What a text
-//! means in some markup is not known here.
+//! Text that cannot affect a terminal or mislead a reader: control characters are shown instead of executed. This module
+//! knows nothing of markup.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What a character does to a terminal or to a reader's eyes.
+/// The effect of a character on a terminal or a reader.
 enum Unsafe {
     None,
-    /// It has a picture.
+    /// A visible character.
     Pictured(char),
-    /// It has none, and is spelled out.
+    /// An invisible or active character, which is spelled out.
     Spelled,
 }
 
-/// `before` is the character that stands before it.
+/// `before` is the preceding character.
 fn mischief(char: char, before: Option<char>) -> Unsafe {
     match char {
         '\n' | '\t' => Unsafe::None,
         '\0'..='\x1f' => Unsafe::Pictured(char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}')),
         '\x7f' => Unsafe::Pictured('\u{2421}'),
-        // Joiners belong into some scripts and into pictures made of several. Elsewhere they only hide.
+        // Joiners belong in some scripts and in emoji sequences. Elsewhere they only hide text.
         '\u{200c}' | '\u{200d}' if before.is_some_and(joins) => Unsafe::None,
         char if is_unseen(char) => Unsafe::Spelled,
         _ => Unsafe::None,
     }
 }
 
-/// Whether a joiner after this character can mean something.
+/// Whether a joiner after this character has a meaning.
 fn joins(char: char) -> bool {
     !char.is_ascii() && !is_unseen(char)
 }
 
-/// C1, what turns the direction of writing, line ends that are none, and characters that take no room and that nobody sees.
+/// C1 controls, bidirectional controls, unusual line separators, and zero-width characters.
 fn is_unseen(char: char) -> bool {
     matches!(char,
         '\u{80}'..='\u{9f}'
@@ -51,18 +51,18 @@ fn is_unseen(char: char) -> bool {
 }
 
 fn is_harmless(text: &str) -> bool {
-    // Almost every text is plain ASCII, which is told apart much faster byte by byte.
+    // Almost all text is plain ASCII, and checking bytes is much faster.
     let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'));
     plain || looked_at(text).all(|(_, mischief)| matches!(mischief, Unsafe::None))
 }
 
-/// Every character, with what it does.
+/// Every character with its effect.
 fn looked_at(text: &str) -> impl Iterator<Item = (char, Unsafe)> {
     let mut before = None;
     text.chars().map(move |char| (char, mischief(char, before.replace(char))))
 }
 
-/// The text with control characters shown instead of done: newlines and tabs stay, and CRLF is a newline.
+/// The text with control characters made visible. Newlines and tabs stay, and CRLF becomes a newline.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if is_harmless(text) {
         return Cow::Borrowed(text);
@@ -80,12 +80,12 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Like [`harmless`], for what has to stay on one line.
+/// Like [`harmless`], for text that must stay on one line.
 pub fn harmless_line(text: &str) -> String {
     harmless(text).replace('\n', "\u{240a}").replace('\t', " ")
 }
 
-/// A line of JSON that says the same and holds no character that would do something to a terminal.
+/// An equivalent line of JSON without characters that affect a terminal.
 pub fn harmless_json(json: &str) -> Cow<'_, str> {
     if is_harmless(json) {
         return Cow::Borrowed(json);
@@ -104,7 +104,7 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A number with a comma after every three digits.
+/// A number with thousands separators.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

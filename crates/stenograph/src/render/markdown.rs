@@ -1,5 +1,5 @@
-//! A session as a Markdown document: what is known of it in a table, then turn by turn who said and did what. Events are
-//! written as they come, so memory does not grow with the session. How a text is kept in its place is in `markup.rs`.
+//! A session as a Markdown document: a table of metadata, then turn by turn what each speaker said and did. Events are
+//! written as they arrive, so memory does not grow with the session. `markup.rs` keeps each text in its place.
 
 use std::io::{self, Write};
 
@@ -13,15 +13,15 @@ use crate::json;
 use crate::model::{Body, Content, Data, Event, Input, Outline, Piece, PieceKind};
 use crate::time::{Precision, Time};
 
-/// How much of a title or of an error stands in the table.
+/// How much of a title or an error the table shows.
 const CELL_CHARS_MAX: usize = 300;
 
 /// Whether something is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// It is.
+    /// Show it.
     Yes,
-    /// It is left out.
+    /// Leave it out.
     No,
 }
 
@@ -33,13 +33,13 @@ pub struct Markdown<W> {
     /// The time zone of all times.
     zone: TimeZone,
     turns: SpeakerSections,
-    /// The heading of a turn that has shown nothing yet.
+    /// The heading of a turn that has no output yet.
     heading: Option<String>,
     calls: Calls,
 }
 
 impl<W: Write> Markdown<W> {
-    /// A document that goes there, with times of this time zone.
+    /// A document that is written to `out`, with times in this time zone.
     pub fn new(out: W, thinking: Shown, tools: Shown, zone: TimeZone) -> Markdown<W> {
         Markdown {
             out,
@@ -52,7 +52,7 @@ impl<W: Write> Markdown<W> {
         }
     }
 
-    /// The head: what is known of the session. `name` stands for an id that the session does not have.
+    /// Writes the head: the metadata of the session. `name` replaces a missing session id.
     pub fn head(&mut self, outline: &Outline, format: &str, name: &str) -> io::Result<()> {
         let id = outline.session.as_deref().unwrap_or(name);
         let mut text = format!("# Transcript: {}\n\n| Field | Value |\n|---|---|\n", words(id));
@@ -63,18 +63,18 @@ impl<W: Write> Markdown<W> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// The head of a side conversation that stands in a source of its own.
+    /// Writes the head of a side conversation that has its own source.
     pub fn side(&mut self, thread: &str) -> io::Result<()> {
         (self.turns, self.heading, self.calls) = (SpeakerSections::default(), None, Calls::default());
         writeln!(self.out, "\n## Side conversation: {}", code_words(thread))
     }
 
-    /// Takes notice of an event that the document leaves out: it may state how a call ended.
+    /// Takes note of an event that the document leaves out: it may state how a call ended.
     pub fn leave_out(&mut self, event: &Event<'_>) {
         self.calls.add(event);
     }
 
-    /// One event of the conversation.
+    /// Writes one event of the conversation.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let step = self.calls.add(event);
         if let Place::New(speaker) = self.turns.place(event) {
@@ -84,18 +84,18 @@ impl<W: Write> Markdown<W> {
         if let Some(heading) = self.heading.take() {
             self.out.write_all(heading.as_bytes())?;
         }
-        // A blank line before everything, so that nothing goes on with what stands before it.
+        // A blank line separates it from everything before it.
         self.out.write_all(b"\n")?;
         self.out.write_all(text.as_bytes())
     }
 
-    /// All is written; gives back where it went.
+    /// Completes the document and returns the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 
-    /// What an event looks like, if it does.
+    /// The Markdown of an event; `None` if it is not shown.
     fn text(&self, event: &Event<'_>, step: &CallStep) -> Option<String> {
         let mut text = String::new();
         match &event.body {
@@ -130,14 +130,14 @@ impl<W: Write> Markdown<W> {
                 text = format!("#### Stopped without success{reason}\n\n");
                 content.iter().for_each(|content| answered(content, &mut text));
             }
-            // That all went well needs no words, and what nobody said is no part of a conversation.
+            // Success needs no words, and events without a speaker are not part of a conversation.
             Body::Stop { .. } | Body::Fact { .. } | Body::Other { .. } => return None,
         }
         Some(text)
     }
 }
 
-/// What stands above a turn.
+/// The heading of a turn.
 fn heading(speaker: Speaker, number: u64, event: &Event<'_>, zone: &TimeZone) -> String {
     let name = speaker.name();
     let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
@@ -150,7 +150,7 @@ fn heading(speaker: Speaker, number: u64, event: &Event<'_>, zone: &TimeZone) ->
     format!("\n### {}{rest} (Turn {})\n{about}", first.to_ascii_uppercase(), grouped(number))
 }
 
-/// What is known of a session: names and values, ready to stand in a table.
+/// The metadata of a session: names and values for the table.
 fn fields(outline: &Outline, format: &str, zone: &TimeZone) -> Vec<(&'static str, String)> {
     let text = |value: &Option<String>| {
         let value = value.as_deref()?.trim();
@@ -190,7 +190,7 @@ fn fields(outline: &Outline, format: &str, zone: &TimeZone) -> Vec<(&'static str
     found.into_iter().filter_map(|(field, value)| Some((field, value.filter(|value| !value.is_empty())?))).collect()
 }
 
-/// How long it took, by its own clock.
+/// The duration by the session's own timestamps.
 fn duration(outline: &Outline) -> Option<String> {
     let (started, ended) = (outline.started.as_ref()?.instant()?, outline.ended.as_ref()?.instant()?);
     let seconds = u64::try_from(ended.as_second() - started.as_second()).ok()?;
@@ -202,7 +202,7 @@ fn duration(outline: &Outline) -> Option<String> {
     })
 }
 
-/// What somebody said.
+/// The content of a message.
 fn said(content: &Content<'_>, out: &mut String) {
     match content {
         Content::Text(text) => prose(&text.decode(), out),
@@ -220,7 +220,7 @@ fn said(content: &Content<'_>, out: &mut String) {
     }
 }
 
-/// What a program answered.
+/// The content of a result.
 fn answered(content: &Content<'_>, out: &mut String) {
     let joined = content.joined();
     if !joined.is_empty() {
@@ -232,7 +232,7 @@ fn answered(content: &Content<'_>, out: &mut String) {
     }
 }
 
-/// What is not text.
+/// Content other than text.
 fn aside(piece: &Piece<'_>, out: &mut String) {
     match &piece.kind {
         PieceKind::Text(text) => prose(&text.decode(), out),
@@ -251,7 +251,7 @@ fn aside(piece: &Piece<'_>, out: &mut String) {
     }
 }
 
-/// What a tool was given.
+/// The input of a call.
 fn given(input: &Input<'_>, out: &mut String) {
     match input {
         Input::Json(raw) => code("json", &json::indent(raw, 0), out),

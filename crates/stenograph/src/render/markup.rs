@@ -1,26 +1,26 @@
-//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but
-//! nothing in a text can open or close what stands around it: headings are made smaller than the document's own, markup of
-//! HTML is shown as text, code is fenced anew by a fence that nothing inside can close, and what would count for the whole
-//! document (definitions of links) or fetch something when it is looked at (images) is taken literally.
+//! Markdown text that stays in its place. Lists, emphasis and code still look like Markdown, but nothing in a text can open
+//! or close anything around it: headings become smaller than those of the document, HTML is shown as text, code gets a new
+//! fence that nothing inside can close, and link definitions (which apply to the whole document) and images (which are
+//! fetched when the document is viewed) become literal text.
 
 use std::borrow::Cow;
 
 use super::harmless::{harmless, harmless_line};
 
-/// A heading of a text is this much below what it says, so that it is no heading of the document.
+/// Headings of a text move down by this many levels, below the headings of the document.
 const HEADING_SHIFT: usize = 4;
 const HEADING_LEVEL_MAX: usize = 6;
 
-/// The shortest fence there is.
+/// The length of the shortest fence.
 const FENCE_LEN_MIN: usize = 3;
 
-/// The longest word that may say which language a piece of code is in.
+/// The longest name of a language.
 const LANGUAGE_LEN_MAX: usize = 30;
 
-/// From this column on a line is code.
+/// A line that is indented to this column is code.
 const CODE_INDENT: usize = 4;
 
-/// Writes what somebody said, as Markdown.
+/// Writes the text of a message as Markdown.
 pub fn prose(text: &str, out: &mut String) {
     let text = harmless(text);
     let mut lines = text.lines().peekable();
@@ -60,7 +60,7 @@ pub fn prose(text: &str, out: &mut String) {
     }
 }
 
-/// Writes a piece of code, as it is: its fence is longer than any that stands inside.
+/// Writes code unchanged, in a fence that is longer than any fence inside.
 pub fn code(language: &str, text: &str, out: &mut String) {
     let text = harmless(text);
     let fence = "`".repeat(FENCE_LEN_MIN.max(longest_run(&text) + 1));
@@ -77,7 +77,7 @@ pub fn code(language: &str, text: &str, out: &mut String) {
     out.push('\n');
 }
 
-/// A few words as code, on one line.
+/// A short text as code on one line.
 pub fn code_words(text: &str) -> String {
     let text = harmless_line(text);
     if text.trim().is_empty() {
@@ -88,7 +88,7 @@ pub fn code_words(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A few words as nothing but themselves, on one line: also in the cell of a table.
+/// A short text as literal text on one line, also in the cell of a table.
 pub fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for char in harmless_line(text).chars() {
@@ -105,7 +105,7 @@ pub fn words(text: &str) -> String {
     out
 }
 
-/// The fence that a piece of code stands in.
+/// The fence around a piece of code.
 struct Fence<'a> {
     mark: char,
     length: usize,
@@ -114,7 +114,7 @@ struct Fence<'a> {
 }
 
 impl<'a> Fence<'a> {
-    /// However far it is indented: what is no fence to a reader of Markdown is one here, and is written as one.
+    /// Any indentation is allowed: a line that Markdown does not read as a fence is read and written as one here.
     fn opened_by(line: &'a str) -> Option<Fence<'a>> {
         let inner = line.trim_start_matches([' ', '\t']);
         let mark = inner.chars().next().filter(|char| matches!(char, '`' | '~'))?;
@@ -131,13 +131,13 @@ impl<'a> Fence<'a> {
     }
 }
 
-/// How far a line is indented, in columns.
+/// The indentation of a line, in columns.
 fn indent(line: &str) -> usize {
     let white = line.chars().take_while(|char| matches!(char, ' ' | '\t'));
     white.fold(0, |column, char| if char == '\t' { column / 4 * 4 + 4 } else { column + 1 })
 }
 
-/// A line without so many columns of white space, or as much of them as it has.
+/// The line without the given number of columns of white space, or without all it has.
 fn without_indent(line: &str, columns: usize) -> Cow<'_, str> {
     let mut rest = line;
     let mut column = 0;
@@ -146,14 +146,14 @@ fn without_indent(line: &str, columns: usize) -> Cow<'_, str> {
         column = if char == '\t' { column / 4 * 4 + 4 } else { column + 1 };
         rest = rest.get(1..).unwrap_or_default();
     }
-    // A tab may reach further than was asked for.
+    // A tab may be wider than requested.
     match column.checked_sub(columns) {
         Some(over) if over > 0 => Cow::Owned(format!("{}{rest}", " ".repeat(over))),
         Some(_) | None => Cow::Borrowed(rest),
     }
 }
 
-/// What stands before the words of a line: white space, and the marks of quotes and lists.
+/// The prefix of a line: white space, and the markers of quotes and lists.
 struct Marks {
     length: usize,
     has_item: bool,
@@ -181,7 +181,7 @@ fn marks(line: &str) -> Marks {
     }
 }
 
-/// The words of a line, from their beginning on.
+/// The text of a line after its prefix.
 fn rest_of_line(rest: &str, out: &mut String) {
     let trimmed = rest.trim_end();
     let is_all = |mark: char| !trimmed.is_empty() && trimmed.chars().all(|char| char == mark);
@@ -197,7 +197,7 @@ fn rest_of_line(rest: &str, out: &mut String) {
         return inline(after, out);
     }
     if is_all('-') && trimmed.len() >= 3 {
-        // A line of hyphens would make a heading of what stands above it; one of asterisks is only a line.
+        // A line of hyphens would turn the line above it into a heading; a line of asterisks is only a rule.
         return out.push_str("***");
     }
     if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || may_define(rest) {
@@ -209,7 +209,7 @@ fn rest_of_line(rest: &str, out: &mut String) {
     inline(rest, out);
 }
 
-/// Whether a line may begin the definition of a link, or of a footnote: its name ends before a colon, or on a later line.
+/// Whether a line may begin the definition of a link or a footnote: its label ends before a colon, or on a later line.
 fn may_define(rest: &str) -> bool {
     let Some(name) = rest.strip_prefix('[') else { return false };
     let mut is_escaped = false;
@@ -224,8 +224,8 @@ fn may_define(rest: &str) -> bool {
     true
 }
 
-/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is
-/// left to pair with another.
+/// The text of a line. Code stays code. Every backtick that is not part of code on this line is escaped, so that it cannot
+/// pair with another.
 fn inline(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
@@ -249,7 +249,7 @@ fn inline(text: &str, out: &mut String) {
                     }
                 }
             }
-            // Less than something, or an arrow: no markup begins so.
+            // A comparison or an arrow: it cannot begin markup.
             '<' if next.is_none_or(|next| matches!(next, ' ' | '=' | '-' | '<' | '0'..='9')) => out.push('<'),
             '<' => out.push_str("&lt;"),
             '!' if next == Some('[') => {
@@ -262,7 +262,7 @@ fn inline(text: &str, out: &mut String) {
     }
 }
 
-/// Where the code ends that a run of backticks begins.
+/// The end of the code that a run of backticks begins.
 fn closing(text: &str, run: usize) -> Option<usize> {
     let mut at = run;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('`')) {
@@ -368,7 +368,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Outside fences of our own no markup can begin, and every fence of ours is closed.
+        /// No markup begins outside our own fences, and every fence of ours is closed.
         #[test]
         fn nothing_is_left_open(text in "[`~<>#=\\-a \\\\\n\\[\\]!:|1.]{0,60}") {
             let out = written(&text);

@@ -1,20 +1,23 @@
-//! Sessions for people and for other programs. What is written here is not read back and promises nothing but to be legible and
-//! harmless: transcripts are hostile text, and whatever they say stays in its place.
+//! Sessions for people and for other programs. This output is not read back. It only promises to be legible and harmless:
+//! transcripts are hostile text, and their content must stay in its place.
 
 mod document;
 mod harmless;
 mod markdown;
 mod markup;
 mod sections;
+mod view;
 
 pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
 pub use sections::{Place, Speaker, SpeakerSections};
+pub use view::{Block, EventView, EventViewer, ViewKind};
 
 use crate::calls::{CallOutcome, CallStep};
 
-/// How a call failed, if the event of this step decides that one did: the call that it answers, else the call that it reports on.
+/// How a call failed, if the event of this step decides that one did: the call that it answers, otherwise the call that it
+/// reports on.
 pub fn failure(step: &CallStep) -> Option<CallOutcome> {
     let mut outcomes = step.decision.iter().chain(&step.later).map(|decision| decision.outcome);
     outcomes.find(|outcome| outcome.is_failure())

@@ -1,20 +1,21 @@
-//! Which section of a rendered conversation an event belongs to: a message of a user is one, and so is everything that an agent says
-//! and does until somebody else speaks. Headings number these sections as turns. Where a turn of the session begins
-//! [`SessionTurns`](crate::turns::SessionTurns) decides; this fold keeps only the last speaker.
+//! Which section of a rendered conversation an event belongs to. A user message is a section, and so is everything that an
+//! agent says and does until another speaker follows. Headings number these sections as turns.
+//! [`SessionTurns`](crate::turns::SessionTurns) decides where a turn of the session begins; this fold keeps only the last
+//! speaker.
 
 use crate::model::{Body, Event, Role};
 
-/// Who speaks in a section.
+/// The speaker of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
-    /// Somebody with a role.
+    /// A speaker with a role.
     Role(Role),
-    /// Nobody: what came before was put aside, and this stands in its place.
+    /// No speaker: the text replaces compacted context.
     Compaction,
 }
 
 impl Speaker {
-    /// The word for it.
+    /// The name of the speaker.
     pub fn name(self) -> &'static str {
         match self {
             Speaker::Role(role) => role.name(),
@@ -23,14 +24,14 @@ impl Speaker {
     }
 }
 
-/// Where an event belongs.
+/// The section of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// To no section: nobody said it or did it.
+    /// No section: it has no speaker.
     Outside,
-    /// To the section that is going on.
+    /// The current section.
     Same,
-    /// To a new one.
+    /// A new section.
     New(Speaker),
 }
 
@@ -42,17 +43,17 @@ pub struct SpeakerSections {
 }
 
 impl SpeakerSections {
-    /// The number of the section that is going on, from 1.
+    /// The number of the current section, from 1.
     pub fn number(&self) -> u64 {
         self.count
     }
 
-    /// Whether an event belongs to no section, whatever stands around it.
+    /// Whether an event never belongs to a section.
     pub fn is_outside(event: &Event<'_>) -> bool {
         matches!(event.body, Body::Fact { .. } | Body::Other { .. })
     }
 
-    /// Where an event belongs; every event of the conversation, in order.
+    /// The section of an event. Give it every event of the conversation, in order.
     pub fn place(&mut self, event: &Event<'_>) -> Place {
         let open = self.open.as_ref().filter(|(_, thread)| thread.as_deref() == event.thread.as_deref());
         let (speaker, goes_on) = match &event.body {
@@ -68,7 +69,7 @@ impl SpeakerSections {
             }
             Body::Message { role, .. } => {
                 let own = Speaker::Role(*role);
-                // An agent speaks several times in its section. Others have one for each record.
+                // An agent may speak several times in its section. Other speakers have one section per record.
                 let is_one = *role == Role::Assistant || event.part.index > 0;
                 (own, is_one && open.is_some_and(|(speaker, _)| *speaker == own))
             }

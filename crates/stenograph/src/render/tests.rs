@@ -1,4 +1,4 @@
-//! Whole documents, small enough to be read.
+//! Whole documents, small enough to read.
 
 use super::*;
 use crate::formats::steno::Steno;

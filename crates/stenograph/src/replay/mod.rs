@@ -1,5 +1,5 @@
-//! A conversation played again: which of its events are shown, when each of them is due, and how one goes to and fro in it. Pure
-//! functions over events and stretches of time: nothing here reads a clock, waits or prints, and no text is kept.
+//! Replay of a conversation: which events are shown, when each is due, and how to move in it. Pure functions over events
+//! and durations: nothing here reads a clock, waits or prints, and no text is kept.
 
 mod player;
 mod range;
@@ -11,15 +11,15 @@ pub use timeline::{Beat, Begins, Timeline, Wait};
 
 use crate::model::{Body, Event, Role};
 
-/// What of a conversation is played.
+/// Which part of a conversation is played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Everything that was said and done.
+    /// All messages, calls and results.
     #[default]
     Full,
-    /// The same, a line each.
+    /// The same, with one line per event.
     Summary,
-    /// What the assistant says.
+    /// The assistant's messages.
     Assistant,
     /// Calls and results.
     Tools,
@@ -44,8 +44,7 @@ impl Mode {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// Whether an event of the spine is played. Facts and records that nobody understands are no part of a conversation, and neither is
-    /// a message in which nothing is said.
+    /// Whether an event of the spine is played. Facts, unknown records and empty messages are not part of a conversation.
     pub fn shows(self, event: &Event<'_>) -> bool {
         let (talk, assistant, tools) = match &event.body {
             Body::Message { role, content } => (!content.is_empty(), *role == Role::Assistant, false),

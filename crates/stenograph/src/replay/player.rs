@@ -1,14 +1,14 @@
-//! Where a replay has come to, and what keys do to it. Time is handed in; when nothing is handed in, nothing moves.
+//! The position of a replay, and how commands change it. The caller passes the time; without it, nothing moves.
 
 use std::time::Duration;
 
 use super::timeline::Timeline;
 
-/// How fast, compared with what was recorded.
+/// The speed relative to the recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed(f64);
 
-/// Slower than this nobody can tell from standing still, and faster nobody sees anything.
+/// A slower replay looks like a pause, and a faster one is too fast to see.
 const SPEED_MIN: f64 = 0.0625;
 const SPEED_MAX: f64 = 1024.0;
 
@@ -19,7 +19,7 @@ impl Default for Speed {
 }
 
 impl Speed {
-    /// A speed as people write it: `4x`, `0.5x`, `2`.
+    /// Parses a speed as people write it: `4x`, `0.5x`, `2`.
     pub fn parse(text: &str) -> Option<Speed> {
         let number: f64 = text.strip_suffix(['x', 'X']).unwrap_or(text).parse().ok()?;
         (SPEED_MIN..=SPEED_MAX).contains(&number).then_some(Speed(number))
@@ -29,7 +29,7 @@ impl Speed {
         Speed((self.0 * factor).clamp(SPEED_MIN, SPEED_MAX))
     }
 
-    /// How long a stretch of recorded time takes.
+    /// The duration of a stretch of recorded time at this speed.
     fn takes(self, ms: u64) -> Duration {
         Duration::from_secs_f64(ms as f64 / 1000.0 / self.0)
     }
@@ -41,62 +41,62 @@ impl std::fmt::Display for Speed {
     }
 }
 
-/// Whether time goes by.
+/// Whether time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It does.
+    /// It passes.
     Playing,
-    /// It stands still.
+    /// It is paused.
     Paused,
 }
 
-/// What somebody wants.
+/// A command of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Stop, or go on.
+    /// Pause or resume.
     Pause,
-    /// The next event, now.
+    /// Show the next event now.
     Step,
-    /// Back by one event.
+    /// Go back by one event.
     Back,
-    /// To the next message of a user.
+    /// Go to the next user message.
     NextTurn,
-    /// To the message of a user before this one.
+    /// Go to the previous user message.
     PreviousTurn,
-    /// To the event of this number.
+    /// Go to the event with this number.
     Go(u64),
-    /// To the first event.
+    /// Go to the first event.
     First,
-    /// To the last event.
+    /// Go to the last event.
     Last,
-    /// Twice as fast.
+    /// Double the speed.
     Faster,
-    /// Half as fast.
+    /// Halve the speed.
     Slower,
 }
 
-/// Whether there is something new to be seen.
+/// Whether the screen must change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// There is.
+    /// It must.
     Yes,
-    /// There is not.
+    /// It need not.
     No,
 }
 
-/// Where a replay has come to.
+/// The position of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Player {
-    /// How many events are shown.
+    /// The number of events that are shown.
     shown: usize,
     state: State,
     speed: Speed,
-    /// How much of the wait for the next event is over.
+    /// The elapsed part of the wait for the next event.
     waited: Duration,
 }
 
 impl Player {
-    /// A replay that begins.
+    /// A replay at its start.
     pub fn new(speed: Speed) -> Player {
         Player { shown: 0, state: State::Playing, speed, waited: Duration::ZERO }
     }
@@ -106,28 +106,28 @@ impl Player {
         self.shown.checked_sub(1)
     }
 
-    /// Whether time goes by.
+    /// Whether time passes.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// How fast.
+    /// The speed.
     pub fn speed(&self) -> Speed {
         self.speed
     }
 
-    /// Whether everything there is was shown.
+    /// Whether all events are shown.
     pub fn is_at_end(&self, timeline: &Timeline) -> bool {
         self.shown >= timeline.len()
     }
 
-    /// How long until the next event, if time goes by and one comes.
+    /// The time until the next event, if time passes and an event follows.
     pub fn due(&self, timeline: &Timeline) -> Option<Duration> {
         let waits = self.state == State::Playing && !self.is_at_end(timeline);
         waits.then(|| self.speed.takes(timeline.wait(self.shown).played_ms).saturating_sub(self.waited))
     }
 
-    /// So much time went by. At most one event comes of it, so that each is seen.
+    /// Advances the time. At most one event becomes due, so that each one is seen.
     pub fn pass(&mut self, time: Duration, timeline: &Timeline) -> Changed {
         let Some(due) = self.due(timeline) else { return Changed::No };
         if due > time {
@@ -139,7 +139,7 @@ impl Player {
         Changed::Yes
     }
 
-    /// Does what is wanted.
+    /// Carries out a command.
     pub fn obey(&mut self, command: Command, timeline: &Timeline) -> Changed {
         let before = (self.shown, self.state, self.speed);
         let here = self.at().unwrap_or(0);
@@ -182,7 +182,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Five events, two seconds apart, of which the first and the fourth are a user's.
+    /// Five events, two seconds apart; the first and the fourth are the user's.
     fn timeline() -> Timeline {
         let mut timeline = Timeline::default();
         for number in 1..=5 {

@@ -1,19 +1,19 @@
-//! From which event to which: by number, as a search gives it, or by the id of a record. The range is found on one way through the
-//! events, and what was not found can be told afterwards.
+//! A range of events, each end given by a number, as a search prints it, or by the id of a record. One pass over the events
+//! finds the range, and can then report an end that was not found.
 
 use crate::model::Event;
 
-/// A place in a source.
+/// A position in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The event of this number, from 1, every event of the source counted.
+    /// The event with this number, counted from 1 over all events of the source.
     Number(u64),
-    /// The record of this id.
+    /// The record with this id.
     Id(String),
 }
 
 impl Place {
-    /// What somebody means: digits are a number, all else an id.
+    /// Parses a position: digits are a number, anything else is an id.
     pub fn parse(text: &str) -> Place {
         text.parse().map_or_else(|_| Place::Id(text.to_owned()), Place::Number)
     }
@@ -35,39 +35,40 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Where an event is in relation to a range.
+/// The position of an event relative to a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// It stands before it.
+    /// Before it.
     Before,
-    /// It is in it.
+    /// In it.
     Inside,
-    /// It stands behind it.
+    /// After it.
     After,
 }
 
-/// From one place to another, both included; an open end goes as far as there is.
+/// From one position to another, both included. An open end reaches to the first or last event.
 #[derive(Clone, Debug)]
 pub struct Range {
     start: Option<Place>,
     end: Option<Place>,
     started: bool,
     ended: bool,
-    /// Whether any event was in it.
+    /// Whether the range contained any event.
     held: bool,
     seen: u64,
 }
 
 impl Range {
-    /// A range that nothing was asked about yet.
+    /// A range before the first event.
     pub fn new(start: Option<Place>, end: Option<Place>) -> Range {
         let started = start.is_none();
-        // Nothing comes before the first event: such a range is over before it begins.
+        // No event comes before the first one, so this range is already over.
         let ended = end == Some(Place::Number(0));
         Range { start, end, started, ended, held: false, seen: 0 }
     }
 
-    /// Counts the next event: its number, and whether it is in the range. The parts of a record with the id at the end are all in it.
+    /// Counts the next event and returns its number and whether it is in the range. All parts of the record whose id ends
+    /// the range are in it.
     pub fn next(&mut self, event: &Event<'_>) -> (u64, Within) {
         self.seen += 1;
         let number = self.seen;
@@ -83,7 +84,7 @@ impl Range {
         (number, within)
     }
 
-    /// A place that no event has, once all were counted.
+    /// An end that no event has. Call it after the last event.
     pub fn missing(&self) -> Option<&Place> {
         let start = self.start.as_ref().filter(|_| !self.started);
         let is_missing = |end: &&Place| match end {
@@ -93,12 +94,12 @@ impl Range {
         start.or_else(|| self.end.as_ref().filter(is_missing))
     }
 
-    /// The end and the start, once all were counted, if the end comes before the start.
+    /// The end and the start, if the end comes before the start. Call it after the last event.
     pub fn backwards(&self) -> Option<(&Place, &Place)> {
         self.end.as_ref().zip(self.start.as_ref()).filter(|_| self.started && self.ended && !self.held)
     }
 
-    /// How many events were counted.
+    /// The number of counted events.
     pub fn seen(&self) -> u64 {
         self.seen
     }
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(inside(None, Some("0")), (vec![], Some(Place::Number(0))));
         assert_eq!(inside(Some("9"), None), (vec![], Some(Place::Number(9))));
         assert_eq!(inside(None, Some("z")).1, Some(Place::Id("z".into())));
-        // As far as there is.
+        // An open end reaches to the last event.
         assert_eq!(inside(None, Some("9")), (vec![1, 2, 3, 4], None));
     }
 }

@@ -1,15 +1,15 @@
-//! What is played, in order: for each event its number and its moment, and how long one waits before it. A few bytes an event, whatever
-//! it says.
+//! The events to play, in order: for each one its number, its time, and the wait before it. This takes a few bytes per
+//! event, whatever its size.
 
 use crate::evidence::UserMessage;
 use crate::model::Event;
 
-/// One event that is played.
+/// One event to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
     /// Its number in the source, from 1.
     pub number: u64,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub time: Option<i64>,
     /// Whether a user begins a turn with it.
     pub begins: Begins,
@@ -18,9 +18,9 @@ pub struct Beat {
 /// Whether a user begins a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begins {
-    /// A user says something.
+    /// A user begins one.
     Turn,
-    /// The turn goes on.
+    /// The turn continues.
     Nothing,
 }
 
@@ -36,46 +36,46 @@ impl Beat {
     }
 }
 
-/// How long one waits before an event.
+/// The wait before an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
-    /// In milliseconds, at the speed at which it happened.
+    /// In milliseconds, at the original speed.
     pub played_ms: u64,
-    /// How long it was then, where that is known.
+    /// The original duration, if it is known.
     pub recorded_ms: Option<u64>,
 }
 
 impl Wait {
-    /// How long it was then, where not all of it is waited.
+    /// The original duration, if the wait is shorter.
     pub fn skipped(&self) -> Option<u64> {
         self.recorded_ms.filter(|recorded| *recorded > self.played_ms)
     }
 }
 
-/// Nobody wants to wait longer for the next event: the user was at lunch, or a night went by.
+/// The longest wait: a longer pause means that the user was away.
 const WAIT_MAX_MS: u64 = 3_000;
 
-/// The wait before an event of which it is not known when it happened: long enough to read a line.
+/// The wait before an event without a known time: long enough to read a line.
 const WAIT_UNKNOWN_MS: u64 = 1_000;
 
-/// The events that are played, in order.
+/// The events to play, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     beats: Vec<Beat>,
 }
 
 impl Timeline {
-    /// Adds the next one.
+    /// Adds the next event.
     pub fn push(&mut self, beat: Beat) {
         self.beats.push(beat);
     }
 
-    /// How many there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.beats.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.beats.is_empty()
     }
@@ -85,7 +85,7 @@ impl Timeline {
         self.beats.get(at).copied()
     }
 
-    /// The wait before the event at this place. Times that go back are no wait.
+    /// The wait before the event at this place. A time that goes back causes no wait.
     pub fn wait(&self, at: usize) -> Wait {
         let Some(before) = at.checked_sub(1).and_then(|before| self.beat(before)) else { return Wait::default() };
         let times = (before.time, self.beat(at).and_then(|beat| beat.time));
@@ -94,14 +94,15 @@ impl Timeline {
         Wait { played_ms: recorded.min(WAIT_MAX_MS), recorded_ms: Some(recorded) }
     }
 
-    /// How long after the first known moment the event at this place happened, in milliseconds. Where it is not known, as the one before.
+    /// The time from the first known time to the event at this place, in milliseconds. An event without a time has that of
+    /// the event before it.
     pub fn since_start(&self, at: usize) -> Option<u64> {
         let first = self.beats.iter().find_map(|beat| beat.time)?;
         let here = self.beats.get(..=at)?.iter().rev().find_map(|beat| beat.time)?;
         Some(u64::try_from(here.saturating_sub(first)).unwrap_or(0))
     }
 
-    /// The place of the event of this number, or of the next one that is played; the last one when none comes after.
+    /// The place of the event with this number, or of the next one to play; the last one if none follows.
     pub fn place_of(&self, number: u64) -> usize {
         let place = self.beats.partition_point(|beat| beat.number < number);
         place.min(self.beats.len().saturating_sub(1))

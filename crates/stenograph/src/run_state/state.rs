@@ -118,7 +118,7 @@ pub enum RunRule {
     NoRecord,
     /// A message asks the model for an answer.
     Prompt,
-    /// A result came, and the model is next.
+    /// A result arrived, and it is the model's turn.
     Result,
     /// The model answers, thinks or calls a tool.
     Answer,
@@ -134,7 +134,7 @@ pub enum RunRule {
     OpenCall,
     /// Three steps in a row failed.
     FailingSteps,
-    /// Five of the last ten calls are equal, and so are their results.
+    /// Five of the last ten calls are identical and have identical results.
     RepeatedCalls,
 }
 
@@ -159,9 +159,9 @@ impl RunRule {
     /// The rule for people.
     pub fn sentence(self) -> &'static str {
         match self {
-            RunRule::NoRecord => "no record decides",
+            RunRule::NoRecord => "no record decides the state",
             RunRule::Prompt => "a message asks the model for an answer",
-            RunRule::Result => "a result came, and the model is next",
+            RunRule::Result => "a result arrived, and it is the model's turn",
             RunRule::Answer => "the model answers, thinks or calls a tool",
             RunRule::StopReason => "the answer states why it stopped",
             RunRule::StopRecord => "the record states that the turn or the run is over",
@@ -169,7 +169,7 @@ impl RunRule {
             RunRule::LastError => "the record states an error, and nothing followed",
             RunRule::OpenCall => "the call has no result",
             RunRule::FailingSteps => "three or more steps in a row failed",
-            RunRule::RepeatedCalls => "five or more of ten calls are equal, and so are their results",
+            RunRule::RepeatedCalls => "at least five of ten calls are identical and have identical results",
         }
     }
 }

@@ -40,9 +40,9 @@ impl fmt::Display for Usage {
         let counters = [
             (self.input, "input tokens"),
             (self.output, "output tokens"),
-            (self.cache_read, "tokens read from a cache"),
-            (self.cache_write, "tokens written into a cache"),
-            (self.reasoning, "tokens of the output for reasoning"),
+            (self.cache_read, "tokens read from the cache"),
+            (self.cache_write, "tokens written to the cache"),
+            (self.reasoning, "output tokens for reasoning"),
         ];
         let mut stated: Vec<String> =
             counters.iter().filter_map(|(number, unit)| number.map(|number| format!("{number} {unit}"))).collect();

@@ -19,22 +19,22 @@ use crate::store::{self, StoreArgs};
 
 /// Copy transcripts into the archive, without indexing them
 ///
-/// Copies everything that steno index would find, or only the files and folders named here. What the archive has already is not stored
-/// again: a file that has grown costs its new bytes. steno index copies too, so this is only needed where nothing is to be indexed.
+/// Copies everything that steno index would find, or only the files and folders named here. Content that is already in the archive is
+/// not stored again. steno index archives too, so use this only to archive without indexing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno archive add
   steno archive add ~/transcripts session.jsonl
 
-Exit codes: 0 done, 1 nothing was found, 2 error")]
+Exit codes: 0 success, 1 nothing found, 2 error")]
 pub struct Options {
-    /// Only these files and folders
+    /// Archive only these files and folders
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Report as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +63,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         let is_stranger =
             |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| archived.non_transcripts.contains(&path));
         let strangers = options.paths.iter().filter(is_stranger);
-        warnings.extend(strangers.map(|path| Warning::new(path, "not kept: it is of no known format")));
+        warnings.extend(strangers.map(|path| Warning::new(path, "not archived: unknown format")));
     }
     report(options, &archived, &warnings, &store, output)?;
     let known = archived.unchanged + archived.renewed + archived.forgotten + archived.continued.len() as u64;
@@ -74,8 +74,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 /// Finds the sources at a path: the file itself, or everything below a folder.
 fn find(path: &Path, store: &Store, found: &mut Vec<FoundFile>) -> Result<Vec<Warning>, CommandError> {
     let whole = std::fs::canonicalize(path).map_err(|error| {
-        CommandError::new(format!("{}: cannot be read: {error}", path.display()))
-            .hint("check the spelling; steno archive add alone looks where agents write")
+        CommandError::new(format!("{}: cannot read: {error}", path.display()))
+            .hint("check the spelling; without a path, steno archive add looks where agents write")
     })?;
     if whole.is_dir() {
         let mut places = Places::below(whole);
@@ -83,8 +83,8 @@ fn find(path: &Path, store: &Store, found: &mut Vec<FoundFile>) -> Result<Vec<Wa
         return Ok(discover(&places, &mut |file| found.push(file)));
     }
     if !whole.is_file() {
-        return Err(CommandError::new(format!("{}: is not a regular file", path.display()))
-            .hint("the archive holds files; write what a pipe gives to a file first"));
+        return Err(CommandError::new(format!("{}: not a regular file", path.display()))
+            .hint("write the output of a pipe to a file first"));
     }
     let stat = Stat::of(&whole).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
     let hints = path_hints(&whole);
@@ -127,21 +127,21 @@ fn report(
         (archived.grown, "grown"),
         (archived.rewritten, "rewritten"),
         (archived.unchanged, "unchanged"),
-        (archived.renewed, "archived again because their copies were lost"),
-        (archived.forgotten, "forgotten"),
+        (archived.renewed, "archived again because the copies were lost"),
+        (archived.forgotten, "pruned earlier"),
     ];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
     if counts.is_empty() {
         output.say("no transcripts found");
-        output.say("hint: steno formats says where transcripts are looked for; name a folder of others, or --root DIR");
+        output.say("hint: steno formats lists where steno looks; name another folder, or use --root DIR");
         return Ok(());
     }
     let (added, sources, stored) =
         (store::bytes(archived.added), store::bytes(size.sources), store::bytes(size.stored));
-    output.say(&format!("{}; {added} kept; the archive has {sources} in {stored}", counts.join(", ")));
+    output.say(&format!("{}; {added} archived; the archive stores {sources} in {stored}", counts.join(", ")));
     if archived.stopped {
-        output.say("stopped: what is done is kept, and the next run goes on from there");
+        output.say("stopped: the next run continues from here");
     }
     Ok(())
 }

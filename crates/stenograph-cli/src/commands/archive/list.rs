@@ -10,20 +10,20 @@ use crate::output::{Output, TextStyle, grouped, harmless_json, harmless_line, sh
 use crate::store::{self, StoreArgs};
 use crate::table::{self, Align};
 
-/// List what is kept
+/// List the archived copies
 ///
-/// One line a copy, in the order they were first kept in. [gone] marks what only the archive has.
+/// Prints one line per copy, in the order of archiving. [gone] marks copies whose file no longer exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno archive list
-  steno archive list --json | jq -r 'select(.gone).path'     what only the archive has
+  steno archive list --json | jq -r 'select(.gone).path'   copies without a file
 
-Exit codes: 0 there are some, 1 nothing is kept, 2 error")]
+Exit codes: 0 copies listed, 1 the archive is empty, 2 error")]
 pub struct Options {
     #[command(flatten)]
     place: StoreArgs,
-    /// Print one JSON object a copy
+    /// Print one JSON object per copy
     #[arg(long)]
     json: bool,
 }
@@ -31,7 +31,7 @@ pub struct Options {
 const HEADINGS: [(&str, Align); 6] = [
     ("SESSION", Align::Left),
     ("AGENT", Align::Left),
-    ("KEPT", Align::Right),
+    ("ARCHIVED", Align::Right),
     ("SIZE", Align::Right),
     ("VERSIONS", Align::Right),
     ("PATH", Align::Left),
@@ -47,8 +47,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let copies: Vec<CopyInfo> = archive.copies().filter(is_inside).collect();
     print_warnings(archive.warnings(), output);
     if copies.is_empty() {
-        return Err(CommandError::not_found("nothing is kept yet")
-            .hint("steno index keeps what it finds; so does steno archive add"));
+        return Err(CommandError::not_found("the archive is empty")
+            .hint("archive transcripts with steno index or steno archive add"));
     }
     if options.json {
         for copy in &copies {
@@ -66,7 +66,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         output.line(&line)?;
     }
     let size = archive.size();
-    output.say(&format!("{} are kept in {}", store::bytes(size.sources), store::bytes(size.stored)));
+    output.say(&format!("{} archived in {}", store::bytes(size.sources), store::bytes(size.stored)));
     Ok(ExitStatus::Done)
 }
 

@@ -20,54 +20,54 @@ use crate::store::{self, ShortNames, StoreArgs};
 use crate::table::{self, Align};
 use verdict::{PruneDecision, decide};
 
-/// Forget kept sessions, the oldest first
+/// Remove sessions from the archive, oldest first
 ///
-/// Takes sessions out of the archive and the index and gives their room back. The archive's log remembers that they were forgotten, so that
-/// they do not come back when they are found again; steno archive unforget takes that back. The files of agents are never touched.
+/// Removes sessions from the archive and the index and frees their space. steno remembers pruned sessions and does not add them again;
+/// steno archive unforget reverses that. steno never changes the agents' own files.
 ///
-/// A session goes only if everything that is kept of it was just read in the agent's own files, byte for byte; for each that stays it is
-/// said why. With --force the only copy goes too.
+/// A session is removed only if the agent's own files still contain every archived byte of it. For each session that stays, steno
+/// prints the reason. --force also removes the only copy.
 ///
-/// QUERY and --older-than say which sessions may go. With --max-size or --max-count only as many of them go, the oldest first, as it
-/// takes for what QUERY names to come down to that.
+/// QUERY and --older-than select sessions. With --max-size or --max-count, steno removes the oldest of them until the sessions that
+/// QUERY selects are within the limit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno archive prune --older-than 90d --dry-run        what would go, and how much room that gives
+  steno archive prune --older-than 90d --dry-run        print what would go
   steno archive prune --older-than 90d
-  steno archive prune project:scratch --force           even where it is the only copy
+  steno archive prune project:scratch --force           even the only copy
   steno archive prune --max-size 2GB --max-count 5000
-  steno archive unforget SESSION                     let one come back
+  steno archive unforget SESSION                        let a session return
 
-Exit codes: 0 done, 1 nothing goes, 2 error")]
+Exit codes: 0 success, 1 nothing to prune, 2 error")]
 pub struct Options {
-    /// Only sessions that are so, or in which this is found, as for steno list
+    /// Prune only sessions that match this query, as for steno list
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Only sessions in which nothing happened for so long (90d, 12w)
+    /// Prune only sessions without events for this long (90d, 12w)
     #[arg(long, value_name = "TIME", value_parser = span)]
     older_than: Option<i64>,
-    /// Leave so much at most, counted as agents wrote it
+    /// Keep at most this much, in bytes of the original files
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
-    /// Leave so many sessions at most
+    /// Keep at most N sessions
     #[arg(long, value_name = "N")]
     max_count: Option<u64>,
-    /// Only say what would go
+    /// Print what would be pruned without removing anything
     #[arg(long)]
     dry_run: bool,
-    /// Let go of the only copy too
+    /// Also remove sessions whose only copy is in the archive
     #[arg(long)]
     force: bool,
-    /// Print one JSON object a session, and one at the end
+    /// Print one JSON object per session, and a summary object at the end
     #[arg(long)]
     json: bool,
 }
 
 fn span(text: &str) -> Result<i64, String> {
-    clock::duration_seconds(text).ok_or_else(|| "not a stretch of time; write 90d, 12w or 24h".to_owned())
+    clock::duration_seconds(text).ok_or_else(|| "expected a duration such as 90d, 12w or 24h".to_owned())
 }
 
 /// A session that may be removed.
@@ -101,8 +101,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let text = options.query.join(" ");
     let has_limit = options.max_size.is_some() || options.max_count.is_some();
     if text.trim().is_empty() && options.older_than.is_none() && !has_limit {
-        return Err(CommandError::new("it is not said what shall go")
-            .hint("give a query, --older-than 90d, --max-size 2GB or --max-count N; --dry-run only looks"));
+        return Err(CommandError::new("say what to prune")
+            .hint("give a query, --older-than 90d, --max-size 2GB or --max-count N; try it with --dry-run"));
     }
     let store = options.place.store()?;
     let catalogue = store.catalogue()?;
@@ -113,9 +113,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         candidates(options, &text, &store, &catalogue, &CopiesBySession::new(&archive, &catalogue)?, output)?;
     let mut decisions = decide_each(options, &archive, candidates);
     if decisions.goes.is_empty() && decisions.stays.is_empty() {
-        return Err(
-            CommandError::not_found("no session is to go").hint("steno list shows the sessions, the newest first")
-        );
+        return Err(CommandError::not_found("no sessions to prune").hint("list sessions with steno list"));
     }
     let copies: Vec<CopyId> =
         decisions.goes.iter().flat_map(|candidate| &candidate.copies).map(|copy| copy.id).collect();
@@ -213,7 +211,7 @@ const HEADINGS: [(&str, Align); 5] = [
     ("SESSION", Align::Left),
     ("AGENT", Align::Left),
     ("LAST", Align::Right),
-    ("KEPT", Align::Right),
+    ("ARCHIVED", Align::Right),
     ("TITLE", Align::Left),
 ];
 
@@ -252,10 +250,10 @@ fn report_sessions(
     }
     for (candidate, why) in decisions.stays.iter().take(STAYS_MAX) {
         let (short, why) = (harmless_line(&short_names.name(&candidate.session)), harmless_line(why));
-        output.say(&format!("stays: {short}: {why}"));
+        output.say(&format!("kept: {short}: {why}"));
     }
     if decisions.stays.len() > STAYS_MAX {
-        output.say(&format!("stays: and {} more; --json names all", decisions.stays.len() - STAYS_MAX));
+        output.say(&format!("kept: {} more; list all with --json", decisions.stays.len() - STAYS_MAX));
     }
     Ok(())
 }
@@ -279,17 +277,14 @@ fn report_totals(
         return output.line(&harmless_json(&draft.render(None)));
     }
     let (count, bytes, room) = (counted(goes.len() as u64, "session"), store::bytes(*bytes), store::bytes(*room));
-    let verb = if options.dry_run { "would go" } else { "went" };
-    output.say(&format!("{count} {verb}: {bytes} as agents wrote it, about {room} in the archive"));
+    let verb = if options.dry_run { "would be pruned" } else { "pruned" };
+    output.say(&format!("{count} {verb}: {bytes} of transcripts, about {room} in the archive"));
     if !options.dry_run && freed < decisions.room {
         let freed = store::bytes(freed);
-        output.say(&format!("{freed} is given back now, the rest when more than half of its pack is not needed"));
+        output.say(&format!("{freed} freed now; the rest is freed when more than half of its pack is unused"));
     }
     if !stays.is_empty() {
-        output.say(&format!(
-            "{} stays or stay; --force lets go of the only copy too",
-            counted(stays.len() as u64, "session")
-        ));
+        output.say(&format!("{} kept; --force also removes the only copy", counted(stays.len() as u64, "session")));
     }
     Ok(())
 }

@@ -12,20 +12,20 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line};
 use crate::store::{self, StoreArgs};
 
-/// Give the files of a session back, byte for byte
+/// Restore the files of a session, byte for byte
 ///
-/// Writes what was kept to where it stood, or to where -o says. A session that is in several files comes back with all of them; below -o they
-/// stand to each other as they stood. Files that are there already are left alone.
+/// Writes the archived copies to their original paths, or to -o. A session with several files is restored completely; below -o the
+/// files keep their relative paths. Existing files are not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno archive restore 0198f2c4                         to where it stood
+  steno archive restore 0198f2c4                         to the original path
   steno archive restore 0198f2c4 -o rescued/
   steno archive restore ~/old/session.jsonl -o session.jsonl --version 2
 
-Exit codes: 0 done, 1 nothing of it is kept, 2 error")]
+Exit codes: 0 success, 1 not in the archive, 2 error")]
 pub struct Options {
-    /// The session, by the beginning of its id, or the path of a file as it was
+    /// A session (id prefix), or the original path of a file
     #[arg(value_name = "SESSION|PATH")]
     session: String,
     #[command(flatten)]
@@ -33,13 +33,13 @@ pub struct Options {
     /// Write to this file, or into this folder
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
-    /// What a file was before it was written anew; steno archive list --json names the versions
+    /// Restore this version of a rewritten file (see steno archive list --json)
     #[arg(long, value_name = "N")]
     version: Option<u32>,
-    /// Write over what is there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
-    /// Print one JSON object a file
+    /// Print one JSON object per file
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +70,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         if options.json {
             output.line(&harmless_json(&json(destination, restored)))?;
         } else {
-            let what = restored.map_or("is there already, as it was kept".to_owned(), store::bytes);
+            let what = restored.map_or("already up to date".to_owned(), store::bytes);
             output.line(&harmless_line(&format!("{}: {what}", destination.to.display())))?;
         }
     }
@@ -86,15 +86,15 @@ fn version_to_restore(options: &Options, copies: &[CopyInfo]) -> Result<WhichVer
     let Some(number) = options.version else { return Ok(WhichVersion::Last) };
     let [copy] = copies else {
         let count = counted(copies.len() as u64, "file");
-        return Err(CommandError::new(format!("--version is of one file, and {} has {count}", options.session))
-            .hint("name the file by its path; steno archive list shows them"));
+        return Err(CommandError::new(format!("--version needs one file, but {} has {count}", options.session))
+            .hint("name the file by its path; list the paths with steno archive list"));
     };
     if copy.versions.iter().any(|version| version.number == number) {
         return Ok(WhichVersion::Number(number));
     }
     let existing: Vec<String> = copy.versions.iter().map(|version| version.number.to_string()).collect();
-    Err(CommandError::not_found(format!("{}: version {number} is not kept", copy.path.display()))
-        .hint(format!("these are: {}", existing.join(", "))))
+    Err(CommandError::not_found(format!("{}: version {number} is not in the archive", copy.path.display()))
+        .hint(format!("available versions: {}", existing.join(", "))))
 }
 
 /// The destination of each copy.
@@ -115,7 +115,7 @@ fn destinations(copies: Vec<CopyInfo>, output: Option<&Path>) -> Result<Vec<Dest
         Destination { copy, to, is_up_to_date: false }
     };
     if let Some(output) = output.filter(|output| !is_one && output.exists() && !output.is_dir()) {
-        return Err(CommandError::new(format!("{}: is a file, and several are to be restored", output.display()))
+        return Err(CommandError::new(format!("{}: is a file, but the session has several", output.display()))
             .hint("name a folder"));
     }
     Ok(copies.into_iter().map(destination).collect())
@@ -157,8 +157,8 @@ fn is_up_to_date(
     if is_same {
         return Ok(true);
     }
-    Err(CommandError::new(format!("{}: is there already, and says something else", destination.to.display()))
-        .hint("-o FILE puts it elsewhere, --force writes over it"))
+    Err(CommandError::new(format!("{}: exists with different content", destination.to.display()))
+        .hint("write elsewhere with -o FILE, or overwrite with --force"))
 }
 
 fn write(
@@ -169,8 +169,8 @@ fn write(
 ) -> Result<u64, CommandError> {
     if let Some(folder) = destination.to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         create_folder_durably(&Disk, folder).map_err(|error| {
-            CommandError::new(format!("{}: cannot be made: {error}", folder.display()))
-                .hint("-o FILE puts it elsewhere")
+            CommandError::new(format!("{}: cannot create: {error}", folder.display()))
+                .hint("write elsewhere with -o FILE")
         })?;
     }
     let present = if options.force { IfExists::Replace } else { IfExists::Fail };

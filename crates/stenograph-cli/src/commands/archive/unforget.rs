@@ -11,23 +11,23 @@ use crate::output::{Output, harmless_json};
 use crate::store::StoreArgs;
 use stenograph::json::Draft;
 
-/// Let a session that was pruned come back
+/// Let a pruned session return
 ///
-/// A session that steno archive prune forgot is passed over wherever it is found. This takes that back: the next steno index or
-/// steno archive add takes the session in again, if its files are still there.
+/// steno index and steno archive add skip sessions that steno archive prune removed. This command lifts that: the next steno index or
+/// steno archive add includes the session again if its files still exist.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno archive unforget 0198f2c4 && steno index
 
-Exit codes: 0 done, 1 no such session was pruned, 2 error")]
+Exit codes: 0 success, 1 no such pruned session, 2 error")]
 pub struct Options {
-    /// The session: the beginning of its id
+    /// A pruned session: the beginning of its id
     #[arg(value_name = "SESSION")]
     session: String,
     #[command(flatten)]
     place: StoreArgs,
-    /// Report as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
@@ -47,11 +47,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let session = match (sessions.first(), sessions.len()) {
         (Some(session), 1) => (*session).to_owned(),
         (None, _) => {
-            return Err(CommandError::not_found(format!("{name}: no session that was pruned is called so"))
-                .hint("write the beginning of its id; steno list shows the sessions that were not pruned"));
+            return Err(CommandError::not_found(format!("{name}: no pruned session has that id or prefix"))
+                .hint("give the beginning of its id; steno list shows only sessions that were not pruned"));
         }
         (Some(_), count) => {
-            let error = CommandError::new(format!("{name}: {count} sessions can be meant"));
+            let error = CommandError::new(format!("{name}: ambiguous: {count} pruned sessions match"));
             return Err(sessions.iter().take(6).fold(error, |error, session| error.hint(*session)));
         }
     };
@@ -65,7 +65,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         draft.set_str("unforgotten", &session);
         output.line(&harmless_json(&draft.render(None)))?;
     } else {
-        output.say(&format!("{session}: may come back; steno index takes it in if its files are still there"));
+        output.say(&format!("{session}: the next steno index includes it if its files still exist"));
     }
     Ok(ExitStatus::Done)
 }

@@ -16,13 +16,13 @@ use crate::output::{Output, counted, harmless_json, harmless_line};
 use crate::progress::SourceProgress;
 use crate::store::{self, StoreArgs};
 
-/// Read every copy and check it
+/// Check every archived copy for damage
 ///
-/// Reads and hashes every piece of every copy, and lists what is damaged: which file, from which byte on, and how much of it. The archive
-/// remembers the damage, and the next steno index archives those files again that still exist.
+/// Reads and hashes every copy, and lists the damage: file, byte position and length. The archive remembers the damage, and the next
+/// steno index archives the damaged files again if they still exist.
 ///
-/// With --repair a damaged log is rebuilt from its sound commits and from the copies of commits in the packs. The damaged log stays beside
-/// the new one. Forgotten sessions stay forgotten.
+/// --repair rebuilds a damaged log from its intact commits and from the copies of commits in the packs. The damaged log stays beside the
+/// new one. Pruned sessions stay pruned.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,14 +30,14 @@ Examples:
   steno archive verify --repair                rebuild a damaged log
   steno archive verify --json | jq '.damaged[].path'
 
-Exit codes: 0 everything is sound, 1 something is damaged, 2 error")]
+Exit codes: 0 no damage, 1 damage found, 2 error")]
 pub struct Options {
     #[command(flatten)]
     place: StoreArgs,
     /// Rebuild a damaged log first
     #[arg(long)]
     repair: bool,
-    /// Report as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }
@@ -102,30 +102,31 @@ const MISSING_MAX: usize = 20;
 fn report(verified: &Verified, missing: &[PathBuf], is_stopped: bool, output: &mut Output<'_>) {
     let (copies, bytes) = (counted(verified.copies, "copy").replace("copys", "copies"), store::bytes(verified.bytes));
     output.say(&match verified.damaged.len() {
-        _ if is_stopped => format!("stopped: {bytes} are sound so far"),
-        0 if missing.is_empty() => format!("{copies}, {bytes}: everything is sound"),
-        0 => format!("{copies}, {bytes} are sound; {} missing", missing.len()),
-        bad => format!("{copies}, {bytes} are sound; {bad} damaged"),
+        _ if is_stopped => format!("stopped: {bytes} intact so far"),
+        0 if missing.is_empty() => format!("{copies}, {bytes}: no damage"),
+        0 => format!("{copies}, {bytes} intact; {} missing", missing.len()),
+        bad => format!("{copies}, {bytes} intact; {bad} damaged"),
     });
     for path in missing.iter().take(MISSING_MAX) {
         output
-            .say(&harmless_line(&format!("{}: the index knows a copy that the archive does not have", path.display())));
+            .say(&harmless_line(&format!("{}: the index refers to a copy that is not in the archive", path.display())));
     }
     if !missing.is_empty() {
-        output.say("hint: steno index archives again what still exists, and names what is lost");
+        output.say("hint: run steno index to archive existing files again and to list lost ones");
     }
     if verified.unmentioned > 0 {
         let (count, bytes) = (counted(verified.unmentioned, "block"), store::bytes(verified.unmentioned_bytes));
-        output.say(&format!("note: no commit mentions {count} of {bytes}; an interrupted run leaves such blocks"));
+        output.say(&format!("note: {count} ({bytes}) not used by any commit, left by an interrupted run"));
     }
     if verified.single_commits > 0 {
         let count = counted(verified.single_commits, "commit");
-        output.say(&format!("note: {count} of the log have no sound copy in the packs"));
-        output.say("hint: steno archive verify --repair writes them again");
+        output.say(&format!("note: {count} in the log without an intact copy in the packs"));
+        output.say("hint: write them again with steno archive verify --repair");
     }
     if !verified.damaged.is_empty() {
-        output
-            .say("hint: steno index archives again what still exists; steno archive list --json names other versions");
+        output.say(
+            "hint: run steno index to archive existing files again; steno archive list --json lists other versions",
+        );
     }
 }
 
@@ -146,7 +147,7 @@ fn report_repair(repaired: &Repaired, output: &mut Output<'_>) {
     for (first, last) in lost {
         let which = if first == last { format!("commit {first} is") } else { format!("commits {first} to {last} are") };
         output.say(&format!(
-            "{which} lost: damaged both in the log and in the packs; steno index archives again what still exists"
+            "{which} lost: damaged both in the log and in the packs; run steno index to archive existing files again"
         ));
     }
     if *lines_lost > 0 {
@@ -156,7 +157,7 @@ fn report_repair(repaired: &Repaired, output: &mut Output<'_>) {
         output.say(&format!("wrote {} into the packs again", counted(*to_packs, "commit")));
     }
     if moved_to.is_none() && *from_packs == 0 && *to_packs == 0 {
-        output.say("the log is sound; nothing to repair");
+        output.say("the log is intact; nothing to repair");
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use stenograph::audit::{Agent, Audit, CallOutcome, Compaction, Context, End, FaultKind, Step, StuckKind, Verdict};
+use stenograph::evidence::TodoProgress;
 use stenograph::status::Why;
 
 use super::view::{Room, brief, heading, more, number, span};
@@ -23,18 +24,18 @@ const LINES_MAX: usize = 8;
 /// The reason for the state of a run, in a few words.
 pub fn why(end: &End) -> String {
     let words = match end.why {
-        Why::Waiting => "waits for its user",
-        Why::Ended => "it says that it is over",
-        Why::Interrupted => "somebody broke it off",
-        Why::Refused => "the model would not",
-        Why::CutOff => "the answer was cut off by a limit",
-        Why::LastError => "the last thing is an error",
-        Why::InCall => "a call has no answer",
+        Why::Waiting => "waiting for you",
+        Why::Ended => "the run has ended",
+        Why::Interrupted => "interrupted by the user",
+        Why::Refused => "the model refused",
+        Why::CutOff => "the answer reached a limit",
+        Why::LastError => "the last record is an error",
+        Why::InCall => "a call has no result",
         Why::Asked => "the model has not answered",
-        Why::Answering => "in the middle of an answer",
-        Why::Failing => "its last steps failed",
-        Why::Repeating => "the same call over and over",
-        Why::Nothing => "nothing was said",
+        Why::Answering => "the answer is incomplete",
+        Why::Failing => "the last steps failed",
+        Why::Repeating => "the same call repeats",
+        Why::Nothing => "no messages",
     };
     match &end.word {
         Some(word) => format!("{words}: {}", brief(word, LINE_LENGTH_MAX)),
@@ -80,7 +81,7 @@ pub fn agents(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
 
 fn agent_line(agent: &Agent, colour: Colour) -> String {
     let kind = agent.kind.as_deref().unwrap_or("agent");
-    let task = agent.title.as_deref().or(agent.task.as_deref()).unwrap_or("(its task is not told)");
+    let task = agent.title.as_deref().or(agent.task.as_deref()).unwrap_or("(unknown task)");
     let mut aside = vec![agent.state.name().to_owned()];
     if agent.thread.is_some() {
         aside.push(counted(agent.calls, "call"));
@@ -93,7 +94,7 @@ fn agent_line(agent: &Agent, colour: Colour) -> String {
     }
     if !agent.later.is_empty() {
         let events: Vec<String> = agent.later.iter().take(4).map(|place| number(*place)).collect();
-        aside.push(format!("asked after in {}", events.join(", ")));
+        aside.push(format!("polled in {}", events.join(", ")));
     }
     let id = agent.id.as_deref().map(|id| format!(" {}", brief(id, 24))).unwrap_or_default();
     let aside = colour.paint(TextStyle::Faint, &format!("({}){id}", aside.join(", ")));
@@ -102,8 +103,7 @@ fn agent_line(agent: &Agent, colour: Colour) -> String {
 
 pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     let Some(todos) = &audit.todos else { return };
-    let is_done = |status: &str| matches!(status, "completed" | "done" | "cancelled");
-    let done = todos.items.iter().filter(|todo| is_done(&todo.status)).count() as u64;
+    let done = todos.items.iter().filter(|todo| todo.progress() == TodoProgress::Done).count() as u64;
     let total = todos.items.len() as u64 + todos.more;
     heading(
         "todos",
@@ -112,10 +112,10 @@ pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         out,
     );
     for todo in todos.items.iter().take(room.lines()) {
-        let mark = match todo.status.as_str() {
-            status if is_done(status) => "[x]",
-            "in_progress" | "active" => "[>]",
-            _ => "[ ]",
+        let mark = match todo.progress() {
+            TodoProgress::Done => "[x]",
+            TodoProgress::Active => "[>]",
+            TodoProgress::Open => "[ ]",
         };
         let _ = writeln!(out, "  {mark} {}", brief(&todo.text, LINE_LENGTH_MAX));
     }
@@ -130,13 +130,13 @@ pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
     let name = fault.name.as_deref().unwrap_or_default();
     let what = match fault.kind {
         FaultKind::Tool => format!("{name} failed"),
-        FaultKind::Denied => format!("{name} was not allowed"),
-        FaultKind::Failure => format!("an error: {name}"),
-        FaultKind::Interrupted => "somebody broke it off".to_owned(),
-        FaultKind::Stop => format!("it came to a bad end: {name}"),
+        FaultKind::Denied => format!("{name} was denied"),
+        FaultKind::Failure => format!("error: {name}"),
+        FaultKind::Interrupted => "interrupted by the user".to_owned(),
+        FaultKind::Stop => format!("the run ended badly: {name}"),
         FaultKind::Unfinished => match &failure.call {
-            Some(call) => format!("it breaks off, {} has no answer", call.tool.as_deref().unwrap_or("a call")),
-            None => "it breaks off".to_owned(),
+            Some(call) => format!("the transcript ends; {} has no result", call.tool.as_deref().unwrap_or("a call")),
+            None => "the transcript ends".to_owned(),
         },
     };
     let times = if failure.times > 1 { format!(", {} times", grouped(failure.times)) } else { String::new() };
@@ -151,9 +151,9 @@ pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
     steps("before", &failure.before, colour, out);
     steps("after", &failure.after.items, colour, out);
     more(failure.after.more, "", colour, out);
-    let _ = writeln!(out, "  in the end: {} ({})", audit.end.state.name(), why(&audit.end));
+    let _ = writeln!(out, "  final state: {} ({})", audit.end.state.name(), why(&audit.end));
     if failure.others > 0 {
-        let _ = writeln!(out, "  {} more that went wrong and was not made good", grouped(failure.others));
+        let _ = writeln!(out, "  {} more unresolved", grouped(failure.others));
     }
 }
 
@@ -167,7 +167,7 @@ fn steps(name: &str, steps: &[Step], colour: Colour, out: &mut String) {
         let outcome = match (step.outcome, step.exit) {
             (_, Some(exit)) => format!("  (exit {exit})"),
             (Some(CallOutcome::Ok) | None, None) => String::new(),
-            (Some(CallOutcome::Unknown), None) => "  (no answer)".to_owned(),
+            (Some(CallOutcome::Unknown), None) => "  (no result)".to_owned(),
             (Some(outcome), None) => format!("  ({})", outcome.name()),
         };
         let text = brief(&format!("{tool}{}", step.text), LINE_LENGTH_MAX);
@@ -182,14 +182,14 @@ fn errors(audit: &Audit, colour: Colour, out: &mut String) {
     let recovered = audit.errors.items.iter().filter(|error| error.recovered_by.is_some()).count() as u64;
     heading(
         "errors",
-        &format!("{}, {} made good", counted(audit.errors.count(), "error"), grouped(recovered)),
+        &format!("{}, {} recovered", counted(audit.errors.count(), "error"), grouped(recovered)),
         colour,
         out,
     );
     for error in audit.errors.items.iter().take(LINES_MAX) {
         let name = error.name.as_deref().unwrap_or(error.kind.name());
         let text = brief(&format!("{name}: {}", error.text), LINE_LENGTH_MAX);
-        let good = if error.recovered_by.is_some() { "" } else { "  (not made good)" };
+        let good = if error.recovered_by.is_some() { "" } else { "  (unresolved)" };
         let _ = writeln!(out, "  {:>6}  {text}{good}", number(error.place));
     }
     more(audit.errors.count().saturating_sub(LINES_MAX as u64), "", colour, out);
@@ -234,8 +234,8 @@ fn phases(audit: &Audit, colour: Colour, out: &mut String) {
     heading("stuck", &counted(audit.phases.count(), "phase"), colour, out);
     for phase in audit.phases.items.iter().take(LINES_MAX) {
         let what = match phase.kind {
-            StuckKind::Failing => format!("{} in a row failed, the last", counted(phase.count, "step")),
-            StuckKind::Repeating => format!("{} times the same call with the same answer,", grouped(phase.count)),
+            StuckKind::Failing => format!("{} in a row failed, last", counted(phase.count, "step")),
+            StuckKind::Repeating => format!("the same call with the same result, {} times:", grouped(phase.count)),
         };
         let line = brief(&format!("{what} {} {}", phase.tool, phase.about), LINE_LENGTH_MAX);
         let _ = writeln!(out, "  events {} to {}: {line}", number(phase.from), number(phase.to));
@@ -257,7 +257,7 @@ fn compactions(audit: &Audit, colour: Colour, out: &mut String) {
 fn put_aside(compaction: &Compaction) -> String {
     let tokens = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
     let mut line = format!(
-        "put aside {}, {} and {}; tokens {} to {}",
+        "removed {}, {} and {}; tokens {} to {}",
         counted(compaction.events, "event"),
         counted(compaction.messages, "message"),
         counted(compaction.calls, "call"),
@@ -270,7 +270,7 @@ fn put_aside(compaction: &Compaction) -> String {
         .map(|(number, word)| counted(number, word))
         .collect();
     if !gone.is_empty() {
-        let _ = write!(line, "; {} no longer seen", gone.join(" and "));
+        let _ = write!(line, "; {} no longer in the context", gone.join(" and "));
     }
     if compaction.kept_messages + compaction.kept_calls > 0 {
         let (messages, calls) = (compaction.kept_messages, compaction.kept_calls);
@@ -284,7 +284,7 @@ fn context(context: &Context, colour: Colour, out: &mut String) {
         return;
     }
     let rest = format!(
-        "{} tokens at first, at most {}, {} at last, {}",
+        "tokens: first {}, peak {}, last {}; {}",
         grouped(context.first),
         grouped(context.max),
         grouped(context.last),

@@ -34,7 +34,7 @@ pub fn tell(
         }
     }
     if is_nothing {
-        output.say("no call that is recorded changed a file");
+        output.say("no recorded call changed a file");
         return Ok(ExitStatus::No);
     }
     Ok(ExitStatus::Done)
@@ -62,7 +62,7 @@ fn unseen_lines(changes: &ChangesOutcome, audited: &Audited) -> Vec<String> {
     if number == 0 {
         return Vec::new();
     }
-    let mut lines = vec![format!("# {} cannot be seen from the recorded calls:", counted(number, "possible change"))];
+    let mut lines = vec![format!("# {} not visible in the recorded calls:", counted(number, "possible change"))];
     for unseen in &changes.unseen {
         let mut line = format!("#   event {}", unseen.place.event);
         if let Some(path) = audited.paths.get(unseen.place.source).filter(|_| unseen.place.source > 0) {

@@ -66,13 +66,13 @@ pub fn has(audit: &Audit, part: Part) -> bool {
 /// The message for an empty part.
 pub fn nothing(part: Part) -> &'static str {
     match part {
-        Part::Tools => "no tool was called",
-        Part::Files => "no call was about a file; what commands did to files is not known",
-        Part::Commands => "no command was run",
-        Part::Last => "nothing was said",
+        Part::Tools => "no tool calls",
+        Part::Files => "no call used a file; changes made by commands are unknown",
+        Part::Commands => "no commands",
+        Part::Last => "no messages",
         Part::Failure => "it did not fail",
-        Part::Todos => "no list of what is to do was kept",
-        Part::Agents => "no other agent was given a task",
+        Part::Todos => "no to-do list",
+        Part::Agents => "no sub-agents",
     }
 }
 
@@ -196,7 +196,7 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let _ = writeln!(out, "  {line}");
     if audited.paths.len() > 1 {
         let files = counted(audited.paths.len() as u64, "file");
-        let _ = writeln!(out, "  {files}; 2:1 is the first event of the second one");
+        let _ = writeln!(out, "  {files}; 2:1 is event 1 of file 2");
         for (at, path) in audited.paths.iter().enumerate().skip(1).take(FILES_MAX) {
             let _ = writeln!(out, "    {}: {}", at + 1, harmless_line(path));
         }
@@ -210,8 +210,8 @@ fn tools(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     for (number, word) in [
         (sum(|tool| tool.failed), "failed"),
         (sum(|tool| tool.denied), "denied"),
-        (sum(|tool| tool.unanswered), "without an answer"),
-        (sum(|tool| tool.retries), "tried again"),
+        (sum(|tool| tool.unanswered), "without a result"),
+        (sum(|tool| tool.retries), "retried"),
     ] {
         if number > 0 {
             let _ = write!(rest, ", {} {word}", grouped(number));
@@ -288,14 +288,14 @@ fn aside(audit: &Audit, call: &Call) -> String {
         CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted | CallOutcome::Running => {
             words.push(call.outcome.name().to_owned());
         }
-        CallOutcome::Unknown => words.push("no answer".to_owned()),
+        CallOutcome::Unknown => words.push("no result".to_owned()),
     }
     words.extend(call.exit.map(|exit| format!("exit {exit}")));
     words.extend(call.took_ms.filter(|took| *took >= 1000).map(span));
     if call.is_retry {
-        words.push("again".to_owned());
+        words.push("repeated".to_owned());
     }
-    words.extend(call.asks_after.map(|event| format!("after event {event}")));
+    words.extend(call.asks_after.map(|event| format!("polls event {event}")));
     let thread = audit.threads.get(call.thread).and_then(|thread| thread.id.as_deref());
     words.extend(thread.map(|thread| format!("in {}", brief(thread, 24))));
     if words.is_empty() { String::new() } else { format!("  ({})", words.join(", ")) }
@@ -344,13 +344,13 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     // Among other parts, the last commands say most.
     let passed_over = commands.len().saturating_sub(room.lines());
     if passed_over > 0 {
-        let text = format!("{} before: --only commands", grouped(passed_over as u64));
+        let text = format!("{} earlier: --only commands", grouped(passed_over as u64));
         let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, &text));
     }
     for call in commands.into_iter().skip(passed_over) {
         let exit = match (call.exit, call.outcome) {
             (Some(exit), _) => format!("exit {exit}"),
-            (None, CallOutcome::Unknown) => "no answer".to_owned(),
+            (None, CallOutcome::Unknown) => "no result".to_owned(),
             (None, outcome) => outcome.name().to_owned(),
         };
         let took =
@@ -371,6 +371,6 @@ fn last(audit: &Audit, colour: Colour, out: &mut String) {
         let _ = writeln!(out, "  {line}");
     }
     if last.text.chars().count() > LAST_LENGTH_MAX {
-        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, "all of it: --only last"));
+        let _ = writeln!(out, "  {}", colour.paint(TextStyle::Faint, "full text: --only last"));
     }
 }

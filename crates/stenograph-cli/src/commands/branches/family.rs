@@ -60,7 +60,7 @@ fn in_folder(folder: &Path, found: &mut Vec<Result<Conversation, CommandError>>,
     }
     if unrecognized > 0 {
         let files = counted(unrecognized, "file");
-        output.say(&format!("{}: {files} passed over that no format claims", folder.display()));
+        output.say(&format!("{}: skipped {files} of unknown format", folder.display()));
     }
 }
 

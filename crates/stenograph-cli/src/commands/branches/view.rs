@@ -132,8 +132,8 @@ impl<'m> Tree<'m> {
                 true => format!("event {}", grouped(branch.first)),
                 false => format!("events {} to {}", grouped(branch.first), grouped(branch.last)),
             };
-            let left = branch.left.map(|left| format!(", left after event {}", grouped(left))).unwrap_or_default();
-            let name = "given up".to_owned();
+            let left = branch.left.map(|left| format!(", branched after event {}", grouped(left))).unwrap_or_default();
+            let name = "abandoned".to_owned();
             return (name, format!("{events}{left}{}", when(branch.started)), quoted_words(branch.asked.as_deref()));
         }
         let size = counted(strand.events, "event");
@@ -142,18 +142,18 @@ impl<'m> Tree<'m> {
             Some(relation) => {
                 let after = relation.left.map(|left| format!(" event {}", grouped(left)));
                 match relation.how {
-                    How::Branches => format!("left after{}", after.unwrap_or_default()),
-                    How::Continues => format!("goes on after{}", after.unwrap_or_default()),
-                    How::Copy => "the same from beginning to end".to_owned(),
-                    How::Ids => format!("goes on after{}, by ids", after.unwrap_or_default()),
+                    How::Branches => format!("branched after{}", after.unwrap_or_default()),
+                    How::Continues => format!("continues after{}", after.unwrap_or_default()),
+                    How::Copy => "identical copy".to_owned(),
+                    How::Ids => format!("continues after{}, by record ids", after.unwrap_or_default()),
                     How::Stated => match after {
-                        Some(after) => format!("forked after{after}, as it says"),
-                        None => "forked from it, as it says".to_owned(),
+                        Some(after) => format!("forked after{after}, as stated"),
+                        None => "forked from it, as stated".to_owned(),
                     },
                 }
             }
             None => match &strand.fork {
-                Some(fork) => format!("forked from {}, which is not here", harmless_line(&fork.session)),
+                Some(fork) => format!("forked from {}, which is missing", harmless_line(&fork.session)),
                 None => String::new(),
             },
         };

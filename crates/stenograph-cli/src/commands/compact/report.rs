@@ -9,7 +9,6 @@ use stenograph::text::quote;
 use stenograph_store::layouts::chibi::Context;
 use stenograph_store::systems::chibi::WindowChange;
 
-use super::Options;
 use crate::edit_output::{self, EditTarget, WrittenFiles};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped, harmless_json};
@@ -81,8 +80,8 @@ impl<'a> CompactionReport<'a> {
         if target.json {
             target.report(&self.json(target), output)?;
         } else {
-            let why = "all that was said since the last summary is to be kept";
-            output.say(&format!("{}: there is nothing to compact: {why}", self.name));
+            let why = "everything since the last summary is kept";
+            output.say(&format!("{}: nothing to compact: {why}", self.name));
         }
         Ok(ExitStatus::No)
     }
@@ -100,7 +99,7 @@ impl<'a> CompactionReport<'a> {
                 output.line(&format!("event {event}{line}: {kind}, {tokens}"))?;
             }
         }
-        let go = if target.dry_run { "would go" } else { "went" };
+        let go = if target.dry_run { "would be removed" } else { "removed" };
         let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "whole turn"));
         output.say(&format!("{}: {gone} {go}, {turns}: {}", self.name, in_tokens(self.tokens.gone)));
         let kept = counted(self.turns.kept, "turn");
@@ -108,10 +107,10 @@ impl<'a> CompactionReport<'a> {
         output.say(&format!("  {kept} kept: {}{}", in_tokens(self.tokens.kept), summary.unwrap_or_default()));
         match &self.outcome {
             Outcome::None => {}
-            Outcome::Edited(done, written) => edit_output::report_differences(done, written, "compact", output),
+            Outcome::Edited(done, written) => edit_output::report_differences(done, written, output),
             Outcome::Archived { archive, .. } => {
                 let (archive, name) = (archive.display(), &self.name);
-                output.say(&format!("what went is in {archive}: steno compact --undo {name} brings it back"));
+                output.say(&format!("removed entries are in {archive}; to undo: steno undo {name}"));
             }
         }
         Ok(ExitStatus::Done)
@@ -160,19 +159,23 @@ fn in_tokens(number: u64) -> String {
 
 /// Reports what returned to a window.
 pub fn report_undo(
-    options: &Options,
+    json: bool,
     context: &Context,
     changed: &WindowChange,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let (name, back, entries) = (context.folder.display(), changed.archived, changed.entries);
-    if options.json {
+    if json {
         let file = quote(&name.to_string());
         let json = format!("{{\"file\":{file},\"undone\":\"compact\",\"back\":{back},\"entries\":{entries}}}");
         output.line(&harmless_json(&json))?;
     } else {
-        let are = if back == 1 { "entry is" } else { "entries are" };
-        output.say(&format!("{name}: {} {are} back; the window has {}", grouped(back as u64), grouped(entries as u64)));
+        let are = if back == 1 { "entry" } else { "entries" };
+        output.say(&format!(
+            "{name}: {} {are} restored; the window has {}",
+            grouped(back as u64),
+            grouped(entries as u64)
+        ));
     }
     Ok(ExitStatus::Done)
 }

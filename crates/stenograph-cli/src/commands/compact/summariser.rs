@@ -24,7 +24,7 @@ pub fn run(command: &str, input: Spool, timeout: Duration, size_max: u64) -> Res
     std::os::unix::process::CommandExt::process_group(&mut shell, 0);
     let stop = SignalFlag::install()?;
     let mut child = shell.spawn().map_err(|error| {
-        CommandError::new(format!("sh: cannot be run: {error}")).hint("give the summary itself with --summary TEXT")
+        CommandError::new(format!("cannot run sh: {error}")).hint("give the summary itself with --summary TEXT")
     })?;
     if let Some(mut stdin) = child.stdin.take() {
         // A command that does not read all its input may still print a summary.
@@ -46,8 +46,8 @@ pub fn run(command: &str, input: Spool, timeout: Duration, size_max: u64) -> Res
     match ended? {
         (bytes, status) if status.success() => Ok(bytes),
         (_, status) => {
-            let message = format!("the command that summarises ended with {status}; nothing was changed");
-            Err(CommandError::new(message).hint("try it by hand: steno show FILE --json | CMD"))
+            let message = format!("the --summarise command ended with {status}; nothing was changed");
+            Err(CommandError::new(message).hint("test it with steno show FILE --json | CMD"))
         }
     }
 }
@@ -66,7 +66,7 @@ impl Supervisor {
         printed: &Receiver<std::io::Result<Vec<u8>>>,
     ) -> Result<(Vec<u8>, ExitStatus), CommandError> {
         let lost = |error: &dyn std::fmt::Display| {
-            CommandError::new(format!("the command that summarises cannot be heard: {error}"))
+            CommandError::new(format!("cannot read from the --summarise command: {error}"))
         };
         let bytes = loop {
             match printed.recv_timeout(CHECK_INTERVAL) {
@@ -77,7 +77,7 @@ impl Supervisor {
         };
         if bytes.len() as u64 > self.size_max {
             let message = format!("the summary is larger than {} MiB; nothing was changed", self.size_max >> 20);
-            return Err(CommandError::new(message).hint("a summary is shorter than what it sums up"));
+            return Err(CommandError::new(message).hint("make the summary shorter"));
         }
         loop {
             match child.try_wait().map_err(|error| lost(&error))? {
@@ -95,8 +95,8 @@ impl Supervisor {
             return Err(CommandError::new("stopped; nothing was changed"));
         }
         if Instant::now() >= self.deadline {
-            return Err(CommandError::new("the command that summarises took too long; nothing was changed")
-                .hint("give it more time with --timeout SECONDS"));
+            return Err(CommandError::new("the --summarise command took too long; nothing was changed")
+                .hint("allow more time with --timeout SECONDS"));
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl SignalFlag {
         #[cfg(unix)]
         for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))
-                .map_err(|error| CommandError::new(format!("signals cannot be caught: {error}")))?;
+                .map_err(|error| CommandError::new(format!("cannot catch signals: {error}")))?;
         }
         Ok(SignalFlag(stop))
     }

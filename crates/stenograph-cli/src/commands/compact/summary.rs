@@ -21,16 +21,16 @@ const SIZE_MAX: u64 = 16 << 20;
 /// What may be typed about a summary.
 #[derive(Debug, clap::Args)]
 pub struct SummaryArgs {
-    /// The summary; @FILE takes it from a file
+    /// Text of the summary; @FILE reads it from a file
     #[arg(long, value_name = "TEXT", conflicts_with = "summarise")]
     summary: Option<String>,
-    /// A command of the shell that reads what goes from standard input, an event a line, and prints the summary
+    /// Shell command that reads the old events from standard input, one per line, and prints the summary
     #[arg(long, visible_alias = "summarize", value_name = "CMD")]
     summarise: Option<String>,
-    /// What the command reads [default: native events, as steno show --json prints them]
+    /// Format that the command reads [default: events as in steno show --json]
     #[arg(long = "as", value_name = "FORMAT", value_parser = crate::args::format_name(), requires = "summarise")]
     spelling: Option<String>,
-    /// How long the command may take, in seconds
+    /// Time limit of the command, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }
@@ -52,17 +52,16 @@ impl EventsToSummarise<'_> {
             (None, Some(command)) => {
                 let input = self.command_input(wanted.spelling.as_deref())?;
                 let printed = summariser::run(command, input, Duration::from_secs(wanted.timeout), SIZE_MAX)?;
-                decoded(printed, "the command that summarises")?
+                decoded(printed, "the --summarise command")?
             }
             (None, None) => {
-                return Err(CommandError::new("there is no summary").hint(
-                    "give one with --summary TEXT or --summary @FILE, or a command that makes one with --summarise CMD",
-                ));
+                return Err(CommandError::new("no summary given")
+                    .hint("use --summary TEXT, --summary @FILE or --summarise CMD"));
             }
         };
         match summary.trim() {
             "" => Err(CommandError::new("the summary is empty; nothing was changed")
-                .hint("what goes would be lost to whoever goes on")),
+                .hint("without a summary, the agent would lose the old part")),
             summary => Ok(summary.to_owned()),
         }
     }
@@ -112,6 +111,6 @@ fn given(text: &str) -> Result<String, CommandError> {
 fn decoded(bytes: Vec<u8>, who: &str) -> Result<String, CommandError> {
     String::from_utf8(bytes).map_err(|_| {
         CommandError::new(format!("{who}: the summary is not UTF-8 text; nothing was changed"))
-            .hint("recode it: iconv -t UTF-8")
+            .hint("convert it with iconv -t UTF-8")
     })
 }

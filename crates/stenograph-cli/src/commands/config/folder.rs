@@ -10,19 +10,19 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless, harmless_json};
 use crate::store::{StoreArgs, path_json};
 
-/// Look through a folder too, from now on
+/// Manage additional folders to index
 ///
-/// steno index and steno archive add look through these folders as a whole, besides the places where agents write.
+/// steno index and steno archive add read all transcripts in these folders, in addition to the agents' own folders.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno config folder add ~/transcripts
   steno config folder list
-  steno config folder remove ~/transcripts      what was kept from there stays
+  steno config folder remove ~/transcripts
 
-Exit codes: 0 done, 1 there is no such folder among them, 2 error")]
+Exit codes: 0 success, 1 the folder was not added, 2 error")]
 pub struct Options {
-    /// What to do
+    /// The action
     #[command(subcommand)]
     action: Action,
 }
@@ -32,15 +32,15 @@ enum Action {
     /// Add a folder
     #[command(after_help = "Examples:\n  steno config folder add ~/transcripts")]
     Add(FolderArgs),
-    /// Remove a folder; what was kept from there stays
+    /// Remove a folder; archived copies stay
     #[command(after_help = "Examples:\n  steno config folder remove ~/transcripts")]
     Remove(FolderArgs),
-    /// List the folders that were added
+    /// List the added folders
     #[command(after_help = "Examples:\n  steno config folder list --json")]
     List {
         #[command(flatten)]
         place: StoreArgs,
-        /// Print one JSON object a folder
+        /// Print one JSON object per folder
         #[arg(long)]
         json: bool,
     },
@@ -48,7 +48,7 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct FolderArgs {
-    /// The folder
+    /// Path of the folder
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]
@@ -69,27 +69,24 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         Action::Add(args) => {
             let folder = args.absolute()?;
             if !folder.is_dir() {
-                return Err(CommandError::new(format!("{}: is no folder", folder.display()))
-                    .hint("name a folder that is there; steno archive add FILE keeps a single file"));
+                return Err(CommandError::new(format!("{}: not a folder", folder.display()))
+                    .hint("name an existing folder; archive a single file with steno archive add FILE"));
             }
             let mut writer = archive_writer(&args.place.store()?)?;
             writer.add_folder(&folder)?;
             writer.commit(clock::millis())?;
-            output.say(&format!(
-                "{}: is looked through from now on, by steno index and steno archive add",
-                folder.display()
-            ));
+            output.say(&format!("{}: added; steno index and steno archive add now include it", folder.display()));
         }
         Action::Remove(args) => {
             let folder = args.absolute()?;
             let mut writer = archive_writer(&args.place.store()?)?;
             if !writer.folders().contains(&folder) {
                 return Err(CommandError::not_found(format!("{}: was not added", folder.display()))
-                    .hint("steno config folder list shows those that were"));
+                    .hint("list the added folders with steno config folder list"));
             }
             writer.remove_folder(&folder)?;
             writer.commit(clock::millis())?;
-            output.say(&format!("{}: is not looked through any more; what was kept stays", folder.display()));
+            output.say(&format!("{}: removed; archived copies stay", folder.display()));
         }
         Action::List { place, json } => {
             for folder in archive(&place.store()?)?.folders() {

@@ -73,20 +73,20 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStat
         output.line(&if options.target.json { harmless_json(&report.json()).into_owned() } else { report.people() })?;
     }
     if report.iter().any(|report| !report.exact) {
-        output.say("warning: the format cannot say all that was planned: steno check tells what is odd about a piece");
+        output.say("warning: the format cannot express the whole split: check the pieces with steno check");
     }
     if renamed {
-        output.say("note: each piece is a session of its own, with an id that follows from the whole session's id");
+        output.say("note: each piece is a separate session, with an id derived from the original id");
     }
     let most = options.split_tokens.unwrap_or(u64::MAX);
     for report in report.iter().filter(|report| report.tokens > most) {
         let (path, tokens) = (crate::output::harmless_line(&report.path), grouped(report.tokens));
-        let why = "a turn is not divided, nor what every piece has";
+        let why = "turns and the shared header are never split";
         output.say(&format!("note: {path} has {tokens} tokens, more than {}: {why}", grouped(most)));
         status = status.max(ExitStatus::No);
     }
     if count < 2 {
-        output.say(&format!("note: {name} is all one piece that way"));
+        output.say(&format!("note: {name} would be one piece"));
         status = status.max(ExitStatus::No);
     }
     Ok(status)
@@ -100,12 +100,10 @@ fn report_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -
         let (asked, why) = (division.asked + 1, hindrance.words());
         let events = counted(count as u64, "event");
         output.say(&match (division.at, hindrance) {
-            (Some(at), _) => format!("note: {why} before event {asked}: divided before event {} instead", at + 1),
-            (None, Hindrance::Edge) => format!("note: {why} before event {asked} of {events}: not divided there"),
+            (Some(at), _) => format!("note: {why} before event {asked}: split before event {} instead", at + 1),
+            (None, Hindrance::Edge) => format!("note: {why} before event {asked} of {events}: not split there"),
             (None, Hindrance::Call | Hindrance::Response | Hindrance::Record) => {
-                format!(
-                    "note: {why} before event {asked}, and wherever it could be divided after it: not divided there"
-                )
+                format!("note: {why} before event {asked} and at every later event: not split there")
             }
         });
         if division.at.is_none() {
@@ -123,11 +121,11 @@ fn paths(
     count: usize,
 ) -> Result<Vec<PathBuf>, CommandError> {
     let Some(base) = base else {
-        return Err(CommandError::new("the pieces have no name").hint("give them one with -o NAME.jsonl"));
+        return Err(CommandError::new("the pieces need a name").hint("set it with -o NAME.jsonl"));
     };
     if count > PIECES_MAX {
-        return Err(CommandError::new(format!("that would be {} files", grouped(count as u64)))
-            .hint("let each piece have more turns or tokens"));
+        return Err(CommandError::new(format!("this would write {} files", grouped(count as u64)))
+            .hint("allow more turns or tokens per piece"));
     }
     let name = base.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = [".gz", ".zst"].into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name).to_owned();
@@ -143,8 +141,8 @@ fn paths(
         (1..=count).map(|number| base.with_file_name(format!("{stem}.{number}{ending}"))).collect();
     match paths.iter().find(|path| path.symlink_metadata().is_ok()) {
         Some(path) if !options.target.dry_run && !options.target.output.force => {
-            Err(CommandError::new(format!("{}: exists already", path.display()))
-                .hint("give the pieces another name with -o NAME.jsonl; with -o, --force replaces what exists"))
+            Err(CommandError::new(format!("{}: already exists", path.display()))
+                .hint("choose another name with -o NAME.jsonl; -o with --force replaces existing files"))
         }
         _ => Ok(paths),
     }

@@ -71,10 +71,10 @@ pub fn divergence(found: &Comparison) -> String {
     let at = |steps: &[DiffStep]| shared.checked_sub(1).and_then(|at| steps.get(at)).map_or(0, |step| step.number);
     let place = format!("event {} of A, event {} of B", grouped(at(&found.a)), grouped(at(&found.b)));
     match shared {
-        _ if found.a.is_empty() && found.b.is_empty() => "nothing is said or done in either".to_owned(),
-        _ if found.is_equal() => format!("the same from beginning to end: {}", counted(shared as u64, "step")),
-        0 => "they differ from the first step on".to_owned(),
-        _ => format!("the same up to step {} ({place})\n", grouped(shared as u64)),
+        _ if found.a.is_empty() && found.b.is_empty() => "both are empty".to_owned(),
+        _ if found.is_equal() => format!("equal: {}", counted(shared as u64, "step")),
+        0 => "different from the first step".to_owned(),
+        _ => format!("equal up to step {} ({place})\n", grouped(shared as u64)),
     }
 }
 
@@ -86,18 +86,14 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         .map(|aside| {
             let other = if aside.side == Side::A { Side::B } else { Side::A };
             let (count, class) = (counted(aside.count, "step"), aside.class.name());
-            format!(
-                "not compared: {count} of kind {class} in {}, of which {} has none",
-                aside.side.name(),
-                other.name()
-            )
+            format!("not compared: {count} of kind {class} in {}; {} has none", aside.side.name(), other.name())
         })
         .collect();
     if let Some((side, count)) = found.failed_only {
         let other = if side == Side::A { Side::B } else { Side::A };
         let (side, other) = (side.name(), other.name());
         let count = counted(count, "failed call");
-        lines.push(format!("not compared: {count} in {side}; {other} tells of no failures"));
+        lines.push(format!("not compared: {count} in {side}; {other} does not record failures"));
     }
     for (side, other, steps) in [(Side::A, Side::B, &found.a), (Side::B, Side::A, &found.b)] {
         let is_missing = |change: &&Change| match change {
@@ -107,12 +103,12 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         let count = found.changes.iter().filter(is_missing).count() as u64;
         if count > 0 {
             let (count, side, other) = (counted(count, "step"), side.name(), other.name());
-            lines.push(format!("{other} lacks {count} of side conversations in {side}"));
+            lines.push(format!("{other} lacks {count} of sub-agents in {side}"));
         }
     }
     let counts = found.counts();
     let parts = [
-        (counts.same, "the same"),
+        (counts.same, "equal"),
         (counts.moved, "moved"),
         (counts.changed, "changed"),
         (counts.only_a, "only in A"),
@@ -164,11 +160,11 @@ impl ShownChange<'_> {
     pub fn text(&self, colour: Colour) -> String {
         match self {
             ShownChange::Same { count, .. } => {
-                colour.paint(TextStyle::Faint, &format!("  {} the same", counted(*count as u64, "step"))) + "\n"
+                colour.paint(TextStyle::Faint, &format!("  {} equal", counted(*count as u64, "step"))) + "\n"
             }
             ShownChange::Moved { a, b } => {
                 let place = format!("event {} of A, event {} of B", grouped(a.step.number), grouped(b.number));
-                let head = format!("> {}, {place}: stands elsewhere", description(a));
+                let head = format!("> {}, {place}: moved", description(a));
                 let text = one_line(&a.text);
                 format!("{}\n    {}\n", colour.paint(TextStyle::Strong, &head), shortened(&text, TEXT_LENGTH_MAX))
             }
@@ -288,6 +284,6 @@ mod tests {
 
     #[test]
     fn two_empty_runs_do_not_differ() {
-        assert_eq!(divergence(&Comparison::default()), "nothing is said or done in either");
+        assert_eq!(divergence(&Comparison::default()), "both are empty");
     }
 }

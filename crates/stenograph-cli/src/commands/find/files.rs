@@ -67,7 +67,7 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
         }
     }
     if total == 0 {
-        output.say(&format!("nobody touched {file}, as far as is indexed"));
+        output.say(&format!("no indexed session used {file}"));
         return Ok(ExitStatus::No);
     }
     if total > options.limit && !options.json {

@@ -7,6 +7,8 @@ use super::{HitContent, ShownAnswer, ShownHit};
 use crate::clock;
 use crate::output::{Colour, TextStyle, harmless_line};
 use crate::store::{path_json, project_json};
+use crate::table;
+use crate::terminal::fitted;
 
 /// A hit for people: session and time, text, and how to open it.
 pub(super) fn hit(shown: &ShownHit, colour: Colour) -> String {
@@ -21,7 +23,7 @@ pub(super) fn hit(shown: &ShownHit, colour: Colour) -> String {
         head.push(colour.paint(TextStyle::Faint, &speaker(seen)));
     }
     if let Some(version) = shown.hit.version {
-        head.push(colour.paint(TextStyle::Warning, &format!("(in version {version}, which is no longer in the file)")));
+        head.push(colour.paint(TextStyle::Warning, &format!("(in archived version {version}; no longer in the file)")));
     }
     if shown.hit.copies > 0 {
         head.push(format!("(+{} elsewhere)", shown.hit.copies));
@@ -32,6 +34,68 @@ pub(super) fn hit(shown: &ShownHit, colour: Colour) -> String {
     };
     let mut lines = vec![head.join("  "), format!("  {text}")];
     lines.push(colour.paint(TextStyle::Faint, &format!("  {}", location(shown))));
+    lines.join("\n")
+}
+
+/// How many hits of one session are shown.
+const HITS_OF_SESSION_MAX: usize = 3;
+
+/// The hits for people, by session: what the session is, then its best hits with their event numbers.
+pub(super) fn sessions(hits: &[ShownHit], colour: Colour, width: usize) -> Vec<String> {
+    let mut groups: Vec<Vec<&ShownHit>> = Vec::new();
+    for hit in hits {
+        let known = groups.iter_mut().find(|group| group.first().is_some_and(|first| is_same_session(first, hit)));
+        match known {
+            Some(group) => group.push(hit),
+            None => groups.push(vec![hit]),
+        }
+    }
+    groups.iter().map(|group| session(group, colour, width)).collect()
+}
+
+/// Hits are of one session if one name opens them.
+fn is_same_session(one: &ShownHit, other: &ShownHit) -> bool {
+    let open = |shown: &ShownHit| shown.open.as_ref().map(|open| open.name.clone());
+    one.hit.session == other.hit.session && open(one) == open(other) && one.hit.version == other.hit.version
+}
+
+fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
+    let Some(first) = hits.first() else { return String::new() };
+    let mut lines = Vec::new();
+    let mut head = Vec::new();
+    if let Some(session) = &first.session {
+        let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or(&session.name);
+        lines.push(colour.paint(TextStyle::Strong, &fitted(&harmless_line(title), width)));
+        head.push(harmless_line(&session.agent));
+        head.extend(session.project.as_ref().map(|project| harmless_line(&project.name)));
+        head.extend(session.ended.map(|ended| table::ago(clock::millis() - ended)));
+        head.push(harmless_line(&first.short));
+    }
+    if let Some(version) = first.hit.version {
+        head.push(format!("version {version}, which is no longer in the file"));
+    }
+    lines.push(colour.paint(TextStyle::Faint, &fitted(&head.join("  "), width)));
+    for shown in hits.iter().take(HITS_OF_SESSION_MAX) {
+        let number = shown.open.as_ref().map_or(shown.hit.event + 1, |open| open.event);
+        let copies = if shown.hit.copies > 0 { format!(" (+{} elsewhere)", shown.hit.copies) } else { String::new() };
+        let (speaker, text) = match &shown.read {
+            Ok(seen) => (speaker(seen), with_marks(&seen.snippet, colour)),
+            Err(reason) => (String::new(), colour.paint(TextStyle::Warning, &format!("({reason})"))),
+        };
+        let number = format!("{number:>6}");
+        let about = format!("{speaker}{copies}");
+        lines.push(format!("{}  {}", colour.paint(TextStyle::Faint, &number), colour.paint(TextStyle::Faint, &about)));
+        lines.push(format!("        {text}"));
+    }
+    let more = hits.len().saturating_sub(HITS_OF_SESSION_MAX);
+    let more = if more > 0 { format!("  ({more} more here)") } else { String::new() };
+    let numbers = hits.iter().take(HITS_OF_SESSION_MAX).filter_map(|shown| shown.open.as_ref());
+    let numbers: Vec<String> = numbers.map(|open| open.event.to_string()).collect();
+    if let (Some(open), false) = (&first.open, numbers.is_empty()) {
+        let version = first.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
+        let line = format!("        steno show {}{version} --event {}{more}", open.name, numbers.join(","));
+        lines.push(colour.paint(TextStyle::Faint, &harmless_line(&line)));
+    }
     lines.join("\n")
 }
 

@@ -89,7 +89,7 @@ fn found(store: &Store, query: &Query, output: &mut Output<'_>) -> Result<HashSe
     let answer = searcher.find(&request)?;
     if answer.has_more {
         let (looked, total) = (counted(HITS_MAX as u64, "hit"), counted(answer.total, "hit"));
-        output.say(&format!("only the newest {looked} of about {total} were looked at"));
+        output.say(&format!("searched only the newest {looked} of about {total}"));
     }
     Ok(answer.hits.iter().map(|hit| hit.session).collect())
 }

@@ -1,20 +1,22 @@
 //! Formats a session in a list, for people and for programs.
 
 use stenograph::json::Draft;
+use stenograph::ledger::Prices;
 use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow, TimesFrom};
 
 use super::tree::Row;
 use crate::error::CommandError;
-use crate::output::{Colour, TextStyle, grouped, harmless_line, shortened};
-use crate::store::{ShortNames, bytes, project_json};
+use crate::output::{Colour, TextStyle, grouped, harmless_line};
+use crate::store::{SessionCost, ShortNames, bytes, project_json};
 use crate::table::{self, Align};
 use crate::{clock, commands::resume};
 
-const HEADINGS: [(&str, Align); 7] = [
+const HEADINGS: [(&str, Align); 8] = [
     ("SESSION", Align::Left),
     ("AGENT", Align::Left),
     ("PROJECT", Align::Left),
     ("LAST", Align::Right),
+    ("COST", Align::Right),
     ("MESSAGES", Align::Right),
     ("SIZE", Align::Right),
     ("TITLE", Align::Left),
@@ -23,43 +25,111 @@ const HEADINGS: [(&str, Align); 7] = [
 /// The maximum length of a name; a session's name is never cut, because people copy it.
 const NAME_LENGTH_MAX: usize = 24;
 
-pub(super) fn table(rows: &[Row], shorts: &ShortNames, colour: Colour) -> Vec<String> {
-    let now = clock::millis();
-    let cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row, shorts, now)).collect();
-    let mut lines = table::lines(HEADINGS, &cells, table::screen_width());
-    if let Some(heading) = lines.first_mut() {
-        *heading = colour.paint(TextStyle::Faint, heading);
-    }
-    for (line, row) in lines.iter_mut().skip(1).zip(rows) {
-        if is_gone(row) {
-            *line = colour.paint(TextStyle::Faint, line);
-        }
-    }
-    lines
+/// On a narrower terminal, names are shorter, and the columns MESSAGES and SIZE are left out.
+const WIDE: usize = 110;
+const NARROW_NAME_LENGTH_MAX: usize = 14;
+
+/// The room for a cost, which is computed when its row is printed.
+const COST_WIDTH: usize = 8;
+
+/// How to print a list.
+pub(super) struct ListView<'a> {
+    pub shorts: &'a ShortNames,
+    pub catalogue: &'a Catalogue,
+    pub prices: &'a Prices,
+    pub colour: Colour,
+    pub width: usize,
 }
 
-fn cells(row: &Row, shorts: &ShortNames, now: i64) -> [String; 7] {
-    let ago = |ended: Option<i64>| ended.map_or("-".to_owned(), |ended| table::ago(now - ended));
-    let short = |text: &str| shortened(&harmless_line(text), NAME_LENGTH_MAX).into_owned();
-    match row {
-        Row::Session { session, depth } => [
-            format!("{}{}", indent(depth.unwrap_or(0)), harmless_line(&shorts.name(session))),
-            short(&session.agent),
-            session.project.as_ref().map_or("-".to_owned(), |project| short(&project.name)),
-            ago(session.ended),
-            grouped(session.messages),
-            bytes(session.size),
-            harmless_line(&title(session, *depth)),
-        ],
-        Row::Thread { source, depth, .. } => [
-            format!("{}{}", indent(*depth), short(source.thread.as_deref().unwrap_or_default())),
-            short(&source.format),
-            String::new(),
-            ago(source.summary.ended),
-            grouped(source.summary.messages),
-            bytes(source.stamp.size),
-            harmless_line(&[gone(source), source.summary.query.as_deref().unwrap_or_default()].concat()),
-        ],
+impl ListView<'_> {
+    /// The table in pieces, so that a pager shows the beginning before all costs are known.
+    pub fn pieces<'r>(&'r self, rows: &'r [Row]) -> impl Iterator<Item = Vec<String>> + 'r {
+        const PIECE: usize = 50;
+        let now = clock::millis();
+        let plain: Vec<[String; 8]> = rows.iter().map(|row| self.cells(row, now)).collect();
+        let widths =
+            plain.iter().fold(HEADINGS.map(|(heading, _)| table::display_width(heading)), |mut widths, cells| {
+                for (width, cell) in widths.iter_mut().zip(cells) {
+                    *width = (*width).max(table::display_width(cell));
+                }
+                widths
+            });
+        let pieces = rows.len().div_ceil(PIECE).max(1);
+        (0..pieces).map(move |piece| {
+            let range = piece * PIECE..((piece + 1) * PIECE).min(rows.len());
+            let (rows, plain) = (rows.get(range.clone()).unwrap_or_default(), plain.get(range).unwrap_or_default());
+            let cells: Vec<[String; 8]> =
+                rows.iter().zip(plain).map(|(row, cells)| self.with_cost(row, cells)).collect();
+            let mut lines = self.lines(&cells, widths);
+            if let Some(heading) = lines.first_mut() {
+                *heading = self.colour.paint(TextStyle::Faint, heading);
+            }
+            for (line, row) in lines.iter_mut().skip(1).zip(rows) {
+                if is_gone(row) {
+                    *line = self.colour.paint(TextStyle::Faint, line);
+                }
+            }
+            if piece > 0 {
+                lines.remove(0);
+            }
+            lines
+        })
+    }
+
+    fn lines(&self, cells: &[[String; 8]], widths: [usize; 8]) -> Vec<String> {
+        if self.width >= WIDE {
+            return table::lines_at_least(HEADINGS, cells, widths, self.width);
+        }
+        let pick = |[session, agent, project, last, cost, _, _, title]: [String; 8]| {
+            [session, agent, project, last, cost, title]
+        };
+        let [session, agent, project, last, cost, _, _, title] = widths;
+        let [a, b, c, d, e, _, _, f] = HEADINGS;
+        let cells: Vec<[String; 6]> = cells.iter().cloned().map(pick).collect();
+        table::lines_at_least([a, b, c, d, e, f], &cells, [session, agent, project, last, cost, title], self.width)
+    }
+
+    fn with_cost(&self, row: &Row, cells: &[String; 8]) -> [String; 8] {
+        let mut cells = cells.clone();
+        if let (Row::Session { session, .. }, Some(cell)) = (row, cells.get_mut(4)) {
+            *cell = SessionCost::of(session, self.catalogue, self.prices).money();
+        }
+        cells
+    }
+
+    fn cells(&self, row: &Row, now: i64) -> [String; 8] {
+        let ago = |ended: Option<i64>| ended.map_or("-".to_owned(), |ended| table::ago(now - ended));
+        let most = if self.width >= WIDE { NAME_LENGTH_MAX } else { NARROW_NAME_LENGTH_MAX };
+        let short = |text: &str| table::truncated(&harmless_line(text), most);
+        match row {
+            Row::Session { session, depth } => [
+                format!("{}{}", indent(depth.unwrap_or(0)), harmless_line(&self.shorts.name(session))),
+                short(&session.agent),
+                session.project.as_ref().map_or("-".to_owned(), |project| short(&project.name)),
+                ago(session.ended),
+                " ".repeat(COST_WIDTH),
+                grouped(session.messages),
+                bytes(session.size),
+                harmless_line(&title(session, *depth)),
+            ],
+            Row::Thread { source, depth, .. } => [
+                format!("{}{}", indent(*depth), short(source.thread.as_deref().unwrap_or_default())),
+                short(&source.format),
+                String::new(),
+                ago(source.summary.ended),
+                String::new(),
+                grouped(source.summary.messages),
+                bytes(source.stamp.size),
+                harmless_line(&[gone(source), source.summary.query.as_deref().unwrap_or_default()].concat()),
+            ],
+        }
+    }
+
+    pub fn json(&self, row: &Row) -> Result<String, CommandError> {
+        match row {
+            Row::Session { session, depth } => self.session_json(session, *depth),
+            Row::Thread { source, session, depth } => Ok(thread_json(source, session, *depth)),
+        }
     }
 }
 
@@ -70,7 +140,7 @@ fn indent(depth: usize) -> String {
 /// Whether it is gone, its relation to its parent, and its title.
 fn title(session: &Session, depth: Option<usize>) -> String {
     let gone = match (session.gone == session.sources, session.lost == session.sources) {
-        (true, true) => "[gone, not kept] ",
+        (true, true) => "[gone, not archived] ",
         (true, false) => "[gone] ",
         (false, _) => "",
     };
@@ -86,7 +156,7 @@ fn gone(source: &SourceRow) -> &'static str {
     match (source.gone, &source.archive_copy) {
         (Gone::There, _) => "",
         (Gone::Gone, Some(_)) => "[gone] ",
-        (Gone::Gone, None) => "[gone, not kept] ",
+        (Gone::Gone, None) => "[gone, not archived] ",
     }
 }
 
@@ -97,55 +167,48 @@ fn is_gone(row: &Row) -> bool {
     }
 }
 
-pub(super) fn json(row: &Row, shorts: &ShortNames, catalogue: &Catalogue) -> Result<String, CommandError> {
-    match row {
-        Row::Session { session, depth } => session_json(session, *depth, shorts, catalogue),
-        Row::Thread { source, session, depth } => Ok(thread_json(source, session, *depth)),
+impl ListView<'_> {
+    fn session_json(&self, session: &Session, depth: Option<usize>) -> Result<String, CommandError> {
+        let mut draft = Draft::new();
+        draft.set_str("session", &session.name);
+        draft.set_str("short", &self.shorts.name(session));
+        draft.set_str("agent", &session.agent);
+        draft.set_str("path", &session.path.display().to_string());
+        draft.set("project", project_json(session.project.as_ref()));
+        draft.set_opt("title", session.title.as_deref());
+        draft.set_opt("asked", session.query.as_deref());
+        draft.set_opt("cwd", session.cwd.as_deref());
+        draft.set_opt("branch", session.branch.as_deref());
+        draft.set_opt("model", session.model.as_deref());
+        draft.set_opt("started", clock::iso(session.started).as_deref());
+        draft.set_opt("ended", clock::iso(session.ended).as_deref());
+        // Readers of the times should not take that of a file for one that a record states.
+        draft.set_opt("times_from", (session.times == TimesFrom::File).then_some("file"));
+        for (key, number) in [
+            ("events", session.events),
+            ("messages", session.messages),
+            ("calls", session.calls),
+            ("errors", session.errors),
+            ("size", session.size),
+            ("sources", session.sources),
+            ("gone", session.gone),
+            ("lost", session.lost),
+        ] {
+            draft.set_number(key, Some(number));
+        }
+        if let Some((parent, link)) = &session.parent {
+            let mut inner = Draft::new();
+            inner.set_opt("session", self.catalogue.session_name(*parent)?.as_deref());
+            inner.set_str("link", link);
+            draft.nest("parent", inner);
+        }
+        let took = SessionCost::of(session, self.catalogue, self.prices);
+        draft.set_number("tokens", Some(took.tokens));
+        draft.set("cost", took.cost.map_or_else(|| "null".to_owned(), |cost| cost.to_string()));
+        draft.set_opt("resume", resume::command_here(session, self.catalogue)?.as_deref());
+        draft.set_number("depth", depth.map(|depth| depth as u64));
+        Ok(draft.render(None))
     }
-}
-
-fn session_json(
-    session: &Session,
-    depth: Option<usize>,
-    shorts: &ShortNames,
-    catalogue: &Catalogue,
-) -> Result<String, CommandError> {
-    let mut draft = Draft::new();
-    draft.set_str("session", &session.name);
-    draft.set_str("short", &shorts.name(session));
-    draft.set_str("agent", &session.agent);
-    draft.set_str("path", &session.path.display().to_string());
-    draft.set("project", project_json(session.project.as_ref()));
-    draft.set_opt("title", session.title.as_deref());
-    draft.set_opt("asked", session.query.as_deref());
-    draft.set_opt("cwd", session.cwd.as_deref());
-    draft.set_opt("branch", session.branch.as_deref());
-    draft.set_opt("model", session.model.as_deref());
-    draft.set_opt("started", clock::iso(session.started).as_deref());
-    draft.set_opt("ended", clock::iso(session.ended).as_deref());
-    // Readers of the times should not take that of a file for one that a record states.
-    draft.set_opt("times_from", (session.times == TimesFrom::File).then_some("file"));
-    for (key, number) in [
-        ("events", session.events),
-        ("messages", session.messages),
-        ("calls", session.calls),
-        ("errors", session.errors),
-        ("size", session.size),
-        ("sources", session.sources),
-        ("gone", session.gone),
-        ("lost", session.lost),
-    ] {
-        draft.set_number(key, Some(number));
-    }
-    if let Some((parent, link)) = &session.parent {
-        let mut inner = Draft::new();
-        inner.set_opt("session", catalogue.session_name(*parent)?.as_deref());
-        inner.set_str("link", link);
-        draft.nest("parent", inner);
-    }
-    draft.set_opt("resume", resume::command_here(session, catalogue)?.as_deref());
-    draft.set_number("depth", depth.map(|depth| depth as u64));
-    Ok(draft.render(None))
 }
 
 fn thread_json(source: &SourceRow, session: &str, depth: usize) -> String {

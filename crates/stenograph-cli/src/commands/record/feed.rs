@@ -65,7 +65,7 @@ impl Feed {
         let (sender, queue) = sync_channel(QUEUE_LENGTH);
         catch_signals(&sender)?;
         let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().map_err(|error| {
-            CommandError::new(format!("{program}: cannot be run: {error}")).hint("is it installed?")
+            CommandError::new(format!("cannot run {program}: {error}")).hint("check that it is installed")
         })?;
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || read(stdout, &sender));
@@ -142,7 +142,7 @@ pub fn check_exists(program: &str) -> Result<(), CommandError> {
     if found {
         return Ok(());
     }
-    Err(CommandError::new(format!("{program}: cannot be run: there is no such command")).hint("is it installed?"))
+    Err(CommandError::new(format!("cannot run {program}: command not found")).hint("check that it is installed"))
 }
 
 fn canceled(signal: i32) -> Exit {
@@ -172,7 +172,7 @@ fn read(mut stream: impl Read, sender: &SyncSender<Message>) {
 fn catch_signals(sender: &SyncSender<Message>) -> Result<(), CommandError> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]);
-    let mut signals = signals.map_err(|error| CommandError::new(format!("signals cannot be caught: {error}")))?;
+    let mut signals = signals.map_err(|error| CommandError::new(format!("cannot catch signals: {error}")))?;
     let sender = sender.clone();
     std::thread::spawn(move || {
         for signal in &mut signals {

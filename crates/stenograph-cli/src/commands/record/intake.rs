@@ -91,23 +91,23 @@ impl Intake {
             (Detected::Format(format), unknown, _) => match (known_input(format, FormatOrigin::Detected), unknown) {
                 (Ok(known), _) => IntakeState::Read(known),
                 (Err(_), Unknown::Kept) => IntakeState::Kept(RawLines::new(format!(
-                    "the command's output is a {} document: its lines are kept as they are",
+                    "the output of the command is a {} document; recording its lines as plain text",
                     format.info().name
                 ))),
                 (Err(error), Unknown::Refused) => return Err(error),
             },
             (_, _, Certainty::Optional) => return Ok(()),
             (Detected::Tie(_) | Detected::Unknown, Unknown::Kept, _) => IntakeState::Kept(RawLines::new(
-                "the command's output is in no known format: its lines are kept as they are".to_owned(),
+                "the output of the command has no known format; recording its lines as plain text".to_owned(),
             )),
             (Detected::Tie(formats), Unknown::Refused, _) => {
                 let names: Vec<&str> = formats.iter().map(|format| format.info().name).collect();
-                return Err(CommandError::new(format!("standard input could be {}", names.join(" or ")))
-                    .hint("say which with --from FORMAT"));
+                return Err(CommandError::new(format!("standard input: ambiguous format: {}", names.join(" or ")))
+                    .hint("choose one with --from FORMAT"));
             }
             (Detected::Unknown, Unknown::Refused, _) => {
-                return Err(CommandError::new("standard input is in no format that is known: nothing was recorded")
-                    .hint("steno formats lists what can be read; --from FORMAT says what this is"));
+                return Err(CommandError::new("standard input: unknown format; nothing was recorded")
+                    .hint("list the formats with steno formats; choose one with --from FORMAT"));
             }
         };
         let held = std::mem::take(held);
@@ -128,8 +128,8 @@ fn known_input(format: &'static dyn Format, origin: FormatOrigin) -> Result<Know
         Framing::Lines | Framing::LinesOrItems(_) => Ok(KnownInput::new(format, origin)),
         Framing::Items(_) => {
             let name = format.info().name;
-            Err(CommandError::new(format!("{name} is a document: it cannot be recorded line by line"))
-                .hint("convert it: steno convert FILE --to FORMAT"))
+            Err(CommandError::new(format!("cannot record {name}: it is a document, not a line-based format"))
+                .hint("convert it with steno convert FILE --to FORMAT"))
         }
     }
 }
@@ -161,7 +161,7 @@ fn keep_line(line: LinePiece<'_>, reason: &str, out: &mut dyn Sink) {
         out.note(Note::new(NoteKind::NotARecord, line.at, reason));
     }
     if line.begins_line && line.is_cut {
-        let message = format!("a line has over {RECORD_SIZE_MAX} bytes: it is kept as several events");
+        let message = format!("a line has more than {RECORD_SIZE_MAX} bytes; recorded as several events");
         out.note(Note::new(NoteKind::Oversize, line.at, message));
     }
     let body = Body::Other { name: Some("output".into()), bytes: Some(Text::from_bytes(line.text())) };

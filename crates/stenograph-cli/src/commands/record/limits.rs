@@ -73,7 +73,7 @@ impl LimitWatch {
             let file = load.map_or_else(|| "FILE".to_owned(), |load| load.display().to_string());
             let (tokens, limit) = (grouped(tokens), grouped(limit));
             output.say(&format!(
-                "note: {tokens} tokens exceed {key} ({limit}); all of it is recorded, and steno continue {file} prints it trimmed"
+                "note: {tokens} tokens exceed {key} ({limit}); everything is recorded, and steno cycod continue {file} prints it trimmed"
             ));
         }
     }

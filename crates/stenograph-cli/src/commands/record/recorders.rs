@@ -230,7 +230,7 @@ impl RecordingResult {
         }
         if self.left_out > 0 {
             let left_out = counted(self.left_out, "event");
-            output.say(&format!("{left_out} of requests and responses left out: --debug keeps them"));
+            output.say(&format!("{left_out} of requests and responses not recorded: record them with --debug"));
         }
         if options.json {
             let report = self.to_json();
@@ -271,7 +271,7 @@ impl RecordingResult {
 fn open_error(error: stenograph_store::Error) -> CommandError {
     match error.problem {
         Problem::Locked { holder: Some(holder) } if holder == std::process::id() => {
-            CommandError::new(format!("{}: is given twice", error.place)).hint("name each place once")
+            CommandError::new(format!("{}: given twice", error.place)).hint("name each file or folder once")
         }
         _ => error.into(),
     }
@@ -285,7 +285,7 @@ fn append(recorder: &Recorder, events: &[Event<'_>], output: &mut Output<'_>) ->
         match recorder.append_all(events) {
             Err(error) if error.problem == Problem::Full && started.elapsed() < FULL_DISK_WAIT => {
                 if !is_reported {
-                    output.say(&format!("warning: {error}: waiting for room"));
+                    output.say(&format!("warning: {error}: waiting for free space"));
                     is_reported = true;
                 }
                 std::thread::sleep(RETRY_INTERVAL);
@@ -345,7 +345,7 @@ fn parse_target(to: &str) -> Result<(&'static dyn Layout, Option<PathBuf>), Comm
     let (name, path) = to.split_once(':').map_or((to, None), |(name, path)| (name, Some(path)));
     let layout = layouts::layout_named(name).ok_or_else(|| {
         let names: Vec<&str> = LAYOUTS.iter().map(|layout| layout.info().name).collect();
-        CommandError::new(format!("no layout is called {name}")).hint(format!("these are: {}", names.join(", ")))
+        CommandError::new(format!("unknown layout: {name}")).hint(format!("available layouts: {}", names.join(", ")))
     })?;
     let path = path.filter(|path| !path.is_empty()).map(|path| match (path.strip_prefix("~/"), std::env::home_dir()) {
         // The shell does not expand `~` after a colon.
@@ -360,7 +360,7 @@ fn settings(set: &[String]) -> Result<Settings, CommandError> {
     for pair in set {
         let Some((key, value)) = pair.split_once('=') else {
             return Err(
-                CommandError::new(format!("--set {pair}: is no KEY=VALUE")).hint("for example --set flow=review")
+                CommandError::new(format!("--set {pair}: expected KEY=VALUE")).hint("for example --set flow=review")
             );
         };
         let value = match value.strip_prefix('@') {
@@ -369,7 +369,7 @@ fn settings(set: &[String]) -> Result<Settings, CommandError> {
                 let bytes =
                     stenograph_store::Source::open(Path::new(file), Passes::Once)?.read_whole(VALUE_SIZE_MAX)?;
                 String::from_utf8(bytes)
-                    .map_err(|_| CommandError::new(format!("{file}: is not UTF-8 text")).hint("name a text file"))?
+                    .map_err(|_| CommandError::new(format!("{file}: not UTF-8 text")).hint("name a text file"))?
             }
         };
         settings.insert(key.to_owned(), value);
@@ -424,9 +424,9 @@ fn check_keys(
     match settings.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) if known.is_empty() => {
-            Err(CommandError::new(format!("--set {key}: this layout takes no settings")).hint("leave it out"))
+            Err(CommandError::new(format!("--set {key}: this layout has no settings")).hint("omit --set"))
         }
-        Some(key) => Err(CommandError::new(format!("--set {key}: is not known to the layouts chosen"))
-            .hint(format!("these are: {}", known.join(", ")))),
+        Some(key) => Err(CommandError::new(format!("--set {key}: unknown key for these layouts"))
+            .hint(format!("valid keys: {}", known.join(", ")))),
     }
 }

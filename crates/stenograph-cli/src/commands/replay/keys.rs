@@ -105,15 +105,15 @@ impl Keys {
 }
 
 pub const HELP: &str = "\
-space         pause, and go on
-n right enter one event further
-b left        one event back
-u U           to the next message of a user, to the one before
-g NUMBER      to that event
-< >           to the beginning, to the end
+space         pause or continue
+n right enter next event
+b left        previous event
+u U           next message of the user, previous one
+g NUMBER      go to this event
+< >           beginning, end
 + -           twice as fast, half as fast
-m             another mode: full, summary, assistant, tools
-up down       within an event that is longer than the screen
+m             next mode: full, summary, assistant, tools
+up down       scroll within a long event
 q Ctrl-C      quit";
 
 #[cfg(test)]

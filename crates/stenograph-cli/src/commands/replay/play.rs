@@ -41,7 +41,9 @@ pub fn run(
     }
     output.flush()?;
     let Ok(screen) = Screen::enter() else {
-        return Err(CommandError::new("the terminal cannot be taken over").hint("steno replay FILE | less prints it"));
+        return Err(
+            CommandError::new("cannot take over the terminal").hint("print it instead: steno replay FILE | less")
+        );
     };
     let mut playback = PlaybackScreen {
         screen,
@@ -60,13 +62,13 @@ pub fn run(
     drop(screen);
     let ended = ended?;
     if let Some(place) = stage.range().missing().filter(|_| !options.follow) {
-        output.say(&format!("there is no {place}; this goes to the end"));
+        output.say(&format!("no {place}; played to the end"));
     }
     if let Some(number) = player.at().and_then(|at| stage.timeline().beat(at)).map(|beat| beat.number)
         && !player.is_at_end(stage.timeline())
     {
         let events = grouped(stage.events());
-        output.say(&format!("stopped at event {number} of {events}: --start {number} goes on from there"));
+        output.say(&format!("stopped at event {number} of {events}; continue with --start {number}"));
     }
     Ok(ended)
 }
@@ -261,7 +263,7 @@ impl PlaybackScreen {
     /// The status line.
     fn status(&self) -> String {
         if let Some(typed) = self.keys.typed() {
-            return format!("go to event: {typed}_  (enter goes, esc does not)");
+            return format!("go to event: {typed}_  (enter: go, esc: cancel)");
         }
         let timeline = self.stage.timeline();
         let at = self.player.at();
@@ -273,7 +275,7 @@ impl PlaybackScreen {
             _ => String::new(),
         };
         let state = match (self.player.is_at_end(timeline), self.player.state()) {
-            (true, _) if self.stage.is_live() => "waiting for more",
+            (true, _) if self.stage.is_live() => "waiting for new events",
             (true, _) => "end",
             (false, State::Playing) => "playing",
             (false, State::Paused) => "paused",
@@ -291,8 +293,8 @@ fn is_key_pressed(poll: io::Result<bool>) -> Result<bool, CommandError> {
         Ok(is_key_pressed) => Ok(is_key_pressed),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         Err(error) => {
-            Err(CommandError::new(format!("the keys cannot be read: {error}"))
-                .hint("steno replay FILE | less prints it"))
+            Err(CommandError::new(format!("cannot read keys: {error}"))
+                .hint("print it instead: steno replay FILE | less"))
         }
     }
 }

@@ -265,7 +265,7 @@ impl Playback {
             }
         }
         let Some(event) = self.cache.event(item.mark)? else {
-            let text = format!("[{}] is not in the file any more", item.beat.number);
+            let text = format!("[{}] is no longer in the file", item.beat.number);
             lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Warning) });
             return Ok(lines);
         };
@@ -284,7 +284,7 @@ impl Playback {
         if lines.len() > EVENT_LINES_MAX {
             let more = lines.len() - EVENT_LINES_MAX;
             lines.truncate(EVENT_LINES_MAX);
-            let text = format!("\u{2026} {more} more lines: steno show --event {} --text shows them", item.beat.number);
+            let text = format!("\u{2026} {more} more lines: see steno show --event {} --text", item.beat.number);
             lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Faint) });
             lines.push(ScreenLine { text: String::new(), paint: None });
         }

@@ -49,7 +49,7 @@ pub fn run(
         return Err(nothing_to_play(options, &printer.range, &name));
     }
     if let Some(place) = printer.range.missing() {
-        let message = format!("there is no {place}; this goes to the end");
+        let message = format!("no {place}; played to the end");
         printer.output.say(&message);
     }
     Ok(ExitStatus::Done)

@@ -95,7 +95,7 @@ impl ReplaySource {
             return Ok(ReplaySource::Finished(Box::new(conversation)));
         }
         if options.file == Path::new("-") {
-            return Err(CommandError::new("standard input cannot be followed").hint("name the file itself"));
+            return Err(CommandError::new("cannot follow standard input").hint("name a file"));
         }
         let path = live::file_named(&options.place, &options.file)?;
         let format = from.map(input::format_named).transpose()?;
@@ -202,12 +202,10 @@ impl Listener for LiveOverview {
 /// Describes what happened to a followed file.
 pub fn describe_change(turn: FollowChange) -> &'static str {
     match turn {
-        FollowChange::Rotated => "another file has this name now; it is played from its beginning",
-        FollowChange::Truncated => "the file became shorter; it is played from its beginning",
-        FollowChange::Rewritten => "the file was written anew; it is played from its beginning",
-        FollowChange::Recognized => {
-            "the file has another format than its first records showed; it is played from its beginning"
-        }
-        FollowChange::Gone => "the file is gone; waiting for another of this name",
+        FollowChange::Rotated => "replaced by another file; playing it from its beginning",
+        FollowChange::Truncated => "the file shrank; playing it from its beginning",
+        FollowChange::Rewritten => "the file was rewritten; playing it from its beginning",
+        FollowChange::Recognized => "its first records suggested another format; playing it from its beginning",
+        FollowChange::Gone => "the file is gone; waiting for a new one",
     }
 }

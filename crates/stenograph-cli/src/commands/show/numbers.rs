@@ -60,11 +60,6 @@ impl NumberSelection {
     pub fn seen(&self) -> u64 {
         self.seen
     }
-
-    /// The number of digits of the largest number.
-    pub fn width(&self) -> usize {
-        self.wanted.last().map_or(1, |last| last.saturating_add(self.around).to_string().len())
-    }
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use stenograph::wire;
 
 use super::numbers::{Nearness, NumberSelection};
 use super::select::{EventSelection, Selected};
-use super::{ShowForm, view};
+use super::{ShowForm, Shown, view};
 use crate::error::CommandError;
 use crate::input::Flow;
-use crate::output::{Output, TextStyle, counted, harmless_json};
+use crate::output::{Output, counted, harmless_json};
+use crate::terminal::Drawer;
 
 /// Whether an event is left out because it repeats another.
 fn is_repeat(event: &Event<'_>, form: ShowForm, selected: Selected) -> bool {
@@ -22,13 +23,16 @@ fn is_repeat(event: &Event<'_>, form: ShowForm, selected: Selected) -> bool {
 /// Prints events as they are read.
 pub(super) struct ShowPrinter<'a, 'o> {
     pub(super) form: ShowForm,
+    pub(super) drawer: Drawer,
+    /// How many events were read.
+    pub(super) count: u64,
     pub(super) selection: EventSelection,
     /// With `--event`: the requested numbers.
     pub(super) numbers: Option<NumberSelection>,
     pub(super) first: Option<usize>,
     pub(super) last: Option<usize>,
-    /// With `--last`: the newest texts so far.
-    pub(super) kept: VecDeque<String>,
+    /// With `--last`: the newest events so far.
+    pub(super) kept: VecDeque<Shown>,
     /// The text between two events.
     pub(super) gap: &'static str,
     pub(super) shown: usize,
@@ -55,6 +59,7 @@ impl Sink for ShowPrinter<'_, '_> {
         if self.numbers.is_some() {
             return self.print_numbered(event);
         }
+        self.count += 1;
         self.print_event(event);
         for inner in nested_events(event) {
             let is_elsewhere =
@@ -76,18 +81,28 @@ impl ShowPrinter<'_, '_> {
     fn print_event(&mut self, event: &Event<'_>) {
         let selected = self.selection.choose(event);
         if selected == Selected::No || self.flow() == Flow::Stop {
-            return;
+            return self.drawer.skip(event);
         }
         if is_repeat(event, self.form, selected) {
             self.repeats += 1;
             return;
         }
-        let Some(text) = self.form.text(event) else { return };
+        if self.form == ShowForm::View && self.last.is_none() {
+            if let Some(text) = self.drawer.event(Some(self.count), event) {
+                self.shown += 1;
+                self.write(&text);
+            }
+            return;
+        }
+        let Some(shown) = self.form.shown(Some(self.count), event) else { return };
         self.shown += 1;
         match self.last {
-            None => self.write(&text),
+            None => {
+                let text = shown.text(&mut self.drawer);
+                self.write(&text);
+            }
             Some(most) => {
-                self.kept.push_back(text);
+                self.kept.push_back(shown);
                 if self.kept.len() > most {
                     self.kept.pop_front();
                 }
@@ -104,38 +119,28 @@ impl ShowPrinter<'_, '_> {
     /// Handles an event that is selected by its number alone.
     fn print_numbered(&mut self, event: &Event<'_>) {
         let Some(numbers) = &mut self.numbers else { return };
-        let width = numbers.width();
         let (number, nearness) = numbers.next();
         // A requested event is printed even if it repeats another; its neighbours are not.
         let is_shown = nearness == Nearness::Requested
             || nearness == Nearness::Neighbour && (!event.restates || self.form == ShowForm::Json);
-        self.print_numbered_event(event, (number, width), nearness, is_shown);
+        self.print_numbered_event(event, number, nearness, is_shown);
         // A nested event has the number of its record.
         for inner in nested_events(event).into_iter().filter(|_| nearness == Nearness::Requested) {
-            self.print_numbered_event(&inner, (number, width), nearness, true);
+            self.print_numbered_event(&inner, number, nearness, true);
         }
     }
 
-    fn print_numbered_event(
-        &mut self,
-        event: &Event<'_>,
-        (number, width): (u64, usize),
-        nearness: Nearness,
-        is_shown: bool,
-    ) {
+    fn print_numbered_event(&mut self, event: &Event<'_>, number: u64, nearness: Nearness, is_shown: bool) {
         let text = match self.form {
-            _ if !is_shown => None,
+            _ if !is_shown => {
+                self.drawer.skip(event);
+                None
+            }
             ShowForm::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
             ShowForm::Text => view::contents(event),
-            ShowForm::View(colour) => {
-                let mark = if nearness == Nearness::Requested {
-                    colour.paint(TextStyle::Warning, ">")
-                } else {
-                    " ".to_owned()
-                };
-                // A blank line separates numbers that are not consecutive.
-                let gap = if self.number > 0 && self.number + 1 < number { "\n" } else { "" };
-                Some(format!("{gap}{mark} {number:>width$}  {}", view::event(event, colour)))
+            ShowForm::View => {
+                self.drawer.mark(nearness == Nearness::Requested);
+                self.drawer.event(Some(number), event)
             }
         };
         if let Some(text) = text {
@@ -154,7 +159,8 @@ impl ShowPrinter<'_, '_> {
     }
 
     pub(super) fn finish(&mut self, name: &str) -> Result<(), CommandError> {
-        for text in std::mem::take(&mut self.kept) {
+        for shown in std::mem::take(&mut self.kept) {
+            let text = shown.text(&mut self.drawer);
             self.write(&text);
         }
         if let Some(error) = self.failed.take() {
@@ -162,15 +168,15 @@ impl ShowPrinter<'_, '_> {
         }
         if let NestedEvents::Counted(count @ 1..) = self.nested {
             let events = counted(count, "event");
-            self.output.say(&format!("{events} of sub-agents inside other records not shown: --threads shows them"));
+            self.output.say(&format!("{events} of sub-agents hidden: show them with --threads"));
         }
         if self.repeats > 0 {
             let repeats = counted(self.repeats, "event");
-            self.output.say(&format!("{repeats} left out that only repeat others: --json shows them"));
+            self.output.say(&format!("{repeats} hidden as repeats: show them with --json"));
         }
         if self.notes > 0 && self.flow() == Flow::Continue {
             let notes = counted(self.notes, "note");
-            self.output.say(&format!("{notes} about this file: steno check {name} tells"));
+            self.output.say(&format!("{notes} about this file: run steno check {name}"));
         }
         Ok(())
     }

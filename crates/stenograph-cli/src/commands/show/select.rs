@@ -34,7 +34,7 @@ pub fn kind(text: &str) -> Result<String, String> {
     let mut names = Kind::ALL.map(Kind::name).into_iter().chain(Role::ALL.map(Role::name));
     match names.any(|name| name == text) {
         true => Ok(text.to_owned()),
-        false => Err(format!("it is neither a kind nor a role; --type {text} chooses by the format's own name")),
+        false => Err(format!("not a kind or role; to select a record type of the format, use --type {text}")),
     }
 }
 

@@ -7,7 +7,7 @@ use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::search::ReadStart;
 
-use super::{AROUND_DEFAULT, Options, ShowForm, ShowSource, show};
+use super::{AROUND_DEFAULT, Options, ShowForm, ShowSource, header, show};
 use crate::error::{CommandError, ExitStatus};
 use crate::input;
 use crate::output::{Output, TextStyle, counted, harmless_line};
@@ -22,6 +22,9 @@ pub(super) fn run(
     session: &ResolvedSession,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
+    if options.has_header() {
+        options.print_header(header::of_session(&session.session, store).ok(), output)?;
+    }
     let threads: Vec<&SourceRow> = session.threads().collect();
     let names: Vec<String> = threads.iter().filter_map(|source| source.thread.clone()).collect();
     let parts = session.parts().filter(|_| options.from.is_none());
@@ -49,10 +52,10 @@ pub(super) fn run(
             status = status.max(shown);
         }
     } else if !threads.is_empty() && options.event.is_empty() {
-        output.say(&format!("{} not shown: --threads shows them", counted(threads.len() as u64, "side conversation")));
+        output.say(&format!("{} hidden: show with --threads", counted(threads.len() as u64, "sub-agent")));
     }
     if !others.is_empty() && options.event.is_empty() {
-        output.say(&format!("this session has {} more:", counted(others.len() as u64, "file")));
+        output.say(&format!("this session also has {}:", counted(others.len() as u64, "file")));
         for source in others.iter().take(OTHERS_MAX) {
             output.say(&harmless_line(&format!("  {} ({})", source.path.display(), source.format)));
         }
@@ -69,7 +72,7 @@ pub(super) fn version(
 ) -> Result<ExitStatus, CommandError> {
     let row = &session.source;
     let input = input::open_version(store, row, version, options.from.as_deref())?;
-    output.say(&harmless_line(&format!("this is version {version} of {}, from the archive", row.path.display())));
+    output.say(&harmless_line(&format!("showing archived version {version} of {}", row.path.display())));
     show(options, &row.path.display().to_string(), ShowSource::Input(Box::new(input)), &[], output)
 }
 
@@ -107,7 +110,7 @@ fn print_heading(options: &Options, source: &SourceRow, output: &mut Output<'_>)
     }
     let thread = source.thread.as_deref().unwrap_or_default();
     let about = source.summary.query.as_deref().map(|query| format!(": {query}")).unwrap_or_default();
-    let line = harmless_line(&format!("side conversation {thread}{about}"));
+    let line = harmless_line(&format!("sub-agent {thread}{about}"));
     let line = output.colour().paint(TextStyle::Strong, &line);
     output.line(&format!("\n{line}"))
 }

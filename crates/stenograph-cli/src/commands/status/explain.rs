@@ -11,12 +11,12 @@ use crate::output::harmless_line;
 pub fn lines(run: &RunLook) -> Vec<String> {
     let decision = &run.status.decision;
     let name = harmless_line(&run.id().unwrap_or_else(|| run.path.display().to_string()));
-    let (state, rule) = (run.status.state.name(), decision.rule);
+    let (state, rule) = (super::table::word(run.status.state, run.status.why), decision.rule);
     let mut lines =
         vec![format!("{name}: {state} by {}: {} [{}]", record(run, decision.to), rule.sentence(), rule.name())];
     if let Some(recovery) = run.status.recovery {
         let (error, by) = (record(run, recovery.error), record(run, recovery.by));
-        lines.push(format!("{name}: the error in {error} is recovered by {by} [recovery]"));
+        lines.push(format!("{name}: {by} recovers the error in {error} [recovery]"));
     }
     lines
 }

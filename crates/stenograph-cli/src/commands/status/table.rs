@@ -68,25 +68,34 @@ fn row(run: &RunLook, now_ms: i64) -> [String; 7] {
     cells.map(|cell| shortened(&harmless_line(&cell), widths.next().unwrap_or(40)).into_owned())
 }
 
+/// The word for a state in text for people; JSON has the name of the state.
+pub(super) fn word(state: State, why: Why) -> &'static str {
+    match (state, why) {
+        (State::Stale, _) => "stalled",
+        (State::Completed, Why::Waiting) => "idle",
+        (state, _) => state.name(),
+    }
+}
+
 /// The state, with an explanation.
 fn state(run: &RunLook) -> String {
     let status = &run.status;
     let more = match status.why {
-        Why::Waiting => "waits for its user".to_owned(),
+        Why::Waiting => "waiting for you".to_owned(),
         Why::Ended | Why::Nothing => String::new(),
         Why::Interrupted => "interrupted".to_owned(),
         Why::Refused => "refused".to_owned(),
         Why::CutOff => "cut off".to_owned(),
         Why::LastError => status.word.clone().unwrap_or_default(),
         Why::InCall => format!("in {}", status.open.join(", ")),
-        Why::Asked => "the model's turn".to_owned(),
+        Why::Asked => "waiting for the model".to_owned(),
         Why::Answering => "answering".to_owned(),
-        Why::Failing => "step after step fails".to_owned(),
-        Why::Repeating => "the same call again and again".to_owned(),
+        Why::Failing => "repeated failures".to_owned(),
+        Why::Repeating => "repeating the same call".to_owned(),
     };
     let recovered = if status.is_recovered && status.state != State::Failed { ", recovered" } else { "" };
     let more = if more.is_empty() { more } else { format!(": {more}") };
-    format!("{}{more}{recovered}", status.state.name())
+    format!("{}{more}{recovered}", word(status.state, status.why))
 }
 
 fn line(cells: &[String], widths: &[usize]) -> String {

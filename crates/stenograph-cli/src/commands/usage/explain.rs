@@ -19,12 +19,12 @@ pub fn print(
     let records: u64 = ledger.entries.iter().map(|entry| u64::from(entry.row.records)).sum();
     output.line("")?;
     output.line(&format!(
-        "{} in the ledger, told of by {}",
+        "{} in the ledger, from {}",
         counted(ledger.entries.len() as u64, "row"),
         counted(records, "record")
     ))?;
     for decision in &ledger.decisions {
-        let verb = if decision.reason.is_merged() { "joined" } else { "left out" };
+        let verb = if decision.reason.is_merged() { "merged" } else { "left out" };
         let count = grouped(decision.count);
         output.line(&format!("  {count} {verb}: {}", decision.reason.says()))?;
         for (source, line) in &decision.examples {
@@ -33,7 +33,7 @@ pub fn print(
         }
     }
     if strangers.count > 0 {
-        output.line(&format!("{} left out: of no format that is read", counted(strangers.count, "file")))?;
+        output.line(&format!("{} left out: unknown format", counted(strangers.count, "file")))?;
         for path in &strangers.examples {
             let place = harmless_line(&path.to_string_lossy());
             output.line(&format!("      {}", colour.paint(TextStyle::Faint, &place)))?;
@@ -41,7 +41,7 @@ pub fn print(
     }
     let models: Vec<&String> = report.total.models.iter().filter(|model| prices.knows(model)).collect();
     if !models.is_empty() {
-        output.line(&format!("prices of {} from {}, dollars for a million tokens", prices.date(), prices.source()))?;
+        output.line(&format!("prices of {} from {}, in dollars per million tokens", prices.date(), prices.source()))?;
     }
     for model in models {
         if let Some(price) = prices.price(model, ServiceTier::Standard) {
@@ -64,10 +64,10 @@ fn rates(price: &Price, model: &str) -> String {
     ];
     let rate = |counter: PriceCounter| Some(format!("{} {}", counter.name(), rates.of(counter)?.times(MILLION)?));
     let mut said: Vec<String> = counters.into_iter().filter_map(rate).collect();
-    let over = price.tiers().iter().skip(1).map(|tier| format!("more over {} tokens", grouped(tier.over)));
+    let over = price.tiers().iter().skip(1).map(|tier| format!("higher above {} tokens", grouped(tier.over)));
     said.extend(over);
     if price.found_as != model {
-        said.push(format!("found as {}", harmless_line(&price.found_as)));
+        said.push(format!("priced as {}", harmless_line(&price.found_as)));
     }
     said.join(", ")
 }

@@ -20,10 +20,10 @@ use crate::table::{self, Align};
 /// A program that counts otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum As {
-    /// The daily report of ccusage 20.0.24: the largest line of a call counts
+    /// The daily report of ccusage 20.0.24: the largest record of a call counts
     #[value(name = "ccusage-20")]
     Ccusage20,
-    /// ccstat 0.6.2: the first line of a call counts
+    /// ccstat 0.6.2: the first record of a call counts
     FirstRow,
 }
 
@@ -64,8 +64,8 @@ const NAMES: [&str; 5] = ["calls", "input", "output", "cache_write", "cache_read
 pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Option<(Ledger, Peer)>, CommandError> {
     let rule = rule.meaning();
     if options.by == By::Tool {
-        let error = format!("{} looks at no tools, so that nothing can be put together by them", rule.program());
-        return Err(CommandError::new(error).hint("leave out --as, or write another --by"));
+        let error = format!("{} cannot group by tool: it does not read tool calls", rule.program());
+        return Err(CommandError::new(error).hint("omit --as, or choose another --by"));
     }
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop);
@@ -89,7 +89,7 @@ impl Peer {
     fn say(&self, output: &mut Output<'_>) {
         let Peer { rule, unknown, unread, .. } = self;
         let program = rule.program();
-        output.say(&format!("note: counted as {program} {} does: {}", rule.version(), rule.says()));
+        output.say(&format!("note: counted by the rules of {program} {}: {}", rule.version(), rule.says()));
         if !unknown.is_empty() {
             let agents: Vec<String> =
                 unknown.iter().map(|(agent, files)| format!("{agent} ({})", counted(*files, "file"))).collect();
@@ -133,7 +133,7 @@ impl Peer {
     pub fn print(&self, output: &mut Output<'_>) -> Result<(), CommandError> {
         let mut rows = Vec::new();
         for BothCounts { agent, ours, theirs } in &self.sides {
-            let agent = harmless_line(agent.as_deref().unwrap_or("(not said)"));
+            let agent = harmless_line(agent.as_deref().unwrap_or("(unknown)"));
             rows.push(cells(&agent, "steno", ours.map(grouped)));
             let other = theirs.map_or([(); 5].map(|()| "not counted".to_owned()), |theirs| theirs.map(grouped));
             rows.push(cells("", self.rule.name(), other));

@@ -20,7 +20,7 @@ impl TimeRange {
             Today { now: jiff::Timestamp::from_millisecond(clock::millis()).unwrap_or_default(), zone: zone.clone() };
         let read = |text: &str| {
             moment(text, &today)
-                .ok_or_else(|| CommandError::new(format!("{text}: is no time")).hint(format!("write {SPELLINGS}")))
+                .ok_or_else(|| CommandError::new(format!("{text}: not a time")).hint(format!("write {SPELLINGS}")))
         };
         let since = since.map(read).transpose()?;
         let until = until.map(|text| Ok::<i64, CommandError>(end_of_period(read(text)?, text, zone))).transpose()?;

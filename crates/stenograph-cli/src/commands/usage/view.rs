@@ -14,7 +14,7 @@ use crate::table::{self, Align};
 fn unnamed(by: By) -> &'static str {
     match by {
         By::Day | By::Week | By::Month | By::HourBlock => "(no time)",
-        By::Session | By::Project | By::Model | By::Agent | By::Branch => "(not said)",
+        By::Session | By::Project | By::Model | By::Agent | By::Branch => "(unknown)",
         By::Tool => "(no tool)",
         By::Subagent => "(main)",
     }
@@ -87,16 +87,16 @@ fn signed(money: Money) -> String {
 
 /// The models without a price, as a sentence.
 pub fn unpriced(unpriced: &Unpriced) -> String {
-    let mut model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
+    let mut model = unpriced.model.as_deref().map_or("calls without a model name".to_owned(), harmless_line);
     if unpriced.service_tier != ServiceTier::Standard {
         let _ = write!(model, " ({})", unpriced.service_tier.name());
     }
     let tokens = unpriced.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
     let what = match unpriced.missing.as_slice() {
-        [] => "no price is known".to_owned(),
+        [] => "no price".to_owned(),
         missing => {
             let names: Vec<&str> = missing.iter().map(|counter| counter.name()).collect();
-            format!("no price is known for {}", names.join(", "))
+            format!("no price for {}", names.join(", "))
         }
     };
     format!("{model}: {what}; {}, {} tokens", counted(unpriced.calls, "call"), grouped(tokens))

@@ -283,7 +283,7 @@ fn an_added_folder_is_walked_whole_and_an_added_file_is_found() {
     let wanted =
         ["kept/a/.codex/sessions/rollout-2025-04-20-g.json codex - g -", "kept/a/b/c.jsonl  - - -", "x.jsonl  - - -"];
     assert_eq!(tree.lines(&found), wanted);
-    assert_eq!(warnings, [Warning::new(&tree.path("none"), "is not there")]);
+    assert_eq!(warnings, [Warning::new(&tree.path("none"), "does not exist")]);
 }
 
 #[cfg(unix)]

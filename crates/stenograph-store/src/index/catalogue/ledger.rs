@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, Row, params};
 use stenograph::ledger::{CountingState, SourceUsage};
 
 use super::row::{path_of, to_signed, to_unsigned};
-use super::{Catalogue, SourceId};
+use super::{Catalogue, SessionId, SourceId};
 use crate::Error;
 
 /// The size at which a page is full. Without pages that grow, a source that grows in small steps would get a page for each
@@ -98,6 +98,30 @@ impl Catalogue {
                 Ok((path, SourcePages { id: row.get(0)?, session: row.get(2)?, doc_groups, is_outgrown: row.get(5)? }))
             };
             statement.query_map([], read)?.collect()
+        })
+    }
+
+    /// The usage of a session: the pages of each of its sources, with the source's path and the time of its last change. A page that is
+    /// unreadable is left out.
+    pub fn session_usage(&self, session: SessionId) -> Result<Vec<(PathBuf, i64, SourceUsage)>, Error> {
+        self.query(|connection| {
+            let sql = "SELECT sources.path, sources.changed, pages.page FROM sources \
+                       LEFT JOIN sources AS origin ON origin.id = sources.copy_of \
+                       JOIN pages ON pages.lot IN (coalesce(origin.lot, sources.lot), coalesce(origin.tail, sources.tail)) \
+                       WHERE sources.session = ?1 ORDER BY sources.id, pages.lot, pages.part";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| {
+                let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
+                let bytes: Vec<u8> = row.get(2)?;
+                Ok(postcard::from_bytes(&bytes).ok().map(|page| (path, row.get(1), page)))
+            };
+            let mut found = Vec::new();
+            for page in statement.query_map([session], read)? {
+                if let Some((path, changed, page)) = page? {
+                    found.push((path, changed?, page));
+                }
+            }
+            Ok(found)
         })
     }
 

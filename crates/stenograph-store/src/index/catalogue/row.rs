@@ -162,7 +162,7 @@ macro_rules! two_words {
     };
 }
 
-two_words!(Gone, There, Gone, "Whether a source is where it was.", "It is.", "It is not.");
+two_words!(Gone, There, Gone, "Whether a source still exists at its path.", "It does.", "It does not.");
 
 impl FromSql for Access {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {

@@ -33,9 +33,9 @@ impl Unavailable {
     /// The reason, for people.
     pub fn reason(self) -> &'static str {
         match self {
-            Unavailable::Gone => "the source is gone and was never kept",
-            Unavailable::Changed => "the source has changed since it was indexed",
-            Unavailable::Unreadable => "the source cannot be read",
+            Unavailable::Gone => "the file no longer exists and was never archived",
+            Unavailable::Changed => "the file has changed since it was indexed",
+            Unavailable::Unreadable => "the file cannot be read",
         }
     }
 }

@@ -206,7 +206,7 @@ mod tests {
         for wish in ["new", "-", "new:x", "new:"] {
             let error = Context::named(Path::new("home"), wish).unwrap_err();
             assert_eq!(error.problem, Problem::BadContext, "{wish}");
-            assert!(error.hint().is_some_and(|hint| !hint.contains("points")));
+            assert!(error.hint().is_some_and(|hint| !hint.contains("dots")));
         }
         assert!(Context::named(Path::new("home"), "newer").is_ok());
     }

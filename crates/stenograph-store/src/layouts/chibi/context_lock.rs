@@ -69,9 +69,9 @@ impl ContextLock {
             };
             let text = if is_ours(&said) {
                 // We hold the lock that its holder held while it was alive.
-                "was left behind by a recorder that was killed, and is taken over"
+                "was left by a killed recorder: taken over"
             } else if is_stale(&said, seconds(clock), heartbeat_seconds) {
-                "was not kept up by its holder, and is taken over"
+                "is stale, because its holder stopped renewing it: taken over"
             } else {
                 return Err(Error::about(folder, Problem::Locked { holder: None }));
             };

@@ -157,10 +157,10 @@ impl ContextDocuments {
         })?;
         let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &Log))| {
             let needed = match side {
-                ExchangeSide::Request => "what was sent, as extra.chibi-requests.request",
-                ExchangeSide::Response => "its usage",
+                ExchangeSide::Request => "the request (extra.chibi-requests.request)",
+                ExchangeSide::Response => "the usage",
             };
-            let text = format!("native facts that do not state {needed} stay in the journal only: {count}");
+            let text = format!("native facts without {needed} are only in the journal: {count}");
             (count > 0).then(|| Warning::new(log.path(), text))
         };
         Ok(self.logs.iter().zip(counts.into_iter().zip(&LOGS)).filter_map(warning).collect())

@@ -41,9 +41,9 @@ impl Layout for ChibiLayout {
         &LayoutInfo {
             name: NAME,
             agent: "chibi",
-            title: "a context of Chibi's: a folder with context.jsonl",
-            path: "the folder of the context; with --set context=NAME a home of Chibi's (by default ~/.chibi or CHIBI_HOME)",
-            keys: &[("context", "the name of the context"), ("user", "the name of who speaks to it")],
+            title: "a Chibi context: a folder with context.jsonl",
+            path: "the folder of the context; with --set context=NAME, the Chibi home folder (CHIBI_HOME or ~/.chibi by default)",
+            keys: &[("context", "the name of the context"), ("user", "the name of the user")],
         }
     }
 

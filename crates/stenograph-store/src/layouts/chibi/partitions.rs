@@ -180,7 +180,7 @@ impl Partitions {
         // The active file in the manifest may be the one that was moved.
         manifest.active = manifest.active.take().filter(|active| active == ACTIVE);
         self.write_manifest(files, manifest)?;
-        let said = "a partition that its manifest did not list is listed now";
+        let said = "the manifest did not list this partition: added";
         Ok(unlisted.iter().map(|path| Warning::new(path, said)).collect())
     }
 

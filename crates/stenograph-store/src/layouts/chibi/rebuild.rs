@@ -89,7 +89,7 @@ impl Rebuilt {
 
     /// The warning that the window was out of date.
     pub fn warning(&self, context: &Context) -> Warning {
-        Warning::new(&context.window(), "is marked as out of date (.dirty), and is rebuilt from the transcript")
+        Warning::new(&context.window(), "is marked as out of date (.dirty): rebuilt from the transcript")
     }
 }
 

@@ -74,7 +74,7 @@ impl ClaudeEventsDocuments {
                 let line = telemetry::line(&self.agent, &self.summary, status, ended_ms);
                 warnings.extend(telemetry::append(files, &folder, &self.month(), &line)?);
                 if self.summary.left_out() > 0 {
-                    let text = format!("too many tools and files of the agent {}: not all are named", self.agent.id);
+                    let text = format!("the agent {} used too many tools and files: not all are listed", self.agent.id);
                     warnings.push(Warning::new(&folder, text));
                 }
             }
@@ -121,7 +121,7 @@ impl Documents for ClaudeEventsDocuments {
     fn begin(&mut self) -> Vec<Warning> {
         self.log.begin();
         self.enter().unwrap_or_else(|error| {
-            let text = format!("the agent {} is not on the list: {error}", self.agent.id);
+            let text = format!("cannot add the agent {}: {error}", self.agent.id);
             vec![Warning::new(&self.project.tracking(), text)]
         })
     }
@@ -142,7 +142,8 @@ impl Documents for ClaudeEventsDocuments {
             Ok(left) => warnings.extend(left),
             Err(error) => {
                 journal = JournalNeed::Unfinished;
-                let text = format!("is not written for the agent {}, steno recover does it: {error}", self.agent.id);
+                let text =
+                    format!("has no line for the agent {} yet, run steno recover to add it: {error}", self.agent.id);
                 warnings.push(Warning::new(&self.project.telemetry(), text));
             }
         }

@@ -21,7 +21,7 @@ pub fn enter(files: &dyn Files, path: &Path, agent: &TrackedAgent, transcript: &
     if let Some((_, other)) = members.iter().find(|(id, _)| *id == agent.id)
         && !is_of_session(other, agent)
     {
-        let text = format!("the agent {} was listed for another session: that entry is replaced", agent.id);
+        let text = format!("the agent {} was listed for another session: entry replaced", agent.id);
         warnings.push(Warning::new(path, text));
     }
     members.retain(|(id, _)| *id != agent.id);
@@ -80,7 +80,7 @@ impl TrackingList {
         }
         let aside = tail::move_aside(files, path, &bytes);
         let aside = aside.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-        let text = format!("is no list of agents; what stood there is now in {}", aside.display());
+        let text = format!("is not a list of agents: its contents were moved to {}", aside.display());
         Ok(empty(vec![Warning::new(path, text)]))
     }
 }

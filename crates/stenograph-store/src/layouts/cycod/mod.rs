@@ -87,13 +87,13 @@ impl Layout for CycodLayout {
         &LayoutInfo {
             name: NAME,
             agent: "cycod",
-            title: "CycoD's chat history and trajectory, saved in ~/.cycod/history too",
-            path: "the chat history, or the trajectory if it ends in .md; a folder gets chat-history-{time}.jsonl; may hold \
+            title: "CycoD's chat history and trajectory, also saved in ~/.cycod/history",
+            path: "the chat history, or the trajectory if it ends in .md; in a folder, chat-history-{time}.jsonl; may contain \
                    {fileName} {filePath} {fileBase} {fileExt} {timeStamp} {time}",
             keys: &[
                 ("title", "the title of the conversation"),
-                (plan::AUTO_SAVE_CHAT, "true or false: the chat history is saved in ~/.cycod/history too"),
-                (plan::AUTO_SAVE_TRAJECTORY, "true or false: the trajectory is"),
+                (plan::AUTO_SAVE_CHAT, "true or false: also save the chat history in ~/.cycod/history"),
+                (plan::AUTO_SAVE_TRAJECTORY, "true or false: also save the trajectory there"),
             ],
         }
     }

@@ -87,7 +87,7 @@ impl DocumentPlan {
                 continue;
             }
             let Some(home) = &environment.home else {
-                let text = "is not saved: there is no home folder";
+                let text = "is not saved: no home folder";
                 warnings.push(Warning::new(&Path::new("~").join(HISTORY).join(template), text));
                 continue;
             };

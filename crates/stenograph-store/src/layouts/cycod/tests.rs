@@ -301,7 +301,7 @@ fn foreign_content_is_left_alone_and_the_journal_stays() {
     recorder.append(&text_message(Role::Assistant, "An oak.")).unwrap();
     let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(place.text("talk.jsonl").starts_with(theirs));
-    assert!(kept.warnings.iter().any(|warning| warning.text.contains("somebody else")), "{:?}", kept.warnings);
+    assert!(kept.warnings.iter().any(|warning| warning.text.contains("another program")), "{:?}", kept.warnings);
     assert!(beside(&place.path("talk.jsonl")).is_file());
 }
 

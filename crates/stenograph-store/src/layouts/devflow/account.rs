@@ -162,8 +162,8 @@ impl RunTotals {
             many => format!("{many} tool calls are"),
         };
         let said = [
-            (self.moved, "in the most recent turn of the assistant, which is not the last turn"),
-            (self.alone, "in a turn of the assistant's own, without words: the last turn was somebody else's"),
+            (self.moved, "in the most recent assistant turn, which is not the last turn"),
+            (self.alone, "in a separate assistant turn without text, because the last turn is not the assistant's"),
         ];
         let said = said.into_iter().filter(|(count, _)| *count > 0);
         said.map(|(count, where_to)| Warning::new(transcript, format!("{} {where_to}", calls(count)))).collect()

@@ -138,7 +138,7 @@ impl layouts::Documents for RunDocuments {
         let mut warnings = account.warnings(&transcript);
         let base = folder.parent().and_then(Path::parent).map(Base::at);
         if let Some(Err(error)) = base.map(|base| index::update(files, &base, &(self.environment.clock)())) {
-            let text = "is not up to date; it will be made again when runs are listed";
+            let text = "is out of date; steno rebuilds it when it lists runs";
             let index = match &error.place {
                 crate::Place::Path(index) => index.clone(),
                 _ => path.clone(),

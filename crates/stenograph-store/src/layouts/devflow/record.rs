@@ -50,16 +50,16 @@ impl Layout for DevflowLayout {
             name: NAME,
             agent: "devflow",
             title: "devflow's runs: runs/ID/ with metadata.json and a transcript, and index.json",
-            path: "the folder that holds runs/ (.devflow by default)",
+            path: "the folder that contains runs/ (.devflow by default)",
             keys: &[
-                (RUN, "the id of the run; one is made up of date, flow and identifier when it is missing"),
-                (FLOW, "the flow it is a run of (manual by default)"),
+                (RUN, "the id of the run (by default generated from date, flow and identifier)"),
+                (FLOW, "the flow of the run (manual by default)"),
                 (NODE, "the node of the flow"),
-                (INPUT, "what the flow was given: a JSON object, or @FILE"),
+                (INPUT, "the input of the flow: a JSON object, or @FILE"),
                 (TICKET, "the ticket, for the id"),
-                (IDENTIFIER, "the last part of the id, when it is not the ticket"),
-                (COST, "what it cost, in US dollars"),
-                (DURATION, "how long it took, in milliseconds"),
+                (IDENTIFIER, "the last part of the id, if it is not the ticket"),
+                (COST, "the cost in US dollars"),
+                (DURATION, "the duration in milliseconds"),
             ],
         }
     }
@@ -131,7 +131,7 @@ impl Layout for DevflowLayout {
         folders.push(folder.to_owned());
         // A run with a journal is read from that.
         let folders = folders.iter().filter(|folder| is_run(folder) && existing(folder, JOURNAL).is_none());
-        let text = format!("is no whole transcript; {TRANSCRIPT} beside it is read instead");
+        let text = format!("is not a complete transcript; reading {TRANSCRIPT} next to it instead");
         folders.filter_map(|folder| damaged_transcript(folder)).map(|path| Warning::new(&path, text.clone())).collect()
     }
 }

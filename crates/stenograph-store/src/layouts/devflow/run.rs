@@ -168,7 +168,7 @@ impl DevflowRun {
 
     /// A run of which only the metadata is available.
     pub(crate) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> DevflowRun {
-        let missing = || Some(format!("it has no {METADATA} that can be read"));
+        let missing = || Some(format!("no readable {METADATA}"));
         DevflowRun::of(id, metadata.and_then(MetadataFields::of), problem.or_else(missing))
     }
 
@@ -176,7 +176,7 @@ impl DevflowRun {
     fn of(id: &str, fields: Option<MetadataFields>, unread: Option<String>) -> DevflowRun {
         let problem = match &fields {
             None => unread,
-            Some(MetadataFields { status: Err(word), .. }) => Some(format!("the status is {word:?}, which is none")),
+            Some(MetadataFields { status: Err(word), .. }) => Some(format!("unknown status {word:?}")),
             Some(_) => None,
         };
         let fields = fields.unwrap_or_default();
@@ -334,7 +334,7 @@ fn stated_at(path: &Path) -> Result<MetadataFields, String> {
     let read = Source::open(path, Passes::Once).and_then(|mut source| source.read_whole(METADATA_SIZE_MAX));
     let bytes = read.map_err(|error| error.to_string())?;
     let fields = std::str::from_utf8(&bytes).ok().and_then(MetadataFields::of);
-    fields.ok_or_else(|| format!("{}: does not say what devflow writes there", path.display()))
+    fields.ok_or_else(|| format!("{}: is not what devflow writes", path.display()))
 }
 
 /// Searches a transcript for the header, if `metadata.json` is missing, and for the first question.

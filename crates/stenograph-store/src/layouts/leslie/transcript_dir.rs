@@ -128,7 +128,7 @@ impl<'a> TranscriptDir<'a> {
         synced.map_err(|error| Error::at(self.folder, Problem::Unwritable, error))?;
         if self.without_text > 0 {
             let text = format!(
-                "{} of the oldest questions have a journal and no text: {TEXTS_MAX} texts are kept per thread",
+                "{} of the oldest questions have only a journal: a thread keeps {TEXTS_MAX} texts",
                 self.without_text
             );
             warnings.push(Warning::new(self.folder, text));
@@ -138,12 +138,12 @@ impl<'a> TranscriptDir<'a> {
         let room = TEXTS_MAX.saturating_sub(self.texts.len());
         let surplus = old.len().saturating_sub(room);
         for path in old.iter().take(surplus) {
-            self.remove(path, "is removed: the newest of a thread are kept", &mut warnings)?;
+            self.remove(path, "removed: only the newest texts of a thread are kept", &mut warnings)?;
         }
         for journal in journals_of(self.folder, self.files)? {
             let alone = self.files.length(&journal.with_extension("")).ok().flatten().is_none();
             if alone && !self.journals.contains(&journal) {
-                self.remove(&journal, "is removed: the text it belongs to is gone", &mut warnings)?;
+                self.remove(&journal, "removed: its text no longer exists", &mut warnings)?;
             }
         }
         let written = self.texts.into_iter().chain(self.journals).collect();

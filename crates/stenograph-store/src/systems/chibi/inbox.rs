@@ -187,8 +187,11 @@ impl InboxContent {
         let kept: Vec<Vec<u8>> = entry::all(files, &aside)?.into_iter().map(|entry| entry.line).collect();
         let missing: Vec<&ContextEntry> = self.other_lines.iter().filter(|entry| !kept.contains(&entry.line)).collect();
         let mut warnings = append_lines(files, &aside, &missing, SyncTime::Now)?;
-        let (count, noun) = (self.other_lines.len(), if self.other_lines.len() == 1 { "line is" } else { "lines are" });
-        let text = format!("{count} {noun} no message, and kept in {}", aside.display());
+        let (count, noun) = (
+            self.other_lines.len(),
+            if self.other_lines.len() == 1 { "line is not a message" } else { "lines are not messages" },
+        );
+        let text = format!("{count} {noun}: saved in {}", aside.display());
         warnings.push(Warning::new(&path_in(folder), text));
         Ok(warnings)
     }
@@ -262,7 +265,7 @@ mod tests {
         assert!(failed.is_err());
         let batch = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
         assert_eq!((contents(&batch), batch.messages[0].from.as_str()), (vec!["a"], "unknown"));
-        assert!(batch.warnings[0].text.contains("3 lines are no message"));
+        assert!(batch.warnings[0].text.contains("3 lines are not messages"));
         let aside = std::fs::read_to_string(folder.path().join("inbox.unread.jsonl")).unwrap();
         assert_eq!(aside, "oops\n{\"from\":1}\n{\"content\":\n");
     }

@@ -47,7 +47,7 @@ pub fn each_entry(archive: &Path, run: &str, visit: &mut EntryVisitor<'_>) -> Re
         }
     }
     if count == 0 {
-        let said = io::Error::new(io::ErrorKind::InvalidData, "there is nothing in it");
+        let said = io::Error::new(io::ErrorKind::InvalidData, "it is empty");
         return Err(Error::at(archive, Problem::Unreadable, said));
     }
     let rest = io::copy(&mut archive_reader.into_inner(), &mut io::sink());

@@ -90,7 +90,7 @@ impl KeepReason {
             KeepReason::Failed => "failed",
             KeepReason::Newest => "among the newest",
             KeepReason::Young => "not old enough",
-            KeepReason::Undated => "nothing tells how old it is",
+            KeepReason::Undated => "unknown age",
             KeepReason::Unreadable => "unreadable",
         }
     }

@@ -1,4 +1,4 @@
-//! What calls are to do, by the shapes of many tools.
+//! What calls request, in the forms of many tools.
 
 use super::*;
 

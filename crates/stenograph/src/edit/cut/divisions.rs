@@ -1,48 +1,48 @@
-//! Where a conversation can be divided: what becomes of the places that somebody names, and why. Which places those are, and what
-//! the pieces hold, is not decided here.
+//! Where a conversation can be divided: what happens to the requested places, and why. The caller chooses the places and
+//! what the pieces contain.
 
 use crate::edit::sketch::{Sketch, Sketched, Sketches};
 use crate::edit::units::bonds;
 use crate::model::Kind;
 
-/// What becomes of a place at which a conversation is to be divided.
+/// A requested place, and where the conversation is divided instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// The event that was named, by number.
+    /// The number of the requested event.
     pub asked: usize,
-    /// The event before which it is divided, if it is.
+    /// The event before which it is divided; `None` if it is not.
     pub at: Option<usize>,
-    /// Why that is another place, or none.
+    /// Why the place differs from the requested one.
     pub hindrance: Option<Hindrance>,
 }
 
-/// Why a conversation is not divided just where that was asked.
+/// Why a conversation is not divided at the requested place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hindrance {
-    /// Nothing stands before it, or nothing after.
+    /// Nothing precedes it, or nothing follows.
     Edge,
-    /// A call would be parted from its result.
+    /// A call would be separated from its result.
     Call,
-    /// What a model said at once would be torn.
+    /// A model response would be split.
     Response,
-    /// A record of the source would be torn.
+    /// A record of the source would be split.
     Record,
 }
 
 impl Hindrance {
-    /// The hindrance in words.
+    /// The reason in words.
     pub fn words(self) -> &'static str {
         match self {
             Hindrance::Edge => "there is nothing to divide",
-            Hindrance::Call => "a call would be parted from its result",
-            Hindrance::Response => "a response of the model would be torn in two",
-            Hindrance::Record => "a record would be torn in two",
+            Hindrance::Call => "a call would be separated from its result",
+            Hindrance::Response => "a model response would be split",
+            Hindrance::Record => "a record would be split",
         }
     }
 }
 
-/// What becomes of the places at which a conversation is to be divided, each named by the event it stands before: the place itself
-/// where nothing is torn there, else the next one where that is so.
+/// Where a conversation is divided for each requested place, named by the event after it: at the place itself if that
+/// splits nothing, otherwise at the next such place.
 pub fn divisions<S: Sketched + ?Sized>(events: &S, places: &[usize]) -> Vec<Division> {
     let events = &*events.sketches();
     let hindrances = hindrances(events);
@@ -55,11 +55,11 @@ pub fn divisions<S: Sketched + ?Sized>(events: &S, places: &[usize]) -> Vec<Divi
     places.iter().map(division).collect()
 }
 
-/// For each event why nothing may be divided before it.
+/// For each event, why the conversation cannot be divided before it.
 fn hindrances(events: &Sketches) -> Vec<Option<Hindrance>> {
     let inside = |event: &Sketch| (event.part > 0).then_some(Hindrance::Record);
     let mut found: Vec<Option<Hindrance>> = events.iter().map(inside).collect();
-    // A bond may reach over all of a conversation: each place is looked at once for each kind of them.
+    // A connection may span the whole conversation: each place is visited once per kind of connection.
     for kind in [Hindrance::Call, Hindrance::Response] {
         let is_kind = |(one, other): &(usize, usize)| {
             let kinds = [one, other].map(|number| events.get(*number).map(|event| event.kind));

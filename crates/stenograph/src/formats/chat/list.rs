@@ -27,7 +27,7 @@ pub fn element<'a>(raw: &'a str, format: &'static FormatInfo) -> Vec<Event<'a>> 
 pub fn note_unknown(events: &[Event<'_>], at: &At<'_>, out: &mut dyn Sink) {
     let unknown = events.iter().filter(|event| matches!(event.body, Body::Other { .. })).count();
     if unknown > 0 {
-        at.note(NoteKind::UnknownType, format!("{unknown} of the record's messages of unknown shape"), out);
+        at.note(NoteKind::UnknownType, format!("messages of an unknown form in this record: {unknown}"), out);
     }
 }
 

@@ -50,7 +50,7 @@ impl BlockReader for ChibiMarkdownReader {
             return emit_stray(block, out);
         };
         for index in (1..end).filter(|index| marker(block.line(*index)).is_some()) {
-            let text = "looks like a marker, but no blank line stands before it; read as text";
+            let text = "looks like a marker without a blank line before it; read as text";
             out.note(Note::new(NoteKind::Ambiguous, block.span(index, index + 1), text));
         }
         let mut event = Event { at: Some(block.span(0, end)), ..Event::new(body) };

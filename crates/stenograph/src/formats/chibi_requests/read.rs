@@ -68,7 +68,7 @@ impl Objects for RequestsReader {
             first.extra = Extra::of(&INFO, object.into_extra());
         }
         if self.messages.len() == MESSAGES_MAX {
-            at.note(NoteKind::Ambiguous, "too many messages to tell which of them say again what was said before", out);
+            at.note(NoteKind::Ambiguous, "too many messages to tell which ones repeat earlier messages", out);
         }
         chat::note_unknown(&events, at, out);
         at.emit(&mut events, out);

@@ -139,7 +139,7 @@ impl ClaudeCodeReader {
         let Some(mut message) = object.open("message") else {
             at.note(
                 NoteKind::NotARecord,
-                format!("the message of this {} record is no object", kind.unwrap_or("untyped")),
+                format!("the message of this {} record is not an object", kind.unwrap_or("untyped")),
                 out,
             );
             let mut event = envelope(&mut object, kind);

@@ -219,7 +219,7 @@ impl TrajectoryReader {
     }
 
     fn unread_calls(&mut self, block: &LineBlock<TrajectoryBlockKind>, out: &mut dyn Sink) {
-        let text = "looks like calls and results, but cannot be read as such; read as text";
+        let text = "looks like calls and results, but cannot be parsed; read as text";
         out.note(Note::new(NoteKind::NotARecord, block.span(0, block.len()), text));
         self.text(block, out);
     }
@@ -232,7 +232,7 @@ impl TrajectoryReader {
         let role = match self.form {
             Form::Quoted => Role::Assistant,
             Form::Plain => {
-                let text = "nothing tells who says this";
+                let text = "the author of this text is unknown";
                 out.note(Note::new(NoteKind::Ambiguous, block.span(first, end), text));
                 Role::Unknown
             }

@@ -41,7 +41,7 @@ impl Reader for DevflowReader {
             out.event(&stop);
         }
         if let Some(at) = self.open {
-            out.note(Note::new(NoteKind::Torn, at, "the document ends after this record without being closed"));
+            out.note(Note::new(NoteKind::Torn, at, "the document is incomplete: it ends after this record"));
         }
     }
 }
@@ -57,7 +57,7 @@ fn prologue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     } else if completed.is_one_object() {
         completed.each(out, &mut each);
     } else {
-        JsonRecord::new(record).emit_unread("the head of a document that is not JSON", out);
+        JsonRecord::new(record).emit_unread("the start of the document is not JSON", out);
     }
     stop
 }
@@ -74,7 +74,7 @@ fn epilogue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     if completed.is_one_object() {
         completed.each(out, &mut |object, at, out| stop = header("session_end", object, at, out));
     } else {
-        JsonRecord::new(record).emit_unread("the end of a document that is not JSON", out);
+        JsonRecord::new(record).emit_unread("the end of the document is not JSON", out);
     }
     stop
 }
@@ -211,7 +211,7 @@ fn take_calls<'a>(object: &mut Object<'a>, at: &At<'_>, out: &mut dyn Sink) -> V
         }
         Some(_) => Vec::new(),
         None => {
-            at.note(NoteKind::Ambiguous, "a tool call without a name; the list of calls is left as it is", out);
+            at.note(NoteKind::Ambiguous, "a tool call without a name; the list of calls is kept unparsed", out);
             Vec::new()
         }
     }

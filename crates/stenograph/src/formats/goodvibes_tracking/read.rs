@@ -22,7 +22,7 @@ impl Reader for TrackingReader {
             RecordPlace::Epilogue if record.bytes.trim_ascii() == b"}" => self.open = None,
             RecordPlace::Prologue | RecordPlace::Epilogue => {
                 self.open = None;
-                JsonRecord::new(&record).emit_unread("not a part of a list of agents", out);
+                JsonRecord::new(&record).emit_unread("not part of a list of agents", out);
             }
             RecordPlace::Item | RecordPlace::Line => member(&record, out),
         }
@@ -30,7 +30,7 @@ impl Reader for TrackingReader {
 
     fn finish(&mut self, out: &mut dyn Sink) {
         if let Some(at) = self.open {
-            out.note(Note::new(NoteKind::Torn, at, "the document ends after this record without being closed"));
+            out.note(Note::new(NoteKind::Torn, at, "the document is incomplete: it ends after this record"));
         }
     }
 }

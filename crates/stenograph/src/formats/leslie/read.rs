@@ -237,6 +237,6 @@ fn note_ambiguities(block: &LineBlock<LeslieBlockKind>, end: usize, body: &Body<
         return;
     }
     for index in (1..end).filter(|index| marker(block.line(*index)).is_some()) {
-        note(NoteKind::Ambiguous, index, "looks like a marker, but no blank line stands before it; read as text");
+        note(NoteKind::Ambiguous, index, "looks like a marker without a blank line before it; read as text");
     }
 }

@@ -31,7 +31,7 @@ impl Objects for ChatReader {
                 Ok(mut events) => {
                     let is_read = events.iter().any(|event| matches!(event.body, Body::ToolCall { .. }));
                     if has_calls && !is_read {
-                        at.note(NoteKind::UnknownType, "tool calls of unknown shape; they are kept as they are", out);
+                        at.note(NoteKind::UnknownType, "tool calls in an unknown form; they are kept unparsed", out);
                     }
                     at.emit(&mut events, out);
                 }

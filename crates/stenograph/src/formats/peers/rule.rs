@@ -44,12 +44,12 @@ impl PeerRule {
     pub fn says(self) -> &'static str {
         match self {
             PeerRule::Ccusage20 => {
-                "of the lines with one message id and one request id the largest counts; without a request id every \
-                 line with a time of its own is a call"
+                "among lines with the same message id and request id, the largest counts; without a request id, every \
+                 line with its own time is a call"
             }
             PeerRule::FirstRow => {
-                "of the lines with one message id and one request id the first counts, though an answer that streams \
-                 begins with too small a number"
+                "among lines with the same message id and request id, the first counts, although a streamed answer \
+                 starts with too small a number"
             }
         }
     }

@@ -29,7 +29,7 @@ impl Objects for StenoReader {
         };
         wire::add_unknown_fields(&mut event, taken.into_extra());
         if event.part.of > u32::from(u16::MAX) {
-            at.note(NoteKind::Ambiguous, "a record of more parts than any reader makes", out);
+            at.note(NoteKind::Ambiguous, "the record has more parts than any reader creates", out);
         }
         at.emit_as_is(event, out);
     }

@@ -1,4 +1,4 @@
-//! What events become when they are followed in order.
+//! The entries of events in order.
 
 use super::*;
 use crate::model::{Content, Data, Input, Piece, PieceKind};
@@ -146,7 +146,7 @@ fn copies_have_the_same_key_and_repetitions_have_not() {
     let with_id = |id: &'static str, event: Event<'static>| Event { id: Some(id.into()), ..event };
     assert_eq!(key(&with_id("0123-4567-89", one.clone())), key(&with_id("0123-4567-89", said(Role::User, "yes"))));
     assert_ne!(key(&with_id("1", one.clone())), key(&with_id("1", at("2026-01-02T00:00:00Z", "yes"))));
-    // Without id and time it is what was said before that tells two apart.
+    // Without id and time, the earlier texts distinguish them.
     let keys = |texts: [&'static str; 3]| {
         let mut builder = EntryBuilder::default();
         texts.map(|text| builder.entry(&said(Role::User, text)).unwrap().key)

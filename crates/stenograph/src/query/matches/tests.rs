@@ -1,4 +1,4 @@
-//! What is found, and what is not.
+//! What queries find, and what they do not.
 
 use super::*;
 use crate::model::{Body, Content, Event, Input, Role};

@@ -1,4 +1,4 @@
-//! What people may write, and what it is read as.
+//! What people may write, and how it is parsed.
 
 use super::*;
 use crate::query::Field;
@@ -7,7 +7,7 @@ fn today() -> Today {
     Today { now: "2026-03-10T12:00:00Z".parse().unwrap(), zone: jiff::tz::TimeZone::UTC }
 }
 
-/// The query as it is printed, which must be read as the same again.
+/// The printed query, which must parse to the same query.
 fn read(text: &str) -> String {
     let query = Query::parse(text, &today()).unwrap_or_else(|mistake| panic!("{text}: {mistake}"));
     let printed = query.to_string();
@@ -93,33 +93,33 @@ fn mistakes_say_where_and_what_to_do() {
     for (text, at, word, hint) in [
         ("", 0, "empty", "is:error"),
         ("  ", 0, "empty", "is:error"),
-        ("=> {}", 0, "no word", "/=> \\{\\}/"),
+        ("=> {}", 0, "no words", "/=> \\{\\}/"),
         ("a - b", 2, "follows `-`", "-word"),
         ("a OR", 4, "follows `OR`", "quotes"),
-        ("OR a", 0, "before `OR`", "quotes"),
-        ("projct:x", 0, "no field `projct:`", "project:x"),
-        ("a tools:bash", 2, "no field", "tool:bash"),
-        ("since:7d", 0, "no field", "after:7d"),
+        ("OR a", 0, "precedes `OR`", "quotes"),
+        ("projct:x", 0, "unknown field `projct:`", "project:x"),
+        ("a tools:bash", 2, "unknown field", "tool:bash"),
+        ("since:7d", 0, "unknown field", "after:7d"),
         ("x role: y", 2, "follows `role:`", "role:user"),
-        ("role:usr", 5, "does not know `usr`", "role:user"),
-        ("is:purple", 3, "does not know", "error, message"),
-        ("after:soon", 6, "no moment", "7d"),
-        ("tool:*", 5, "no word after `tool:`", "tool:bash"),
+        ("role:usr", 5, "unknown value of `role:`: `usr`", "role:user"),
+        ("is:purple", 3, "unknown value", "error, message"),
+        ("after:soon", 6, "not a time", "7d"),
+        ("tool:*", 5, "`tool:` needs a word", "tool:bash"),
         ("a_b~", 0, "one word", "\"a_b\""),
         ("\"a b\"~", 5, "one word", "sort~"),
         ("word~3", 0, "1 or 2", "word~2"),
-        ("ab~2", 0, "too short", "more"),
+        ("ab~2", 0, "too short", "longer"),
         ("题~", 0, "one word", "题"),
-        ("x /(/", 2, "cannot be read", "quotes"),
-        ("/(a{500}){500}/", 0, "cannot be read", "quotes"),
+        ("x /(/", 2, "invalid pattern", "quotes"),
+        ("/(a{500}){500}/", 0, "invalid pattern", "quotes"),
     ] {
         let found = mistake(text);
         assert_eq!(found.at, at, "{text}: {found:?}");
         assert!(found.message.contains(word) && found.hint.contains(hint), "{text}: {found:?}");
     }
     assert!(mistake(&"x ".repeat(5000)).message.contains("at most"));
-    assert!(mistake(&"(".repeat(100)).message.contains("each other"));
-    assert!(mistake(&"-NOT ".repeat(100)).message.contains("each other"));
+    assert!(mistake(&"(".repeat(100)).message.contains("nested"));
+    assert!(mistake(&"-NOT ".repeat(100)).message.contains("nested"));
     assert!(mistake(&format!("\"{}\"", "x ".repeat(200))).message.contains("at most"));
 }
 

@@ -1,4 +1,4 @@
-//! What is shown of long, odd and short texts.
+//! Excerpts of long, odd and short texts.
 
 use super::*;
 use crate::model::{Body, Content, Event, Input, Role};
@@ -9,7 +9,7 @@ fn query(text: &str) -> Query {
     Query::parse(text, &today).unwrap()
 }
 
-/// The snippet with brackets around its marks and dots where it is cut.
+/// The excerpt with brackets around its matches and dots where it is cut.
 fn shown(body: Body<'_>, asked: &str, length_max: usize) -> String {
     let event = Event::new(body);
     let entry = EntryBuilder::default().entry(&event).unwrap();
@@ -50,7 +50,7 @@ fn the_rarest_word_is_shown_where_words_stand_far_apart() {
     let text = format!("{}walrus{}", "the error and the other error ".repeat(40), " the end".repeat(40));
     let shown = said(&text, "the error walrus", 40);
     assert!(shown.contains("[walrus]"), "{shown}");
-    // How common a word is elsewhere says more than how often it stands here.
+    // How common a word is elsewhere matters more than how often it occurs here.
     let text = format!("common {}rare rare{}", "x ".repeat(200), " y".repeat(200));
     let event = Event::new(Body::Message { role: Role::User, content: Content::text(text.as_str()) });
     let entry = EntryBuilder::default().entry(&event).unwrap();

@@ -33,7 +33,7 @@ pub(super) fn decide(archive: &Archive, candidate: &Candidate, force: Force) -> 
         });
         return match is_forgotten {
             true => PruneDecision::Goes,
-            false => PruneDecision::Stays("nothing of it is kept, so there is nothing to let go of".to_owned()),
+            false => PruneDecision::Stays("not in the archive".to_owned()),
         };
     }
     if force == Force::Yes {
@@ -56,15 +56,15 @@ fn reason(archive: &Archive, copy: &CopyInfo, candidate: &Candidate) -> Option<S
             Ok(SourceCheck::Whole) => {
                 let earlier = (copy.versions.len() as u64).saturating_sub(1);
                 let versions = counted(earlier, "earlier version");
-                return (earlier > 0).then(|| format!("{versions} of {path} only the archive has"));
+                return (earlier > 0).then(|| format!("only the archive has {versions} of {path}"));
             }
             Ok(SourceCheck::Other) if *place == copy.path => worst = SourceCheck::Other,
             Ok(SourceCheck::Other | SourceCheck::Nothing) => {}
-            Err(error) => return Some(format!("it cannot be compared: {error}")),
+            Err(error) => return Some(format!("cannot compare: {error}")),
         }
     }
     Some(match worst {
-        SourceCheck::Other => format!("{path} says something else now, so this is the only copy of what it said"),
-        SourceCheck::Nothing | SourceCheck::Whole => format!("{path} is gone, so this is the only copy"),
+        SourceCheck::Other => format!("{path} has changed; the archive has the only copy of the old content"),
+        SourceCheck::Nothing | SourceCheck::Whole => format!("{path} is gone; the archive has the only copy"),
     })
 }

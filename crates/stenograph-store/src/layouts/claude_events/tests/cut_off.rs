@@ -54,7 +54,7 @@ fn a_list_that_cannot_be_written_does_not_stop_the_recording() {
     std::fs::create_dir_all(folder.path().join(".goodvibes")).unwrap();
     std::fs::write(folder.path().join(".goodvibes/state"), "not a folder").unwrap();
     let recorder = begin(folder.path(), &WHO, &environment);
-    assert!(recorder.warnings()[0].text.contains("not on the list"), "{:?}", recorder.warnings());
+    assert!(recorder.warnings()[0].text.contains("cannot add the agent"), "{:?}", recorder.warnings());
     recorder.append_all(&events(EVENTS)).unwrap();
     recorder.finish(&RecordingEnd::Completed).unwrap();
     std::fs::remove_file(folder.path().join(".goodvibes/state")).unwrap();

@@ -36,8 +36,10 @@ impl PeerCounter for FirstRow {
         let Ok(line) = std::str::from_utf8(line) else {
             if self.warned != self.sources {
                 self.warned = self.sources;
-                let warning =
-                    format!("{}: ccstat ends at a file that is not UTF-8; here only its odd lines are lost", self.path);
+                let warning = format!(
+                    "{}: ccstat stops at a file that is not UTF-8; steno skips only its invalid lines",
+                    self.path
+                );
                 self.counted.warnings.push(warning);
             }
             return;

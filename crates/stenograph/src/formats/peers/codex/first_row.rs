@@ -56,7 +56,7 @@ impl PeerCounter for FirstRow {
         if self.passed_over > 0 {
             let files = if self.passed_over == 1 { "file" } else { "files" };
             let warning = format!(
-                "{NAME}: ccstat reads only files in sessions/ itself; {} {files} elsewhere count nothing",
+                "{NAME}: ccstat reads only files directly in sessions/; {} {files} elsewhere not counted",
                 self.passed_over
             );
             self.counted.warnings.push(warning);

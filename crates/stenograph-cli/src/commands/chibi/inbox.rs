@@ -1,4 +1,4 @@
-//! `steno inbox`: messages between contexts. A message is removed only after it is printed, so that a crash loses nothing.
+//! `steno chibi inbox`: messages between contexts. A message is removed only after it is printed, so that a crash loses nothing.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,29 +9,29 @@ use stenograph_store::files::Disk;
 use stenograph_store::layouts::chibi::{Context, EntryStamp};
 use stenograph_store::systems::chibi::inbox::{self, INBOX_FORMAT, InboxBatch, InboxMessage};
 
-use super::record::print_warning;
+use crate::commands::record::print_warning;
 use crate::context::{ContextArgs, ContextName};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json, harmless_line};
 
-/// Leave a message for another context, or take the messages that wait
+/// Send messages to a context, or read its inbox
 ///
-/// Chibi's contexts leave messages for each other in inbox.jsonl. take prints them as Chibi puts them before a prompt and removes them: each
-/// message goes to exactly one reader, and to at least one when somebody crashes. Lines that are no messages are kept in inbox.unread.jsonl.
+/// The contexts of Chibi send each other messages in inbox.jsonl. take prints them as Chibi puts them before a prompt, and removes them.
+/// Each message reaches exactly one reader; after a crash, at least one. Lines that are not messages move to inbox.unread.jsonl.
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  steno inbox send --context research --from main 'Please look up quantum computing basics'
-  git log -1 | steno inbox send --context review --from main -
-  steno inbox peek --context research
-  steno inbox take --context research
+  steno chibi inbox send --context research --from main 'Look up qubits'
+  git log -1 | steno chibi inbox send --context review --from main -
+  steno chibi inbox peek --context research
+  steno chibi inbox take --context research
 
-Exit codes: 0 done, 1 no message waits, or there is no such context, 2 error"
+Exit codes: 0 success, 1 no messages, or no such context, 2 error"
 )]
 pub struct Options {
-    /// What to do
+    /// The action
     #[command(subcommand)]
     action: Action,
 }
@@ -39,45 +39,45 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 enum Action {
     Send(Send),
-    /// Print the messages, and leave them where they are
+    /// Print the messages and keep them
     Peek(ReadArgs),
-    /// Print the messages, and remove them
+    /// Print the messages and remove them
     Take(ReadArgs),
 }
 
-/// Leave a message
+/// Send a message to a context
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "steno inbox send [OPTIONS] --context <NAME> <TEXT>\n       steno inbox send [OPTIONS] <FOLDER> <TEXT>",
+    override_usage = "steno chibi inbox send [OPTIONS] --context <NAME> <TEXT>\n       steno chibi inbox send [OPTIONS] <FOLDER> <TEXT>",
     after_help = "\
 Examples:
-  steno inbox send --context research --from main 'Please look up quantum computing basics'
-  steno inbox send contexts/research --from main @question.txt"
+  steno chibi inbox send --context research --from main 'Look up qubits'
+  steno chibi inbox send contexts/research --from main @question.txt"
 )]
 struct Send {
     #[command(flatten)]
     named: ContextName,
-    /// The folder of the context, unless it is named; and the message: @FILE takes it from a file, - from standard input
+    /// Folder of the context (unless --context is given) and the message; @FILE reads it from a file, - from standard input
     #[arg(value_name = "FOLDER> <TEXT", required = true)]
     words: Vec<String>,
-    /// Who it is from
+    /// Sender of the message
     #[arg(long, value_name = "NAME", default_value = "user")]
     from: String,
-    /// Print the message as it was left, as JSON
+    /// Print the sent message as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Print the messages
+/// Print the messages of a context
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno inbox peek --context research --json     they stay where they are
-  steno inbox take --context research            they are removed")]
+  steno chibi inbox peek --context research --json     keeps the messages
+  steno chibi inbox take --context research            removes the messages")]
 struct ReadArgs {
     #[command(flatten)]
     which: ContextArgs,
-    /// Print the messages as events in JSON, one a line
+    /// Print one JSON event per message
     #[arg(long)]
     json: bool,
 }
@@ -99,7 +99,7 @@ impl Send {
         let warnings = inbox::send(&Disk, &context.folder, (&self.from, &context.name), &text, &stamp)?;
         warnings.iter().for_each(|warning| print_warning(warning, output));
         if new {
-            output.say(&format!("note: {}: the context is new", context.folder.display()));
+            output.say(&format!("note: {}: created the context", context.folder.display()));
         }
         if self.json {
             let line = inbox::line((&self.from, &context.name), &text, &stamp);
@@ -112,15 +112,15 @@ impl Send {
 impl Send {
     fn recipient_and_text(&self) -> Result<(Context, &str), CommandError> {
         let wrong = |what: &str| {
-            let hint = "steno inbox send --context NAME 'TEXT', or steno inbox send FOLDER 'TEXT'";
+            let hint = "steno chibi inbox send --context NAME 'TEXT', or steno chibi inbox send FOLDER 'TEXT'";
             CommandError::new(what).hint(hint)
         };
         match (self.named.context()?, self.words.as_slice()) {
             (Some(context), [text]) => Ok((context, text)),
             (None, [folder, text]) => Ok((Context::at(&PathBuf::from(folder)), text)),
-            (None, _) if self.words.len() < 2 => Err(wrong("no context is named")),
-            (Some(_), [_, ..]) => Err(wrong("a context is named, and more than one message given")),
-            (_, _) => Err(wrong("more than a folder and a message are given")),
+            (None, _) if self.words.len() < 2 => Err(wrong("no context given")),
+            (Some(_), [_, ..]) => Err(wrong("more than one message given")),
+            (_, _) => Err(wrong("too many arguments: expected a folder and a message")),
         }
     }
 }
@@ -129,7 +129,7 @@ impl Send {
 const TEXT_SIZE_MAX: u64 = 16 << 20;
 
 fn text(given: &str) -> Result<String, CommandError> {
-    let not_text = |name: &str| CommandError::new(format!("{name}: is not UTF-8 text")).hint("a message is text");
+    let not_text = |name: &str| CommandError::new(format!("{name}: not UTF-8 text")).hint("send text only");
     let (name, bytes) = match given.strip_prefix('@') {
         Some(file) => {
             let mut source = stenograph_store::Source::open(&PathBuf::from(file), stenograph_store::Passes::Once)?;
@@ -138,10 +138,10 @@ fn text(given: &str) -> Result<String, CommandError> {
         None if given == "-" => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().take(TEXT_SIZE_MAX + 1).read_to_end(&mut bytes);
-            read.map_err(|error| CommandError::new(format!("standard input cannot be read: {error}")))?;
+            read.map_err(|error| CommandError::new(format!("cannot read standard input: {error}")))?;
             if bytes.len() as u64 > TEXT_SIZE_MAX {
-                return Err(CommandError::new("standard input: is larger than a message may be")
-                    .hint("leave it in a file, and send the file's name"));
+                return Err(CommandError::new("standard input: too large for a message")
+                    .hint("save it to a file and send the file name"));
             }
             ("standard input", bytes)
         }
@@ -176,8 +176,8 @@ impl ReadArgs {
             output.flush()
         });
         let mail = taken.map_err(|error| match error {
-            CommandError::BrokenPipe => CommandError::new("nobody reads the output: the messages stay where they are")
-                .hint("steno inbox take prints them again"),
+            CommandError::BrokenPipe => CommandError::new("the output was closed; the messages stay in the inbox")
+                .hint("run steno chibi inbox take again"),
             error => error,
         })?;
         self.report(&mail, &context, output)
@@ -201,10 +201,10 @@ impl ReadArgs {
         mail.warnings.iter().for_each(|warning| print_warning(warning, output));
         if mail.more {
             let many = counted(mail.messages.len() as u64, "message");
-            output.say(&format!("note: these are {many}, and more wait: do it again"));
+            output.say(&format!("note: printed {many}; more are waiting, so run it again"));
         }
         if mail.messages.is_empty() {
-            output.say(&format!("no message waits for {}", harmless_line(&context.name)));
+            output.say(&format!("no messages for {}", harmless_line(&context.name)));
             return Ok(ExitStatus::No);
         }
         Ok(ExitStatus::Done)

@@ -1,4 +1,4 @@
-//! `steno run restore`: restores archived runs.
+//! `steno devflow restore`: restores archived runs.
 
 use stenograph_store::files::Disk;
 use stenograph_store::systems::devflow::archive::{self, ArchiveAfterRestore, ArchivedRun};
@@ -8,28 +8,27 @@ use super::{Effect, RunAction, print_action, update_index};
 use crate::error::{self, CommandError};
 use crate::output::{Output, OutputForm};
 
-/// Bring back runs that were put away
+/// Restore archived runs
 ///
-/// A run that is there already is not touched. An archive that holds a link, or anything that would be put outside of the run's folder, is
-/// refused as a whole.
+/// Existing runs are not changed. steno refuses an archive that contains a link or a path outside the folder of the run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run restore 2025-01-15-ticket-to-pr-TK421
-  steno run restore --flow review --since 2025-01-01 --dry-run")]
+  steno devflow restore 2025-01-15-ticket-to-pr-TK421
+  steno devflow restore --flow review --since 2025-01-01 --dry-run")]
 pub struct Options {
-    /// The runs
+    /// Runs to restore
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
     #[command(flatten)]
     choice: RunSelection,
-    /// Keep the archive, too
+    /// Keep the archive
     #[arg(long)]
     keep: bool,
-    /// Tell what would be done, and do nothing
+    /// Print the actions without doing anything
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON object a line
+    /// Print one JSON object per run
     #[arg(long)]
     json: bool,
 }
@@ -37,8 +36,8 @@ pub struct Options {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
     if options.runs.is_empty() && options.choice.is_everything() {
-        return Err(CommandError::new("which runs are to be brought back is not said")
-            .hint("name them; steno run list --archived shows them"));
+        return Err(CommandError::new("say which runs to restore")
+            .hint("name them; list archived runs with steno devflow list --archived"));
     }
     let form = OutputForm::of(options.json);
     let effect = Effect::of(options.dry_run);
@@ -54,12 +53,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
         let error_shown = match places.as_slice() {
             [_] => continue,
             [] => {
-                let error_shown = CommandError::not_found(format!("{id}: no such run was put away"));
-                error_shown.hint("steno run list --archived shows them")
+                let error_shown = CommandError::not_found(format!("{id}: no such archived run"));
+                error_shown.hint("list archived runs with steno devflow list --archived")
             }
             several => {
-                let error_shown =
-                    CommandError::new(format!("{id}: was put away more than once: {}", several.join(", ")));
+                let error_shown = CommandError::new(format!("{id}: several archives: {}", several.join(", ")));
                 error_shown.hint("rename or remove all but one")
             }
         };
@@ -94,7 +92,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
         update_index(&base, output);
     }
     if done == 0 && status == error::ExitStatus::Done {
-        output.say(&format!("no such run was put away in {}", base.path().display()));
+        output.say(&format!("no matching archived runs in {}", base.path().display()));
         return Ok(error::ExitStatus::No);
     }
     Ok(status)

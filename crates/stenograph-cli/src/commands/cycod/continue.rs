@@ -1,4 +1,4 @@
-//! `steno continue`: prints a chat history, named or the newest, ready to send to a model. It writes no file.
+//! `steno cycod continue`: prints a chat history, named or the newest, ready to send to a model. It writes no file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,35 +18,37 @@ use crate::error::{CommandError, ExitStatus};
 use crate::home::Root;
 use crate::output::{Output, counted, harmless_json};
 
-/// Print a chat history, ready to be sent to a model
+/// Print a chat history, ready for a model
 ///
-/// Prints the messages of FILE. Without FILE it finds the conversation that CycoD would go on with: of all chat-history*.jsonl and exception-chat-history*.jsonl in ~/.cycod/history,
-/// .cycod/history and the current folder the one that was written last. The messages go to standard output, one a line; which file it
-/// is, to standard error. A recording into FILE may go on meanwhile. A call without an answer gets one that says so, as CycoD gives it; the file stays as it is. Without
-/// --max-tokens, what steno config says about App.MaxChatTokens holds, and what it says about prompts and tools in any case.
+/// Prints the messages of FILE to standard output, one per line, and the name of the file to standard error. Without FILE, steno chooses
+/// the conversation that CycoD would continue: the newest chat-history*.jsonl or exception-chat-history*.jsonl in ~/.cycod/history,
+/// .cycod/history and the current folder.
+///
+/// A call without a result gets a placeholder result, as in CycoD. The file does not change, and a recording to it may be running.
+/// Without --max-tokens, the setting App.MaxChatTokens applies; App.MaxPromptTokens and App.MaxToolTokens always apply.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno continue > messages.jsonl
-  steno continue talk.jsonl --max-tokens 100000 --at request
-  steno continue --max-tokens 100000 --json | jq .messages
-  FILE=$(steno continue --json | jq -r .file)
+  steno cycod continue > messages.jsonl
+  steno cycod continue talk.jsonl --max-tokens 100000 --at request
+  steno cycod continue --max-tokens 100000 --json | jq .messages
+  FILE=$(steno cycod continue --json | jq -r .file)
   my-agent | steno record --load \"$FILE\" --to cycod:\"$FILE\"
 
-Exit codes: 0 found, 1 there is none or it does not fit, 2 error")]
+Exit codes: 0 success, 1 no chat history, or it does not fit, 2 error")]
 pub struct Options {
-    /// The chat history; the newest one if none is named
+    /// Chat history [default: the newest one]
     #[arg(value_name = "FILE", conflicts_with = "root")]
     file: Option<PathBuf>,
     #[command(flatten)]
     root: Root,
-    /// Trim it to so many tokens: large old tool results first, then whole old turns; never the system prompt or the newest turn
+    /// Trim to N tokens: large old tool results first, then whole old turns; never the system prompt or the newest turn
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// Which limits hold: all when a history is loaded and before a request, none for tool results when a user message is added
+    /// Moment that decides the limits: all apply at load and request; at a user message, those for tool results do not
     #[arg(long, value_name = "MOMENT", default_value = "load")]
     at: At,
-    /// Print one JSON object: the file, its title, and all messages
+    /// Print one JSON object with the file, its title and all messages
     #[arg(long)]
     json: bool,
 }
@@ -85,7 +87,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let bytes = source.read_whole(SIZE_MAX)?;
     let mut ready = cycod::ready(&bytes);
     if ready.messages.is_empty() {
-        output.say(&format!("{place}: holds no message"));
+        output.say(&format!("{place}: no messages"));
         return Ok(ExitStatus::No);
     }
     let account = match limits(options)? {
@@ -104,7 +106,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     say(&place, &ready, output);
     if is_unfinished(&path) {
         output
-            .say(&format!("note: a recording goes on there, or was cut off: then steno recover {place} completes it"));
+            .say(&format!("note: a recording is running or was cut off; if it was cut off, run steno recover {place}"));
     }
     Ok(account.map_or(ExitStatus::Done, |account| report_trim(&account, output)))
 }
@@ -121,7 +123,7 @@ impl Options {
         if newest.is_none() {
             let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
             output.say(&format!("no chat history in {}", places.join(", ")));
-            output.say("hint: steno record --to cycod makes one");
+            output.say("hint: create one with steno record --to cycod");
         }
         Ok(newest.map(|history| history.path))
     }
@@ -133,8 +135,8 @@ fn check_format(source: &Source) -> Result<(), CommandError> {
     match recognized.filter(|recognized| recognized.confidence != Confidence::Tied) {
         Some(recognized) if !is_chat(recognized.format) => {
             let (place, name) = (source.place(), recognized.format.info().name);
-            Err(CommandError::new(format!("{place}: is a transcript of the format {name}, not a chat history"))
-                .hint(format!("steno convert {place} --to {} makes one", chat_format().info().name)))
+            Err(CommandError::new(format!("{place}: the format is {name}, not a chat history"))
+                .hint(format!("convert it with steno convert {place} --to {}", chat_format().info().name)))
         }
         Some(_) | None => Ok(()),
     }
@@ -157,12 +159,14 @@ fn report_trim(account: &Account, output: &mut Output<'_>) -> ExitStatus {
     let Account { before, after, target, went } = account;
     if !went.is_empty() {
         let went = counted(went.len() as u64, "event");
-        output.say(&format!("trimmed from {before} to {after} tokens: {went} went or were cut"));
+        output.say(&format!("trimmed from {before} to {after} tokens: {went} removed or cut"));
     }
     if account.is_reached() {
         return ExitStatus::Done;
     }
-    output.say(&format!("warning: still {after} tokens, not {target}: the system prompt and the newest turn stay"));
+    output.say(&format!(
+        "warning: still {after} tokens, more than {target}: the system prompt and the newest turn are never trimmed"
+    ));
     ExitStatus::No
 }
 
@@ -171,14 +175,14 @@ fn say(place: &str, ready: &PreparedConversation, output: &mut Output<'_>) {
     output.say(&format!("{place}: {}{title}", counted(ready.messages.len() as u64, "message")));
     if ready.answered > 0 {
         let calls = counted(ready.answered, "call");
-        output.say(&format!("note: {calls} without an answer got one that says so"));
+        output.say(&format!("note: {calls} without a result got a placeholder"));
     }
     if ready.orphans > 0 {
-        let answers = counted(ready.orphans, "answer");
-        output.say(&format!("note: {answers} left out that nobody asked for: no model takes them"));
+        let answers = counted(ready.orphans, "result");
+        output.say(&format!("note: {answers} without a call left out: models reject them"));
     }
     if ready.others > 0 {
-        output.say(&format!("note: {} left out: steno check {place} tells", counted(ready.others, "line")));
+        output.say(&format!("note: {} left out: run steno check {place}", counted(ready.others, "line")));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `steno run list`: lists runs, newest first, including unreadable ones.
+//! `steno devflow list`: lists runs, newest first, including unreadable ones.
 
 use stenograph::time::Time;
 use stenograph_store::files::Disk;
@@ -13,24 +13,24 @@ use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_
 
 /// List runs, newest first
 ///
-/// A run that cannot be read is listed too, with what is wrong with it. --json prints what index.json says of a run, a line each.
+/// An unreadable run is listed with its error. --json prints the entry of each run in index.json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run list
-  steno run list --flow ticket-to-pr --status failed,canceled --since 2025-01-01
-  steno run list --json | jq -r 'select(.totalCost > 1) | .runId'
-  steno run list --archived")]
+  steno devflow list
+  steno devflow list --flow ticket-to-pr --status failed,canceled --since 30d
+  steno devflow list --json | jq -r 'select(.totalCost > 1) | .runId'
+  steno devflow list --archived")]
 pub struct Options {
     #[command(flatten)]
     choice: RunSelection,
-    /// List what was put away instead
+    /// List archived runs instead
     #[arg(long)]
     archived: bool,
-    /// List only the newest N
+    /// List only the newest N runs
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Print one JSON object a line
+    /// Print one JSON object per run
     #[arg(long)]
     json: bool,
 }
@@ -66,7 +66,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
     if listed > 0 {
         return Ok(error::ExitStatus::Done);
     }
-    output.say(&format!("no such run in {}", base.path().display()));
+    output.say(&format!("no matching runs in {}", base.path().display()));
     Ok(error::ExitStatus::No)
 }
 

@@ -1,6 +1,7 @@
-//! `steno replay --serve`: answers an agent from the recording in the model's place. The library chooses answers and finds
+//! `steno cassette`: answers an agent from the recording in the model's place. The library chooses answers and finds
 //! drift, the server handles requests; this file opens the recording and reports what happens.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -12,29 +13,50 @@ use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, OutputForm, counted, harmless_json, harmless_line};
-use crate::store::on_interrupt;
+use crate::store::{StoreArgs, on_interrupt};
 
-/// How a recording is served.
+/// Serve recorded answers to an agent in place of a model
+///
+/// Starts a local server with the APIs of the model vendors. The agent talks to it instead of a model and receives the recorded answers
+/// in order. steno reports each request that differs from the recorded one.
 #[derive(Debug, clap::Args)]
-pub struct ServeArgs {
-    /// Answer an agent from the recording, on this port of this machine; 0 takes one that is free
-    #[arg(long, value_name = "PORT", conflicts_with_all = ["speed", "mode", "start", "end", "follow"])]
-    pub serve: Option<u16>,
-    /// With --serve: refuse requests that are not the recorded ones
-    #[arg(long, requires = "serve")]
+#[command(after_help = "\
+Examples:
+  steno cassette session.jsonl --port 8123
+  OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
+  steno cassette session.jsonl --strict --once     in tests
+
+Exit codes: 0 success, 1 a request differed from the recording, 2 error")]
+pub struct Options {
+    /// A file, a recording folder, or a session (id prefix or latest)
+    #[arg(value_name = "FILE|SESSION")]
+    file: PathBuf,
+    #[command(flatten)]
+    place: StoreArgs,
+    /// Local port; 0 chooses a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Refuse requests that differ from the recorded ones
+    #[arg(long)]
     strict: bool,
-    /// With --serve: end when the last answer is given
-    #[arg(long, requires = "serve")]
+    /// Exit after the last answer
+    #[arg(long)]
     once: bool,
-    /// With --serve: let answers take the time they took
-    #[arg(long, requires = "serve")]
+    /// Delay answers as in the recording
+    #[arg(long)]
     timing: bool,
-    /// With --serve: give the errors of the service, too, that were recorded
-    #[arg(long, requires = "serve")]
+    /// Also replay recorded service errors
+    #[arg(long)]
     errors: bool,
-    /// With --serve: answer from this side conversation, by the id of its agent
-    #[arg(long, value_name = "ID", requires = "serve")]
+    /// Serve the answers of this sub-agent
+    #[arg(long, value_name = "ID")]
     thread: Option<String>,
+    /// Read as this format instead of detecting it
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    /// Print one JSON object per request
+    #[arg(long)]
+    json: bool,
 }
 
 /// How many differences of one request are printed; /steno/drift has all.
@@ -44,14 +66,14 @@ const DIFFERENCES_MAX: usize = 8;
 const NAMED_MAX: usize = 8;
 
 /// Serves the named conversation until it is stopped or played.
-pub fn run(options: &super::Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let mut conversation = Conversation::open(&options.place, &options.file, options.from.as_deref(), output)?;
-    let tape = tape(&options.serve, &mut conversation, output)?;
+    let tape = tape(options, &mut conversation, output)?;
     let form = OutputForm::of(options.json);
-    serve(&options.serve, tape, form, output)
+    serve(options, tape, form, output)
 }
 
-fn tape(options: &ServeArgs, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
+fn tape(options: &Options, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
     let mut tape_builder = TapeBuilder::new(options.thread.as_deref()).with_errors(match options.errors {
         true => Errors::Played,
         false => Errors::Left,
@@ -67,7 +89,7 @@ fn tape(options: &ServeArgs, conversation: &mut Conversation, output: &mut Outpu
     })?;
     let name = &conversation.name;
     if tape_builder.is_full() {
-        output.say(&format!("{name}: is larger than a tape; what does not fit is not answered"));
+        output.say(&format!("{name}: too large for a tape; the answers at the end are missing"));
     }
     let threads: Vec<String> = tape_builder.threads().iter().take(NAMED_MAX).cloned().collect();
     let tape = tape_builder.finish();
@@ -76,29 +98,24 @@ fn tape(options: &ServeArgs, conversation: &mut Conversation, output: &mut Outpu
     }
     Err(match &options.thread {
         Some(thread) => {
-            let error =
-                CommandError::not_found(format!("{name}: no model answers in a side conversation called {thread}"));
+            let error = CommandError::not_found(format!("{name}: no model answers of a sub-agent {thread}"));
             match threads.is_empty() {
-                true => error.hint("there is no side conversation in it; sub-agents may have files of their own"),
-                false => error.hint(format!("there are {}", threads.join(", "))),
+                true => error.hint("it contains no sub-agents; they may have their own files"),
+                false => error.hint(format!("sub-agents: {}", threads.join(", "))),
             }
         }
-        None => CommandError::not_found(format!("{name}: no model answers in it"))
-            .hint(format!("steno show {name} shows what is in it")),
+        None => {
+            CommandError::not_found(format!("{name}: no model answers")).hint(format!("read it with steno show {name}"))
+        }
     })
 }
 
-fn serve(
-    options: &ServeArgs,
-    tape: Tape,
-    form: OutputForm,
-    output: &mut Output<'_>,
-) -> Result<ExitStatus, CommandError> {
+fn serve(options: &Options, tape: Tape, form: OutputForm, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop);
     let answers = tape.answers().len();
     let served = stenograph_web::Options {
-        port: options.serve.unwrap_or_default(),
+        port: options.port,
         manner: if options.strict { Manner::Strict } else { Manner::Lenient },
         pace: if options.timing { Pace::AsRecorded } else { Pace::AtOnce },
         until: if options.once { Until::Played } else { Until::Stopped },
@@ -108,8 +125,8 @@ fn serve(
     let summary = stenograph_web::serve(tape, &served, &mut |event| printer.print(&event));
     let summary = summary.map_err(|error| {
         let port = served.port;
-        CommandError::new(format!("127.0.0.1:{port}: cannot listen there: {error}"))
-            .hint("--serve 0 takes a port that is free")
+        CommandError::new(format!("cannot listen on 127.0.0.1:{port}: {error}"))
+            .hint("use --port 0 to choose a free port")
     })?;
     printer.end(&summary)?;
     // Drift is a no, so that a script notices it.
@@ -130,11 +147,11 @@ impl ServerEventPrinter<'_, '_> {
             ServerEvent::Listening(address) => self.listening(&format!("http://{address}")),
             ServerEvent::Played(played) => self.played(played),
             ServerEvent::Rejected { status, message } => {
-                self.output.say(&format!("a request was refused with {status}: {}", harmless_line(message)));
+                self.output.say(&format!("refused a request with {status}: {}", harmless_line(message)));
                 Ok(())
             }
             ServerEvent::Cut { request } => {
-                self.output.say(&format!("request {request}: the client went away before it had all of the answer"));
+                self.output.say(&format!("request {request}: the client disconnected before the end of the answer"));
                 Ok(())
             }
         };
@@ -154,7 +171,7 @@ impl ServerEventPrinter<'_, '_> {
         }
         self.output.flush()?;
         let count = counted(self.answers as u64, "answer");
-        self.output.say(&format!("{count} to give; point the agent here:"));
+        self.output.say(&format!("{count} ready; point the agent here:"));
         self.output.say(&format!("  OPENAI_BASE_URL={address}/v1  ANTHROPIC_BASE_URL={address}"));
         Ok(())
     }
@@ -166,7 +183,7 @@ impl ServerEventPrinter<'_, '_> {
         }
         if played.news.len() > DIFFERENCES_MAX {
             let more = counted((played.news.len() - DIFFERENCES_MAX) as u64, "difference");
-            self.output.say(&format!("request {request}: drift: and {more} more"));
+            self.output.say(&format!("request {request}: drift: {more} more"));
         }
         for warning in &played.remarks {
             self.output.say(&harmless_line(&format!("request {request}: {}", warning.line())));
@@ -184,12 +201,12 @@ impl ServerEventPrinter<'_, '_> {
         }
         let PlaybackSummary { answers, given, requests, drifted, beside, differences, .. } = summary;
         let drift = match drifted {
-            0 => "none drifted".to_owned(),
+            0 => "no drift".to_owned(),
             1 => format!("1 drifted, with {}", counted(*differences, "difference")),
             _ => format!("{drifted} drifted, with {}", counted(*differences, "difference")),
         };
         let requests = counted(*requests, "request");
-        let beside = if *beside > 0 { format!(", {beside} beside the conversation") } else { String::new() };
+        let beside = if *beside > 0 { format!(", {beside} outside the conversation") } else { String::new() };
         self.output.say(&format!("{requests}, {given} of {answers} answers given, {drift}{beside}"));
         self.failed.take().map_or(Ok(()), Err)
     }

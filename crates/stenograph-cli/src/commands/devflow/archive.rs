@@ -1,4 +1,4 @@
-//! `steno run archive`: moves runs into archives.
+//! `steno devflow archive`: moves runs into archives.
 
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
@@ -8,25 +8,25 @@ use super::{Effect, RunAction, print_action, update_index};
 use crate::error::{self, CommandError};
 use crate::output::{Output, OutputForm, counted};
 
-/// Put runs away: archive/YYYY-MM/RUN.tar.gz
+/// Archive runs as archive/YYYY-MM/RUN.tar.gz
 ///
-/// The runs that are named, or those of a flow, status or time. Each archive is read back and compared before the folder goes. A run that is
-/// still running is left alone.
+/// Archives the named runs, or the runs that match a flow, status or time. steno reads each archive back and compares it before it
+/// removes the folder. Runs that are still running are skipped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run archive 2025-01-15-ticket-to-pr-TK421
-  steno run archive --before 30d --status completed --dry-run")]
+  steno devflow archive 2025-01-15-ticket-to-pr-TK421
+  steno devflow archive --before 30d --status completed --dry-run")]
 pub struct Options {
-    /// The runs
+    /// Runs to archive
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
     #[command(flatten)]
     choice: RunSelection,
-    /// Tell what would be done, and do nothing
+    /// Print the actions without doing anything
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON object a line
+    /// Print one JSON object per run
     #[arg(long)]
     json: bool,
 }
@@ -34,8 +34,8 @@ pub struct Options {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
     if options.runs.is_empty() && options.choice.is_everything() {
-        return Err(CommandError::new("which runs are to be put away is not said")
-            .hint("name them, or say --before 30d, --status completed or --flow FLOW"));
+        return Err(CommandError::new("say which runs to archive")
+            .hint("name them, or use --before 30d, --status completed or --flow FLOW"));
     }
     let form = OutputForm::of(options.json);
     let effect = Effect::of(options.dry_run);
@@ -43,7 +43,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
     let all = index::read_all(&Disk, &base)?;
     for missing in options.runs.iter().filter(|id| !all.iter().any(|run| run.id == **id)) {
         let error_shown =
-            CommandError::not_found(format!("{missing}: no such run")).hint("steno run list shows the runs");
+            CommandError::not_found(format!("{missing}: no such run")).hint("list the runs with steno devflow list");
         output.error(&error_shown);
         status = status.max(error_shown.status());
     }
@@ -77,10 +77,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
         update_index(&base, output);
     }
     if running > 0 {
-        output.say(&format!("{} left alone: still running", counted(running, "run")));
+        output.say(&format!("{} skipped: still running", counted(running, "run")));
     }
     if done == 0 && status == error::ExitStatus::Done {
-        output.say(&format!("no such run in {}", base.path().display()));
+        output.say(&format!("no matching runs in {}", base.path().display()));
         return Ok(error::ExitStatus::No);
     }
     Ok(status)

@@ -1,4 +1,4 @@
-//! `steno context`: lists contexts and changes the window of one. The layout knows how a context is stored.
+//! `steno chibi context`: lists contexts and changes the window of one. The layout knows how a context is stored.
 
 use clap::Subcommand;
 use stenograph::text::quote;
@@ -8,29 +8,29 @@ use stenograph_store::layouts::chibi::{Context, ContextLockStatus};
 use stenograph_store::log::Durability;
 use stenograph_store::systems::chibi::{ContextSummary, Window, WindowChange, contexts};
 
-use super::record::{environment, print_warning};
+use crate::commands::record::{environment, print_warning};
 use crate::context::{ContextArgs, home, missing};
 use crate::error::{CommandError, ExitStatus};
 use crate::home::Root;
 use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_line};
 
-/// List Chibi's contexts, clear one, or make its window anew
+/// List, clear or rebuild the contexts of Chibi
 ///
-/// A context is a folder that holds one conversation. Its window (context.jsonl) is what the model sees; what left the window stands in
-/// transcript_archive.jsonl, or in the transcript folder where Chibi keeps one. Nothing is removed before it is archived and on disk.
+/// A context is a folder with one conversation. The model sees its window (context.jsonl). Entries that have left the window are in
+/// transcript_archive.jsonl, or in the transcript folder if Chibi keeps one. steno removes nothing before it is archived on disk.
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  steno context list
-  steno context clear --context research
-  steno context rebuild contexts/research
+  steno chibi context list
+  steno chibi context clear --context research
+  steno chibi context rebuild contexts/research
 
-Exit codes: 0 done, 1 there is no such context, or none at all, 2 error"
+Exit codes: 0 success, 1 no such context, or none found, 2 error"
 )]
 pub struct Options {
-    /// What to do
+    /// The action
     #[command(subcommand)]
     action: Action,
 }
@@ -44,48 +44,48 @@ enum Action {
 
 /// List the contexts
 ///
-/// Each with the number of entries in its window, the moment of the newest one, whether somebody holds it ([active], or [stale] when its
-/// holder was not heard of for 45 seconds), and how many messages wait in its inbox.
+/// Shows the number of entries in the window, the time of the newest entry, the lock ([active], or [stale] if its holder has been silent
+/// for 45 seconds), and the number of messages in the inbox.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno context list
-  steno context list --root BACKUP --json")]
+  steno chibi context list
+  steno chibi context list --root BACKUP --json")]
 struct List {
     #[command(flatten)]
     root: Root,
-    /// Print one JSON object a context
+    /// Print one JSON object per context
     #[arg(long)]
     json: bool,
 }
 
-/// Archive the window of a context, and begin anew
+/// Archive and clear the window of a context
 ///
-/// Every entry goes to the archive, with its id, and what was said is added to transcript.md. Beside a full transcript
-/// (transcript/ or transcript.jsonl), transcript.md is not created. Then the window is replaced by an anchor that says so.
-/// After a crash, doing it again adds nothing twice.
+/// Moves every entry to the archive with its id, and appends the messages to transcript.md. If a full transcript (transcript/ or
+/// transcript.jsonl) exists, transcript.md is not created. Then an anchor replaces the window. After a crash, run it again: nothing is
+/// added twice.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno context clear --context research
-  steno context clear contexts/research --json")]
+  steno chibi context clear --context research
+  steno chibi context clear contexts/research --json")]
 struct Change {
     #[command(flatten)]
     which: ContextArgs,
-    /// Report what was done as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Make the window of a context anew
+/// Rebuild the window of a context
 ///
-/// The window becomes the last anchor (the last compaction, clearing or beginning), what was kept after it, and everything since. What leaves the
-/// window that way is archived first.
+/// The new window has the last anchor (the last compaction, clearing or beginning), the entries that were kept then, and all later
+/// entries. Entries that leave the window are archived first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno context rebuild --context research
-  steno context rebuild contexts/research --json")]
+  steno chibi context rebuild --context research
+  steno chibi context rebuild contexts/research --json")]
 struct Rebuild {
     #[command(flatten)]
     change: Change,
@@ -188,7 +188,7 @@ impl Change {
             if self.json {
                 output.line(&harmless_json(&change_json(&context, 0, entries, None)))?;
             } else {
-                output.say(&format!("{}: nothing was said since it was cleared", context.folder.display()));
+                output.say(&format!("{}: no entries since it was cleared", context.folder.display()));
             }
             return Ok(ExitStatus::Done);
         }
@@ -214,7 +214,7 @@ impl Change {
         }
         let many = |number: usize| counted(number as u64, "entry").replace("entrys", "entries");
         let (folder, window) = (context.folder.display(), many(changed.entries));
-        let from = anchor.map(|anchor| format!(" from the last {anchor} on")).unwrap_or_default();
+        let from = anchor.map(|anchor| format!(" since the last {anchor}")).unwrap_or_default();
         let archived = match changed.archived {
             0 => String::new(),
             number => format!("; {} archived in {}", many(number), changed.transcript.display()),

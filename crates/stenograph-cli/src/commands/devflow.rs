@@ -1,4 +1,4 @@
-//! `steno run`: manages the runs of a system that keeps each run in a folder. `run/` has a file for each action; the layout
+//! `steno devflow`: manages the runs of a system that keeps each run in a folder. `devflow/` has a file for each action; the layout
 //! knows how runs are stored.
 
 mod archive;
@@ -16,25 +16,25 @@ use stenograph_store::systems::devflow::archive::Maintenance;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, OutputForm, harmless_json, harmless_line};
 
-/// List the runs in a .devflow folder, put them away, bring them back, clear them out
+/// List, archive, restore and clean up the runs of devflow
 ///
-/// A run is a folder with metadata.json and a transcript: one that devflow wrote, or steno record --to devflow. Runs are listed with
-/// the help of index.json, which is made again whenever it is missing or behind. What is put away is a .tar.gz file that was read back and
-/// compared before the folder goes.
+/// A run is a folder with metadata.json and a transcript, written by devflow or by steno record --to devflow. steno lists runs from
+/// index.json and rebuilds that file if it is missing or out of date. An archived run is a .tar.gz file; steno reads it back and compares
+/// it before it removes the folder.
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  steno run list --status failed --since 7d
-  steno run archive --before 30d --dry-run
-  steno run restore 2025-01-15-ticket-to-pr-TK421
-  steno run clean --dry-run
+  steno devflow list --status failed --since 7d
+  steno devflow archive --before 30d --dry-run
+  steno devflow restore 2025-01-15-ticket-to-pr-TK421
+  steno devflow clean --dry-run
 
-Exit codes: 0 done, 1 no such run was found, 2 error"
+Exit codes: 0 success, 1 no matching run, 2 error"
 )]
 pub struct Options {
-    /// What to do
+    /// The action
     #[command(subcommand)]
     action: Action,
 }
@@ -123,6 +123,6 @@ fn past(verb: &str) -> String {
 /// Updates the index after runs were moved. A failure is only noted: the next listing rebuilds the index.
 fn update_index(base: &Base, output: &mut Output<'_>) {
     if let Err(error) = index::update(&Disk, base, &crate::clock::now()) {
-        output.say(&format!("note: {error}: it will be made again when runs are listed"));
+        output.say(&format!("note: {error}: the next listing rebuilds it"));
     }
 }

@@ -1,4 +1,4 @@
-//! `steno run clean`: archives old runs and removes old archives, by devflow's rules.
+//! `steno devflow clean`: archives old runs and removes old archives, by devflow's rules.
 
 use stenograph_store::Error;
 use stenograph_store::files::Disk;
@@ -13,23 +13,23 @@ use super::{Effect, RunAction, print_action, update_index};
 use crate::error::{self, CommandError};
 use crate::output::{Output, OutputForm, counted};
 
-/// Put old runs away, and remove old archives
+/// Archive old runs and remove old archives
 ///
-/// A run that ended long enough ago is put away; an archive that was made long enough ago is removed. Running, failed and unreadable runs and the
-/// newest ones stay. No run is removed that was not put away, unless --delete says so.
+/// Archives runs that ended long ago, and removes archives that were created long ago. Running, failed and unreadable runs stay, and so
+/// do the newest ones. Without --delete, steno never removes a run that is not archived.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno run clean --dry-run
-  steno run clean --keep-min-runs 20 --archive-after-days 14
-  steno run clean --delete --retention-days 60 --include-failed --dry-run")]
+  steno devflow clean --dry-run
+  steno devflow clean --keep-min-runs 20 --archive-after-days 14
+  steno devflow clean --delete --retention-days 60 --include-failed --dry-run")]
 pub struct Options {
     #[command(flatten)]
     choice: RunSelection,
-    /// Put away runs older than this
+    /// Archive runs older than this
     #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().archive_after_days)]
     archive_after_days: u32,
-    /// Remove archives older than this, counted from when they were made
+    /// Remove archives that were created longer ago than this
     #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().archive_retention_days)]
     archive_retention_days: u32,
     /// Keep this many of the newest runs, whatever their age
@@ -38,16 +38,16 @@ pub struct Options {
     /// Treat failed runs like all others
     #[arg(long)]
     include_failed: bool,
-    /// Remove runs older than --retention-days for good instead of putting them away
+    /// Remove runs older than --retention-days permanently instead of archiving them
     #[arg(long)]
     delete: bool,
     /// With --delete: remove runs older than this
     #[arg(long, value_name = "N", default_value_t = RetentionPolicy::default().retention_days)]
     retention_days: u32,
-    /// Tell what would be done, and do nothing
+    /// Print the actions without doing anything
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON object a line, what is kept and why among them
+    /// Print one JSON object per run, including kept runs with the reason
     #[arg(long)]
     json: bool,
 }
@@ -169,7 +169,7 @@ impl Cleaner<'_, '_> {
             .collect();
         let kept = counted(self.kept.len() as u64, "run");
         match reasons.as_slice() {
-            [] => self.output.say("no run is kept"),
+            [] => self.output.say("no runs kept"),
             reasons => self.output.say(&format!("{kept} kept: {}", reasons.join(", "))),
         }
         Ok(self.status)

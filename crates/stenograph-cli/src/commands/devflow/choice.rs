@@ -12,22 +12,22 @@ use crate::error::CommandError;
 /// Which runs.
 #[derive(Debug, clap::Args)]
 pub struct RunSelection {
-    /// The folder that holds runs/ and archive/
+    /// Folder with runs/ and archive/
     #[arg(long, value_name = "DIR", default_value = devflow::BASE)]
     base: PathBuf,
-    /// Only runs of this flow
+    /// Select only runs of this flow
     #[arg(long, value_name = "FLOW")]
     flow: Option<String>,
-    /// Only runs of this status (can be repeated, or separated by commas)
+    /// Select only runs with this status (repeat, or separate with commas)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = statuses())]
     status: Vec<String>,
-    /// Only runs whose id, flow, node, error or first question holds this text, in capitals or not
+    /// Select only runs whose id, flow, node, error or first question contains TEXT (case-insensitive)
     #[arg(long, value_name = "TEXT")]
     find: Option<String>,
-    /// Only runs that began then or later: a date (2025-01-15), a moment, or how long ago (30m, 24h, 7d, 2w)
+    /// Select only runs that began at WHEN or later: a date (2025-01-15), a time, or an age (30m, 24h, 7d, 2w)
     #[arg(long, value_name = "WHEN", value_parser = seconds)]
     since: Option<i64>,
-    /// Only runs that began before: a date (2025-01-15), a moment, or how long ago (30m, 24h, 7d, 2w)
+    /// Select only runs that began before WHEN: a date (2025-01-15), a time, or an age (30m, 24h, 7d, 2w)
     #[arg(long, value_name = "WHEN", value_parser = seconds)]
     before: Option<i64>,
 }
@@ -43,7 +43,7 @@ impl RunSelection {
             return Ok(Base::at(&self.base));
         }
         Err(CommandError::new(format!("{}: no such folder", self.base.display()))
-            .hint("--base DIR names the folder that holds runs/"))
+            .hint("give the folder that contains runs/ with --base DIR"))
     }
 
     /// Whether the selection includes a run.
@@ -74,8 +74,7 @@ impl RunSelection {
 
 /// Parses a time as seconds since 1970: a local date, a time with its offset, or a duration before now.
 fn seconds(text: &str) -> Result<i64, String> {
-    let bad =
-        || "it is a date (2025-01-15), a moment (2025-01-15T10:30:00Z), or how long ago: 30m, 24h, 7d, 2w".to_owned();
+    let bad = || "expected a date (2025-01-15), a time (2025-01-15T10:30:00Z) or an age (30m, 24h, 7d, 2w)".to_owned();
     if let Some(time) = clock::start_of_day(text).or_else(|| Time::iso(text.to_owned().into())) {
         return time.to_seconds().ok_or_else(bad);
     }

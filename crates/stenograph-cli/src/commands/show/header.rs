@@ -1,0 +1,111 @@
+//! The header of a conversation in `steno show`: from the index if it knows the session, else from a small file itself.
+
+use std::path::Path;
+
+use stenograph::ledger::{CallDetail, Counting, LedgerBuilder};
+use stenograph::model::{Event, Note, Outline};
+use stenograph::read::Sink;
+use stenograph::time::Time;
+use stenograph_store::Passes;
+use stenograph_store::index::Store;
+use stenograph_store::index::catalogue::Session;
+
+use crate::error::CommandError;
+use crate::input::{self, Flow};
+use crate::progress::SourceProgress;
+use crate::store::SessionCost;
+use crate::terminal::Header;
+use crate::{clock, prices};
+
+/// The largest file that is read once more for its header.
+const SIZE_MAX: u64 = 8 << 20;
+
+/// The header of a session that the index knows.
+pub(super) fn of_session(session: &Session, store: &Store) -> Result<Header, CommandError> {
+    let took = SessionCost::of(session, &store.catalogue()?, &prices::load()?);
+    let span = span(session.started.map(clock::format_minute), session.ended.map(clock::format_minute));
+    Ok(Header {
+        title: session.title.clone().or_else(|| session.query.clone()).unwrap_or_else(|| session.name.clone()),
+        place: vec![
+            session.agent.clone(),
+            session.project.as_ref().map(|project| project.name.clone()).unwrap_or_default(),
+            session.branch.clone().unwrap_or_default(),
+            session.model.clone().unwrap_or_default(),
+        ],
+        facts: vec![span, took.tokens(), took.money()],
+    })
+}
+
+/// The header of a file that the index does not know; `None` if it is too large to be read twice.
+pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
+    if std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len() > SIZE_MAX {
+        return None;
+    }
+    let mut input = input::open(path, from, Passes::Once).ok()?;
+    let counting = Counting::new(input.format.info().agent, CallDetail::Numbers);
+    let mut sink = HeaderSink { outline: Outline::new(input.format.info().name), counting };
+    input.read(&mut sink, &SourceProgress::none(), |_| Flow::Continue).ok()?;
+    let HeaderSink { outline, counting } = sink;
+    let mut builder = LedgerBuilder::default();
+    builder.add("", Some(""), 0, counting.finish());
+    let took = SessionCost::of_ledger(&builder.finish(), &prices::load().ok()?);
+    let minute = |time: &Time<'_>| Some(clock::format_minute(time.to_millis()?));
+    let span = span(outline.started.as_ref().and_then(minute), outline.ended.as_ref().and_then(minute));
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Some(Header {
+        title: outline.title.clone().or(outline.query.clone()).unwrap_or(name),
+        place: vec![
+            input.format.info().agent.to_owned(),
+            outline.cwd.clone().unwrap_or_default(),
+            outline.branch.clone().unwrap_or_default(),
+            outline.model.clone().unwrap_or_default(),
+        ],
+        facts: vec![span, took.tokens(), took.money()],
+    })
+}
+
+/// The span between two times; the time zone and, on the same day, the date are stated once.
+fn span(started: Option<String>, ended: Option<String>) -> String {
+    match (started, ended) {
+        (Some(started), Some(ended)) if started != ended => {
+            let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+            let (from, to) = (words(&started), words(&ended));
+            match (from.as_slice(), to.as_slice()) {
+                ([day, time, zone], [other, until, other_zone]) if zone == other_zone => {
+                    let until = if day == other { until.clone() } else { format!("{other} {until}") };
+                    format!("{day} {time} to {until} {zone}")
+                }
+                _ => format!("{started} to {ended}"),
+            }
+        }
+        (Some(time), _) | (None, Some(time)) => time,
+        (None, None) => String::new(),
+    }
+}
+
+struct HeaderSink {
+    outline: Outline,
+    counting: Counting,
+}
+
+impl Sink for HeaderSink {
+    fn event(&mut self, event: &Event<'_>) {
+        self.outline.add(event);
+        self.counting.add(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_states_the_day_and_the_zone_once() {
+        let span = |from: &str, to: &str| span(Some(from.to_owned()), Some(to.to_owned()));
+        assert_eq!(span("2026-03-02 09:14 UTC", "2026-03-02 10:00 UTC"), "2026-03-02 09:14 to 10:00 UTC");
+        assert_eq!(span("2026-03-02 09:14 UTC", "2026-03-03 10:00 UTC"), "2026-03-02 09:14 to 2026-03-03 10:00 UTC");
+        assert_eq!(span("2026-03-02 09:14 UTC", "2026-03-02 09:14 UTC"), "2026-03-02 09:14 UTC");
+    }
+}

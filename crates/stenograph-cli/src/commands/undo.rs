@@ -1,0 +1,46 @@
+//! `steno undo`: takes back the last edit of a file, or the last compaction of a context.
+
+use std::path::PathBuf;
+
+use super::compact::undo_context;
+use crate::context::ContextName;
+use crate::edit_output;
+use crate::error::{CommandError, ExitStatus};
+use crate::output::Output;
+use stenograph_store::layouts::chibi::Context;
+
+/// Undo the last edit of a file
+///
+/// Restores the file byte for byte to its state before steno trim, cut or compact changed it with --in-place, or before --reversible
+/// wrote it. Run it again to undo the edit before that one. Records appended after the edit stay at the end of the file. If anything
+/// else has changed, steno refuses and changes nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno undo session.jsonl
+  steno undo --context research           the last compaction of a context
+
+Exit codes: 0 success, 1 nothing to undo, 2 error")]
+pub struct Options {
+    /// A file, or the folder of a context
+    #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    named: ContextName,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let Some(path) = &options.file else {
+        let context = options.named.context()?;
+        let context = context.ok_or_else(|| CommandError::new("name a file to restore"))?;
+        return undo_context(&context, options.json, output);
+    };
+    match if path.is_dir() { Some(Context::at(path)) } else { Context::of_window(path) } {
+        // A window may have been edited as a file.
+        Some(context) if path.is_dir() || !edit_output::has_undo(path) => undo_context(&context, options.json, output),
+        _ => edit_output::undo_last_edit(path, options.json, output),
+    }
+}

@@ -1,0 +1,63 @@
+//! What one session took: its tokens and their cost, from the ledger pages of the index.
+
+use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
+use stenograph_store::index::catalogue::{Catalogue, Session};
+
+use crate::clock;
+use crate::output::grouped;
+
+/// What a session took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionCost {
+    /// Tokens read and written, cached ones included.
+    pub tokens: u64,
+    /// The cost; `None` if no model of the session has a price.
+    pub cost: Option<Money>,
+}
+
+impl SessionCost {
+    /// The cost of a session that the index knows. Calls that several of its files state count once.
+    pub fn of(session: &Session, catalogue: &Catalogue, prices: &Prices) -> SessionCost {
+        let Ok(pages) = catalogue.session_usage(session.id) else { return SessionCost::default() };
+        let mut builder = LedgerBuilder::default();
+        for (path, changed, page) in pages {
+            builder.add(&path.to_string_lossy(), Some(&session.name), changed, page);
+        }
+        SessionCost::of_ledger(&builder.finish(), prices)
+    }
+
+    /// The cost of all calls of a ledger.
+    pub fn of_ledger(ledger: &Ledger, prices: &Prices) -> SessionCost {
+        let mut question = Question {
+            by: By::Session,
+            zone: clock::zone(),
+            prices,
+            project: &mut |_| String::new(),
+            keep: &mut |_| true,
+        };
+        let total = ledger::report(ledger, &mut question).total;
+        let tokens = total.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+        SessionCost { tokens, cost: total.cost.money.filter(|money| !money.is_zero()).or(total.stated) }
+    }
+
+    /// The cost for people: `$1,234.56`; empty if it is unknown.
+    pub fn money(&self) -> String {
+        self.cost.map(dollars).unwrap_or_default()
+    }
+
+    /// The tokens for people; empty if there are none.
+    pub fn tokens(&self) -> String {
+        if self.tokens == 0 { String::new() } else { format!("{} tokens", grouped(self.tokens)) }
+    }
+}
+
+/// An amount for people, to the cent, with a comma after every three digits.
+fn dollars(money: Money) -> String {
+    let text = money.rounded(2);
+    match text.split_once('.') {
+        Some((whole, cents)) => {
+            format!("${}.{cents}", whole.parse().map_or_else(|_| whole.to_owned(), grouped))
+        }
+        None => format!("${text}"),
+    }
+}

@@ -1,0 +1,56 @@
+//! Draws conversations on a terminal: styled lines that fit its width. `show`, `tail` and `replay` share it. What is drawn comes from
+//! [`stenograph::render::EventView`]; every text passes through [`harmless`](stenograph::render::harmless) before it becomes a [`Span`].
+
+mod drawer;
+mod header;
+mod highlight;
+mod markdown;
+mod pager;
+mod styled;
+
+pub use drawer::{Drawer, Folding};
+pub use header::Header;
+pub use pager::Pager;
+pub use styled::fitted;
+
+use std::io::IsTerminal as _;
+
+use crate::output::Colour;
+use crate::table;
+
+/// The width of prose that goes to no terminal.
+const USUAL_WIDTH: usize = 80;
+
+/// The widest line of prose: longer lines are hard to read.
+const PROSE_WIDTH_MAX: usize = 110;
+
+/// The width of the terminal, or the usual one.
+pub fn width() -> usize {
+    let width = table::screen_width();
+    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
+    let width = if width == usize::MAX { stated.unwrap_or(USUAL_WIDTH) } else { width };
+    width.max(20)
+}
+
+/// The number of lines of the terminal; `None` if the output goes elsewhere.
+pub fn height() -> Option<usize> {
+    std::io::stdout().is_terminal().then(|| crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows)))
+}
+
+/// How conversations are drawn, for commands that draw them.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DrawArgs {
+    /// Also show settings, token counts and text that the agent injects
+    #[arg(long)]
+    all: bool,
+    /// Show calls, results and thinking in full instead of folded
+    #[arg(long)]
+    full: bool,
+}
+
+impl DrawArgs {
+    pub fn drawer(&self, colour: Colour) -> Drawer {
+        let folding = if self.full { Folding::Whole } else { Folding::Folded };
+        Drawer::new(colour, width(), folding, self.all)
+    }
+}

@@ -1,0 +1,261 @@
+//! Styled text: spans, lines, and how they wrap. Widths are those of graphemes on a terminal.
+
+use anstyle::Style;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::output::{Colour, harmless};
+
+/// A tab is this many columns.
+const TAB: &str = "    ";
+
+/// A text with a style. The text contains no control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    text: String,
+    style: Style,
+}
+
+/// A line of spans.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    spans: Vec<Span>,
+}
+
+/// The number of columns that a text takes.
+pub fn text_width(text: &str) -> usize {
+    text.width()
+}
+
+/// A text that fits a number of columns: cut between graphemes, with an ellipsis.
+pub fn fitted(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut left = width.saturating_sub(1);
+    for grapheme in text.graphemes(true) {
+        if grapheme.width() > left {
+            break;
+        }
+        left -= grapheme.width();
+        out.push_str(grapheme);
+    }
+    out.push('\u{2026}');
+    out
+}
+
+impl Span {
+    /// A span of a text from a transcript. Control characters are made visible, newlines too.
+    pub fn new(text: &str, style: Style) -> Span {
+        let text = harmless(text);
+        let text = if text.contains(['\n', '\t']) {
+            text.replace('\n', "\u{240a}").replace('\t', TAB)
+        } else {
+            text.into_owned()
+        };
+        Span { text, style }
+    }
+}
+
+impl Line {
+    /// A line of one span.
+    pub fn of(text: &str, style: Style) -> Line {
+        Line { spans: vec![Span::new(text, style)] }
+    }
+
+    /// Adds a span at the end.
+    pub fn push(&mut self, text: &str, style: Style) {
+        if !text.is_empty() {
+            self.spans.push(Span::new(text, style));
+        }
+    }
+
+    /// Adds the spans of another line.
+    pub fn append(&mut self, mut other: Line) {
+        self.spans.append(&mut other.spans);
+    }
+
+    /// Whether nothing is on the line.
+    pub fn is_empty(&self) -> bool {
+        self.spans.iter().all(|span| span.text.is_empty())
+    }
+
+    /// The number of columns it takes.
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|span| span.text.width()).sum()
+    }
+
+    /// The text, without styles.
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// The line with this prefix.
+    pub fn indented(self, prefix: &Line) -> Line {
+        let mut line = prefix.clone();
+        line.append(self);
+        line
+    }
+
+    /// The line, cut to a number of columns with an ellipsis.
+    pub fn fitted(self, width: usize) -> Line {
+        if self.width() <= width {
+            return self;
+        }
+        let mut out = Line::default();
+        let mut left = width.saturating_sub(1);
+        let mut last = Style::new();
+        for span in self.spans {
+            last = span.style;
+            let mut text = String::new();
+            for grapheme in span.text.graphemes(true) {
+                let columns = grapheme.width();
+                if columns > left {
+                    left = 0;
+                    break;
+                }
+                left -= columns;
+                text.push_str(grapheme);
+            }
+            out.push(&text, span.style);
+            if left == 0 {
+                break;
+            }
+        }
+        out.push("\u{2026}", last);
+        out
+    }
+
+    /// The line as several that fit a number of columns. It breaks between words, or inside a word that is longer than a line.
+    pub fn wrapped(self, width: usize) -> Vec<Line> {
+        if self.width() <= width || width == 0 {
+            return vec![self];
+        }
+        let text = self.text();
+        let mut pieces = Pieces { spans: self.spans, width, lines: Vec::new(), line: Line::default(), used: 0 };
+        let mut start = 0;
+        for (end, _) in unicode_linebreak::linebreaks(&text) {
+            if let Some(word) = text.get(start..end) {
+                pieces.word(word, start);
+            }
+            start = end;
+        }
+        pieces.finish()
+    }
+
+    /// The line as a terminal takes it.
+    pub fn drawn(&self, colour: Colour) -> String {
+        let mut out = String::new();
+        for span in &self.spans {
+            match colour {
+                Colour::Shown if span.style != Style::new() => {
+                    out.push_str(&format!("{}{}{}", span.style.render(), span.text, span.style.render_reset()));
+                }
+                Colour::Shown | Colour::Plain => out.push_str(&span.text),
+            }
+        }
+        out.trim_end_matches(' ').to_owned()
+    }
+}
+
+/// Wraps spans word by word.
+struct Pieces {
+    spans: Vec<Span>,
+    width: usize,
+    lines: Vec<Line>,
+    line: Line,
+    used: usize,
+}
+
+impl Pieces {
+    /// Adds a word, which begins at this byte of the text.
+    fn word(&mut self, word: &str, at: usize) {
+        let columns = word.trim_end().width();
+        if self.used > 0 && self.used + columns > self.width {
+            self.end_line();
+        }
+        if columns <= self.width {
+            self.take(word, at);
+            return;
+        }
+        let mut at = at;
+        for grapheme in word.graphemes(true) {
+            if self.used > 0 && self.used + grapheme.width() > self.width {
+                self.end_line();
+            }
+            self.take(grapheme, at);
+            at += grapheme.len();
+        }
+    }
+
+    /// Adds a text in the styles of the spans that it comes from.
+    fn take(&mut self, text: &str, at: usize) {
+        self.used += text.width();
+        let (mut start, end) = (0, at + text.len());
+        for span in &self.spans {
+            let range = start..start + span.text.len();
+            start = range.end;
+            let (from, to) = (range.start.max(at), range.end.min(end));
+            if from < to
+                && let Some(part) = span.text.get(from - range.start..to - range.start)
+            {
+                self.line.spans.push(Span { text: part.to_owned(), style: span.style });
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.lines.push(std::mem::take(&mut self.line));
+        self.used = 0;
+    }
+
+    fn finish(mut self) -> Vec<Line> {
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(text: &str, width: usize) -> Vec<String> {
+        let lines = Line::of(text, Style::new()).wrapped(width);
+        lines.iter().map(|line| line.drawn(Colour::Plain)).collect()
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("exactly ten", 11), ["exactly ten"]);
+        assert_eq!(wrapped("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+    }
+
+    #[test]
+    fn wide_and_joined_characters_keep_their_width() {
+        assert_eq!(wrapped("漢字漢字", 4), ["漢字", "漢字"]);
+        assert_eq!(wrapped("👨‍👩‍👧👨‍👩‍👧", 2), ["👨‍👩‍👧", "👨‍👩‍👧"]);
+        assert_eq!(fitted("漢字漢字", 5), "漢字…");
+        assert_eq!(Line::of("漢字漢字", Style::new()).fitted(6).drawn(Colour::Plain), "漢字…");
+    }
+
+    #[test]
+    fn styles_survive_a_wrap() {
+        let mut line = Line::of("plain ", Style::new());
+        line.push("bold words", Style::new().bold());
+        let lines = line.wrapped(11);
+        assert_eq!(
+            lines.iter().map(|line| line.drawn(Colour::Shown)).collect::<Vec<_>>(),
+            ["plain \u{1b}[1mbold \u{1b}[0m", "\u{1b}[1mwords\u{1b}[0m"]
+        );
+    }
+
+    #[test]
+    fn no_control_character_gets_into_a_span() {
+        let drawn = Line::of("a\x1b[2J\u{202e}\tb\nc", Style::new()).drawn(Colour::Shown);
+        assert_eq!(drawn, "a␛[2J\\u{202e}    b␊c");
+    }
+}
