@@ -170,23 +170,37 @@ fn command_line() -> Result<Option<String>, Failure> {
     }
     let mut page = format!("{DO_NOT_EDIT}# The command `steno`\n\n```text\n{}\n```\n", overview.trim_end());
     for command in commands {
-        let text = help(&[&command])?.unwrap_or_default();
-        let _ = writeln!(page, "\n## steno {command}\n\n```text\n{}\n```", text.trim_end());
-        for action in self::commands(&text) {
-            let text = help(&[&command, &action])?.unwrap_or_default();
-            let _ = writeln!(page, "\n### steno {command} {action}\n\n```text\n{}\n```", text.trim_end());
-        }
+        add_page(&[&command], &mut page)?;
     }
     Ok(Some(page))
 }
 
-/// The commands that a help text lists.
-fn commands(overview: &str) -> Vec<String> {
-    let listed = overview.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    let listed = listed.take_while(|line| line.starts_with(' ') || line.is_empty());
-    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
-    names.map(str::to_owned).collect()
+/// Adds the help of a command and of the commands below it.
+fn add_page(command: &[&str], page: &mut String) -> Result<(), Failure> {
+    let text = help(command)?.unwrap_or_default();
+    let heading = if command.len() == 1 { "##" } else { "###" };
+    let _ = writeln!(page, "\n{heading} steno {}\n\n```text\n{}\n```", command.join(" "), text.trim_end());
+    for action in commands(&text) {
+        add_page(&[command, &[&action]].concat(), page)?;
+    }
+    Ok(())
+}
+
+/// The commands that a help text lists, in one group or several.
+fn commands(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| !line.starts_with("Usage:")).take_while(|line| *line != "Options:");
+    let mut heading = "";
+    let mut names = Vec::new();
+    for line in lines {
+        match line.strip_prefix("  ") {
+            Some(entry) if heading != "Arguments:" && !entry.starts_with(' ') => {
+                names.extend(entry.split_whitespace().next().filter(|name| *name != "help").map(str::to_owned));
+            }
+            Some(_) => {}
+            None => heading = line,
+        }
+    }
+    names
 }
 
 fn help(command: &[&str]) -> Result<Option<String>, Failure> {
@@ -222,7 +236,7 @@ mod tests {
 
     #[test]
     fn commands_are_read_off_the_help() {
-        let help = "Usage: x\n\nCommands:\n  one   does\n          more of it\n  two   does\n  help  Print\n\nOptions:\n  -h\n";
+        let help = "Usage: x\n\nArguments:\n  FILE\n\nLook:\n  one   does\n          more of it\n\nEdit:\n  two   does\n  help  Print\n\nOptions:\n  -h\n";
         assert_eq!(commands(help), ["one", "two"]);
     }
 }
