@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use stenograph::Registry;
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::model::{Body, Content, Event, Input, Note};
 use stenograph::read::{Reading, Sink};
 
@@ -146,20 +146,20 @@ fn values(bytes: &[u8]) -> u64 {
 
 fn full(format: &dyn Format, bytes: &[u8]) -> u64 {
     let mut sink = Hashing(0);
-    drive(format, Want::All, bytes, &mut sink);
+    drive(format, Wanted::All, bytes, &mut sink);
     sink.0
 }
 
 fn usage(format: &dyn Format, bytes: &[u8]) -> u64 {
-    let mut sink = Counting(0);
-    drive(format, Want::Usage, bytes, &mut sink);
+    let mut sink = CallCounter(0);
+    drive(format, Wanted::Usage, bytes, &mut sink);
     sink.0
 }
 
 /// How much is fed at a time: what the command reads at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
-fn drive(format: &dyn Format, want: Want, bytes: &[u8], sink: &mut dyn Sink) {
+fn drive(format: &dyn Format, want: Wanted, bytes: &[u8], sink: &mut dyn Sink) {
     let mut reading = Reading::new(format, want);
     bytes.chunks(CHUNK_SIZE).for_each(|chunk| reading.feed(chunk, sink));
     reading.end(sink);
@@ -185,9 +185,9 @@ impl Sink for Hashing {
 }
 
 /// Adds up tokens.
-struct Counting(u64);
+struct CallCounter(u64);
 
-impl Sink for Counting {
+impl Sink for CallCounter {
     fn event(&mut self, event: &Event<'_>) {
         self.0 += event.usage.and_then(|usage| usage.output).unwrap_or(0);
     }

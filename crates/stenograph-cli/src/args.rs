@@ -20,6 +20,9 @@ pub struct Args {
     /// Show times in UTC instead of the local time zone
     #[arg(long, global = true)]
     pub utc: bool,
+    /// Show times in this time zone (Europe/Berlin)
+    #[arg(long, global = true, value_name = "ZONE", value_parser = time_zone, conflicts_with = "utc")]
+    pub timezone: Option<jiff::tz::TimeZone>,
     /// When to use color: auto, always or never
     #[arg(
         long,
@@ -114,6 +117,11 @@ pub fn command() -> clap::Command {
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{listing}\nOptions:\n{{options}}{{after-help}}"
     ))
+}
+
+fn time_zone(name: &str) -> Result<jiff::tz::TimeZone, String> {
+    jiff::tz::TimeZone::get(name)
+        .map_err(|_| "unknown time zone: use a name such as Europe/Berlin, America/New_York or UTC".to_owned())
 }
 
 /// Parses the name of a format; help and completions list all of them.

@@ -1,4 +1,4 @@
-//! The clock, and the one rule for times: people see the local time zone, or UTC with `--utc`, always labelled; programs get
+//! The clock, and the one rule for times: people see the local time zone, or the one that `--utc` or `--timezone` names, always labelled; programs get
 //! UTC. Only this file reads the clock or the time zone.
 
 use std::sync::OnceLock;
@@ -9,9 +9,9 @@ use stenograph::time::{Precision, Time, shown};
 
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
-/// Shows all times in UTC. Call it once, before showing any time.
-pub fn use_utc() {
-    let _ = ZONE.set(TimeZone::UTC);
+/// Shows all times in this time zone. Call it once, before showing any time.
+pub fn use_zone(zone: TimeZone) {
+    let _ = ZONE.set(zone);
 }
 
 /// The time zone for showing times and reading dates.
@@ -63,16 +63,14 @@ pub fn nanoseconds() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
+/// The current time.
+pub fn timestamp() -> Timestamp {
+    Timestamp::now()
+}
+
 /// Whole milliseconds since 1970.
 pub fn millis() -> i64 {
     Timestamp::now().as_millisecond()
-}
-
-/// The first moment of a local day, from its date: `2025-01-15`.
-pub fn start_of_day(date: &str) -> Option<Time<'static>> {
-    let date: jiff::civil::Date = date.parse().ok()?;
-    let start = date.to_zoned(zone()).ok()?;
-    Time::iso(start.timestamp().to_string().into())
 }
 
 /// The seconds of a duration: `90s`, `30m`, `24h`, `7d`, `2w`.

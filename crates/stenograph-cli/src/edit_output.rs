@@ -217,10 +217,6 @@ fn replace(file: &EditedFile, edit: &FileEdit, result: &mut Spool, by: &str) -> 
 }
 
 /// Whether an edit of this file can be undone.
-pub fn has_undo(path: &Path) -> bool {
-    undo::has_undo(path)
-}
-
 /// Restores a file to its state before the last edit.
 pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let name = path.display();

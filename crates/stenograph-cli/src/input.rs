@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use stenograph::Registry;
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 use stenograph_store::discover::{self, path_hints};
@@ -169,7 +169,7 @@ impl TranscriptInput {
     ) -> Result<(), CommandError> {
         let consumed = self.source.consumed();
         let mut pass = self.source.pass()?;
-        let mut reading = Reading::new(self.format, Want::All);
+        let mut reading = Reading::new(self.format, Wanted::All);
         let mut buffer = vec![0; CHUNK_SIZE];
         loop {
             let length = match pass.read(&mut buffer) {
@@ -197,7 +197,7 @@ impl TranscriptInput {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
         let mut file = File::open(path).map_err(unreadable)?;
         file.seek(SeekFrom::Start(at.offset)).map_err(unreadable)?;
-        let mut reading = Reading::from_line(self.format, Want::All, at);
+        let mut reading = Reading::from_line(self.format, Wanted::All, at);
         let mut buffer = vec![0; CHUNK_SIZE];
         loop {
             let length = match file.read(&mut buffer) {

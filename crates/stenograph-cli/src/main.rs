@@ -10,6 +10,7 @@ mod conversation;
 mod csv;
 mod edit_output;
 mod error;
+mod filter;
 mod home;
 mod input;
 mod last;
@@ -42,8 +43,9 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    if args.utc {
-        clock::use_utc();
+    let zone = if args.utc { Some(jiff::tz::TimeZone::UTC) } else { args.timezone.clone() };
+    if let Some(zone) = zone {
+        clock::use_zone(zone);
     }
     let mut output = Output::standard(args.color, !args.no_pager);
     let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.finish()) {

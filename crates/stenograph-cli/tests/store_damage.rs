@@ -28,7 +28,7 @@ const CASES: usize = 520;
 /// The interval of cases that also run the commands themselves.
 const COMMANDS_EVERY: usize = 40;
 
-const QUERIES: [&str; 5] = ["walrus", "\"the grey seal\"", "is:call", "tool:Bash", "role:user after:2026-01-01"];
+const QUERIES: [&str; 5] = ["walrus", "\"the grey seal\"", "is:call", "tool:Bash", "role:user since:2026-01-01"];
 
 /// All sources of this session exist but one.
 const GONE: &str = "0198ffff-1111-4222-8333-444455556666";

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::loss::LossComparison;
 use stenograph::model::{Event, Note, Outline};
 use stenograph::read::{Reading, Sink};
@@ -235,7 +235,7 @@ pub(crate) fn measure_part(
         }
     })?;
     let mut bytes = document.bytes;
-    let mut reading = Reading::new(document.format, Want::All);
+    let mut reading = Reading::new(document.format, Wanted::All);
     let mut sink = ReadBack { comparison, stated };
     reading.feed_all(&mut bytes, &mut sink).map_err(unreadable)?;
     reading.end(&mut sink);

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::json::Object;
 use stenograph::model::{Event, Note, Span};
 use stenograph::read::{Reading, Sink};
@@ -102,7 +102,7 @@ impl EventCache {
         }
         let Some((_, format)) = &self.source else { return Ok(None) };
         let at = Span { offset: event_ref.offset, length: 0, line: Span::LINE_UNKNOWN };
-        let mut reading = Reading::from_line(*format, Want::All, at);
+        let mut reading = Reading::from_line(*format, Wanted::All, at);
         let mut found = PartFinder { part: event_ref.part, event: None };
         reading.feed(&bytes, &mut found);
         reading.end(&mut found);
@@ -154,7 +154,7 @@ mod tests {
         let Detected::Format(format) = Registry::built_in().detect(source.head()) else { panic!("no format") };
         let mut cache = EventCache::new(&source, format);
         let mut read = Collected::default();
-        let mut reading = Reading::new(format, Want::All);
+        let mut reading = Reading::new(format, Wanted::All);
         reading.feed_all(&mut source.pass().unwrap(), &mut read).unwrap();
         reading.end(&mut read);
         let marks: Vec<EventRef> = read.events.iter().map(|event| cache.event_ref(event).unwrap()).collect();

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::loss::twins;
 use stenograph::model::{Body, Content, Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
@@ -346,7 +346,7 @@ fn document(path: &Path, format: Option<&'static dyn Format>, sink: &mut dyn Sin
     let mut source = Source::open(path, Passes::Once)?;
     let recognized = || source.recognize(&path_hints(path)).map(|recognized| recognized.format);
     let Some(format) = format.or_else(recognized) else { return Ok(()) };
-    let mut reading = Reading::new(format, Want::All);
+    let mut reading = Reading::new(format, Wanted::All);
     let mut pass = source.pass()?;
     reading.feed_all(&mut pass, sink).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     reading.end(sink);

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::formats::steno::Steno;
 use stenograph::json::{Draft, Object};
 use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held, Note};
@@ -105,7 +105,7 @@ impl RecordingHeader {
         std::fs::File::open(path).ok()?.take(LINE_SIZE_MAX).read_to_end(&mut line).ok()?;
         line.truncate(line.iter().position(|byte| *byte == b'\n')?);
         let mut first = HeaderSink(None);
-        let mut reading = Reading::new(NATIVE, Want::All);
+        let mut reading = Reading::new(NATIVE, Wanted::All);
         reading.feed(&line, &mut first);
         reading.end(&mut first);
         first.0
@@ -192,7 +192,7 @@ fn end_of(event: &Event<'_>) -> Option<RecordingEnd> {
 }
 
 fn fact(json: String, time: Time<'static>) -> Event<'static> {
-    Event { time: Some(time), extra: own(json), ..Event::new(Body::Fact { name: KEY.into(), content: None }) }
+    Event { time: Some(time), extra: own(json), ..Event::new(Body::Fact { fact: KEY.into(), content: None }) }
 }
 
 fn own(json: String) -> Extra<'static> {
@@ -292,7 +292,7 @@ impl Recording {
             }
             number += 1;
         });
-        let mut reading = Reading::new(NATIVE, Want::All);
+        let mut reading = Reading::new(NATIVE, Wanted::All);
         let unreadable = |error| Error::at(&self.journal, Problem::Unreadable, error);
         let mut pass = self.bytes().map_err(unreadable)?;
         reading.feed_all(&mut pass, &mut sink).map_err(unreadable)?;
@@ -328,7 +328,7 @@ pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recordin
     let whole = Recording::new(files, journal, RecordingHeader::default(), (0, 0));
     let whole = Recording { end: length.unwrap_or(0), ..whole };
     let mut found: Vec<Recording> = Vec::new();
-    let mut reading = Reading::new(NATIVE, Want::All);
+    let mut reading = Reading::new(NATIVE, Wanted::All);
     let mut events = 0;
     let mut sink = EventVisitor(&mut |event: &Event<'_>| {
         events += 1;

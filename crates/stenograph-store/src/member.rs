@@ -162,7 +162,7 @@ mod tests {
         let mut found = Collected::default();
         for _ in 0..2 {
             found = Collected::default();
-            let mut reading = Reading::new(format, stenograph::format::Want::All);
+            let mut reading = Reading::new(format, stenograph::format::Wanted::All);
             reading.feed_all(&mut source.pass()?, &mut found).unwrap();
             reading.end(&mut found);
         }

@@ -41,6 +41,9 @@ impl Project {
         }
         let real = folder.is_absolute().then(|| fs::canonicalize(folder).map(|real| plain(&real)).ok()).flatten();
         let Some(real) = real else {
+            if let Some(above) = above_gone_worktree(folder) {
+                return Project::of(&above);
+            }
             return Some(Project { folder: lexical(folder), repository: None, remote: None, state: FolderState::Gone });
         };
         let found = real.ancestors().find_map(|above| Some((above, git_folder(above)?)));
@@ -53,32 +56,33 @@ impl Project {
         Some(Project { folder: root.to_owned(), repository: Some(repository), remote, state: FolderState::There })
     }
 
-    /// The key that folders of the same project share: its remote, otherwise its repository, otherwise the folder.
+    /// The key that folders of the same project share: its remote, otherwise its root.
     pub fn key(&self) -> String {
-        let path = |path: &Path| format!("file:{}", path.to_string_lossy());
-        match (&self.remote, &self.repository) {
-            (Some(remote), _) => remote.clone(),
-            (None, Some(repository)) => path(repository),
-            (None, None) => path(&self.folder),
+        self.remote.clone().unwrap_or_else(|| self.root().to_string_lossy().into_owned())
+    }
+
+    /// The folder that stands for it: of a repository the main work tree, or a bare repository itself; otherwise the folder.
+    pub fn root(&self) -> &Path {
+        match self.repository.as_deref() {
+            Some(repository) if repository.ends_with(".git") => repository.parent().unwrap_or(repository),
+            // The repository of a submodule is inside another one.
+            Some(repository) if !repository.iter().any(|part| part == ".git") => repository,
+            Some(_) | None => &self.folder,
         }
     }
 
-    /// Every name by which a query can select it: first its display name, then its folder and its remote.
+    /// Every name by which a query can select it: first its display name, then its root, its folder and its remote.
     pub fn names(&self) -> Vec<String> {
-        [self.name(), self.folder.display().to_string()].into_iter().chain(self.remote.clone()).collect()
+        let folders = [self.root(), &self.folder].map(|folder| folder.display().to_string());
+        [self.name()].into_iter().chain(folders).chain(self.remote.clone()).collect()
     }
 
-    /// Its display name: the last component of its remote, otherwise of its folder.
+    /// Its display name: the last component of its remote, otherwise of its root.
     pub fn name(&self) -> String {
         let of_remote = self.remote.as_deref().and_then(|remote| remote.rsplit('/').next());
-        let of_repository = || {
-            // A work tree may be named after a branch; the repository is not.
-            let repository = self.repository.as_deref()?;
-            let folder = if repository.ends_with(".git") { repository.parent()? } else { repository };
-            Some(folder.file_name()?.to_string_lossy().into_owned())
-        };
-        let of_folder = || self.folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = of_remote.map(str::to_owned).or_else(of_repository).or_else(of_folder);
+        // A work tree may be named after a branch; the root is not.
+        let of_root = || self.root().file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = of_remote.map(str::to_owned).or_else(of_root);
         name.unwrap_or_else(|| self.folder.to_string_lossy().into_owned())
     }
 }
@@ -123,6 +127,23 @@ fn common_folder(git: &Path) -> PathBuf {
     };
     let common = by_name().map_or(common, Path::to_owned);
     fs::canonicalize(&common).map_or_else(|_| lexical(&common), |real| plain(&real))
+}
+
+/// The folders below a repository where agents and people keep its work trees.
+const WORKTREE_FOLDERS: [&str; 3] = [".claude/worktrees", ".worktrees", ".trees"];
+
+/// The repository above a work tree that is gone, recognized by the folder that it was in.
+fn above_gone_worktree(folder: &Path) -> Option<PathBuf> {
+    let folder = lexical(folder);
+    let mut above = folder.ancestors().skip(1);
+    above.find_map(|above| {
+        let kept = WORKTREE_FOLDERS.iter().find(|kept| above.ends_with(kept))?;
+        above
+            .ancestors()
+            .nth(Path::new(kept).components().count())
+            .filter(|root| root.parent().is_some())
+            .map(Path::to_owned)
+    })
 }
 
 /// Whether a path is absolute on another system: it begins with `/`, a drive or a network share.

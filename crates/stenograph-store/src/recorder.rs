@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stenograph::format::Want;
+use stenograph::format::Wanted;
 use stenograph::model::{Body, Event, Note};
 use stenograph::read::{Reading, Sink};
 use stenograph::time::{Time, TimeUnit};
@@ -239,7 +239,7 @@ struct DocumentFeed {
 
 impl DocumentFeed {
     fn new(documents: Box<dyn Documents>) -> Result<DocumentFeed, Error> {
-        Ok(DocumentFeed { documents, reading: Reading::new(journal::NATIVE, Want::All) })
+        Ok(DocumentFeed { documents, reading: Reading::new(journal::NATIVE, Wanted::All) })
     }
 
     fn follow(&mut self, batch: &[Vec<u8>]) {

@@ -112,9 +112,10 @@ impl UndoStep<'_> {
     }
 }
 
-/// Whether an edit of this file can be undone.
-pub fn has_undo(file: &Path) -> bool {
-    newest_path(&resolve_links(file)).is_some()
+/// The command that edited this file last; `None` if no edit can be undone, or its undo file is damaged.
+pub fn last_edit(file: &Path) -> Result<Option<String>, Error> {
+    let Some(path) = newest_path(&resolve_links(file)) else { return Ok(None) };
+    Ok(UndoHeader::open(&path)?.map(|(header, _)| header.by))
 }
 
 /// Restores the bytes of a file from before the last edit and removes the undo file. Complete lines that were appended since

@@ -123,7 +123,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
             event: 0,
             found: &mut found,
         };
-        let mut reading = stenograph::read::Reading::new(source.format, stenograph::format::Want::All);
+        let mut reading = stenograph::read::Reading::new(source.format, stenograph::format::Wanted::All);
         let mut opened = Source::open(&source.path, Passes::Many).unwrap();
         let _ = reading.feed_all(&mut opened.pass().unwrap(), &mut matching);
         reading.end(&mut matching);
@@ -182,8 +182,8 @@ const QUERIES: &[&str] = &[
     "agent:codex the",
     "agent:claude -has:tool todo",
     "project:cli",
-    "after:2025-06-01 before:2026-01-01 error",
-    "before:2025-01-01",
+    "since:2025-06-01 until:2026-01-01 error",
+    "until:2025-01-01",
     "/fn [a-z_]+\\(/ main",
     "/(?i)todo:/",
     "is:call OR is:result",

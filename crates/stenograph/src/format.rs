@@ -6,7 +6,7 @@ use std::io;
 
 use crate::json::Object;
 use crate::model::Outline;
-pub use crate::model::{FormatInfo, Traits, Want};
+pub use crate::model::{FormatInfo, Traits, Wanted};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -19,7 +19,7 @@ pub trait Format: Sync {
     fn sniff(&self, head: &Head<'_>) -> Sniff;
 
     /// A reader. `want` is a hint: whatever the reader gives beyond it is passed over.
-    fn reader(&self, want: Want) -> Box<dyn Reader>;
+    fn reader(&self, want: Wanted) -> Box<dyn Reader>;
 
     /// A writer for a session of which `outline` is known beforehand.
     fn writer(&self, outline: &Outline) -> Box<dyn Writer>;

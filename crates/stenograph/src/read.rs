@@ -7,7 +7,7 @@ use std::io;
 use crate::evidence::states_model_calls;
 use crate::format::Format;
 use crate::frame::{Frame, Framer, RECORD_SIZE_MAX};
-use crate::model::{Body, Event, Fact, Note, NoteKind, Span, Want};
+use crate::model::{Body, Event, Fact, Note, NoteKind, Span, Wanted};
 pub use crate::model::{Reader, Sink};
 pub use json_lines::{At, JsonLines, JsonRecord, Objects};
 
@@ -18,7 +18,7 @@ const CHUNK_SIZE: usize = 256 << 10;
 pub struct Reading {
     framer: Framer,
     reader: Box<dyn Reader>,
-    want: Want,
+    want: Wanted,
 }
 
 impl std::fmt::Debug for Reading {
@@ -29,18 +29,18 @@ impl std::fmt::Debug for Reading {
 
 impl Reading {
     /// Starts to read a source of this format.
-    pub fn new(format: &dyn Format, want: Want) -> Reading {
+    pub fn new(format: &dyn Format, want: Wanted) -> Reading {
         Reading::with_limit(format, want, RECORD_SIZE_MAX)
     }
 
     /// Starts to read with another limit on the size of a record.
-    pub fn with_limit(format: &dyn Format, want: Want, size_max: usize) -> Reading {
+    pub fn with_limit(format: &dyn Format, want: Wanted, size_max: usize) -> Reading {
         Reading { framer: Framer::new(format.info().framing, size_max), reader: format.reader(want), want }
     }
 
     /// Starts to read in the middle of a source, at the start of a line, for formats that allow it
     /// ([`crate::model::Traits::pieces`]).
-    pub fn from_line(format: &dyn Format, want: Want, at: Span) -> Reading {
+    pub fn from_line(format: &dyn Format, want: Wanted, at: Span) -> Reading {
         Reading { framer: Framer::from_line(RECORD_SIZE_MAX, at), reader: format.reader(want), want }
     }
 
@@ -91,22 +91,22 @@ fn read(frame: Frame<'_>, reader: &mut dyn Reader, sink: &mut dyn Sink) {
 
 /// Passes on only what the caller wants.
 struct Projection<'a> {
-    want: Want,
+    want: Wanted,
     sink: &'a mut dyn Sink,
 }
 
 impl Sink for Projection<'_> {
     fn event(&mut self, event: &Event<'_>) {
         match self.want {
-            Want::All => self.sink.event(event),
+            Wanted::All => self.sink.event(event),
             // The ledger also reads the extra fields of these events.
-            Want::Usage if is_counted(event) => self.sink.event(event),
-            Want::Usage => {}
+            Wanted::Usage if is_counted(event) => self.sink.event(event),
+            Wanted::Usage => {}
         }
     }
 
     fn note(&mut self, note: Note) {
-        if self.want == Want::All {
+        if self.want == Wanted::All {
             self.sink.note(note);
         }
     }
@@ -117,13 +117,13 @@ impl Sink for Projection<'_> {
 pub(crate) fn is_counted(event: &Event<'_>) -> bool {
     // A fact with a model and a folder sets both for the following usage.
     let is_head = || match &event.body {
-        Body::Fact { name, .. } => event.model.is_some() && event.cwd.is_some() || *name == Fact::Session,
+        Body::Fact { fact: name, .. } => event.model.is_some() && event.cwd.is_some() || *name == Fact::Session,
         _ => false,
     };
     event.usage.is_some() || is_head() || event.is_oversize() || states_model_calls(event)
 }
 
-/// The fields of an event that [`Want::Usage`] guarantees. The event itself may have more where they cost nothing.
+/// The fields of an event that [`Wanted::Usage`] guarantees. The event itself may have more where they cost nothing.
 pub fn usage_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
     is_counted(event).then(|| Event {
         at: event.at,
@@ -164,7 +164,7 @@ impl Sink for Collected {
 /// Reads a whole source that is in memory.
 pub fn all(format: &dyn Format, bytes: &[u8]) -> Collected {
     let mut found = Collected::default();
-    let mut reading = Reading::new(format, Want::All);
+    let mut reading = Reading::new(format, Wanted::All);
     reading.feed(bytes, &mut found);
     reading.end(&mut found);
     found

@@ -130,7 +130,7 @@ impl Watch {
         state(&mut self.cwd, event.cwd.as_deref());
         state(&mut self.branch, event.branch.as_deref());
         state(&mut self.model, event.model.as_deref());
-        if let Body::Fact { name: Fact::Title, content: Some(content) } = &event.body {
+        if let Body::Fact { fact: Fact::Title, content: Some(content) } = &event.body {
             state(&mut self.title, Some(content.joined().decode().trim()));
         }
         state(&mut self.thread, event.thread.as_deref());

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::calls::CallStep;
 use crate::evidence::UserMessage;
-use crate::ledger::{CallDetail, Counting, Tokens};
+use crate::ledger::{CallCounter, CallDetail, Tokens};
 use crate::model::{Body, Event, Role};
 use crate::run_state::Place;
 use crate::text::beginning;
@@ -34,7 +34,7 @@ pub struct SessionTurn {
 #[derive(Debug)]
 pub struct SessionTurns {
     turn: Option<SessionTurn>,
-    counting: Counting,
+    counting: CallCounter,
     /// The calls of the turn that failed: a later record may state the same again.
     failed: HashSet<u64>,
     count: u64,
@@ -45,7 +45,12 @@ const ASKED_SIZE_MAX: usize = 400;
 
 impl Default for SessionTurns {
     fn default() -> SessionTurns {
-        SessionTurns { turn: None, counting: Counting::new("", CallDetail::Numbers), failed: HashSet::new(), count: 0 }
+        SessionTurns {
+            turn: None,
+            counting: CallCounter::new("", CallDetail::Numbers),
+            failed: HashSet::new(),
+            count: 0,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libtest_mimic::Failed;
 use stenograph::compare::{
-    Class, ConversationBuilder, ConversationSteps, DiffStep, How, IsInSpine, Vocabulary, compare, relate,
+    Class, ConversationBuilder, ConversationSteps, DiffStep, IsInSpine, RelationEvidence, Vocabulary, compare, relate,
 };
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
@@ -37,7 +37,10 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let is_answered =
         strand.steps.iter().any(|step| matches!(step.class, Class::Assistant | Class::Call | Class::Result));
     let found = relate(&[strand.clone(), strand]);
-    let copy = found.get(1).and_then(Option::as_ref).is_some_and(|found| found.how == How::Copy && found.parent == 0);
+    let copy = found
+        .get(1)
+        .and_then(Option::as_ref)
+        .is_some_and(|found| found.how == RelationEvidence::Copy && found.parent == 0);
     if is_answered && !copy {
         return Err("a copy is not known for one".into());
     }

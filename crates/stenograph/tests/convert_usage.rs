@@ -5,7 +5,7 @@
 use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::Format;
-use stenograph::ledger::{CallDetail, Counting};
+use stenograph::ledger::{CallCounter, CallDetail};
 use stenograph::loss::LossKind;
 use stenograph::model::Kind;
 
@@ -21,7 +21,7 @@ fn converted(from: &str, source: &str, to: &str) -> (String, Outcome) {
 
 /// The number of calls that a source states, and the sums of their input, output and cached tokens.
 fn counted(name: &str, source: &str) -> (u32, [u64; 3]) {
-    let mut counting = Counting::new(format(name).info().agent, CallDetail::Numbers);
+    let mut counting = CallCounter::new(format(name).info().agent, CallDetail::Numbers);
     for event in stenograph::read::all(format(name), source.as_bytes()).events {
         counting.add(&event);
     }

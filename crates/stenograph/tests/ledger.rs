@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use stenograph::format::Format;
-use stenograph::ledger::{CallDetail, Counting, CountingState, Ledger, LedgerBuilder, LedgerEntry, SourceUsage, Tools};
+use stenograph::ledger::{
+    CallCounter, CallDetail, CountingState, Ledger, LedgerBuilder, LedgerEntry, SourceUsage, Tools,
+};
 use stenograph::model::Event;
 use stenograph::text::quote;
 use stenograph::{Detected, Registry};
@@ -76,7 +78,7 @@ impl Source {
     }
 
     fn usage_of(&self, events: &[Event<'static>], detail: CallDetail, state: CountingState) -> SourceUsage {
-        let mut counting = Counting::resumed(self.format.info().agent, detail, state);
+        let mut counting = CallCounter::resumed(self.format.info().agent, detail, state);
         events.iter().for_each(|event| counting.add(event));
         counting.finish()
     }
@@ -277,8 +279,8 @@ fn usage_alone(folder: &Path) -> Result<(), Failed> {
     let expected = text_of(&whole(&sources, CallDetail::Numbers), Depth::Places);
     for size in [1, 7, 1 << 20] {
         let parts = sources.iter().map(|source| {
-            let mut counting = Counting::new(source.format.info().agent, CallDetail::Numbers);
-            let mut reading = read::Reading::new(source.format, stenograph::format::Want::Usage);
+            let mut counting = CallCounter::new(source.format.info().agent, CallDetail::Numbers);
+            let mut reading = read::Reading::new(source.format, stenograph::format::Wanted::Usage);
             source.bytes.chunks(size).for_each(|chunk| reading.feed(chunk, &mut counting));
             reading.end(&mut counting);
             (source, counting.finish())

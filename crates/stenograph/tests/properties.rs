@@ -361,7 +361,7 @@ fn body() -> BoxedStrategy<Body<'static>> {
         1 => (named(), some_content()).prop_map(|(name, content)| Body::Failure { name, content }),
         1 => (named(), flag(), some_content())
             .prop_map(|(reason, success, content)| Body::Stop { reason, success, content }),
-        1 => (name(), some_content()).prop_map(|(name, content)| Body::Fact { name: name.into(), content }),
+        1 => (name(), some_content()).prop_map(|(name, content)| Body::Fact { fact: name.into(), content }),
         1 => (named(), prop::option::of(text())).prop_map(|(name, bytes)| Body::Other { name, bytes }),
     ].boxed()
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use stenograph::model::{Body, Content, Event, Input, Role};
-use stenograph::query::{EntryBuilder, Query, SessionFacts, Today, Words, words};
+use stenograph::query::{EntryBuilder, Query, SessionFacts, Today, Phrase, words};
 
 /// The number of cases of each property.
 const CASES: u32 = 2000;
@@ -30,8 +30,8 @@ fn query_text() -> impl Strategy<Value = String> {
         4 => "[a-zA-Zéİßς题漢字カ한0-9]{1,9}".prop_map(Cow::Owned),
         3 => prop::sample::select(vec![
             " ", "\"", "(", ")", "-", "--", " OR ", " AND ", " NOT ", "*", "~", "~1", "~2", ":", ",", "/", "/i", "\\", "\n", ".",
-            "agent:", "project:", "tool:", "file:", "role:user", "role:", "is:error", "is:", "has:thinking", "after:7d", "after:",
-            "before:2026-01-01", "session:", "model:", "branch:", "/a+b/", "/[/", "_", "\u{301}", "\u{e0100}", "\u{0}", "😀",
+            "agent:", "project:", "tool:", "file:", "role:user", "role:", "is:error", "is:", "has:thinking", "since:7d", "since:",
+            "until:2026-01-01", "session:", "model:", "branch:", "/a+b/", "/[/", "_", "\u{301}", "\u{e0100}", "\u{0}", "😀",
         ]).prop_map(Cow::Borrowed),
         1 => any::<char>().prop_map(|char| Cow::Owned(char.to_string())),
     ];
@@ -88,7 +88,7 @@ fn every_piece_of_a_text_is_found_in_it() {
         let start = places.get(from.min(to)).map_or(0, |place| place.start);
         let end = places.get(from.max(to)).map_or(0, |place| place.end);
         let piece = text.get(start..end).unwrap_or_default();
-        let sought = Words::of(piece);
+        let sought = Phrase::of(piece);
         prop_assert!(
             sought.as_ref().is_some_and(|sought| sought.is_in(&text)),
             "{:?} in {:?}: {:?}",

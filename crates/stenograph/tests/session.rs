@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use stenograph::audit::{Auditor, Parts};
 use stenograph::calls::{CallStep, Calls};
 use stenograph::changes::Changes;
-use stenograph::format::{FormatInfo, Head, Sniff, Want};
+use stenograph::format::{FormatInfo, Head, Sniff, Wanted};
 use stenograph::formats::FORMATS;
 use stenograph::frame::Record;
 use stenograph::json::Draft;
@@ -209,7 +209,7 @@ impl Format for Prompts {
         if head.text().starts_with("user> ") { Sniff::Certain } else { Sniff::No }
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(Prompts)
     }
 

@@ -16,8 +16,8 @@ use stenograph::audit::{Part, Parts};
 use stenograph::json::Draft;
 use stenograph_store::index::search::{Order, SearchRequest};
 
-use crate::commands::find;
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::parse_query;
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{ResolvedName, StoreArgs};
 use read::Audited;
@@ -38,7 +38,7 @@ Examples:
   steno audit latest --only failure                why it failed
   steno audit 0198f2c4 --only files                a session by its id
   steno audit 0198f2c4 0198f2c7                    two sessions
-  steno audit 'tool:bash after:7d \"rm -rf\"'        every session that matches
+  steno audit 'tool:bash since:7d \"rm -rf\"'        every session that matches
   steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
   steno audit latest --only last > answer.md
   steno audit latest --only failure --explain      with the deciding record
@@ -195,7 +195,7 @@ impl Telling {
 
 /// Reports every session that a query matches, and their total.
 fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let query = find::parse_query(&options.what.join(" "))?;
+    let query = parse_query(&options.what.join(" "))?;
     let store = options.place.store()?;
     let mut searcher = store.searcher()?;
     let root = options.place.root();

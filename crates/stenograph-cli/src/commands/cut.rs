@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use stenograph::edit::cut::{Cut, Selection, cut};
 use stenograph::text::quote;
-use stenograph::time::Time;
 use stenograph_store::Spool;
 
 use crate::edit_output::{self, EditTarget, EditedFile, WrittenFiles};
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::PeriodArgs;
 use crate::output::{Output, counted, grouped};
 
 /// Remove part of a transcript, or split it
@@ -31,7 +31,7 @@ Ranges: 10..20 includes both 10 and 20; 10.. runs to the end; ..20 starts at the
 Examples:
   steno cut session.jsonl --events 10..20 -o shorter.jsonl
   steno cut session.jsonl --turns ..3 --in-place
-  steno cut session.jsonl --before 2026-03-02T12:00:00Z -o afternoon.jsonl
+  steno cut session.jsonl --until 2026-03-02T12:00:00Z -o afternoon.jsonl
   steno cut session.jsonl --split-every 20            session.1.jsonl, ...
   steno cut session.jsonl --split-tokens 100000 -o part.jsonl
 
@@ -46,12 +46,8 @@ pub struct Options {
     /// Remove the turns with these numbers, counted from 1; a turn is a user message with everything that follows
     #[arg(long, value_name = "RANGE", value_parser = range)]
     turns: Option<Range<usize>>,
-    /// Remove events before TIME
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    before: Option<Time<'static>>,
-    /// Remove events at TIME or later
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    after: Option<Time<'static>>,
+    #[command(flatten)]
+    period: PeriodArgs,
     /// Split after every N turns
     #[arg(long, value_name = "N", value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
     split_every: Option<usize>,
@@ -72,7 +68,7 @@ pub struct Options {
 }
 
 /// Options that do not apply when a transcript is split or restored.
-const SELECTING: [&str; 6] = ["events", "turns", "before", "after", "in_place", "reversible"];
+const SELECTING: [&str; 6] = ["events", "turns", "since", "until", "in_place", "reversible"];
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let split_options = [options.split_every.is_some(), !options.split_at.is_empty(), options.split_tokens.is_some()];
@@ -85,13 +81,15 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let range = options.period.range()?;
+    let timestamp = |ms| jiff::Timestamp::from_millisecond(ms).ok();
     let selection = Selection {
         events: options.events.clone(),
         turns: options.turns.clone(),
-        before: options.before.clone(),
-        after: options.after.clone(),
+        since: range.since.and_then(timestamp),
+        until: range.until.and_then(timestamp),
     };
-    let Selection { events: None, turns: None, before: None, after: None } = selection else {
+    let Selection { events: None, turns: None, since: None, until: None } = selection else {
         options.target.check()?;
         return remove(options, &selection, output);
     };
@@ -187,13 +185,6 @@ fn range(text: &str) -> Result<Range<usize>, String> {
     if last < first { Err(format!("{last} is before {first}")) } else { Ok(first - 1..last) }
 }
 
-/// Parses a time, or a day, which begins at midnight UTC.
-fn moment(text: &str) -> Result<Time<'static>, String> {
-    let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    let time = Time::iso(whole.into()).filter(|time| time.instant().is_some());
-    time.ok_or_else(|| "expected a time such as 2026-03-02T12:00:00Z, with Z or an offset, or a date".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,11 +196,5 @@ mod tests {
         assert_eq!(range("..3"), Ok(0..3));
         assert_eq!(range("5.."), Ok(4..usize::MAX));
         assert!(range("0..3").is_err() && range("5..2").is_err() && range("a").is_err());
-    }
-
-    #[test]
-    fn a_moment_may_be_a_day() {
-        assert!(moment("2026-03-02").is_ok() && moment("2026-03-02T12:00:00+01:00").is_ok());
-        assert!(moment("noon").is_err() && moment("2026-03-99").is_err());
     }
 }

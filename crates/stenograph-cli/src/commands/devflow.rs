@@ -27,7 +27,7 @@ use crate::output::{Output, OutputForm, harmless_json, harmless_line};
     after_help = "\
 Examples:
   steno devflow list --status failed --since 7d
-  steno devflow archive --before 30d --dry-run
+  steno devflow archive --until 30d --dry-run
   steno devflow restore 2025-01-15-ticket-to-pr-TK421
   steno devflow clean --dry-run
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use stenograph::evidence::nested_events;
-use stenograph::ledger::{CallDetail, Counting, Ledger, LedgerBuilder};
+use stenograph::ledger::{CallCounter, CallDetail, Ledger, LedgerBuilder};
 use stenograph::model::{Body, Event, LeftOut};
 use stenograph::render::{Document, Markdown, Shown, SpeakerSections};
 use stenograph_store::{Error, Problem};
@@ -243,7 +243,7 @@ fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<(Ledger,
     let (mut ledger_builder, mut nested_calls) = (LedgerBuilder::default(), 0);
     for Chapter { conversation, overview, own_chapters, .. } in chapters {
         let agent = conversation.format().map_or("", |format| format.info().agent);
-        let mut counting = Counting::new(agent, CallDetail::Tools);
+        let mut counting = CallCounter::new(agent, CallDetail::Tools);
         let is_counted = |inner: &&Event<'_>| {
             let is_elsewhere =
                 inner.thread.as_ref().is_some_and(|thread| own_chapters.iter().any(|name| name == thread));

@@ -6,12 +6,12 @@ mod view;
 
 use std::path::PathBuf;
 
-use stenograph::query::{Mistake, Query, Snippet, Today};
+use stenograph::query::{Query, Snippet};
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::search::{EntryDetail, Hit, Order, SearchRequest};
 
-use crate::clock;
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::{FilterArgs, query_of};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{EventAddress, EventAddresses, ShortNames, StoreArgs};
 use crate::table;
@@ -19,12 +19,12 @@ use crate::table;
 /// Search all sessions for messages, calls and files
 ///
 /// Searches every indexed session of every agent. One event must contain all words of the query. Operators: "a phrase", prefix*, fuzzy~,
-/// -not, a OR b, /regex/. Fields: agent: project: session: tool: file: role: model: branch: is:error has:thinking after: before:
+/// -not, a OR b, /regex/. Fields: agent: project: session: tool: file: role: model: branch: is:error has:thinking since: until:
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno find connection refused
-  steno find '\"connection refused\" -timeout tool:bash after:7d'
+  steno find '\"connection refused\" -timeout tool:bash since:7d'
   steno find 'project:api (migrate OR migration) role:user' --newest
   steno find 数据库
   steno find '/E[0-9]{4}/ rustc'               a regex, in events with the word
@@ -37,7 +37,7 @@ Run steno index first. The query syntax is described in docs/guide/finding.md.
 Exit codes: 0 found, 1 nothing found, 2 error")]
 pub struct Options {
     /// The query; several words form one query
-    #[arg(value_name = "QUERY", required_unless_present = "file")]
+    #[arg(value_name = "QUERY", required_unless_present_any = ["file", "agent", "project", "model", "since", "until"])]
     query: Vec<String>,
     /// Find sessions that used this file or folder; a query narrows them
     #[arg(long, value_name = "PATH")]
@@ -45,6 +45,8 @@ pub struct Options {
     /// Search these files directly, without the index
     #[arg(long = "in", value_name = "FILE", num_args = 1.., conflicts_with = "file")]
     within: Vec<PathBuf>,
+    #[command(flatten)]
+    filter: FilterArgs,
     #[command(flatten)]
     place: StoreArgs,
     /// List every hit by itself instead of grouping hits by session
@@ -119,7 +121,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if let Some(file) = &options.file {
         return files::run(options, file, output);
     }
-    let query = parse_query(&options.query.join(" "))?;
+    let Some(query) = options.full_query()? else {
+        return Err(CommandError::new("the query is empty").hint("write a word, or a field such as is:error"));
+    };
     let answer_to_show = match options.within.as_slice() {
         [] => ask_index(options, &query)?,
         files => scan::answer(options, &query, files, output)?,
@@ -145,10 +149,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 /// Parses a query.
-pub(super) fn parse_query(text: &str) -> Result<Query, CommandError> {
-    let today = Today { now: jiff::Timestamp::now(), zone: clock::zone() };
-    Query::parse(text, &today)
-        .map_err(|mistake: Mistake| CommandError::new(format!("invalid query: {mistake}")).hint(mistake.hint))
+impl Options {
+    /// The query with the conditions of the options; `None` if there are none.
+    fn full_query(&self) -> Result<Option<Query>, CommandError> {
+        query_of(&self.filter.all(), &self.query.join(" "))
+    }
 }
 
 /// Asks the index.

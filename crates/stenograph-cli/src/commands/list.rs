@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use stenograph_store::index::catalogue::{Catalogue, Session};
 
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::FilterArgs;
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{ShortNames, StoreArgs};
 use crate::{prices, table, terminal};
@@ -29,7 +30,7 @@ use view::ListView;
 #[command(after_help = "\
 Examples:
   steno list
-  steno list --project api --after 7d
+  steno list --project api --since 7d
   steno list 'migration -is:error' --sort largest  sessions that match a query
   steno list --tree                                with sub-agents and forks
   steno list --gone                                sessions without a file
@@ -40,21 +41,11 @@ pub struct Options {
     /// List only sessions that match this query; several words form one query
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// List only sessions whose agent name contains NAME
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-    /// List only sessions whose project name, folder or remote contains NAME
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
-    /// List only sessions whose branch name contains NAME
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Only branches with these words in their name
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// List only sessions with events since TIME (7d, yesterday, 2026-01-31)
-    #[arg(long, value_name = "TIME")]
-    after: Option<String>,
-    /// List only sessions that began before TIME
-    #[arg(long, value_name = "TIME")]
-    before: Option<String>,
     /// List only sessions whose files are gone
     #[arg(long)]
     gone: bool,

@@ -8,6 +8,7 @@ use crate::edit_output;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 use stenograph_store::layouts::chibi::Context;
+use stenograph_store::undo;
 
 /// Undo the last edit of a file
 ///
@@ -36,11 +37,18 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let Some(path) = &options.file else {
         let context = options.named.context()?;
         let context = context.ok_or_else(|| CommandError::new("name a file to restore"))?;
-        return undo_context(&context, options.json, output);
+        return undo_in_context(&context, options.json, output);
     };
     match if path.is_dir() { Some(Context::at(path)) } else { Context::of_window(path) } {
-        // A window may have been edited as a file.
-        Some(context) if path.is_dir() || !edit_output::has_undo(path) => undo_context(&context, options.json, output),
-        _ => edit_output::undo_last_edit(path, options.json, output),
+        Some(context) => undo_in_context(&context, options.json, output),
+        None => edit_output::undo_last_edit(path, options.json, output),
+    }
+}
+
+/// Undoes the last change of a context: a compaction, which also changed its archive, or an edit of its window as a file.
+fn undo_in_context(context: &Context, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    match undo::last_edit(&context.window())? {
+        Some(by) if by != "compact" => edit_output::undo_last_edit(&context.window(), json, output),
+        Some(_) | None => undo_context(context, json, output),
     }
 }

@@ -3,7 +3,6 @@
 
 mod explain;
 mod peers;
-mod range;
 mod view;
 
 use std::collections::HashMap;
@@ -12,11 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use jiff::tz::TimeZone;
 use stenograph::ledger::{
     self, By, CallDetail, Ledger, LedgerBuilder, LedgerEntry, Prices, Question, UncountedReason, UsageReport,
 };
-use stenograph::query::has_in_name;
+use stenograph::query::{Query, SessionFacts};
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::project::Project;
 use stenograph_store::tail::Warning;
@@ -24,11 +22,11 @@ use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
 
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::{FilterArgs, SessionDetails, TimeRange, query_of};
 use crate::output::{Output, counted, harmless_line};
 use crate::prices;
 use crate::progress::IndexProgressBar;
 use crate::store::{StoreArgs, on_interrupt};
-use range::TimeRange;
 
 /// Count the tokens of model calls, and their cost
 ///
@@ -41,8 +39,9 @@ use range::TimeRange;
 Examples:
   steno usage                                      by day
   steno usage --by model --since 7d
+  steno usage --project . --since last-month       this project
   steno usage --by project --since 2026-01 --until 2026-03
-  steno usage --by hour-block --timezone UTC       by blocks of five hours
+  steno usage --by hour-block --utc                by blocks of five hours
   steno usage session.jsonl --by tool              one file, by tool
   steno usage --json | jq .total
   steno usage --explain                            how the numbers are made
@@ -57,27 +56,11 @@ pub struct Options {
     /// Group calls by this
     #[arg(long, value_name = "WHAT", value_parser = by_name(), default_value = "day")]
     by: By,
-    /// Count only calls since TIME (7d, yesterday, 2026-01-31)
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Count only calls until TIME; a day, month or year is included
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
-    /// Time zone of days (Europe/Berlin, UTC) [default: local]
-    #[arg(long, value_name = "ZONE")]
-    timezone: Option<String>,
-    /// Count only calls of agents whose name contains NAME
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-    /// Count only calls of models whose name contains NAME
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Count only calls of sessions whose id begins with ID
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Only sessions whose id begins with ID
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Count only calls of projects whose name, folder or remote contains NAME
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
     #[command(flatten)]
     place: StoreArgs,
     /// Show what was merged or left out, why, and where
@@ -107,10 +90,9 @@ fn by_name() -> impl TypedValueParser<Value = By> {
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let zone = options.zone()?;
-    let range = TimeRange::parse(options.since.as_deref(), options.until.as_deref(), &zone)?;
+    let wanted = WantedCalls::new(options)?;
     let prices = prices::load()?;
-    let ask = |ledger: &Ledger, by: By| options.ask(ledger, by, &zone, &range, &prices);
+    let ask = |ledger: &Ledger, by: By| wanted.ask(ledger, by, &prices);
     let answer = |ledger: Ledger, left: NotCounted, peer: Option<peers::Peer>| {
         let report = ask(&ledger, options.by);
         UsageAnswer { report, ledger, prices: &prices, left, peer }
@@ -126,7 +108,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         let Some((ours, _)) = options.ledger(output)? else { return Ok(ExitStatus::No) };
         peer.compare(&ask(&ours, By::Agent), &ask(&answer.ledger, By::Agent));
     }
-    answer.report_not_counted(options, &range, output);
+    answer.report_not_counted(options, &wanted, output);
     let total = &answer.report.total;
     if total.calls == 0 && total.stated.is_none() {
         match answer.ledger.entries.len() {
@@ -188,7 +170,7 @@ impl UsageAnswer<'_> {
     }
 
     /// Reports what the numbers do not include.
-    fn report_not_counted(&self, options: &Options, range: &TimeRange, output: &mut Output<'_>) {
+    fn report_not_counted(&self, options: &Options, wanted: &WantedCalls, output: &mut Output<'_>) {
         let hint = if options.explain { "" } else { "; --explain shows where" };
         for (reason, one, many) in [
             (
@@ -214,12 +196,10 @@ impl UsageAnswer<'_> {
         }
         let mut projects = Projects::default();
         let is_timeless =
-            |entry: &&LedgerEntry| entry.row.time.is_none() && options.is_requested(&self.ledger, entry, &mut projects);
-        let timeless: u64 = match range {
-            TimeRange { since: None, until: None } => 0,
-            TimeRange { .. } => {
-                self.ledger.entries.iter().filter(is_timeless).map(|entry| u64::from(entry.row.calls)).sum()
-            }
+            |entry: &&LedgerEntry| entry.row.time.is_none() && wanted.has_names(&self.ledger, entry, &mut projects);
+        let timeless: u64 = match wanted.range.is_unlimited() {
+            true => 0,
+            false => self.ledger.entries.iter().filter(is_timeless).map(|entry| u64::from(entry.row.calls)).sum(),
         };
         if timeless > 0 {
             output.say(&format!("note: {} not counted because no time is recorded", calls_are(timeless)));
@@ -268,25 +248,48 @@ impl UsageAnswer<'_> {
     }
 }
 
-impl Options {
-    fn zone(&self) -> Result<TimeZone, CommandError> {
-        let Some(name) = &self.timezone else { return Ok(clock::zone()) };
-        TimeZone::get(name).map_err(|_| {
-            CommandError::new(format!("unknown time zone: {name}"))
-                .hint("use a name such as Europe/Berlin, America/New_York or UTC")
-        })
+/// The calls that the options select.
+struct WantedCalls {
+    range: TimeRange,
+    /// The conditions on names.
+    names: Option<Query>,
+}
+
+impl WantedCalls {
+    fn new(options: &Options) -> Result<WantedCalls, CommandError> {
+        let mut names = options.filter.names().to_vec();
+        names.push(("session", options.session.as_deref()));
+        Ok(WantedCalls { range: options.filter.period.range()?, names: query_of(&names, "")? })
     }
 
     /// Asks a ledger.
-    fn ask(&self, ledger: &Ledger, by: By, zone: &TimeZone, range: &TimeRange, prices: &Prices) -> UsageReport {
+    fn ask(&self, ledger: &Ledger, by: By, prices: &Prices) -> UsageReport {
         let mut projects = Projects::default();
         let mut others = Projects::default();
-        let mut keep = |entry: &LedgerEntry| range.has(entry) && self.is_requested(ledger, entry, &mut others);
-        let mut question =
-            Question { by, zone: zone.clone(), prices, project: &mut |folder| projects.name(folder), keep: &mut keep };
+        let mut keep =
+            |entry: &LedgerEntry| self.range.has(entry.row.time) && self.has_names(ledger, entry, &mut others);
+        let zone = clock::zone();
+        let mut question = Question { by, zone, prices, project: &mut |folder| projects.name(folder), keep: &mut keep };
         ledger::report(ledger, &mut question)
     }
 
+    /// Whether a call has the requested agent, model, session and project.
+    fn has_names(&self, ledger: &Ledger, entry: &LedgerEntry, projects: &mut Projects) -> bool {
+        let Some(query) = &self.names else { return true };
+        let (row, name) = (&entry.row, |name| ledger.name(name));
+        let sessions: Vec<String> = name(row.session).map(str::to_owned).into_iter().collect();
+        let projects = name(row.cwd).map(|folder| projects.names(folder)).unwrap_or_default();
+        let facts = SessionFacts {
+            agent: name(Some(row.agent)).unwrap_or_default(),
+            projects,
+            sessions: &sessions,
+            file_time: None,
+        };
+        SessionDetails { facts, model: name(row.model), ..SessionDetails::default() }.match_expr(query.expr())
+    }
+}
+
+impl Options {
     /// The ledger of everything requested; `None` if the user stopped it.
     fn ledger(&self, output: &mut Output<'_>) -> Result<Option<(Ledger, NotCounted)>, CommandError> {
         let store = self.place.store()?;
@@ -345,18 +348,6 @@ impl Options {
         let places = (!folders.is_empty()).then(|| Places { folders: folders.clone(), ..Places::of(machine()) });
         Ok((files, places))
     }
-
-    fn is_requested(&self, ledger: &Ledger, entry: &LedgerEntry, projects: &mut Projects) -> bool {
-        let row = &entry.row;
-        let name = |name| ledger.name(name);
-        let has = |named, asked: &Option<String>| {
-            asked.as_ref().is_none_or(|asked| name(named).is_some_and(|name| has_in_name(name, asked)))
-        };
-        has(Some(row.agent), &self.agent)
-            && has(row.model, &self.model)
-            && self.session.as_ref().is_none_or(|id| name(row.session).is_some_and(|session| session.starts_with(id)))
-            && self.project.as_ref().is_none_or(|asked| name(row.cwd).is_some_and(|folder| projects.has(folder, asked)))
-    }
 }
 
 /// The message if the user stopped it.
@@ -385,7 +376,12 @@ impl Projects {
         if !self.0.contains_key(folder) {
             self.0.insert(
                 folder.to_owned(),
-                Project::of(Path::new(folder)).map_or_else(Vec::new, |project| project.names()),
+                // The folder itself is a name too, as it is in the index.
+                Project::of(Path::new(folder))
+                    .map_or_else(Vec::new, |project| project.names())
+                    .into_iter()
+                    .chain([folder.to_owned()])
+                    .collect(),
             );
         }
         self.0.get(folder).map(Vec::as_slice).unwrap_or_default()
@@ -393,10 +389,5 @@ impl Projects {
 
     fn name(&mut self, folder: &str) -> String {
         self.names(folder).first().cloned().unwrap_or_default()
-    }
-
-    /// Whether `asked` means the project of a folder, or the folder.
-    fn has(&mut self, folder: &str, asked: &str) -> bool {
-        has_in_name(folder, asked) || self.names(folder).iter().any(|name| has_in_name(name, asked))
     }
 }

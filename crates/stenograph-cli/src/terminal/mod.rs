@@ -1,5 +1,5 @@
 //! Draws conversations on a terminal: styled lines that fit its width. `show`, `tail` and `replay` share it. What is drawn comes from
-//! [`stenograph::render::EventView`]; every text passes through [`harmless`](stenograph::render::harmless) before it becomes a [`Span`].
+//! [`stenograph::render::EventView`]; every text passes through [`harmless`](stenograph::render::harmless) before it becomes a [`StyledText`].
 
 mod drawer;
 mod header;

@@ -11,7 +11,7 @@ const TAB: &str = "    ";
 
 /// A text with a style. The text contains no control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct StyledText {
     text: String,
     style: Style,
 }
@@ -19,7 +19,7 @@ pub struct Span {
 /// A line of spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    spans: Vec<Span>,
+    spans: Vec<StyledText>,
 }
 
 /// The number of columns that a text takes.
@@ -45,29 +45,29 @@ pub fn fitted(text: &str, width: usize) -> String {
     out
 }
 
-impl Span {
+impl StyledText {
     /// A span of a text from a transcript. Control characters are made visible, newlines too.
-    pub fn new(text: &str, style: Style) -> Span {
+    pub fn new(text: &str, style: Style) -> StyledText {
         let text = harmless(text);
         let text = if text.contains(['\n', '\t']) {
             text.replace('\n', "\u{240a}").replace('\t', TAB)
         } else {
             text.into_owned()
         };
-        Span { text, style }
+        StyledText { text, style }
     }
 }
 
 impl Line {
     /// A line of one span.
     pub fn of(text: &str, style: Style) -> Line {
-        Line { spans: vec![Span::new(text, style)] }
+        Line { spans: vec![StyledText::new(text, style)] }
     }
 
     /// Adds a span at the end.
     pub fn push(&mut self, text: &str, style: Style) {
         if !text.is_empty() {
-            self.spans.push(Span::new(text, style));
+            self.spans.push(StyledText::new(text, style));
         }
     }
 
@@ -161,7 +161,7 @@ impl Line {
 
 /// Wraps spans word by word.
 struct Pieces {
-    spans: Vec<Span>,
+    spans: Vec<StyledText>,
     width: usize,
     lines: Vec<Line>,
     line: Line,
@@ -200,7 +200,7 @@ impl Pieces {
             if from < to
                 && let Some(part) = span.text.get(from - range.start..to - range.start)
             {
-                self.line.spans.push(Span { text: part.to_owned(), style: span.style });
+                self.line.spans.push(StyledText { text: part.to_owned(), style: span.style });
             }
         }
     }

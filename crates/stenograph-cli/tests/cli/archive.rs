@@ -228,7 +228,7 @@ fn the_only_copy_stays_unless_forced() {
     assert_eq!(sessions(&folder), 2);
     folder.run("archive restore 0198aaaa-9").ends(0);
     assert!(folder.path(&path(TWO)).exists());
-    folder.run("archive prune session:ffff").ends(1).talks("0 sessions went");
+    folder.run("archive prune session:ffff").ends(1).talks("0 sessions pruned");
     folder.run("archive prune session:ffff --force").ends(0).talks("1 session pruned");
     folder.run("archive restore ffff -o x.jsonl").finds_nothing("not in the archive");
     assert_eq!(folder.read(&path(THREE)), said(THREE, 1, "user", "Something else").as_bytes());

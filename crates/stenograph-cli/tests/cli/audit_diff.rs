@@ -40,7 +40,7 @@ diff --git a/src/main.rs b/src/main.rs
 -    println!(\"hi\");
 +    println!(\"hello\");
  }
-# 1 possible change cannot be seen from the recorded calls:
+# 1 possible change not visible in the recorded calls:
 #   event 10: a command that may write files: sed -i s/a/b/ Cargo.toml (/work/shop/Cargo.toml)
 ";
 

@@ -214,6 +214,13 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
         .ends(0)
         .talks("transcript_archive.jsonl");
     folder.run(&format!("undo {place}/context.jsonl")).ends(0).talks("entries restored");
+    assert_eq!(files(&folder, place), before);
+    // An edit of the window after a compaction is undone first.
+    folder.run(&format!("compact {place} --keep 2 --summary so")).ends(0);
+    folder.run(&format!("cut {place}/context.jsonl --events 2 --in-place")).ends(0);
+    folder.run("undo --context work --root .").ends(0).talks("before steno cut");
+    folder.run(&format!("undo {place}")).ends(0).talks("entries restored");
+    assert_eq!(files(&folder, place), before);
     folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("always compacted in place");
     folder.run(&format!("undo {place}")).finds_nothing("no compaction to undo");
     let json = folder.run(&format!("undo {place} --json"));

@@ -40,10 +40,10 @@ fn turns_and_times_are_taken_out() {
     let folder = Folder::with("talk.jsonl", talk());
     assert_eq!(folder.run("cut talk.jsonl --turns 2").ends(0).text(), lines(&[1, 2, 3, 4, 5, 6, 9]));
     assert_eq!(folder.run("cut talk.jsonl --turns ..2").ends(0).text(), lines(&[1, 2, 9]));
-    assert_eq!(folder.run("cut talk.jsonl --after 2026-03-02T09:20:00Z").ends(0).text(), lines(&[1, 2, 3, 4, 5, 6]));
-    let both = "cut talk.jsonl --after 2026-03-02T10:20:00+01:00 --before 2026-03-02T09:30:00Z";
+    assert_eq!(folder.run("cut talk.jsonl --since 2026-03-02T09:20:00Z").ends(0).text(), lines(&[1, 2, 3, 4, 5, 6]));
+    let both = "cut talk.jsonl --since 2026-03-02T10:20:00+01:00 --until 2026-03-02T09:30:00Z";
     assert_eq!(folder.run(both).ends(0).text(), lines(&[1, 2, 3, 4, 5, 6, 9]));
-    folder.run("cut talk.jsonl --before 2025-01-01 -o out.jsonl").ends(1).talks("nothing was written");
+    folder.run("cut talk.jsonl --until 2025-01-01 -o out.jsonl").ends(1).talks("nothing was written");
     assert_eq!(folder.names(), ["talk.jsonl"]);
 }
 
@@ -183,7 +183,7 @@ fn contradictory_options_are_refused() {
         "--events 0",
         "--events 5..2",
         "--events x",
-        "--before noon",
+        "--until noon",
         "--events 1 --split-every 2",
         "--split-every 0",
         "--split-at 0",

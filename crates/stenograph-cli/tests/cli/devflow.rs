@@ -62,8 +62,12 @@ fn a_run_is_recorded_and_listed_and_shown() {
 fn bad_ids_and_values_are_refused_before_anything_is_written() {
     let folder = Folder::new();
     folder.run_with("record --from openai-chat --to devflow:base --set run=../x", b"").fails("../x: is not a valid");
-    folder.run_with("record --from openai-chat --to devflow:base --set input=[1]", b"").fails("input: has a value");
-    folder.run_with("record --from openai-chat --to devflow:base --set cost=much", b"").fails("cost: has a value");
+    folder
+        .run_with("record --from openai-chat --to devflow:base --set input=[1]", b"")
+        .fails("input: has an invalid value");
+    folder
+        .run_with("record --from openai-chat --to devflow:base --set cost=much", b"")
+        .fails("cost: has an invalid value");
     assert!(folder.names().is_empty());
     folder.run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes()).ends(0);
     let before = folder.read("base/runs/x/transcript.json");

@@ -35,7 +35,9 @@ fn one_text_is_written_for_every_question() {
         assert_eq!(said, ["Fix login bug", "Fixed.", "And the test?", "Green."]);
     }
     folder.run_with("record --from openai-chat --to leslie:other --set thread=a/b", b"").fails("a/b: is not a valid");
-    folder.run_with("record --from openai-chat --to leslie:other --set mode=nap", b"").fails("mode: has a value");
+    folder
+        .run_with("record --from openai-chat --to leslie:other --set mode=nap", b"")
+        .fails("mode: has an invalid value");
     assert_eq!(folder.names(), [".leslie"]);
 }
 

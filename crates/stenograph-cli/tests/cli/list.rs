@@ -76,8 +76,8 @@ fn conditions_select_the_sessions_that_match() {
     assert_eq!(listed("--project shop"), [THREE]);
     assert_eq!(listed("--project /work/app"), [TWO, ONE]);
     assert_eq!(listed("--branch ffff"), [THREE]);
-    assert_eq!(listed("--before 2026-01-02T03:10:00Z"), [ONE]);
-    assert_eq!(listed("--after 2026-01-02T03:10:00Z --agent claude"), [THREE, TWO]);
+    assert_eq!(listed("--until 2026-01-02T03:10:00Z"), [ONE]);
+    assert_eq!(listed("--since 2026-01-02T03:10:00Z --agent claude"), [THREE, TWO]);
     assert_eq!(listed("walrus project:app"), [TWO, ONE]);
     assert_eq!(listed("herring"), [ONE]);
     assert_eq!(listed("-- -project:app"), [THREE]);
@@ -86,7 +86,7 @@ fn conditions_select_the_sessions_that_match() {
     assert_eq!(listed("--sort largest --limit 1"), [ONE]);
     folder.run("list --project none").finds_nothing("none of 3 sessions");
     folder.run("list --gone").finds_nothing("none of 3 sessions");
-    folder.run("list --after soon").fails("is not a time");
+    folder.run("list --since soon").fails("is not a time");
     folder.run("list --limit 2").ends(0).talks("2 of 3 sessions shown");
     fs::create_dir(folder.path("elsewhere")).unwrap();
     folder.run("list --root elsewhere").finds_nothing("none of 3 sessions");

@@ -50,7 +50,7 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
     assert_eq!(ids(&folder, ""), all);
     assert_eq!(ids(&folder, "--flow review --status failed,canceled"), all[2..4]);
     assert_eq!(ids(&folder, "--status unreadable"), ["broken"]);
-    assert_eq!(ids(&folder, "--since 2025-02-01T08:30:00Z --before 2025-03-31"), all[2..4]);
+    assert_eq!(ids(&folder, "--since 2025-02-01T08:30:00Z --until 2025-03-30"), all[2..4]);
     assert_eq!(ids(&folder, "--limit 2"), all[..2]);
     assert_eq!(ids(&folder, "--find WHAT --flow ticket-to-pr"), all[4..5]);
     assert_eq!(ids(&folder, "--find tk421"), all[4..5]);
@@ -100,7 +100,7 @@ fn a_run_that_cannot_be_moved_is_reported_and_does_not_stop_the_rest() {
     some.finds_nothing("nothing-here: no such run").says("archived  nightly  .devflow/archive/2025-04/nightly.tar.gz");
     run(&folder, "nightly", "another", "completed", "2025-04-01T08:00:00Z");
     folder.run("devflow restore nightly").fails("nightly: already exists");
-    let filtered = folder.run("devflow archive --before 30d --status completed,running");
+    let filtered = folder.run("devflow archive --until 30d --status completed,running");
     filtered.ends(2).talks("already exists with different contents").talks("1 run skipped: still running");
     filtered.says("archived  2025-01-15-ticket-to-pr-TK421");
     folder.run("devflow archive --flow none").ends(1);

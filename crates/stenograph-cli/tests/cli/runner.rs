@@ -67,6 +67,7 @@ impl Folder {
         command
             .env_remove("NO_COLOR")
             .env("TZ", "UTC")
+            .env("HOME", self.path("home"))
             .env("TMPDIR", self.0.path())
             .env("STENO_HOME", self.path("store"));
         command

@@ -173,10 +173,10 @@ fn a_session_without_times_has_the_time_of_its_file() {
     assert_eq!((&sessions[0]["times_from"], &sessions[1]["times_from"]), (&"file".into(), &serde_json::Value::Null));
     assert!(sessions[0]["ended"].is_string() && sessions[0]["started"] == sessions[0]["ended"], "{sessions:#?}");
     run(&folder, "show --root . latest", b"").ends(0).says("the seal");
-    run(&folder, "find --root . seal after:1d", b"").ends(0).says("«seal»");
-    run(&folder, "find --root . /se.l/ after:1d", b"").ends(0).says("«seal»");
-    run(&folder, "find --root . seal before:1d", b"").ends(1);
-    run(&folder, "find --root . walrus after:1d", b"").ends(1);
+    run(&folder, "find --root . seal since:1d", b"").ends(0).says("«seal»");
+    run(&folder, "find --root . /se.l/ since:1d", b"").ends(0).says("«seal»");
+    run(&folder, "find --root . seal until:1d", b"").ends(1);
+    run(&folder, "find --root . walrus since:1d", b"").ends(1);
     // No event gets a time from it.
     let shown = run(&folder, "show --root . latest --json", b"").ends(0).json();
     assert!(shown.iter().all(|event| event["time"].is_null()), "{shown:#?}");
@@ -243,7 +243,11 @@ fn an_agent_is_opened_by_its_id_alone_and_with_its_session() {
     for name in ["a77bc2".to_owned(), format!("{SESSION}/a77bc2"), format!("{short}/a77")] {
         let shown = folder.run(&format!("show --root . {name}"));
         shown.ends(0);
-        assert!(shown.text().contains("look around") && !shown.text().contains("On the ice"), "{name}: {}", shown.text());
+        assert!(
+            shown.text().contains("look around") && !shown.text().contains("On the ice"),
+            "{name}: {}",
+            shown.text()
+        );
         assert!(folder.run(&format!("tail --root . {name}")).ends(0).text().contains("look around"));
     }
     folder.run(&format!("show --root . {short}/nobody")).ends(2);
@@ -311,8 +315,8 @@ fn a_text_for_people_has_the_title_and_the_time_of_its_header() {
     assert_eq!(sessions.len(), 1);
     assert!(sessions[0]["asked"].as_str().is_some_and(|asked| asked.contains("leap_days")), "{sessions:#?}");
     assert_eq!(sessions[0]["started"], "2026-03-02T09:14:05.061Z");
-    folder.run("find --root . leap_days after:2026-03-01 before:2026-03-04").ends(0);
-    assert_eq!(folder.run("find --root . leap_days after:2026-03-04").code, 1);
+    folder.run("find --root . leap_days since:2026-03-01 until:2026-03-03").ends(0);
+    assert_eq!(folder.run("find --root . leap_days since:2026-03-04").code, 1);
 }
 
 /// Converts the session for Codex; returns the path.

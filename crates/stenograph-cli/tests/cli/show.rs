@@ -141,7 +141,7 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
 "
     );
     let lines = |line: &str| folder.run(line).ends(0).text().lines().count();
-    assert_eq!((lines("show a --event 1"), lines("show a --event 1,4 --around 0")), (9, 6));
+    assert_eq!((lines("show a --event 1"), lines("show a --event 1,4 --around 0")), (8, 6));
     assert_eq!(folder.run("show a --event 4 --text").ends(0).text(), "ok\n");
     assert_eq!(folder.run("show a --event 2 --json").ends(0).json()[0]["id"], "e2");
     folder
@@ -177,5 +177,5 @@ fn a_session_whose_file_is_gone_is_shown_from_the_archive() {
     crate::list::index(&folder);
     assert_eq!(folder.run("show ffff").ends(0).text(), before);
     assert_eq!(folder.run(&format!("show {path}")).ends(0).text(), before);
-    folder.run("show ffff --event 2 --around 0").ends(0).says("> 2").says("It is fed.");
+    folder.run("show ffff --event 2 --around 0").ends(0).says(">2").says("It is fed.");
 }

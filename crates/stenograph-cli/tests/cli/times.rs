@@ -50,6 +50,6 @@ fn days_in_queries_are_those_of_the_time_zone_that_is_shown() {
     let folder = home();
     // In UTC, 03:01 is on the same day; four hours behind UTC it is on the day before.
     let ask = |line: &str| folder.command(line).env("TZ", "<-04>04").output().unwrap().status.code();
-    assert_eq!(ask("find walrus before:2026-01-02 --root home"), Some(0));
-    assert_eq!(ask("find walrus before:2026-01-02 --root home --utc"), Some(1));
+    assert_eq!(ask("find walrus until:2026-01-01 --root home"), Some(0));
+    assert_eq!(ask("find walrus until:2026-01-01 --root home --utc"), Some(1));
 }

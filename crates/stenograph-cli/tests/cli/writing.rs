@@ -110,7 +110,7 @@ fn a_result_has_the_permissions_of_its_source_and_never_more() {
 
 #[test]
 fn an_edit_in_place_keeps_the_permissions_and_its_undo_file_is_private() {
-    for line in ["cut in.jsonl --events 2 --in-place", "compact in.jsonl --keep 0 --summary short"] {
+    for line in ["cut in.jsonl --events 2 --in-place", "compact in.jsonl --keep 0 --summary short --in-place"] {
         let folder = Folder::with("in.jsonl", input());
         set_mode(&folder.path("in.jsonl"), 0o664);
         folder.run(line).ends(0);

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::json;
 use stenograph::model::Span;
@@ -92,7 +92,7 @@ impl Lines {
             path: path.to_owned(),
             file,
             identity: Identity::of_metadata(&metadata),
-            reading: Reading::new(format, Want::All),
+            reading: Reading::new(format, Wanted::All),
             at: START,
             within: false,
             fingerprint: FingerprintBuilder::default(),
@@ -158,8 +158,8 @@ impl Lines {
     fn new_reading(&self) -> Reading {
         match self.at.offset {
             // A byte order mark has no meaning in the middle of a file.
-            0 => Reading::new(self.format, Want::All),
-            _ => Reading::from_line(self.format, Want::All, self.at),
+            0 => Reading::new(self.format, Wanted::All),
+            _ => Reading::from_line(self.format, Wanted::All, self.at),
         }
     }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::model::{Event, Note, NoteKind};
 use stenograph::read::{Reading, Sink};
 use stenograph::wire;
@@ -167,7 +167,7 @@ fn is_half_written(error: &Error) -> bool {
 fn pass(source: &mut Source, format: &dyn Format, sink: &mut dyn Sink) -> Result<u64, Error> {
     let (consumed, place) = (source.consumed(), source.place().clone());
     let before = consumed();
-    let mut reading = Reading::new(format, Want::All);
+    let mut reading = Reading::new(format, Wanted::All);
     let read = reading.feed_all(&mut source.pass()?, sink);
     // The part before the damage is still useful.
     reading.end(sink);

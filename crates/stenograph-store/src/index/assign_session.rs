@@ -236,7 +236,7 @@ impl IndexRun<'_> {
         let project = match known {
             Some(project) => project,
             None => {
-                let root = found.folder.display().to_string();
+                let root = found.root().display().to_string();
                 self.catalogue.project(&found.name(), &root, found.remote.as_deref())?
             }
         };

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::ledger::CountingState;
 use stenograph::model::{Event, Note};
 use stenograph::query::EntryBuilder;
@@ -78,7 +78,7 @@ impl IndexRun<'_> {
             if let Ok(mut source) = Source::open(&row.path, Passes::Many)
                 && let Ok(mut pass) = source.pass()
             {
-                let mut reading = Reading::new(format, Want::All);
+                let mut reading = Reading::new(format, Wanted::All);
                 let _ = reading.feed_all(&mut pass, &mut keys);
                 reading.end(&mut keys);
             }
@@ -117,7 +117,7 @@ fn read_version(
     let Some(stream) = archive.read_version(copy, version, 0)? else { return Ok(()) };
     let place = Place::Path(row.path.clone());
     let mut stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
-    let mut reading = Reading::new(format, Want::All);
+    let mut reading = Reading::new(format, Wanted::All);
     let read = reading.feed_all(&mut stream, sink);
     reading.end(sink);
     read.map_err(|error| Error::from_system(&place, crate::Problem::Damaged, error))

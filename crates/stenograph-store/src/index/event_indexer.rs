@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 use stenograph::evidence::{UserMessage, nested_events};
 use stenograph::format::Format;
-use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
+use stenograph::ledger::{CallCounter, CallDetail, CountingState, SourceUsage};
 use stenograph::model::{Body, Event, Fact, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
@@ -91,7 +91,7 @@ pub(super) struct EventIndexer<'w> {
     /// The keys of all events, if the caller needs them to find removed events.
     pub keys: Option<HashSet<u64>>,
     /// Usage of model calls since the last full page.
-    counting: Counting,
+    counting: CallCounter,
     /// The first error. A sink cannot stop its reader.
     pub failed: Option<Error>,
 }
@@ -108,7 +108,7 @@ impl<'w> EventIndexer<'w> {
             writer,
             batch,
             doc_group,
-            counting: Counting::resumed(agent, CallDetail::Tools, ledger),
+            counting: CallCounter::resumed(agent, CallDetail::Tools, ledger),
             event: 0,
             trail: EntryBuilder::default(),
             summary: SourceSummary::default(),
@@ -155,7 +155,7 @@ impl<'w> EventIndexer<'w> {
         match &event.body {
             Body::Message { role: Role::User | Role::Assistant, .. } => summary.messages += 1,
             Body::ToolCall { .. } => summary.calls += 1,
-            Body::Fact { name: Fact::Title | Fact::Summary, content: Some(content) } => {
+            Body::Fact { fact: Fact::Title | Fact::Summary, content: Some(content) } => {
                 summary.title = Some(beginning(&content.joined().decode()));
             }
             Body::Other { name: Some(name), .. } if !event.is_oversize() => {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::ledger::CountingState;
 use stenograph::model::Span;
 use stenograph::read::Reading;
@@ -62,7 +62,7 @@ impl IndexRun<'_> {
         event_indexer.keys = self.seen_keys.as_ref().map(|_| HashSet::new());
         event_indexer.status = self.status.take();
         let at = Span { offset: row.settled, length: 0, line: row.line };
-        let mut reading = Reading::from_line(format, Want::All, at);
+        let mut reading = Reading::from_line(format, Wanted::All, at);
         file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
         let mut left = job.stamp.size.saturating_sub(row.settled);
         let mut content = crc32fast::Hasher::new_with_initial(if row.settled > 0 { row.content.settled } else { 0 });
@@ -419,7 +419,7 @@ fn read_through(
     job: &IndexJob,
     report: &mut IndexReport,
 ) -> Result<(), Error> {
-    let mut reading = Reading::new(format, Want::All);
+    let mut reading = Reading::new(format, Wanted::All);
     let read = match stream {
         Ok(mut stream) => reading.feed_all(&mut stream, event_indexer).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),

@@ -206,7 +206,7 @@ impl ExchangeFilter {
     /// Whether the event belongs to such a record. Events must be passed in order.
     pub fn has(&mut self, event: &Event<'_>) -> bool {
         if event.part.index == 0 {
-            let named = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
+            let named = matches!(&event.body, Body::Fact { fact: name, .. } if name == "request" || name == "response");
             // A response may consist of nothing but its cost.
             self.inside = named || event.extra.get("chibi-responses").is_some();
         }

@@ -49,7 +49,7 @@ fn a_repository_without_a_remote_is_known_by_its_folder() {
     let side = place.path().join("side");
     worktree(&root, "side", &side);
     let (main, side) = (of(&root), of(&side));
-    assert_eq!(main.key(), format!("file:{}", root.join(".git").display()));
+    assert_eq!(main.key(), root.display().to_string());
     assert_eq!(side.key(), main.key());
     assert_eq!((main.name().as_str(), side.name().as_str()), ("tool", "tool"));
     assert_ne!(side.folder, main.folder);
@@ -105,7 +105,7 @@ fn a_folder_without_git_is_itself() {
     fs::create_dir_all(folder.join(".git")).unwrap();
     let project = of(&folder);
     assert_eq!((project.folder.clone(), project.state), (folder.clone(), FolderState::There));
-    assert_eq!((project.key(), project.name()), (format!("file:{}", folder.display()), "notes".to_owned()));
+    assert_eq!((project.key(), project.name()), (folder.display().to_string(), "notes".to_owned()));
 }
 
 #[test]
@@ -117,6 +117,18 @@ fn only_the_path_of_a_missing_folder_is_known() {
     assert_eq!(project.folder, root.join("gone/deep"));
     assert_eq!((project.remote.as_deref(), project.repository.as_deref()), (None, None));
     assert_eq!(project.name(), "deep");
+}
+
+#[test]
+fn a_work_tree_that_is_gone_belongs_to_the_repository_above_it() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(place.path(), Some("https://example.org/team/tool"));
+    for gone in [".claude/worktrees/fix-1/src", ".worktrees/fix-1"] {
+        assert_eq!(of(&root.join(gone)), of(&root), "{gone}");
+    }
+    let project = of(Path::new("/nowhere/tool/.claude/worktrees/fix-1"));
+    assert_eq!((project.name().as_str(), project.state), ("tool", FolderState::Gone));
+    assert_eq!(of(Path::new("/.worktrees/fix-1")).name(), "fix-1");
 }
 
 #[cfg(unix)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stenograph::Registry;
-use stenograph::format::{Format, Want};
-use stenograph::ledger::{CallDetail, Counting, CountingState, SourceUsage};
+use stenograph::format::{Format, Wanted};
+use stenograph::ledger::{CallCounter, CallDetail, CountingState, SourceUsage};
 use stenograph::model::Span;
 use stenograph::read::Reading;
 
@@ -88,10 +88,10 @@ impl Grown {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(self.at.offset))?;
         let want = match calls {
-            CallDetail::Numbers => Want::Usage,
-            CallDetail::Tools => Want::All,
+            CallDetail::Numbers => Wanted::Usage,
+            CallDetail::Tools => Wanted::All,
         };
-        let mut counting = Counting::resumed(self.format.info().agent, calls, self.state.clone());
+        let mut counting = CallCounter::resumed(self.format.info().agent, calls, self.state.clone());
         let mut reading = Reading::from_line(self.format, want, self.at);
         done.fetch_add(self.at.offset, Ordering::Relaxed);
         loop {

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stenograph::format::{Format, Head, Want};
-use stenograph::ledger::{CallDetail, Counting, SourceUsage};
+use stenograph::format::{Format, Head, Wanted};
+use stenograph::ledger::{CallCounter, CallDetail, SourceUsage};
 use stenograph::read::Reading;
 
 use super::grown::Grown;
@@ -229,10 +229,10 @@ fn count(
     }
     hand.last = Some(format);
     let want = match calls {
-        CallDetail::Numbers => Want::Usage,
-        CallDetail::Tools => Want::All,
+        CallDetail::Numbers => Wanted::Usage,
+        CallDetail::Tools => Wanted::All,
     };
-    let mut counting = Counting::new(format.info().agent, calls);
+    let mut counting = CallCounter::new(format.info().agent, calls);
     let mut reading = Reading::new(format, want);
     let mut pages = Vec::new();
     reading.feed(begin, &mut counting);

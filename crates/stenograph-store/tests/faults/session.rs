@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use stenograph::format::Want;
+use stenograph::format::Wanted;
 use stenograph::model::{Body, Content, Event, Input, Role};
 use stenograph::read::{Collected, Reading};
 use stenograph::time::{Time, TimeUnit};
@@ -170,7 +170,7 @@ pub fn read(path: &Path) -> Vec<Event<'static>> {
     } else if let Ok(bytes) = fs::read(path)
         && let Detected::Format(format) = Registry::built_in().detect(&bytes)
     {
-        let mut reading = Reading::new(format, Want::All);
+        let mut reading = Reading::new(format, Wanted::All);
         reading.feed(&bytes, &mut read);
         reading.end(&mut read);
     }

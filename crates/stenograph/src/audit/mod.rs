@@ -257,7 +257,7 @@ impl Auditor {
         if event.thread.is_none() {
             set(&mut self.audit.cwd, event.cwd.as_deref());
         }
-        if let Body::Fact { name: crate::model::Fact::Title, content: Some(content) } = &event.body {
+        if let Body::Fact { fact: crate::model::Fact::Title, content: Some(content) } = &event.body {
             set(&mut self.audit.title, Some(content.joined().decode().trim()));
         }
         if let Some(model) = event.model.as_deref().filter(|model| !model.is_empty())

@@ -15,7 +15,7 @@ mod vendor;
 pub use chat_item::ChatItem;
 pub use drift::{Drift, Remark, What};
 pub use player::{Manner, Played, Player, Verdict};
-pub use tape::{Answer, Block, Errors, Failed, Stop, Tape, TapeBuilder};
+pub use tape::{Answer, AnswerPart, Errors, Failed, Stop, Tape, TapeBuilder};
 pub use vendor::{Delivery, Frame, Request, Trouble, Vendor};
 
 #[cfg(test)]

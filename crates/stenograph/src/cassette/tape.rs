@@ -28,7 +28,7 @@ pub struct Answer {
     /// Its place on the tape, from 1.
     pub number: usize,
     /// What it holds, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<AnswerPart>,
     /// The model that gave it.
     pub model: Option<String>,
     /// The id the vendor gave it.
@@ -72,7 +72,7 @@ pub enum Errors {
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct AnswerPart {
     /// What it says.
     pub item: ChatItem,
     /// How long after the request it came.
@@ -322,7 +322,7 @@ impl TapeBuilder {
         let after_ms = time_ms.zip(answer.asked_ms).map_or(0, |(time, asked)| (time - asked).clamp(0, WAIT_MS_MAX));
         let after_ms = u64::try_from(after_ms).unwrap_or_default();
         self.size += said.iter().map(ChatItem::size).sum::<usize>();
-        answer.blocks.extend(said.into_iter().map(|item| Block { item, after_ms }));
+        answer.blocks.extend(said.into_iter().map(|item| AnswerPart { item, after_ms }));
         answer.model = event.model.as_deref().or(self.model.as_deref()).map(str::to_owned).or(answer.model.take());
         answer.time_seconds = answer.time_seconds.or(time_ms.map(|time| time / 1000));
         answer.stop = match event.stop_reason.as_deref().map(stop) {

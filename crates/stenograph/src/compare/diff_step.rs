@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn nothing_said_is_no_step() {
         assert!(DiffStep::of(1, &said_by(Role::User, "")).is_none());
-        assert!(DiffStep::of(1, &Event::new(Body::Fact { name: "title".into(), content: None })).is_none());
+        assert!(DiffStep::of(1, &Event::new(Body::Fact { fact: "title".into(), content: None })).is_none());
     }
 
     #[test]

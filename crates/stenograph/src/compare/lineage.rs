@@ -16,12 +16,12 @@ pub struct Relation {
     /// The event of the parent after which it went its own way, where that is known.
     pub left: Option<u64>,
     /// How that is known.
-    pub how: How,
+    pub how: RelationEvidence,
 }
 
 /// How it is known that two conversations are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum RelationEvidence {
     /// Both say the same at their beginning, and then not.
     Branches,
     /// It begins with all of the other.
@@ -34,15 +34,15 @@ pub enum How {
     Stated,
 }
 
-impl How {
+impl RelationEvidence {
     /// The word for people and programs.
     pub fn name(self) -> &'static str {
         match self {
-            How::Branches => "branches",
-            How::Continues => "continues",
-            How::Copy => "copy",
-            How::Ids => "ids",
-            How::Stated => "stated",
+            RelationEvidence::Branches => "branches",
+            RelationEvidence::Continues => "continues",
+            RelationEvidence::Copy => "copy",
+            RelationEvidence::Ids => "ids",
+            RelationEvidence::Stated => "stated",
         }
     }
 }
@@ -153,9 +153,9 @@ fn put(
 ) {
     let length = |at: usize| conversations.get(at).map_or(0, |conversation| conversation.steps.len());
     let how = match (length(parent) == shared, length(at) == shared) {
-        (true, true) => How::Copy,
-        (true, false) => How::Continues,
-        (false, _) => How::Branches,
+        (true, true) => RelationEvidence::Copy,
+        (true, false) => RelationEvidence::Continues,
+        (false, _) => RelationEvidence::Branches,
     };
     let step = shared.checked_sub(1).and_then(|last| conversations.get(parent)?.steps.get(last));
     if let Some(slot) = relations.get_mut(at) {
@@ -187,7 +187,7 @@ fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>
             // Several conversations may have the record; the stated parent counts.
             let record = id_print(fork.record.as_deref());
             let steps = &conversations.get(parent)?.steps;
-            Some((parent, steps.iter().position(|step| step.id == record && record != 0), How::Stated))
+            Some((parent, steps.iter().position(|step| step.id == record && record != 0), RelationEvidence::Stated))
         });
         let shared = || {
             let last = conversation
@@ -197,7 +197,7 @@ fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>
                 .find_map(|step| elsewhere(places.get(&step.id).filter(|_| step.id != 0)));
             let (parent, step) =
                 last.or_else(|| elsewhere(places.get(&conversation.follows).filter(|_| conversation.follows != 0)))?;
-            Some((parent, Some(step), How::Ids))
+            Some((parent, Some(step), RelationEvidence::Ids))
         };
         let Some((parent, step, how)) = stated.or_else(shared) else { continue };
         if is_below(relations, parent, at) {

@@ -11,6 +11,6 @@ mod vocabulary;
 pub use align::{Aside, Change, Comparison, Counts, Side, compare};
 pub use conversation::{Branch, ConversationBuilder, ConversationSteps, IsInSpine, Step};
 pub use diff_step::{Class, DiffStep, said, shown};
-pub use lineage::{How, Relation, relate};
+pub use lineage::{Relation, RelationEvidence, relate};
 pub use text::{Differing, differing};
 pub use vocabulary::Vocabulary;

@@ -3,7 +3,7 @@
 
 use super::diff_step::{Class, DiffStep};
 use crate::calls::Calls;
-use crate::format::{Format, Want};
+use crate::format::{Format, Wanted};
 use crate::formats::steno::Steno;
 use crate::model::{Event, Outline};
 use crate::read::{Collected, Reading};
@@ -61,7 +61,7 @@ impl Vocabulary {
 
 fn read(format: &dyn Format, bytes: &[u8]) -> Vec<Event<'static>> {
     let mut collected = Collected::default();
-    let mut reading = Reading::new(format, Want::All);
+    let mut reading = Reading::new(format, Wanted::All);
     reading.feed(bytes, &mut collected);
     reading.end(&mut collected);
     collected.events

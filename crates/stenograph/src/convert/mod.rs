@@ -21,7 +21,7 @@ use totals::RunningTotal;
 
 use crate::Error;
 use crate::evidence::nested_events;
-use crate::format::{Format, Want};
+use crate::format::{Format, Wanted};
 use crate::ledger::{CountedOutline, SupersededUsage};
 use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Spine};
@@ -109,7 +109,7 @@ pub fn convert(
         return copy(from, source, out);
     }
     let mut survey = Survey::new(from);
-    each_chunk(source, from, Want::All, &mut survey, &mut |_| Ok(()))?;
+    each_chunk(source, from, Wanted::All, &mut survey, &mut |_| Ok(()))?;
     survey.spine.decide();
     // The carried source itself needs nothing embedded.
     if survey.carried.as_deref() == Some(to.info().name) {
@@ -121,7 +121,7 @@ pub fn convert(
 /// Rewrites a source in its own format, through events. The laws use it.
 pub fn rewrite_own(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Result<Outcome, Error> {
     let mut survey = Survey::new(format);
-    each_chunk(source, format, Want::All, &mut survey, &mut |_| Ok(()))?;
+    each_chunk(source, format, Wanted::All, &mut survey, &mut |_| Ok(()))?;
     survey.own = true;
     rewrite(format, source, format, out, Carry::Not, survey)
 }
@@ -208,7 +208,7 @@ impl Sink for SpineOutline {
 
 fn copy(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Result<Outcome, Error> {
     let mut survey = Survey::new(format);
-    each_chunk(source, format, Want::All, &mut survey, &mut |chunk| Ok(out.write_all(chunk)?))?;
+    each_chunk(source, format, Wanted::All, &mut survey, &mut |chunk| Ok(out.write_all(chunk)?))?;
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let (outline, notes, notes_count) = (survey.outline.finish(), survey.notes, survey.notes_count);
@@ -219,7 +219,7 @@ fn copy(format: &dyn Format, source: &mut dyn Reopen, out: &mut dyn Write) -> Re
 fn each_chunk(
     source: &mut dyn Reopen,
     format: &dyn Format,
-    want: Want,
+    want: Wanted,
     sink: &mut dyn Sink,
     first: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -269,7 +269,7 @@ fn rewrite(
     if !whole && spine.leaves_out() {
         let mut sent =
             SpineOutline { outline: CountedOutline::new(Some(from)), spine, total: RunningTotal::default(), to: kept };
-        each_chunk(source, from, Want::All, &mut sent, &mut |_| Ok(()))?;
+        each_chunk(source, from, Wanted::All, &mut sent, &mut |_| Ok(()))?;
         (outline, spine) = (sent.outline, sent.spine);
         spine.rewind();
     }
@@ -278,7 +278,7 @@ fn rewrite(
     usage.decide();
     let outline = outline.finish();
     let mut pass = WritePass::new(to, &outline, out, stream, (spine, usage), early.finish(), carry_writer);
-    let mut reading = Reading::new(from, Want::All);
+    let mut reading = Reading::new(from, Wanted::All);
     each_piece(source, &mut |chunk| {
         pass.source(chunk)?;
         reading.feed(chunk, &mut pass);

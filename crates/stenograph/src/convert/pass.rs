@@ -10,7 +10,7 @@ use super::early::EarlyResults;
 use super::totals::RunningTotal;
 use crate::Error;
 use crate::evidence::{hosted_status, nested_events};
-use crate::format::{Format, Want};
+use crate::format::{Format, Wanted};
 use crate::ledger::SupersededUsage;
 use crate::loss::{LossComparison, LossReport};
 use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
@@ -140,7 +140,7 @@ impl<'o> WritePass<'o> {
         let own = outline.origin == name;
         let target = Target {
             out,
-            reading: Some(Reading::new(to, Want::All)),
+            reading: Some(Reading::new(to, Wanted::All)),
             schema: if own { RecordSchema::default() } else { RecordSchema::new(to.info().record_schema) },
             offset: 0,
             checks: VecDeque::new(),

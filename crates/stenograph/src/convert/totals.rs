@@ -20,7 +20,7 @@ impl RunningTotal {
     }
 
     fn is_repeated_by(&mut self, event: &Event<'_>) -> bool {
-        if !matches!(&event.body, Body::Fact { name: Fact::Usage, .. }) {
+        if !matches!(&event.body, Body::Fact { fact: Fact::Usage, .. }) {
             return false;
         }
         match running_total(event) {

@@ -230,7 +230,7 @@ fn of_content(content: Option<&Content<'_>>) -> u64 {
 /// A fingerprint of a body: equal for bodies that are.
 fn of_body(body: &Body<'_>) -> u64 {
     let rest = match body {
-        Body::Fact { name, .. } => format!("fact {name}"),
+        Body::Fact { fact: name, .. } => format!("fact {name}"),
         Body::Message { role, .. } => format!("message {}", role.name()),
         Body::Thinking { .. } => "thinking".to_owned(),
         Body::ToolCall { call, name, input } => format!("call {call:?} {name:?} {}", input.to_text().decode()),

@@ -12,19 +12,18 @@ use super::sketch::{Fact, Sketch, Sketched, Sketches};
 use super::units::{Units, bonds};
 use super::{Fate, Plan};
 use crate::model::{Kind, Role};
-use crate::time::Time;
 
-/// Which events are meant: those for which everything that is said here holds.
+/// Selects the events for which every condition holds.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Events with these numbers, from 0.
     pub events: Option<Range<usize>>,
     /// Events of turns with these numbers, from 0.
     pub turns: Option<Range<usize>>,
-    /// Events earlier than this moment.
-    pub before: Option<Time<'static>>,
     /// Events at this moment or later.
-    pub after: Option<Time<'static>>,
+    pub since: Option<jiff::Timestamp>,
+    /// Events before this moment.
+    pub until: Option<jiff::Timestamp>,
 }
 
 /// What is taken out.
@@ -45,14 +44,12 @@ pub fn cut<S: Sketched + ?Sized>(events: &S, selection: &Selection) -> Cut {
     let events = &*events.sketches();
     let times = moments(events);
     let turns = selection.turns.as_ref().map(|turns| stretch(events, turns));
-    let moment = |time: &Time<'_>| time.instant();
-    let (before, after) = (selection.before.as_ref().and_then(moment), selection.after.as_ref().and_then(moment));
     let selected = |number: &usize| {
         let at = times.get(*number).copied().flatten();
-        let earlier = before.is_none_or(|before| at.is_some_and(|at| at < before));
-        let later = after.is_none_or(|after| at.is_some_and(|at| at >= after));
+        let is_since = selection.since.is_none_or(|since| at.is_some_and(|at| at >= since));
+        let is_until = selection.until.is_none_or(|until| at.is_some_and(|at| at < until));
         let within = |range: &Option<Range<usize>>| range.as_ref().is_none_or(|range| range.contains(number));
-        within(&selection.events) && within(&turns) && earlier && later
+        within(&selection.events) && within(&turns) && is_since && is_until
     };
     let chosen: BTreeSet<usize> = (0..events.len()).filter(selected).collect();
     let needed = needed(events);
@@ -307,17 +304,17 @@ mod tests {
         for (number, time) in [(1, "2026-03-02T10:00:00Z"), (5, "2026-03-02T11:00:00Z"), (7, "2026-03-02T12:00:00Z")] {
             events[number].time = Time::iso(time.into());
         }
-        let time = |text: &'static str| Time::iso(text.into());
-        let after = Selection { after: time("2026-03-02T11:00:00Z"), ..Selection::default() };
-        assert_eq!(cut(&events, &after).went, [5, 6, 7]);
-        let both = Selection { before: time("2026-03-02T13:00:00+01:00"), ..after };
+        let time = |text: &str| text.parse().ok();
+        let since = Selection { since: time("2026-03-02T11:00:00Z"), ..Selection::default() };
+        assert_eq!(cut(&events, &since).went, [5, 6, 7]);
+        let both = Selection { until: time("2026-03-02T13:00:00+01:00"), ..since };
         assert_eq!(cut(&events, &both).went, [5, 6]);
     }
 
     #[test]
     fn a_header_stays() {
         let mut events = conversation();
-        events.insert(0, Event::new(Body::Fact { name: "session".into(), content: None }));
+        events.insert(0, Event::new(Body::Fact { fact: "session".into(), content: None }));
         let found = cut(&events, &Selection { events: Some(0..3), ..Selection::default() });
         assert_eq!(found.kept, [0]);
     }

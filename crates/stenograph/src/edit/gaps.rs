@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use super::sketch::Sketches;
-use crate::format::{Format, Want};
+use crate::format::{Format, Wanted};
 use crate::frame::Framing;
 use crate::model::{Event, Note, Span};
 use crate::read::{Reading, Sink};
@@ -81,7 +81,7 @@ pub(super) struct GapReading<'g> {
 
 impl<'g> GapReading<'g> {
     pub(super) fn new(format: &'g dyn Format, gaps: &'g [Gap]) -> GapReading<'g> {
-        GapReading { format, gaps, reading: Some(Reading::new(format, Want::All)), offset: 0 }
+        GapReading { format, gaps, reading: Some(Reading::new(format, Wanted::All)), offset: 0 }
     }
 
     /// Takes the next bytes of the source.
@@ -114,7 +114,7 @@ impl<'g> GapReading<'g> {
             sink.pass_over(gap.numbers.clone());
         } else if self.offset == gap.bytes.end {
             let at = Span { offset: self.offset, length: 0, line: gap.line };
-            self.reading = Some(Reading::from_line(self.format, Want::All, at));
+            self.reading = Some(Reading::from_line(self.format, Wanted::All, at));
             self.gaps = self.gaps.get(1..).unwrap_or_default();
         }
     }

@@ -7,7 +7,7 @@ use super::gaps::{each_between, gaps};
 use super::sketch::{SketchBuilder, Sketches};
 use super::{Plan, SIZE_MAX};
 use crate::convert::Reopen;
-use crate::format::{Format, Want};
+use crate::format::{Format, Wanted};
 use crate::model::{Event, Note, NoteKind, Outline};
 use crate::read::{self, Reading, Sink};
 
@@ -72,7 +72,7 @@ impl<'a> EditSource<'a> {
 }
 
 fn pass(format: &dyn Format, source: &mut dyn Reopen, sink: &mut dyn Sink) -> io::Result<()> {
-    let mut reading = Reading::new(format, Want::All);
+    let mut reading = Reading::new(format, Wanted::All);
     reading.feed_all(&mut *source.open()?, sink)?;
     reading.end(sink);
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::nested::events_of;
 use crate::json::{items, word};
-use crate::model::{Event, Want};
+use crate::model::{Event, Wanted};
 
 /// The effect of a compaction on the context.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl CompactionDetails {
             };
             let ids = lists(words.preserved_ids).into_iter().filter_map(word);
             details.preserved_ids.extend(ids.map(std::borrow::Cow::into_owned));
-            details.preserved_events.extend(events_of(info, &lists(words.preserved_records), Want::All));
+            details.preserved_events.extend(events_of(info, &lists(words.preserved_records), Wanted::All));
         }
         details
     }

@@ -35,7 +35,7 @@ pub(crate) fn states_model_calls(event: &Event<'_>) -> bool {
 
 /// The running total that the record states.
 pub(crate) fn running_total(event: &Event<'_>) -> Option<RunningTotal> {
-    let Body::Fact { name, .. } = &event.body else { return None };
+    let Body::Fact { fact: name, .. } = &event.body else { return None };
     words(event).find_map(|(words, extra)| {
         let paths = words.total.as_ref().filter(|paths| paths.facts.contains(&name.as_ref()))?;
         Some(total(paths, extra.object_at(paths.object)?.as_ref()))

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::frame::{Record, RecordPlace};
-use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Want};
+use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Wanted};
 
 /// A record inside another one.
 #[derive(Clone, Debug, Default)]
@@ -24,35 +24,35 @@ const PARTS_MAX: usize = 4_096;
 
 /// Whether the record only forwards records of a side conversation to whoever watches. It states nothing about its own conversation.
 pub fn is_progress(event: &Event<'_>) -> bool {
-    let Body::Fact { name, .. } = &event.body else { return false };
+    let Body::Fact { fact: name, .. } = &event.body else { return false };
     event.restates && event.extra.known().any(|(info, _)| info.calls.nested.is_some_and(|nested| *name == nested.fact))
 }
 
 /// The record inside the record of this event.
 pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
-    nested_as(event, Want::All)
+    nested_as(event, Wanted::All)
 }
 
 /// The events of the nested record that state usage of model calls.
 pub(super) fn nested_usage(event: &Event<'_>) -> Vec<Event<'static>> {
-    nested_as(event, Want::Usage).map(|nested| nested.events).unwrap_or_default()
+    nested_as(event, Wanted::Usage).map(|nested| nested.events).unwrap_or_default()
 }
 
 /// The bytes of the record inside the record of this event.
 pub(crate) fn nested_source<'e>(event: &'e Event<'_>) -> Option<&'e str> {
-    let Body::Fact { name, .. } = &event.body else { return None };
+    let Body::Fact { fact: name, .. } = &event.body else { return None };
     let place = |info: &FormatInfo| info.calls.nested.filter(|nested| *name == nested.fact);
     event.extra.known().find_map(|(info, extra)| extra.at(place(info)?.record))
 }
 
-fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
-    let Body::Fact { name, .. } = &event.body else { return None };
+fn nested_as(event: &Event<'_>, want: Wanted) -> Option<NestedRecord> {
+    let Body::Fact { fact: name, .. } = &event.body else { return None };
     event.extra.known().find_map(|(info, extra)| {
         let place = info.calls.nested.filter(|nested| *name == nested.fact)?;
         let raw = extra.at(place.record)?;
         let thread = extra.word_at(place.thread).map(Cow::into_owned);
         let mut events = events_of(info, &[raw], want);
-        events.retain(|event| !matches!(&event.body, Body::Fact { name, .. } if name == place.fact));
+        events.retain(|event| !matches!(&event.body, Body::Fact { fact: name, .. } if name == place.fact));
         for inner in &mut events {
             let own = |text: &Option<Cow<'_, str>>| text.as_deref().map(|text| Cow::Owned(text.to_owned()));
             inner.at = event.at;
@@ -73,7 +73,7 @@ pub fn nested_events(event: &Event<'_>) -> Vec<Event<'static>> {
 }
 
 /// The events of records that are inside another record of this format.
-pub(super) fn events_of(info: &FormatInfo, records: &[&str], want: Want) -> Vec<Event<'static>> {
+pub(super) fn events_of(info: &FormatInfo, records: &[&str], want: Wanted) -> Vec<Event<'static>> {
     let mut collected = Collected(Vec::new());
     let Some(reader) = info.calls.nested_reader.filter(|_| !records.is_empty()) else { return collected.0 };
     let mut reader = reader(want);

@@ -8,7 +8,7 @@ use crate::text::Str;
 pub(crate) fn permission_mode(event: &Event<'_>) -> Option<String> {
     let modes = words(event).filter_map(|(words, extra)| {
         let mut found: Vec<Str<'_>> = words.mode_fields.iter().filter_map(|path| extra.word_at(path)).collect();
-        if let Body::Fact { name, content: Some(content) } = &event.body
+        if let Body::Fact { fact: name, content: Some(content) } = &event.body
             && words.mode_facts.contains(&name.as_ref())
         {
             found.push(Str::Owned(content.joined().decode().trim().to_owned()));
@@ -28,7 +28,7 @@ pub(crate) struct Judgement {
 impl Judgement {
     /// The decision that this event states.
     pub fn of(event: &Event<'_>) -> Option<Judgement> {
-        let Body::Fact { name, .. } = &event.body else { return None };
+        let Body::Fact { fact: name, .. } = &event.body else { return None };
         words(event).find_map(|(words, extra)| {
             let paths = words.judgements.iter().find(|judgement| *name == judgement.fact)?;
             let stated = extra.word_at(paths.field)?;

@@ -32,7 +32,7 @@ const CHANGES_MAX: usize = 256;
 impl<'e> CallReport<'e> {
     /// The report in this event.
     pub fn of(event: &'e Event<'_>) -> Option<CallReport<'e>> {
-        let Body::Fact { name, .. } = &event.body else { return None };
+        let Body::Fact { fact: name, .. } = &event.body else { return None };
         words(event).find_map(|(words, extra)| {
             let paths = words.reports.iter().find(|report| *name == report.fact)?;
             Some(CallReport { paths, extra })

@@ -1,9 +1,9 @@
 //! The laws about how a source arrives: *hurt*, *chunks*, *growth*, *pieces* and *projection*.
 
 use super::{Case, coverage::first_silent, difference};
-use crate::format::Want;
+use crate::format::Wanted;
 use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, RecordPlace};
-use crate::ledger::{CallDetail, Counting};
+use crate::ledger::{CallCounter, CallDetail};
 use crate::model::{Event, Span};
 use crate::read::{self, Collected, Reading};
 
@@ -30,7 +30,7 @@ pub(super) fn hurt(case: &mut Case<'_>) {
 
 fn fed(case: &Case<'_>, size: usize) -> Collected {
     let mut found = Collected::default();
-    let mut reading = Reading::new(case.format, Want::All);
+    let mut reading = Reading::new(case.format, Wanted::All);
     case.source.chunks(size).for_each(|chunk| reading.feed(chunk, &mut found));
     reading.end(&mut found);
     found
@@ -53,7 +53,7 @@ pub(super) fn chunks(case: &mut Case<'_>) {
 pub(super) fn growth(case: &mut Case<'_>) {
     for at in case.places(12) {
         let mut found = Collected::default();
-        let mut reading = Reading::new(case.format, Want::All);
+        let mut reading = Reading::new(case.format, Wanted::All);
         reading.feed(case.source.get(..at).unwrap_or_default(), &mut found);
         let stable = reading.stable_until();
         if stable > at as u64 {
@@ -99,7 +99,7 @@ pub(super) fn pieces(case: &mut Case<'_>) {
     for (start, line) in starts.into_iter().step_by(step) {
         let at = Span { offset: start as u64, length: 0, line };
         let mut found = Collected::default();
-        let mut reading = Reading::from_line(case.format, Want::All, at);
+        let mut reading = Reading::from_line(case.format, Wanted::All, at);
         reading.feed(case.source.get(start..).unwrap_or_default(), &mut found);
         reading.end(&mut found);
         let from = |event: &&Event<'static>| event.at.is_some_and(|span| span.offset >= at.offset);
@@ -115,7 +115,7 @@ pub(super) fn pieces(case: &mut Case<'_>) {
 /// Reading less gives a projection of reading everything.
 pub(super) fn projection(case: &mut Case<'_>) {
     let mut found = Collected::default();
-    let mut reading = Reading::new(case.format, Want::Usage);
+    let mut reading = Reading::new(case.format, Wanted::Usage);
     reading.feed(case.source, &mut found);
     reading.end(&mut found);
     let projected = |events: &[Event<'static>]| -> Vec<Event<'static>> {
@@ -125,7 +125,7 @@ pub(super) fn projection(case: &mut Case<'_>) {
         return case.broken("projection", what, None);
     }
     let counted = |events: &[Event<'static>]| {
-        let mut counting = Counting::new(case.format.info().agent, CallDetail::Numbers);
+        let mut counting = CallCounter::new(case.format.info().agent, CallDetail::Numbers);
         events.iter().for_each(|event| counting.add(event));
         counting.finish()
     };

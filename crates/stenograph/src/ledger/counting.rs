@@ -23,7 +23,7 @@ use crate::time::Time;
 /// How much detail of calls to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallDetail {
-    /// Only tokens and cost. Events read with [`crate::model::Want::Usage`] are enough.
+    /// Only tokens and cost. Events read with [`crate::model::Wanted::Usage`] are enough.
     Numbers,
     /// Also the tools that the answers call. This requires every event.
     Tools,
@@ -37,7 +37,7 @@ const EXAMPLES_MAX: usize = 3;
 
 /// Counts the calls of one source.
 #[derive(Debug)]
-pub struct Counting {
+pub struct CallCounter {
     agent: &'static str,
     detail: CallDetail,
     names: Names,
@@ -65,20 +65,20 @@ struct Answer {
     tools: Tools,
 }
 
-impl Counting {
+impl CallCounter {
     /// Counts for an agent from the beginning of a source.
-    pub fn new(agent: &'static str, detail: CallDetail) -> Counting {
-        Counting::resumed(agent, detail, CountingState::default())
+    pub fn new(agent: &'static str, detail: CallDetail) -> CallCounter {
+        CallCounter::resumed(agent, detail, CountingState::default())
     }
 
     /// Continues after another part of the source.
-    pub fn resumed(agent: &'static str, detail: CallDetail, state: CountingState) -> Counting {
+    pub fn resumed(agent: &'static str, detail: CallDetail, state: CountingState) -> CallCounter {
         let mut names = Names::default();
         let mut numbers = |tools: &[String]| tools.iter().map(|tool| names.number(tool)).collect();
         let tools = numbers(&state.tools);
         let answer = |last: &LastAnswer| (last.group, Answer { row: None, key: last.key, tools: numbers(&last.tools) });
         let answers: HashMap<u64, Answer, Xxh3DefaultBuilder> = state.answer.iter().map(answer).collect();
-        Counting {
+        CallCounter {
             agent,
             detail,
             names,
@@ -144,8 +144,8 @@ impl Counting {
 
     /// The usage so far. Counting continues with another part.
     pub fn take_part(&mut self) -> SourceUsage {
-        let usage = std::mem::replace(self, Counting::new(self.agent, self.detail)).finish();
-        *self = Counting::resumed(self.agent, self.detail, usage.state.clone());
+        let usage = std::mem::replace(self, CallCounter::new(self.agent, self.detail)).finish();
+        *self = CallCounter::resumed(self.agent, self.detail, usage.state.clone());
         usage
     }
 
@@ -161,7 +161,7 @@ impl Counting {
             let tools = tools.iter().filter_map(tool).collect();
             LastAnswer { group, key: *key, tools }
         });
-        let Counting { names, rows, uncounted, origins, older_origins, state, .. } = self;
+        let CallCounter { names, rows, uncounted, origins, older_origins, state, .. } = self;
         SourceUsage { names: names.list, rows, uncounted, origins, older_origins, state }
     }
 
@@ -173,7 +173,7 @@ impl Counting {
             keep_last(&mut self.state.cwd, event.cwd.as_deref());
             keep_last(&mut self.state.branch, event.branch.as_deref());
         }
-        if !matches!(event.body, Body::Fact { name: Fact::Session, .. }) {
+        if !matches!(event.body, Body::Fact { fact: Fact::Session, .. }) {
             return;
         }
         let time = event.time.as_ref().and_then(Time::to_millis).unwrap_or(i64::MIN);
@@ -377,7 +377,7 @@ impl Counting {
     }
 }
 
-impl Sink for Counting {
+impl Sink for CallCounter {
     fn event(&mut self, event: &Event<'_>) {
         self.add(event);
     }

@@ -1,7 +1,7 @@
 //! The ledger: one row for each model call, however many sources and records state it. Pure folds over events; nothing here
 //! reads a clock or a file.
 //!
-//! [`Counting`] makes the [`SourceUsage`] of one source, and [`LedgerBuilder`] one ledger of all sources. [`crate::evidence`]
+//! [`CallCounter`] makes the [`SourceUsage`] of one source, and [`LedgerBuilder`] one ledger of all sources. [`crate::evidence`]
 //! reads statements of records beyond the usage of their events.
 
 mod builder;
@@ -22,7 +22,7 @@ mod superseded;
 pub use crate::model::{ServiceTier, Tokens};
 pub use builder::{Ledger, LedgerBuilder, LedgerDecision, LedgerEntry};
 pub use context::context_tokens;
-pub use counting::{CallDetail, Counting};
+pub use counting::{CallCounter, CallDetail};
 pub use money::Money;
 pub use outline::CountedOutline;
 pub use peer_rows::PeerRows;

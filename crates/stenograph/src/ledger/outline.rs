@@ -1,6 +1,6 @@
 //! The outline of a session together with the tokens of its model calls.
 
-use super::{CallDetail, Counting, LedgerBuilder};
+use super::{CallCounter, CallDetail, LedgerBuilder};
 use crate::format::Format;
 use crate::model::{Event, Outline, Usage};
 
@@ -8,7 +8,7 @@ use crate::model::{Event, Outline, Usage};
 #[derive(Debug)]
 pub struct CountedOutline {
     outline: Outline,
-    counting: Counting,
+    counting: CallCounter,
     /// The counters that any event states.
     stated: Usage,
 }
@@ -23,7 +23,7 @@ impl CountedOutline {
     /// An outline of events from this format, where it is known.
     pub fn new(format: Option<&dyn Format>) -> CountedOutline {
         let (origin, agent) = format.map_or(("", ""), |format| (format.info().name, format.info().agent));
-        let counting = Counting::new(agent, CallDetail::Numbers);
+        let counting = CallCounter::new(agent, CallDetail::Numbers);
         CountedOutline { outline: Outline::new(origin), counting, stated: Usage::default() }
     }
 

@@ -228,7 +228,7 @@ pub struct CountingState {
 impl CountingState {
     /// The session of an event: its own, or else that of the source.
     pub(super) fn session_of<'e>(&'e self, event: &'e Event<'_>) -> Option<&'e str> {
-        let is_header = matches!(&event.body, Body::Fact { name: Fact::Session, .. });
+        let is_header = matches!(&event.body, Body::Fact { fact: Fact::Session, .. });
         let own = event.session.as_deref().filter(|_| !is_header || self.session.is_none());
         own.or(self.session.as_deref())
     }

@@ -1,7 +1,7 @@
 //! The words and fields by which an agent marks the outcome of a call: exit codes, refusals, background jobs. These are tables
 //! only; only [`crate::evidence`] reads records with them.
 
-use super::{Reader, Want};
+use super::{Reader, Wanted};
 
 /// The words and fields by which an agent marks the outcome of a call. A field is a path in the extra fields of a record.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub struct CallWords {
     /// Facts that contain a whole record of a side conversation.
     pub nested: Option<NestedPaths>,
     /// Reads records of the format that are inside other records.
-    pub nested_reader: Option<fn(Want) -> Box<dyn Reader>>,
+    pub nested_reader: Option<fn(Wanted) -> Box<dyn Reader>>,
     /// The words of messages that only report on a job.
     pub notice: Option<NoticeWords>,
     /// Fields of a compaction with the tokens before and after it.

@@ -128,7 +128,7 @@ pub enum Body<'a> {
     /// A statement that is not part of the conversation: a header, a title, a setting, a count.
     Fact {
         /// The subject.
-        name: Fact<'a>,
+        fact: Fact<'a>,
         /// The statement, if it is text, such as a title.
         content: Option<Content<'a>>,
     },
@@ -322,7 +322,7 @@ impl<'a> Event<'a> {
     /// The name in the body: of a tool, a fact, an error or an unknown type.
     pub fn name(&self) -> Option<&str> {
         match &self.body {
-            Body::Fact { name, .. } => Some(name),
+            Body::Fact { fact: name, .. } => Some(name),
             Body::ToolCall { name, .. } => Some(name),
             Body::ToolResult { name, .. } | Body::Failure { name, .. } | Body::Other { name, .. } => name.as_deref(),
             Body::Stop { reason, .. } => reason.as_deref(),
@@ -437,8 +437,8 @@ impl<'a> Body<'a> {
     pub fn into_owned(self) -> Body<'static> {
         let own = |text: Str<'_>| -> Str<'static> { Cow::Owned(text.into_owned()) };
         match self {
-            Body::Fact { name, content } => {
-                Body::Fact { name: name.into_owned(), content: content.map(Content::into_owned) }
+            Body::Fact { fact: name, content } => {
+                Body::Fact { fact: name.into_owned(), content: content.map(Content::into_owned) }
             }
             Body::Message { role, content } => Body::Message { role, content: content.into_owned() },
             Body::Thinking { content } => Body::Thinking { content: content.into_owned() },

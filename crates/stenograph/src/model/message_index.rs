@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn rewind(turns: &'static str) -> Event<'static> {
-        Event::new(Body::Fact { name: REWIND.into(), content: Some(Content::text(turns)) })
+        Event::new(Body::Fact { fact: REWIND.into(), content: Some(Content::text(turns)) })
     }
 
     fn taken_back(events: &[Event<'static>]) -> Vec<(u32, u32)> {

@@ -36,7 +36,7 @@ pub(crate) use message_index::{REWIND, is_alone, print, prints, speaker};
 pub use note::{Note, NoteKind};
 pub use origin::Origin;
 pub use outline::Outline;
-pub use reader::{Reader, Sink, Want};
+pub use reader::{Reader, Sink, Wanted};
 pub(crate) use recent::Recent;
 pub use session_words::{LimitPaths, SessionWords};
 pub use spine::{LeftOut, Spine};

@@ -87,7 +87,7 @@ impl Outline {
                 self.seed ^= xxhash_rust::xxh3::xxh3_64(said.as_bytes());
                 self.query = Some(said);
             }
-            Body::Fact { name: super::Fact::Title, content: Some(content) } => {
+            Body::Fact { fact: super::Fact::Title, content: Some(content) } => {
                 self.title = Some(beginning(content));
             }
             Body::ToolCall { .. } => self.calls += 1,

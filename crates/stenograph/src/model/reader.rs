@@ -5,7 +5,7 @@ use crate::frame::Record;
 
 /// The part of a source that the caller wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
+pub enum Wanted {
     /// Everything.
     All,
     /// Only events with usage, and of those only the numbers and the fields needed to count each call once.

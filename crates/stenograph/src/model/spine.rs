@@ -108,7 +108,7 @@ impl SpineEvent for Event<'_> {
 
     fn rewinds(&self) -> Option<u64> {
         match &self.body {
-            Body::Fact { name, content: Some(content) } if name == REWIND => {
+            Body::Fact { fact: name, content: Some(content) } if name == REWIND => {
                 Some(content.joined().decode().trim().parse().unwrap_or(0))
             }
             _ => None,
@@ -524,7 +524,7 @@ mod tests {
 
     #[test]
     fn turns_that_were_taken_back_are_left_out() {
-        let rewind = Body::Fact { name: "rewind".into(), content: Some(Content::text("1")) };
+        let rewind = Body::Fact { fact: "rewind".into(), content: Some(Content::text("1")) };
         let events = [message("a", None), message("b", None), Event::new(rewind), message("c", None)];
         assert_eq!(kept(&events), ["a", "c"]);
     }

@@ -50,7 +50,7 @@ impl EntryBuilder {
         };
         let error = step.has_failed() || is_error(event);
         let time = event.time.as_ref().and_then(Time::to_millis);
-        if matches!(event.body, Body::Fact { name: crate::model::Fact::Session, .. }) {
+        if matches!(event.body, Body::Fact { fact: crate::model::Fact::Session, .. }) {
             self.header_time = self.header_time.or(time);
         }
         let texts = match entry::texts_of(event) {

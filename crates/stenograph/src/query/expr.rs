@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::field::Name;
-use super::words::{How, Words};
+use super::words::{Phrase, PhraseMatch};
 use crate::model::{Kind, Role};
 
 /// A query. See `docs/guide/finding.md` for how people write one.
@@ -33,7 +33,7 @@ impl Query {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sought<'a> {
     /// Adjacent words.
-    Words(&'a Words),
+    Phrase(&'a Phrase),
     /// A pattern.
     Pattern(&'a Pattern),
 }
@@ -48,7 +48,7 @@ pub enum Expr {
     /// Not this one.
     Not(Box<Expr>),
     /// These words are adjacent in one of its texts.
-    Words(Words),
+    Phrase(Phrase),
     /// A regular expression matches one of its texts.
     Pattern(Pattern),
     /// A condition that is not about its texts.
@@ -59,7 +59,7 @@ impl Expr {
     fn seek<'a>(&'a self, found: &mut Vec<Sought<'a>>) {
         match self {
             Expr::All(parts) | Expr::Any(parts) => parts.iter().for_each(|part| part.seek(found)),
-            Expr::Words(words) => found.push(Sought::Words(words)),
+            Expr::Phrase(words) => found.push(Sought::Phrase(words)),
             Expr::Pattern(pattern) => found.push(Sought::Pattern(pattern)),
             Expr::Not(_) | Expr::Field(_) => {}
         }
@@ -120,7 +120,7 @@ fn only_field(expr: &Expr) -> Option<Name> {
             let first = names.next()??;
             names.all(|name| name == Some(first)).then_some(first)
         }
-        Expr::All(_) | Expr::Not(_) | Expr::Words(_) | Expr::Pattern(_) => None,
+        Expr::All(_) | Expr::Not(_) | Expr::Phrase(_) | Expr::Pattern(_) => None,
     }
 }
 
@@ -134,13 +134,13 @@ pub enum Field {
     /// An id of its session begins with this, in lower case.
     Session(String),
     /// The tool that was called or that answered.
-    Tool(Words),
+    Tool(Phrase),
     /// A file that a tool was asked to touch.
-    File(Words),
+    File(Phrase),
     /// The model that answered or was asked.
-    Model(Words),
+    Model(Phrase),
     /// The git branch.
-    Branch(Words),
+    Branch(Phrase),
     /// The speaker.
     Role(Role),
     /// Its kind.
@@ -148,9 +148,9 @@ pub enum Field {
     /// Its content.
     Has(Has),
     /// Not before this time, in milliseconds since 1970.
-    After(i64),
-    /// Before this time, in milliseconds since 1970.
-    Before(i64),
+    Since(i64),
+    /// Before this time, in milliseconds since 1970: the end of the period that the query names.
+    Until(i64),
 }
 
 /// The kind of an event in a query.
@@ -278,7 +278,7 @@ impl fmt::Display for Expr {
                 out.write_str(")")
             }
             Expr::Not(inner) => write!(out, "-{inner}"),
-            Expr::Words(words) => write!(out, "{}", Quoted(words)),
+            Expr::Phrase(words) => write!(out, "{}", Quoted(words)),
             Expr::Pattern(pattern) => pattern.fmt(out),
             Expr::Field(field) => field.fmt(out),
         }
@@ -309,8 +309,8 @@ impl fmt::Display for Field {
             Field::Role(role) => write!(out, "role:{}", role.name()),
             Field::Is(is) => write!(out, "is:{}", is.name()),
             Field::Has(has) => write!(out, "has:{}", has.name()),
-            Field::After(ms) => write!(out, "after:{}", moment(*ms)),
-            Field::Before(ms) => write!(out, "before:{}", moment(*ms)),
+            Field::Since(ms) => write!(out, "since:{}", moment(*ms)),
+            Field::Until(ms) => write!(out, "until:{}", moment(*ms)),
         }
     }
 }
@@ -334,7 +334,7 @@ impl fmt::Display for Pattern {
 }
 
 /// Words as a query writes them.
-struct Quoted<'a>(&'a Words);
+struct Quoted<'a>(&'a Phrase);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -345,9 +345,9 @@ impl fmt::Display for Quoted<'_> {
             out.write_str(&text)?;
         }
         match self.0.how {
-            How::Exact => Ok(()),
-            How::Prefix => out.write_str("*"),
-            How::Fuzzy(distance) => write!(out, "~{distance}"),
+            PhraseMatch::Exact => Ok(()),
+            PhraseMatch::Prefix => out.write_str("*"),
+            PhraseMatch::Fuzzy(distance) => write!(out, "~{distance}"),
         }
     }
 }

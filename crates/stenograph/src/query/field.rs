@@ -3,8 +3,8 @@
 
 use super::expr::{Field, Has, Is};
 use super::fuzzy;
-use super::moment::{self, Today};
-use super::words::{End, Words, is_word_char};
+use super::moment::{Period, SPELLINGS, Today, period};
+use super::words::{End, Phrase, is_word_char};
 use crate::model::{Kind, Role};
 
 /// The name of a field.
@@ -20,8 +20,8 @@ pub(super) enum Name {
     Role,
     Is,
     Has,
-    After,
-    Before,
+    Since,
+    Until,
 }
 
 /// The error and the hint.
@@ -38,12 +38,12 @@ const ALL: [Name; 12] = [
     Name::Role,
     Name::Is,
     Name::Has,
-    Name::After,
-    Name::Before,
+    Name::Since,
+    Name::Until,
 ];
 
 /// Names of fields in other programs that have no other meaning.
-const ELSEWHERE: [(&str, Name); 2] = [("since", Name::After), ("until", Name::Before)];
+const ELSEWHERE: [(&str, Name); 2] = [("after", Name::Since), ("before", Name::Until)];
 
 /// The field at the start of a text.
 pub(super) fn name(text: &str) -> Option<Name> {
@@ -82,8 +82,8 @@ impl Name {
             Name::Role => "role",
             Name::Is => "is",
             Name::Has => "has",
-            Name::After => "after",
-            Name::Before => "before",
+            Name::Since => "since",
+            Name::Until => "until",
         }
     }
 
@@ -99,8 +99,8 @@ impl Name {
             Name::Role => "role:user",
             Name::Is => "is:error",
             Name::Has => "has:thinking",
-            Name::After => "after:7d",
-            Name::Before => "before:yesterday",
+            Name::Since => "since:7d",
+            Name::Until => "until:yesterday",
         }
     }
 
@@ -116,8 +116,8 @@ impl Name {
             Field::Role(_) => Name::Role,
             Field::Is(_) => Name::Is,
             Field::Has(_) => Name::Has,
-            Field::After(_) => Name::After,
-            Field::Before(_) => Name::Before,
+            Field::Since(_) => Name::Since,
+            Field::Until(_) => Name::Until,
         }
     }
 
@@ -125,14 +125,14 @@ impl Name {
     pub(super) fn is_single(self) -> bool {
         match self {
             Name::Agent | Name::Project | Name::Session | Name::Tool | Name::Model | Name::Branch | Name::Role => true,
-            Name::File | Name::Is | Name::Has | Name::After | Name::Before => false,
+            Name::File | Name::Is | Name::Has | Name::Since | Name::Until => false,
         }
     }
 
     /// The pieces of a value: alternatives between commas; for a path, all pieces between stars.
     pub(super) fn pieces(self, value: &str) -> Vec<&str> {
         match self {
-            Name::After | Name::Before => Some(value).into_iter().filter(|value| !value.is_empty()).collect(),
+            Name::Since | Name::Until => Some(value).into_iter().filter(|value| !value.is_empty()).collect(),
             Name::File => value.split_inclusive('*').filter(|piece| piece.contains(is_word_char)).collect(),
             _ => value.split(',').filter(|piece| !piece.is_empty()).collect(),
         }
@@ -158,8 +158,8 @@ impl Name {
             // To most people, an error and an event that has one are the same.
             Name::Has if text.eq_ignore_ascii_case(Is::Error.name()) => Field::Is(Is::Error),
             Name::Has => Field::Has(choice(self, text, has_names())?),
-            Name::After => Field::After(self.moment(text, today)?),
-            Name::Before => Field::Before(self.moment(text, today)?),
+            Name::Since => Field::Since(period_named(text, today)?.start),
+            Name::Until => Field::Until(period_named(text, today)?.end),
         })
     }
 
@@ -170,8 +170,8 @@ impl Name {
         }
     }
 
-    fn words(self, text: &str, end: End) -> Result<Words, Complaint> {
-        let words = Words::ending(text, end).ok_or_else(|| self.nothing())?;
+    fn words(self, text: &str, end: End) -> Result<Phrase, Complaint> {
+        let words = Phrase::ending(text, end).ok_or_else(|| self.nothing())?;
         if words.words.len() > super::parse::PHRASE_LENGTH_MAX {
             return Err((format!("the value of `{}:` is too long", self.word()), "shorten it".to_owned()));
         }
@@ -181,11 +181,10 @@ impl Name {
     fn nothing(self) -> Complaint {
         (format!("`{}:` needs a word", self.word()), format!("write {}", self.example()))
     }
+}
 
-    fn moment(self, text: &str, today: &Today) -> Result<i64, Complaint> {
-        moment::moment(text, today)
-            .ok_or_else(|| (format!("`{text}` is not a time"), format!("write {}", moment::SPELLINGS)))
-    }
+fn period_named(text: &str, today: &Today) -> Result<Period, Complaint> {
+    period(text, today).ok_or_else(|| (format!("`{text}` is not a time"), format!("write {SPELLINGS}")))
 }
 
 fn is_names() -> impl Iterator<Item = (&'static str, Is)> + Clone {
@@ -220,10 +219,13 @@ fn choice<T: PartialEq + Copy>(
     })
 }
 
-/// Whether a name matches the requested one: it contains the text, ignoring case. This is the one rule for agents, projects
-/// and models on the command line.
-pub fn has_in_name(name: &str, asked: &str) -> bool {
-    fold(name).contains(&fold(asked))
+/// Whether the name of an agent or a project matches: it contains the text, or with `=` before the text it is the text.
+/// Case does not count.
+pub(super) fn has_in_name(name: &str, asked: &str) -> bool {
+    match asked.strip_prefix('=') {
+        Some(asked) => fold(name) == fold(asked),
+        None => fold(name).contains(&fold(asked)),
+    }
 }
 
 /// Lower case, character by character.

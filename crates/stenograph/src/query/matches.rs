@@ -6,7 +6,7 @@ use super::entry::Entry;
 use super::expr::{Expr, Field, Has, Is, Query};
 use super::field::{fold, has_in_name};
 use super::fuzzy;
-use super::words::{How, Words, words};
+use super::words::{Phrase, PhraseMatch, words};
 use crate::model::Kind;
 
 /// The properties of an entry's session.
@@ -36,7 +36,7 @@ impl Expr {
             Expr::All(parts) => parts.iter().all(|part| part.matches(entry, session)),
             Expr::Any(parts) => parts.iter().any(|part| part.matches(entry, session)),
             Expr::Not(inner) => !inner.matches(entry, session),
-            Expr::Words(words) => entry.texts.iter().any(|text| words.is_in(text)),
+            Expr::Phrase(words) => entry.texts.iter().any(|text| words.is_in(text)),
             Expr::Pattern(pattern) => entry.texts.iter().any(|text| pattern.regex().is_match(text)),
             Expr::Field(field) => field.matches(entry, session),
         }
@@ -56,8 +56,8 @@ impl Field {
             Field::Is(Is::Error) => entry.error,
             Field::Is(Is::Kind(kind)) => entry.kind == *kind,
             Field::Has(has) => has.is_in(entry),
-            Field::After(ms) => entry.time.or(session.file_time).is_some_and(|time| time >= *ms),
-            Field::Before(ms) => entry.time.or(session.file_time).is_some_and(|time| time < *ms),
+            Field::Since(ms) => entry.time.or(session.file_time).is_some_and(|time| time >= *ms),
+            Field::Until(ms) => entry.time.or(session.file_time).is_some_and(|time| time < *ms),
         }
     }
 
@@ -72,8 +72,8 @@ impl Field {
             Field::Agent(text) => has_in_name(session.agent, text),
             Field::Project(text) => session.projects.iter().any(|name| has_in_name(name, text)),
             Field::Session(text) => session.sessions.iter().any(|id| fold(id).starts_with(text.as_str())),
-            Field::After(ms) => session.file_time.is_some_and(|time| time >= *ms),
-            Field::Before(ms) => session.file_time.is_some_and(|time| time < *ms),
+            Field::Since(ms) => session.file_time.is_some_and(|time| time >= *ms),
+            Field::Until(ms) => session.file_time.is_some_and(|time| time < *ms),
             Field::Tool(_)
             | Field::File(_)
             | Field::Model(_)
@@ -97,7 +97,7 @@ impl Has {
     }
 }
 
-impl Words {
+impl Phrase {
     /// Whether these words are adjacent somewhere in a text.
     pub fn is_in(&self, text: &str) -> bool {
         let mut found = false;
@@ -129,9 +129,9 @@ impl Words {
     fn places(&self, word: &str) -> u128 {
         let last = self.words.len().saturating_sub(1);
         let fits = |(at, wanted): (usize, &String)| match self.how {
-            How::Prefix if at == last => word.starts_with(wanted.as_str()),
-            How::Exact | How::Prefix => word == wanted,
-            How::Fuzzy(most) => fuzzy::is_near(wanted, word, most),
+            PhraseMatch::Prefix if at == last => word.starts_with(wanted.as_str()),
+            PhraseMatch::Exact | PhraseMatch::Prefix => word == wanted,
+            PhraseMatch::Fuzzy(most) => fuzzy::is_near(wanted, word, most),
         };
         self.words.iter().enumerate().fold(0, |places, (at, wanted)| places | u128::from(fits((at, wanted))) << at)
     }

@@ -15,21 +15,44 @@ pub struct Today {
 }
 
 /// The accepted spellings of a time, for hints.
-pub const SPELLINGS: &str =
-    "a day (2026-01-15), a month (2026-01), a year, today, yesterday, or an age: 30m, 12h, 7d, 2w, 3mo, 1y";
+pub const SPELLINGS: &str = "a day (2026-01-15), a month (2026-01), a year, today, yesterday, last-week, last-month, \
+                             or an age: 30m, 12h, 7d, 2w, 3mo, 1y";
 
-/// The time that a text names, in milliseconds since 1970: for a day, a month or a year, its start.
-pub fn moment(text: &str, today: &Today) -> Option<i64> {
+/// A period of time, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// Its first moment.
+    pub start: i64,
+    /// The first moment after it. A text that names a single moment has no length: its end is its start.
+    pub end: i64,
+}
+
+/// The period that a text names: a day, a week, a month, a year, or a single moment.
+pub fn period(text: &str, today: &Today) -> Option<Period> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
     let day = today.now.to_zoned(today.zone.clone()).date();
-    let found = match lower.as_str() {
-        "now" => Some(today.now),
-        "today" => start(day, today),
-        "yesterday" => start(day.yesterday().ok()?, today),
-        _ => ago(&lower, today).or_else(|| date(&lower, today)).or_else(|| exact(text, today)),
+    let month = day.first_of_month();
+    let (first, length) = match lower.as_str() {
+        "today" => (day, Span::new().days(1)),
+        "yesterday" => (day.yesterday().ok()?, Span::new().days(1)),
+        "last-week" => {
+            let monday = day.checked_sub(Span::new().days(day.weekday().to_monday_zero_offset())).ok()?;
+            (monday.checked_sub(Span::new().weeks(1)).ok()?, Span::new().weeks(1))
+        }
+        "last-month" => (month.checked_sub(Span::new().months(1)).ok()?, Span::new().months(1)),
+        _ => match date(&lower) {
+            Some(found) => found,
+            None => {
+                let moment =
+                    if lower == "now" { Some(today.now) } else { ago(&lower, today).or_else(|| exact(text, today)) };
+                let moment = moment?.as_millisecond();
+                return Some(Period { start: moment, end: moment });
+            }
+        },
     };
-    found.map(Timestamp::as_millisecond)
+    let end = first.checked_add(length).ok()?;
+    Some(Period { start: start(first, today)?.as_millisecond(), end: start(end, today)?.as_millisecond() })
 }
 
 fn start(day: Date, today: &Today) -> Option<Timestamp> {
@@ -41,15 +64,15 @@ fn ago(text: &str, today: &Today) -> Option<Timestamp> {
     Some(today.now.to_zoned(today.zone.clone()).checked_sub(span).ok()?.timestamp())
 }
 
-/// A year, a month or a day.
-fn date(text: &str, today: &Today) -> Option<Timestamp> {
-    let whole = match text.len() {
-        4 => format!("{text}-01-01"),
-        7 => format!("{text}-01"),
-        _ => text.to_owned(),
+/// A year, a month or a day: its first day and its length.
+fn date(text: &str) -> Option<(Date, Span)> {
+    let (whole, length) = match text.len() {
+        4 => (format!("{text}-01-01"), Span::new().years(1)),
+        7 => (format!("{text}-01"), Span::new().months(1)),
+        _ => (text.to_owned(), Span::new().days(1)),
     };
     let plain = whole.len() == 10 && whole.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    start(whole.parse().ok().filter(|_| plain)?, today)
+    Some((whole.parse().ok().filter(|_| plain)?, length))
 }
 
 /// A time with its offset, or without one in the local time zone.
@@ -70,7 +93,27 @@ mod tests {
     }
 
     fn said(text: &str) -> Option<String> {
-        moment(text, &today()).map(|ms| Timestamp::from_millisecond(ms).unwrap().to_string())
+        period(text, &today()).map(|period| Timestamp::from_millisecond(period.start).unwrap().to_string())
+    }
+
+    fn ends(text: &str) -> String {
+        Timestamp::from_millisecond(period(text, &today()).unwrap().end).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_day_a_week_a_month_and_a_year_have_an_end() {
+        assert_eq!(ends("2026-01-15"), "2026-01-15T22:00:00Z");
+        assert_eq!(ends("2026-01"), "2026-01-31T22:00:00Z");
+        assert_eq!(ends("2025"), "2025-12-31T22:00:00Z");
+        assert_eq!(
+            (said("last-week").unwrap(), ends("last-week")),
+            ("2026-03-01T22:00:00Z".to_owned(), "2026-03-08T22:00:00Z".to_owned())
+        );
+        assert_eq!(
+            (said("last-month").unwrap(), ends("last-month")),
+            ("2026-01-31T22:00:00Z".to_owned(), "2026-02-28T22:00:00Z".to_owned())
+        );
+        assert_eq!(ends("7d"), said("7d").unwrap());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::expr::{Expr, Letters, Pattern, Query, all_of, any_of, not};
 use super::field;
 use super::fuzzy;
 use super::moment::Today;
-use super::words::{End, How, Words, is_word_char};
+use super::words::{End, Phrase, PhraseMatch, is_word_char};
 
 /// The size limit of a query, in bytes: more than anybody types, and fast to parse.
 pub const QUERY_SIZE_MAX: usize = 8 << 10;
@@ -41,7 +41,7 @@ pub struct Mistake {
 }
 
 impl Query {
-    /// Parses a query. `after:` and `before:` need the current day.
+    /// Parses a query. `since:` and `until:` need the current day.
     pub fn parse(text: &str, today: &Today) -> Result<Query, Mistake> {
         let mut parser = Parser { text, at: 0, today, open: 0, depth: 0, patterns: 0 };
         if text.len() > QUERY_SIZE_MAX {
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
             let hint = "put `~` after each word, without quotes: sort~ field~";
             return Err(self.mistake(self.at, "`~` works on one word, not on a phrase", hint));
         }
-        Ok(self.words(from, &text, end)?.map(Expr::Words))
+        Ok(self.words(from, &text, end)?.map(Expr::Phrase))
     }
 
     /// A quoted text, and whether a `*` follows it. A missing closing quote is implied at the end.
@@ -236,8 +236,8 @@ impl<'a> Parser<'a> {
         (text, end)
     }
 
-    fn words(&self, from: usize, text: &str, end: End) -> Result<Option<Words>, Mistake> {
-        let words = Words::ending(text, end);
+    fn words(&self, from: usize, text: &str, end: End) -> Result<Option<Phrase>, Mistake> {
+        let words = Phrase::ending(text, end);
         match words.as_ref().map_or(0, |words| words.words.len()) {
             0..=PHRASE_LENGTH_MAX => Ok(words),
             length => {
@@ -323,11 +323,11 @@ impl<'a> Parser<'a> {
             return self.fuzzy(from, word, digits).map(Some);
         }
         let (text, end) = starred(token);
-        Ok(self.words(from, text, end)?.map(Expr::Words))
+        Ok(self.words(from, text, end)?.map(Expr::Phrase))
     }
 
     fn fuzzy(&self, from: usize, text: &str, digits: &str) -> Result<Expr, Mistake> {
-        let words = Words::of(text).filter(|words| words.words.len() == 1 && words.how == How::Exact);
+        let words = Phrase::of(text).filter(|words| words.words.len() == 1 && words.how == PhraseMatch::Exact);
         let pairwise = text.chars().any(super::words::is_pairwise);
         let Some(words) = words.filter(|_| !pairwise) else {
             let hint = format!("put `~` after a single word, or quote the text: \"{text}\"");
@@ -345,7 +345,7 @@ impl<'a> Parser<'a> {
             let hint = "write a longer word, or drop the `~`";
             return Err(self.mistake(from, format!("`{text}` is too short for `~{distance}`"), hint));
         }
-        Ok(Expr::Words(Words { how: How::Fuzzy(distance), ..words }))
+        Ok(Expr::Phrase(Phrase { how: PhraseMatch::Fuzzy(distance), ..words }))
     }
 
     fn field(&mut self, name: field::Name) -> Found {

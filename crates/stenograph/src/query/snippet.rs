@@ -75,7 +75,7 @@ fn marks(sought: &[Sought<'_>], text: &str) -> Vec<Mark> {
     for (number, sought) in sought.iter().enumerate() {
         let limit = found.len() + MARKS_MAX;
         match sought {
-            Sought::Words(words) => words.each_in(text, &mut |at| {
+            Sought::Phrase(words) => words.each_in(text, &mut |at| {
                 if found.len() < limit {
                     found.push((at, number));
                 }

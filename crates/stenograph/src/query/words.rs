@@ -228,16 +228,16 @@ impl Splitter<'_> {
 
 /// Search words that must be adjacent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Words {
+pub struct Phrase {
     /// At least one word, as [`words`] splits them.
     pub words: Vec<String>,
     /// How they are compared.
-    pub how: How,
+    pub how: PhraseMatch,
 }
 
 /// How words are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum How {
+pub enum PhraseMatch {
     /// Every word exactly.
     Exact,
     /// The last word is a prefix.
@@ -263,16 +263,16 @@ enum Tail {
     EndOfRun,
 }
 
-impl Words {
+impl Phrase {
     /// The search words of a text; `None` if there are none.
     ///
     /// If the text ends in a run without spaces, the word for its last character is omitted, because the run may continue in
     /// the searched text.
-    pub fn of(text: &str) -> Option<Words> {
-        Words::ending(text, End::Whole)
+    pub fn of(text: &str) -> Option<Phrase> {
+        Phrase::ending(text, End::Whole)
     }
 
-    pub(super) fn ending(text: &str, end: End) -> Option<Words> {
+    pub(super) fn ending(text: &str, end: End) -> Option<Phrase> {
         let mut found: Vec<String> = Vec::new();
         let (mut last_end, mut tail) = (None, Tail::Word);
         words(text, &mut |word| {
@@ -288,12 +288,12 @@ impl Words {
         let how = match (tail, end) {
             (Tail::EndOfRun, _) => {
                 found.pop();
-                How::Exact
+                PhraseMatch::Exact
             }
-            (Tail::Alone, _) | (Tail::Word, End::Open) => How::Prefix,
-            (Tail::Word, End::Whole) => How::Exact,
+            (Tail::Alone, _) | (Tail::Word, End::Open) => PhraseMatch::Prefix,
+            (Tail::Word, End::Whole) => PhraseMatch::Exact,
         };
-        (!found.is_empty()).then_some(Words { words: found, how })
+        (!found.is_empty()).then_some(Phrase { words: found, how })
     }
 
     /// A text that gives the same words.
@@ -333,8 +333,8 @@ mod tests {
         found
     }
 
-    fn sought(text: &str) -> (Vec<String>, How) {
-        let words = Words::of(text).unwrap();
+    fn sought(text: &str) -> (Vec<String>, PhraseMatch) {
+        let words = Phrase::of(text).unwrap();
         (words.words, words.how)
     }
 
@@ -372,10 +372,10 @@ mod tests {
 
     #[test]
     fn a_searched_run_may_continue_in_the_text() {
-        assert_eq!(sought("修复了"), (vec!["修复".into(), "复了".into()], How::Exact));
-        assert_eq!(sought("修"), (vec!["修".into()], How::Prefix));
-        assert_eq!(sought("a修"), (vec!["a".into(), "修".into()], How::Prefix));
-        assert_eq!(sought("修复a"), (vec!["修复".into(), "复".into(), "a".into()], How::Exact));
-        assert_eq!(Words::of("-- !"), None);
+        assert_eq!(sought("修复了"), (vec!["修复".into(), "复了".into()], PhraseMatch::Exact));
+        assert_eq!(sought("修"), (vec!["修".into()], PhraseMatch::Prefix));
+        assert_eq!(sought("a修"), (vec!["a".into(), "修".into()], PhraseMatch::Prefix));
+        assert_eq!(sought("修复a"), (vec!["修复".into(), "复".into(), "a".into()], PhraseMatch::Exact));
+        assert_eq!(Phrase::of("-- !"), None);
     }
 }

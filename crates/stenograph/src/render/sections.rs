@@ -92,7 +92,7 @@ mod tests {
     fn an_agent_has_one_section_until_somebody_else_speaks() {
         let message = |role| Event::new(Body::Message { role, content: Content::text("x") });
         let call = Event::new(Body::ToolCall { call: None, name: "t".into(), input: Input::Json("{}".into()) });
-        let fact = Event::new(Body::Fact { name: "f".into(), content: None });
+        let fact = Event::new(Body::Fact { fact: "f".into(), content: None });
         let stop = Event::new(Body::Stop { reason: None, success: None, content: None });
         let mut aside = message(Role::User);
         aside.thread = Some("side".into());

@@ -37,7 +37,7 @@ fn session() -> Vec<Event<'static>> {
         Event::new(Body::Message { role: Role::Assistant, content: Content::Pieces(vec![Piece::text("Done."), blob]) });
     last.usage = Some(Usage { input: Some(1234), output: Some(5), ..Usage::default() });
     last.time = Time::iso("2026-03-02T10:15:06Z".into());
-    let title = Event::new(Body::Fact { name: "title".into(), content: Some(Content::text("a *title*")) });
+    let title = Event::new(Body::Fact { fact: "title".into(), content: Some(Content::text("a *title*")) });
     vec![first, thought, call, title, result, last]
 }
 

@@ -128,7 +128,7 @@ impl EventViewer {
                 let blocks = content.map(|content| blocks(content, Block::Markdown)).unwrap_or_default();
                 EventView { blocks, ..view(kind, &heading) }
             }
-            Body::Fact { name, content } => {
+            Body::Fact { fact: name, content } => {
                 let content = content.as_ref().map(|content| blocks(content, Block::Output));
                 EventView { blocks: content.unwrap_or_default(), ..view(ViewKind::Bookkeeping, name) }
             }

@@ -77,7 +77,7 @@ mod tests {
             said(Role::Assistant, ""),
             Event::new(result),
             Event::new(Body::Stop { reason: None, success: None, content: None }),
-            Event::new(Body::Fact { name: "title".into(), content: Some(Content::text("t")) }),
+            Event::new(Body::Fact { fact: "title".into(), content: Some(Content::text("t")) }),
         ];
         let shown = |mode: Mode| events.iter().map(|event| mode.shows(event)).collect::<Vec<_>>();
         assert_eq!(shown(Mode::Full), [true, true, false, true, false, false]);

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use std::iter::Peekable;
 
 use crate::Error;
-use crate::format::{Format, Want};
+use crate::format::{Format, Wanted};
 use crate::model::{Event, Note};
 use crate::read::{Reading, Sink};
 use crate::write::PARTS_MAX;
@@ -35,7 +35,7 @@ impl<R: Read> EventStream<R> {
         EventStream {
             format,
             input: Cursor::new(head).chain(rest),
-            reading: Some(Reading::new(format, Want::All)),
+            reading: Some(Reading::new(format, Wanted::All)),
             buffer: vec![0; CHUNK_SIZE],
             found: Found::default(),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Session;
-use crate::ledger::{CallDetail, Counting, Ledger, LedgerBuilder};
+use crate::ledger::{CallCounter, CallDetail, Ledger, LedgerBuilder};
 use crate::model::Usage;
 
 /// The model calls of a session. Each is counted once, however many records state its usage.
@@ -15,7 +15,7 @@ pub struct SessionUsage {
 
 impl SessionUsage {
     pub(super) fn of(session: &Session<'_>) -> SessionUsage {
-        let mut counting = Counting::new(session.format().info().agent, CallDetail::Tools);
+        let mut counting = CallCounter::new(session.format().info().agent, CallDetail::Tools);
         session.events().iter().for_each(|event| counting.add(event));
         let mut builder = LedgerBuilder::default();
         // Calls that name no session all belong to this one.

@@ -51,7 +51,7 @@ fn step(number: usize, name: &str, input: &str, answer: &str, error: bool) -> [E
 #[test]
 fn nothing_said_is_unknown() {
     assert_eq!(judged(&[], 0), (State::Unknown, Why::Nothing));
-    let title = Event::new(Body::Fact { name: "title".into(), content: Some(Content::text("Fix it")) });
+    let title = Event::new(Body::Fact { fact: "title".into(), content: Some(Content::text("Fix it")) });
     let found = status(&[title], 0);
     assert_eq!((found.state, found.title.as_deref()), (State::Unknown, Some("Fix it")));
     let mut watch = Watch::default();

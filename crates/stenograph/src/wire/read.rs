@@ -108,7 +108,7 @@ const UNKNOWN_KEYS_MAX: usize = 4;
 fn read_body<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     let kind = object.peek_str("kind")?;
     Some(match kind.as_ref() {
-        "fact" => Body::Fact { name: object.take_str("name")?.into(), content: read_content(object) },
+        "fact" => Body::Fact { fact: object.take_str("name")?.into(), content: read_content(object) },
         "message" => {
             let role = object.peek_str("role").and_then(|role| Role::named(&role))?;
             let content = read_content(object)?;

@@ -196,7 +196,7 @@ fn push_number(number: u64, out: &mut String) {
 
 fn put_body(body: &Body<'_>, fields: &mut impl Fields) {
     match body {
-        Body::Fact { name, content } => {
+        Body::Fact { fact: name, content } => {
             fields.put_str("name", name);
             fields.put_content(content.as_ref());
         }

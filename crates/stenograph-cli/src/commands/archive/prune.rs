@@ -9,11 +9,11 @@ use stenograph_store::archive::{Archive, CopyId};
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
-use super::super::find::parse_query;
 use super::super::list::narrow;
 use super::{CopiesBySession, archive, archive_writer, print_warnings};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
+use crate::filter::parse_query;
 use crate::output::{Output, counted, harmless_json, harmless_line, shortened, size};
 use crate::progress::SourceProgress;
 use crate::store::{self, ShortNames, StoreArgs};

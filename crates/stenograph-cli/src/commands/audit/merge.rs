@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::Read;
 
-use stenograph::format::Want;
+use stenograph::format::Wanted;
 use stenograph::model::{Event, Note};
 use stenograph::read::{Reading, Sink};
 use stenograph::repeat::CheckRepeats;
@@ -26,7 +26,7 @@ pub fn merge(inputs: &mut [TranscriptInput], sink: &mut dyn MergeSink) -> Vec<(u
     let mut problems = Vec::new();
     let mut streams: Vec<Stream<'_>> = Vec::new();
     for (source, input) in inputs.iter_mut().enumerate() {
-        let reading = Reading::new(input.format, Want::All);
+        let reading = Reading::new(input.format, Wanted::All);
         match input.source.pass() {
             Ok(pass) => {
                 let waiting = CheckRepeats::new(Waiting::default());

@@ -1,6 +1,6 @@
 //! Prints related conversations as a tree, for people and for programs. Text from transcripts passes through [`harmless_line`].
 
-use stenograph::compare::{Branch, How};
+use stenograph::compare::{Branch, RelationEvidence};
 use stenograph::json::Draft;
 use stenograph::text::quote;
 
@@ -142,11 +142,11 @@ impl<'m> Tree<'m> {
             Some(relation) => {
                 let after = relation.left.map(|left| format!(" event {}", grouped(left)));
                 match relation.how {
-                    How::Branches => format!("branched after{}", after.unwrap_or_default()),
-                    How::Continues => format!("continues after{}", after.unwrap_or_default()),
-                    How::Copy => "identical copy".to_owned(),
-                    How::Ids => format!("continues after{}, by record ids", after.unwrap_or_default()),
-                    How::Stated => match after {
+                    RelationEvidence::Branches => format!("branched after{}", after.unwrap_or_default()),
+                    RelationEvidence::Continues => format!("continues after{}", after.unwrap_or_default()),
+                    RelationEvidence::Copy => "identical copy".to_owned(),
+                    RelationEvidence::Ids => format!("continues after{}, by record ids", after.unwrap_or_default()),
+                    RelationEvidence::Stated => match after {
                         Some(after) => format!("forked after{after}, as stated"),
                         None => "forked from it, as stated".to_owned(),
                     },
@@ -158,7 +158,7 @@ impl<'m> Tree<'m> {
             },
         };
         let about: Vec<String> = [about, size].into_iter().filter(|part| !part.is_empty()).collect();
-        let is_copy = member.relation.as_ref().is_some_and(|relation| relation.how == How::Copy);
+        let is_copy = member.relation.as_ref().is_some_and(|relation| relation.how == RelationEvidence::Copy);
         let asked = quoted_words(strand.asked_from(shared)).filter(|_| !is_copy);
         let started = strand.steps.get(shared).and_then(|step| step.time).or_else(|| strand.started());
         (harmless_line(&member.name), format!("{}{}", about.join(", "), when(started)), asked)

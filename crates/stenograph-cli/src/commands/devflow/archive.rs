@@ -16,7 +16,7 @@ use crate::output::{Output, OutputForm, counted};
 #[command(after_help = "\
 Examples:
   steno devflow archive 2025-01-15-ticket-to-pr-TK421
-  steno devflow archive --before 30d --status completed --dry-run")]
+  steno devflow archive --until 30d --status completed --dry-run")]
 pub struct Options {
     /// Runs to archive
     #[arg(value_name = "RUN")]
@@ -33,9 +33,10 @@ pub struct Options {
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
+    let range = options.choice.period.range()?;
     if options.runs.is_empty() && options.choice.is_everything() {
         return Err(CommandError::new("say which runs to archive")
-            .hint("name them, or use --before 30d, --status completed or --flow FLOW"));
+            .hint("name them, or use --until 30d, --status completed or --flow FLOW"));
     }
     let form = OutputForm::of(options.json);
     let effect = Effect::of(options.dry_run);
@@ -48,7 +49,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
         status = status.max(error_shown.status());
     }
     let named = |run: &DevflowRun| options.runs.is_empty() || options.runs.contains(&run.id);
-    let selected: Vec<&DevflowRun> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();
+    let selected: Vec<&DevflowRun> = all.iter().filter(|run| named(run) && options.choice.has(run, &range)).collect();
     let maintenance = effect.maintenance(&base)?;
     let (mut done, mut running) = (0_u64, 0_u64);
     for run in selected {

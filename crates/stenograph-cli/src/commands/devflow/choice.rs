@@ -8,6 +8,7 @@ use stenograph_store::layouts::devflow::{self, Base, DevflowRun, RunStatus};
 
 use crate::clock;
 use crate::error::CommandError;
+use crate::filter::{PeriodArgs, TimeRange};
 
 /// Which runs.
 #[derive(Debug, clap::Args)]
@@ -24,12 +25,8 @@ pub struct RunSelection {
     /// Select only runs whose id, flow, node, error or first question contains TEXT (case-insensitive)
     #[arg(long, value_name = "TEXT")]
     find: Option<String>,
-    /// Select only runs that began at WHEN or later: a date (2025-01-15), a time, or an age (30m, 24h, 7d, 2w)
-    #[arg(long, value_name = "WHEN", value_parser = seconds)]
-    since: Option<i64>,
-    /// Select only runs that began before WHEN: a date (2025-01-15), a time, or an age (30m, 24h, 7d, 2w)
-    #[arg(long, value_name = "WHEN", value_parser = seconds)]
-    before: Option<i64>,
+    #[command(flatten)]
+    pub period: PeriodArgs,
 }
 
 fn statuses() -> PossibleValuesParser {
@@ -47,13 +44,12 @@ impl RunSelection {
     }
 
     /// Whether the selection includes a run.
-    pub fn has(&self, run: &DevflowRun) -> bool {
+    pub fn has(&self, run: &DevflowRun, range: &TimeRange) -> bool {
         let began = run.started.as_ref().and_then(Time::to_seconds).or_else(|| run.moment());
-        let since = self.since.is_none_or(|since| began.is_some_and(|began| began >= since));
-        let before = self.before.is_none_or(|before| began.is_some_and(|began| began < before));
+        let is_in_period = range.has(began.map(|began| began.saturating_mul(1000)));
         let flow = self.flow.as_ref().is_none_or(|flow| *flow == run.flow);
         let status = self.status.is_empty() || self.status.iter().any(|status| status == run.status.name());
-        since && before && flow && status && self.finds(run)
+        is_in_period && flow && status && self.finds(run)
     }
 
     fn finds(&self, run: &DevflowRun) -> bool {
@@ -64,39 +60,11 @@ impl RunSelection {
 
     /// Whether the selection includes all runs.
     pub fn is_everything(&self) -> bool {
-        self.find.is_none()
-            && self.flow.is_none()
-            && self.status.is_empty()
-            && self.since.is_none()
-            && self.before.is_none()
+        self.find.is_none() && self.flow.is_none() && self.status.is_empty() && self.period.is_empty()
     }
-}
-
-/// Parses a time as seconds since 1970: a local date, a time with its offset, or a duration before now.
-fn seconds(text: &str) -> Result<i64, String> {
-    let bad = || "expected a date (2025-01-15), a time (2025-01-15T10:30:00Z) or an age (30m, 24h, 7d, 2w)".to_owned();
-    if let Some(time) = clock::start_of_day(text).or_else(|| Time::iso(text.to_owned().into())) {
-        return time.to_seconds().ok_or_else(bad);
-    }
-    let ago = clock::duration_seconds(text).ok_or_else(bad)?;
-    clock::now().to_seconds().and_then(|now| now.checked_sub(ago)).ok_or_else(bad)
 }
 
 /// Formats seconds since 1970 for people.
 pub fn moment(seconds: i64) -> String {
     clock::format_minute(seconds.saturating_mul(1000))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_a_date_or_a_duration_before_now() {
-        assert_eq!(seconds("1970-01-02T00:00:00Z"), Ok(86_400));
-        assert!(seconds("yesterday").is_err());
-        assert!(seconds("2025-02-30").is_err());
-        let day = seconds("2025-01-16").unwrap() - seconds("2025-01-15").unwrap();
-        assert!((23 * 3600..=25 * 3600).contains(&day));
-    }
 }

@@ -54,6 +54,7 @@ pub struct Options {
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
+    let range = options.choice.period.range()?;
     let policy = RetentionPolicy {
         retention_days: options.retention_days,
         archive_after_days: options.archive_after_days,
@@ -77,11 +78,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
         status: error::ExitStatus::Done,
         output,
     };
-    for (run, fate) in runs.iter().zip(fates(&runs, &policy, now)).filter(|(run, _)| options.choice.has(run)) {
+    for (run, fate) in runs.iter().zip(fates(&runs, &policy, now)).filter(|(run, _)| options.choice.has(run, &range)) {
         cleaner.run(run, fate)?;
     }
     for archived in archives.iter().filter(|archived| is_outdated(archived, &policy, now)) {
-        if options.choice.is_everything() || options.choice.has(&archived.read()) {
+        if options.choice.is_everything() || options.choice.has(&archived.read(), &range) {
             cleaner.archived(archived)?;
         }
     }

@@ -37,11 +37,12 @@ pub struct Options {
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
+    let range = options.choice.period.range()?;
     let limit = options.limit.unwrap_or(usize::MAX);
     let mut listed = 0;
     if options.archived {
         let mut found: Vec<_> = archive::list(&Disk, &base)?.into_iter().map(|found| (found.read(), found)).collect();
-        found.retain(|(run, _)| options.choice.has(run));
+        found.retain(|(run, _)| options.choice.has(run, &range));
         found.sort_by_cached_key(|(run, _)| run.order());
         for (run, archived) in found.iter().take(limit) {
             if options.json {
@@ -55,7 +56,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
         }
     } else {
         let runs = index::list(&Disk, &base, &crate::clock::now())?;
-        for run in runs.iter().filter(|run| options.choice.has(run)).take(limit) {
+        for run in runs.iter().filter(|run| options.choice.has(run, &range)).take(limit) {
             match options.json {
                 true => output.line(&harmless_json(&run.to_json()))?,
                 false => show(run, output)?,

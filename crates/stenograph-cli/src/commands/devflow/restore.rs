@@ -35,6 +35,7 @@ pub struct Options {
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStatus, CommandError> {
     let base = options.choice.base()?;
+    let range = options.choice.period.range()?;
     if options.runs.is_empty() && options.choice.is_everything() {
         return Err(CommandError::new("say which runs to restore")
             .hint("name them; list archived runs with steno devflow list --archived"));
@@ -66,7 +67,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::ExitStat
     }
     let is_unique = |one: &ArchivedRun| all.iter().filter(|other| other.id == one.id).count() == 1;
     let named = |archived: &ArchivedRun| options.runs.is_empty() || options.runs.contains(&archived.id);
-    let is_selected = |archived: &ArchivedRun| options.choice.is_everything() || options.choice.has(&archived.read());
+    let is_selected =
+        |archived: &ArchivedRun| options.choice.is_everything() || options.choice.has(&archived.read(), &range);
     let selected: Vec<&ArchivedRun> =
         all.iter().filter(|one| is_unique(one) && named(one) && is_selected(one)).collect();
     let maintenance = effect.maintenance(&base)?;

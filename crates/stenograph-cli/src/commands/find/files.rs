@@ -91,10 +91,7 @@ fn touches(catalogue: &Catalogue, file: &str) -> Result<Vec<Touched>, CommandErr
 /// The sessions that match the query, if there is one.
 fn sessions_matching(options: &Options) -> Result<Option<std::collections::HashSet<i64>>, CommandError> {
     use stenograph_store::index::search::{Order, SearchRequest};
-    if options.query.is_empty() {
-        return Ok(None);
-    }
-    let query = super::parse_query(&options.query.join(" "))?;
+    let Some(query) = options.full_query()? else { return Ok(None) };
     let mut searcher = options.place.store()?.searcher()?;
     let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
     Ok(Some(searcher.find(&request)?.hits.iter().map(|hit| hit.session).collect()))

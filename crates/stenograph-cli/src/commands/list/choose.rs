@@ -8,38 +8,26 @@ use stenograph_store::index::catalogue::{Catalogue, Session, SessionId};
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use super::Options;
-use crate::commands::find::parse_query;
 use crate::error::CommandError;
+use crate::filter::{SessionDetails, query_of};
 use crate::output::{Output, counted};
 
 /// How many hits are searched for their sessions.
 const HITS_MAX: usize = 200_000;
 
 pub(super) struct Choice {
-    /// The conditions of the options, one query each.
-    conditions: Vec<Query>,
+    /// The conditions of the options.
+    conditions: Option<Query>,
     /// The query argument.
     query: Option<Query>,
 }
 
 impl Choice {
     pub(super) fn new(options: &Options) -> Result<Choice, CommandError> {
-        let given = [
-            ("agent", &options.agent),
-            ("project", &options.project),
-            ("branch", &options.branch),
-            ("after", &options.after),
-            ("before", &options.before),
-        ];
-        let mut conditions = Vec::new();
-        for (name, value) in given {
-            if let Some(value) = value {
-                let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-                conditions.push(parse_query(&format!("{name}:\"{value}\""))?);
-            }
-        }
-        let text = options.query.join(" ");
-        let query = if text.trim().is_empty() { None } else { Some(parse_query(&text)?) };
+        let mut conditions = options.filter.all();
+        conditions.push(("branch", options.branch.as_deref()));
+        let conditions = query_of(&conditions, "")?;
+        let query = query_of(&[], &options.query.join(" "))?;
         Ok(Choice { conditions, query })
     }
 
@@ -57,7 +45,7 @@ impl Choice {
         sessions.retain(|session| {
             inside.as_ref().is_none_or(|inside| inside.contains(&session.id))
                 && (!options.gone || session.gone == session.sources)
-                && self.conditions.iter().all(|condition| matches(condition.expr(), session))
+                && self.conditions.as_ref().is_none_or(|query| matches(query.expr(), session))
         });
         if let Some(query) = &self.query {
             narrow(&mut sessions, store, query, output)?;
@@ -99,7 +87,7 @@ fn speaks_of_events(expr: &Expr) -> bool {
     match expr {
         Expr::All(parts) | Expr::Any(parts) => parts.iter().any(speaks_of_events),
         Expr::Not(inner) => speaks_of_events(inner),
-        Expr::Words(_) | Expr::Pattern(_) => true,
+        Expr::Phrase(_) | Expr::Pattern(_) => true,
         Expr::Field(field) => match field {
             Field::Tool(_) | Field::File(_) | Field::Role(_) | Field::Is(Is::Kind(_)) | Field::Has(_) => true,
             Field::Agent(_)
@@ -108,36 +96,22 @@ fn speaks_of_events(expr: &Expr) -> bool {
             | Field::Model(_)
             | Field::Branch(_)
             | Field::Is(Is::Error)
-            | Field::After(_)
-            | Field::Before(_) => false,
+            | Field::Since(_)
+            | Field::Until(_) => false,
         },
     }
 }
 
-/// Whether a session's facts match.
+/// Whether a session matches.
 fn matches(expr: &Expr, session: &Session) -> bool {
-    match expr {
-        Expr::All(parts) => parts.iter().all(|part| matches(part, session)),
-        Expr::Any(parts) => parts.iter().any(|part| matches(part, session)),
-        Expr::Not(inner) => !matches(inner, session),
-        Expr::Words(_) | Expr::Pattern(_) => false,
-        Expr::Field(field) => has(field, session),
-    }
-}
-
-fn has(field: &Field, session: &Session) -> bool {
-    match field {
-        Field::Agent(_) | Field::Project(_) | Field::Session(_) => {
-            let (projects, sessions) = (session.project_names(), [session.name.clone()]);
-            let facts =
-                SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions, file_time: None };
-            field.matches_session(&facts)
-        }
-        Field::Model(words) => session.model.as_deref().is_some_and(|model| words.is_in(model)),
-        Field::Branch(words) => session.branch.as_deref().is_some_and(|branch| words.is_in(branch)),
-        Field::Is(Is::Error) => session.errors > 0,
-        Field::After(ms) => session.ended.is_some_and(|ended| ended >= *ms),
-        Field::Before(ms) => session.started.is_some_and(|started| started < *ms),
-        Field::Tool(_) | Field::File(_) | Field::Role(_) | Field::Is(Is::Kind(_)) | Field::Has(_) => false,
-    }
+    let (projects, sessions) = (session.project_names(), [session.name.clone()]);
+    let details = SessionDetails {
+        facts: SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions, file_time: None },
+        model: session.model.as_deref(),
+        branch: session.branch.as_deref(),
+        has_error: session.errors > 0,
+        started: session.started,
+        ended: session.ended,
+    };
+    details.match_expr(expr)
 }

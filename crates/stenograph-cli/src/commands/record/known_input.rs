@@ -1,7 +1,7 @@
 //! Input of a known format. A detected format may change: a line that only another format recognises is read as that format,
 //! and so are the lines after it.
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::frame::{LinePiece, LineSplitter, RECORD_SIZE_MAX};
 use stenograph::model::NoteKind;
 use stenograph::read::{self, Collected, Reading};
@@ -25,7 +25,7 @@ pub enum FormatOrigin {
 
 impl KnownInput {
     pub fn new(format: &'static dyn Format, origin: FormatOrigin) -> KnownInput {
-        let reading = Reading::new(format, Want::All);
+        let reading = Reading::new(format, Wanted::All);
         KnownInput { reading, format, origin, lines: LineSplitter::new(RECORD_SIZE_MAX) }
     }
 
@@ -56,7 +56,7 @@ fn read_line(reading: &mut Reading, format: &mut &'static dyn Format, line: Line
     reading.feed(line.bytes, &mut found);
     let is_unknown = found.notes.iter().any(|note| note.kind == NoteKind::UnknownType);
     if let Some(other) = is_unknown.then(|| other_format(line.bytes, *format)).flatten() {
-        (*reading, *format) = (Reading::from_line(other, Want::All, line.at), other);
+        (*reading, *format) = (Reading::from_line(other, Wanted::All, line.at), other);
         found = Collected::default();
         reading.feed(line.bytes, &mut found);
     }

@@ -194,7 +194,7 @@ fn kind_and_name(event_facts: &EventFacts, event: &Event<'_>) -> String {
             };
             format!("{}{outcome}", named("STOP", reason.as_deref()))
         }
-        Body::Fact { name, .. } => named("FACT", Some(name)),
+        Body::Fact { fact: name, .. } => named("FACT", Some(name)),
         Body::Other { name, .. } => named("OTHER", name.as_deref()),
     }
 }

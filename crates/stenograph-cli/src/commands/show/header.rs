@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stenograph::ledger::{CallDetail, Counting, LedgerBuilder};
+use stenograph::ledger::{CallCounter, CallDetail, LedgerBuilder};
 use stenograph::model::{Event, Note, Outline};
 use stenograph::read::Sink;
 use stenograph::time::Time;
@@ -42,7 +42,7 @@ pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
         return None;
     }
     let mut input = input::open(path, from, Passes::Once).ok()?;
-    let counting = Counting::new(input.format.info().agent, CallDetail::Numbers);
+    let counting = CallCounter::new(input.format.info().agent, CallDetail::Numbers);
     let mut sink = HeaderSink { outline: Outline::new(input.format.info().name), counting };
     input.read(&mut sink, &SourceProgress::none(), |_| Flow::Continue).ok()?;
     let HeaderSink { outline, counting } = sink;
@@ -85,7 +85,7 @@ fn span(started: Option<String>, ended: Option<String>) -> String {
 
 struct HeaderSink {
     outline: Outline,
-    counting: Counting,
+    counting: CallCounter,
 }
 
 impl Sink for HeaderSink {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::model::{Event, Note};
 use stenograph::query::{EntryBuilder, Query};
 use stenograph::read::{Reading, Sink};
@@ -136,7 +136,7 @@ fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet
         event: 0,
         found: HashSet::new(),
     };
-    let mut reading = Reading::new(*format, Want::All);
+    let mut reading = Reading::new(*format, Wanted::All);
     if version.is_some() || !is_as_indexed(row) {
         let archive = ArchiveReader::open(store)?;
         let stream = match (version, copy_of(row)) {

@@ -12,7 +12,7 @@ impl Searcher {
     pub fn counts(&self, query: &Query) -> Result<Vec<u64>, Error> {
         let count = |sought: &Sought<'_>| match sought {
             Sought::Pattern(_) => Ok(0),
-            Sought::Words(words) => {
+            Sought::Phrase(words) => {
                 let found = self.engine.search(&*self.words(self.fields.text, words), &Count);
                 found.map(|count| count as u64).map_err(|error| engine_error(&self.place, error))
             }

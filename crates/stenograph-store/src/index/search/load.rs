@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use stenograph::evidence::nested_events;
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::model::{Event, Note, Span};
 use stenograph::query::{Entry, EntryBuilder};
 use stenograph::read::{Reading, Sink};
@@ -133,7 +133,7 @@ impl Searcher {
             if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let mut all =
                     SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
-                let mut reading = Reading::new(format, Want::All);
+                let mut reading = Reading::new(format, Wanted::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
             }
@@ -156,7 +156,7 @@ impl Searcher {
             Ok(mut source) => {
                 let mut all =
                     SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
-                let mut reading = Reading::new(format, Want::All);
+                let mut reading = Reading::new(format, Wanted::All);
                 if let Ok(mut pass) = source.pass() {
                     let _ = reading.feed_all(&mut pass, &mut all);
                 }
@@ -172,7 +172,7 @@ impl Searcher {
             if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let mut all =
                     SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
-                let mut reading = Reading::new(format, Want::All);
+                let mut reading = Reading::new(format, Wanted::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
             }
@@ -213,7 +213,7 @@ struct RecordHitFinder<'f, 'e> {
 
 impl RecordHitFinder<'_, '_> {
     fn record(&mut self, format: &'static dyn Format, at: Span, bytes: &[u8]) {
-        let mut reading = Reading::from_line(format, Want::All, Span { length: 0, ..at });
+        let mut reading = Reading::from_line(format, Wanted::All, Span { length: 0, ..at });
         reading.feed(bytes, self);
         reading.end(self);
     }

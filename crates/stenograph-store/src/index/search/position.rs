@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Bound;
 
 use stenograph::Registry;
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::model::{Event, Note, Span};
 use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
@@ -72,7 +72,7 @@ fn start(file: &mut File, format: &'static dyn Format, hit: &Hit) -> Option<Read
     file.read_exact(&mut bytes).ok()?;
     let at = Span { length: 0, ..hit.at };
     let mut counted = EventsBeforeHit { hit, seen: 0, before: None };
-    let mut reading = Reading::from_line(format, Want::All, at);
+    let mut reading = Reading::from_line(format, Wanted::All, at);
     reading.feed(&bytes, &mut counted);
     reading.end(&mut counted);
     Some(ReadStart { at, event: hit.event.checked_sub(counted.before?)? })

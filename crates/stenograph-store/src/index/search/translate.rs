@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use stenograph::query::{Expr, Field, How, SessionFacts, Words};
+use stenograph::query::{Expr, Field, Phrase, PhraseMatch, SessionFacts};
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
     PhrasePrefixQuery, PhraseQuery, Query as EngineQuery, RangeQuery, TermQuery, TermSetQuery,
@@ -110,7 +110,7 @@ impl Searcher {
                 (Occur::Must, Box::new(AllQuery) as Box<dyn EngineQuery>),
                 (Occur::MustNot, self.expr(inner)?),
             ])),
-            Expr::Words(words) => self.words(self.fields.text, words),
+            Expr::Phrase(words) => self.words(self.fields.text, words),
             Expr::Pattern(_) => Box::new(AllQuery),
             Expr::Field(field) => self.field(field)?,
         })
@@ -135,8 +135,8 @@ impl Searcher {
             Field::Role(role) => tag(format!("role:{}", role.name())),
             Field::Is(is) => tag(format!("is:{}", is.name())),
             Field::Has(has) => tag(format!("has:{}", has.name())),
-            Field::After(millis) => time(Bound::Included(*millis), Bound::Unbounded)?,
-            Field::Before(millis) => time(Bound::Unbounded, Bound::Excluded(*millis))?,
+            Field::Since(millis) => time(Bound::Included(*millis), Bound::Unbounded)?,
+            Field::Until(millis) => time(Bound::Unbounded, Bound::Excluded(*millis))?,
         };
         Ok(Box::new(ConstScoreQuery::new(query, 0.0)))
     }
@@ -166,28 +166,29 @@ impl Searcher {
         Box::new(ConstScoreQuery::new(Box::new(TermSetQuery::new(terms)), 0.0))
     }
 
-    pub(super) fn words(&self, column: Column, words: &Words) -> Box<dyn EngineQuery> {
+    pub(super) fn words(&self, column: Column, words: &Phrase) -> Box<dyn EngineQuery> {
         let term = |word: &String| Term::from_field_text(column, word);
         match (words.words.as_slice(), words.how) {
             ([], _) => Box::new(EmptyQuery),
-            ([word], How::Exact) => Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs)),
-            (phrase, How::Exact) => Box::new(PhraseQuery::new(phrase.iter().map(term).collect())),
-            ([word], How::Prefix) => {
+            ([word], PhraseMatch::Exact) => Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs)),
+            (phrase, PhraseMatch::Exact) => Box::new(PhraseQuery::new(phrase.iter().map(term).collect())),
+            ([word], PhraseMatch::Prefix) => {
                 let end = Term::from_field_text(column, &format!("{word}{}", char::MAX));
                 Box::new(InvertedIndexRangeQuery::new(Bound::Included(term(word)), Bound::Excluded(end)))
             }
-            ([first @ .., last], How::Prefix) => {
+            ([first @ .., last], PhraseMatch::Prefix) => {
                 let expansions = self.expansions(column, last);
                 if expansions > EXPANSIONS_MAX {
-                    let words = |words: &[String], how| self.words(column, &Words { words: words.to_vec(), how });
-                    let both = vec![words(first, How::Exact), words(std::slice::from_ref(last), How::Prefix)];
+                    let words = |words: &[String], how| self.words(column, &Phrase { words: words.to_vec(), how });
+                    let both =
+                        vec![words(first, PhraseMatch::Exact), words(std::slice::from_ref(last), PhraseMatch::Prefix)];
                     return Box::new(BooleanQuery::intersection(both));
                 }
                 let mut query = PhrasePrefixQuery::new(words.words.iter().map(term).collect());
                 query.set_max_expansions(expansions.max(1));
                 Box::new(query)
             }
-            (phrase, How::Fuzzy(distance)) => {
+            (phrase, PhraseMatch::Fuzzy(distance)) => {
                 let near = phrase
                     .iter()
                     .map(|word| -> Box<dyn EngineQuery> { Box::new(FuzzyTermQuery::new(term(word), distance, true)) });
@@ -203,7 +204,7 @@ impl Searcher {
         match expr {
             Expr::All(parts) | Expr::Any(parts) => parts.iter().any(|part| self.is_wider(part)),
             Expr::Not(inner) => self.is_wider(inner),
-            Expr::Words(words) => self.are_wider(self.fields.text, words),
+            Expr::Phrase(words) => self.are_wider(self.fields.text, words),
             Expr::Pattern(_) => true,
             Expr::Field(Field::Tool(words)) => self.are_wider(self.fields.tool, words),
             Expr::Field(Field::File(words)) => self.are_wider(self.fields.file, words),
@@ -213,11 +214,11 @@ impl Searcher {
         }
     }
 
-    fn are_wider(&self, column: Column, words: &Words) -> bool {
+    fn are_wider(&self, column: Column, words: &Phrase) -> bool {
         match (words.words.as_slice(), words.how) {
-            ([] | [_], _) | (_, How::Exact) => false,
-            (_, How::Fuzzy(_)) => true,
-            ([.., last], How::Prefix) => self.expansions(column, last) > EXPANSIONS_MAX,
+            ([] | [_], _) | (_, PhraseMatch::Exact) => false,
+            (_, PhraseMatch::Fuzzy(_)) => true,
+            ([.., last], PhraseMatch::Prefix) => self.expansions(column, last) > EXPANSIONS_MAX,
         }
     }
 
@@ -246,7 +247,7 @@ fn is_of_record(expr: &Expr) -> bool {
     match expr {
         Expr::All(parts) | Expr::Any(parts) => parts.iter().all(is_of_record),
         Expr::Not(inner) => is_of_record(inner),
-        Expr::Words(_) | Expr::Pattern(_) => true,
+        Expr::Phrase(_) | Expr::Pattern(_) => true,
         Expr::Field(field) => match field {
             Field::Tool(_) | Field::File(_) | Field::Model(_) | Field::Branch(_) | Field::Has(_) => false,
             Field::Agent(_)
@@ -254,8 +255,8 @@ fn is_of_record(expr: &Expr) -> bool {
             | Field::Session(_)
             | Field::Role(_)
             | Field::Is(_)
-            | Field::After(_)
-            | Field::Before(_) => true,
+            | Field::Since(_)
+            | Field::Until(_) => true,
         },
     }
 }

@@ -409,7 +409,7 @@ fn logging(side: ExchangeSide) -> TransformFactory {
 }
 
 fn side_of(event: &Event<'_>) -> ExchangeSide {
-    let response = matches!(&event.body, Body::Fact { name, .. } if name == "response");
+    let response = matches!(&event.body, Body::Fact { fact: name, .. } if name == "response");
     if response || event.extra.get("chibi-responses").is_some() {
         ExchangeSide::Response
     } else {

@@ -50,7 +50,7 @@ fn shown(folder: &Path) -> Vec<String> {
     folder::read(&folder::parts(folder).unwrap(), &mut found).unwrap();
     let said = |event: &Event<'_>| match &event.body {
         Body::Stop { .. } => None,
-        Body::Fact { name, .. } => Some(name.to_string()),
+        Body::Fact { fact: name, .. } => Some(name.to_string()),
         Body::ToolCall { name, .. } => Some(name.to_string()),
         _ => event.content().map(|content| content.joined().decode().into_owned()),
     };

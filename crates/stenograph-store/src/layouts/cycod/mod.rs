@@ -209,7 +209,7 @@ fn is_lone_trajectory(path: &Path, names: &[PathBuf]) -> bool {
 }
 
 fn title(text: &str) -> Event<'static> {
-    Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text.to_owned())) })
+    Event::new(Body::Fact { fact: "title".into(), content: Some(Content::text(text.to_owned())) })
 }
 
 fn not_saved(error: &Error) -> String {

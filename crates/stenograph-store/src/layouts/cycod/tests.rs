@@ -65,7 +65,7 @@ fn text_message(role: Role, text: &'static str) -> Event<'static> {
 }
 
 fn title_changed(text: &'static str) -> Event<'static> {
-    Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text)) })
+    Event::new(Body::Fact { fact: "title".into(), content: Some(Content::text(text)) })
 }
 
 fn called(id: &'static str) -> Event<'static> {

@@ -39,7 +39,7 @@ impl ConversationTitle {
     /// Whether an event concerns the conversation as a whole: it does not belong among the messages.
     pub fn is_about(event: &Event<'_>) -> bool {
         match &event.body {
-            Body::Fact { name, content } => match name.as_ref() {
+            Body::Fact { fact: name, content } => match name.as_ref() {
                 "title" => content.is_some(),
                 "_meta" => event.extra.get(DocumentKind::Chat.format_name()).is_some(),
                 name => name == TITLE_LOCKED,
@@ -50,7 +50,7 @@ impl ConversationTitle {
 
     /// Applies such an event.
     pub fn take(&mut self, event: &Event<'_>) {
-        let Body::Fact { name, content } = &event.body else { return };
+        let Body::Fact { fact: name, content } = &event.body else { return };
         if name == TITLE_LOCKED {
             self.lock = Lock::Locked;
             return;
@@ -102,7 +102,7 @@ impl ConversationTitle {
 
     fn header(&self, kind: DocumentKind) -> Vec<u8> {
         let text = self.text.as_deref().and_then(Text::from_json).map(|text| text.decode().into_owned());
-        let fact = |name: &'static str, content| Event::new(Body::Fact { name: name.into(), content });
+        let fact = |name: &'static str, content| Event::new(Body::Fact { fact: name.into(), content });
         let mut facts = vec![fact("title", text.clone().map(Content::text))];
         if self.lock == Lock::Locked {
             facts.push(fact(TITLE_LOCKED, None));
@@ -180,7 +180,7 @@ mod tests {
     fn told(facts: &[(&'static str, Option<&'static str>)]) -> ConversationTitle {
         let mut title = ConversationTitle::default();
         for (name, content) in facts {
-            let event = Event::new(Body::Fact { name: (*name).into(), content: content.map(Content::text) });
+            let event = Event::new(Body::Fact { fact: (*name).into(), content: content.map(Content::text) });
             assert!(ConversationTitle::is_about(&event));
             title.take(&event);
         }
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(head.bytes.len(), source.find('\n').unwrap() + 1);
         assert_eq!(head.saying(&head.title, DocumentKind::Chat), head.bytes);
         let mut title = head.title.clone();
-        title.take(&Event::new(Body::Fact { name: "title".into(), content: Some(Content::text("Elm")) }));
+        title.take(&Event::new(Body::Fact { fact: "title".into(), content: Some(Content::text("Elm")) }));
         let changed = "\u{feff}{\"_meta\":{\"title\":\"Elm\",\"titleLocked\":true,\"colour\":3}}\n";
         assert_eq!(String::from_utf8(head.saying(&title, DocumentKind::Chat)).unwrap(), changed);
 

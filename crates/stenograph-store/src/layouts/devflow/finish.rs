@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use stenograph::convert::{self, Carry, convert};
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::formats::devflow::{COMPRESS_SIZE_MIN, Devflow};
 use stenograph::json::{Draft, Object, number};
 use stenograph::model::{Event, Kind, Note};
@@ -126,7 +126,7 @@ impl layouts::Documents for RunDocuments {
         let mut source = TranscriptSource { head: String::new(), recorded: recorded.clone() };
         // The header states how many turns follow, so they are counted first.
         source.head = head(&metadata);
-        let mut turns = TurnCounter { reading: Reading::new(&Devflow, Want::All), count: 0 };
+        let mut turns = TurnCounter { reading: Reading::new(&Devflow, Wanted::All), count: 0 };
         convert(journal::NATIVE, &mut source, &Devflow, &mut turns, Carry::Not)
             .map_err(|error| Error::at(&recorded.journal, Problem::Unreadable, error.into()))?;
         metadata.turn_count = turns.end();
@@ -235,7 +235,7 @@ struct TurnCounter {
 
 impl TurnCounter {
     fn end(self) -> u64 {
-        let mut sink = Counting(self.count);
+        let mut sink = CallCounter(self.count);
         self.reading.end(&mut sink);
         sink.0
     }
@@ -243,7 +243,7 @@ impl TurnCounter {
 
 impl Write for TurnCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut sink = Counting(self.count);
+        let mut sink = CallCounter(self.count);
         self.reading.feed(bytes, &mut sink);
         self.count = sink.0;
         Ok(bytes.len())
@@ -254,9 +254,9 @@ impl Write for TurnCounter {
     }
 }
 
-struct Counting(u64);
+struct CallCounter(u64);
 
-impl Sink for Counting {
+impl Sink for CallCounter {
     fn event(&mut self, event: &Event<'_>) {
         if event.part.index == 0 && !matches!(event.kind(), Kind::Fact | Kind::Stop) {
             self.0 += 1;

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Format, Wanted};
 use stenograph::formats::devflow::Devflow;
 use stenograph::json::{Draft, Object, number};
 use stenograph::model::{Body, Event, Kind, Note, Role};
@@ -359,7 +359,7 @@ impl TranscriptScan {
         let Ok(mut source) = Source::open(path, Passes::Once) else { return };
         let Ok(pass) = source.pass() else { return };
         let mut pass = pass.take(size_max);
-        let mut reading = Reading::new(&Devflow, Want::All);
+        let mut reading = Reading::new(&Devflow, Wanted::All);
         let mut buffer = vec![0; 64 << 10];
         while let Ok(length @ 1..) = pass.read(&mut buffer) {
             reading.feed(buffer.get(..length).unwrap_or_default(), self);

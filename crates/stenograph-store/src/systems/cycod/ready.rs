@@ -5,7 +5,7 @@ use std::io;
 
 use stenograph::edit::trim::{Account, Limits, Moment, Rule, Trim, Trimmed, trim};
 use stenograph::edit::{self, Original};
-use stenograph::format::Want;
+use stenograph::format::Wanted;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
 use stenograph::json::Draft;
 use stenograph::model::{Body, Event, Fact, Note, Outline};
@@ -32,7 +32,7 @@ pub struct PreparedConversation {
 /// Prepares the messages of a chat history.
 pub fn ready(bytes: &[u8]) -> PreparedConversation {
     let mut preparing = Preparation { ready: PreparedConversation::default(), record: Vec::new(), open: Vec::new() };
-    let mut reading = Reading::new(DocumentKind::Chat.format(), Want::All);
+    let mut reading = Reading::new(DocumentKind::Chat.format(), Wanted::All);
     reading.feed(bytes, &mut preparing);
     reading.end(&mut preparing);
     preparing.give_answers();
@@ -79,7 +79,7 @@ impl Preparation {
     fn record(&mut self, events: &[Event<'static>]) {
         let Some(first) = events.first() else { return };
         match &first.body {
-            Body::Fact { name: Fact::Title, content } => {
+            Body::Fact { fact: Fact::Title, content } => {
                 self.ready.title = content.as_ref().map(|content| content.joined().decode().into_owned());
             }
             Body::Fact { .. } => {}

@@ -141,7 +141,7 @@ fn ids_that_no_vendor_takes_are_made_and_still_tie_call_and_result() {
 #[test]
 fn what_an_answer_took_may_be_stated_after_it() {
     let usage = |input, output| Some(Usage { input: Some(input), output: Some(output), ..Usage::default() });
-    let fact = Body::Fact { name: "usage".into(), content: None };
+    let fact = Body::Fact { fact: "usage".into(), content: None };
     let events = [
         user("go"),
         Event { usage: usage(5, 1), ..called(Some("a")) },

@@ -30,20 +30,25 @@ fn conversation(letters: &str) -> ConversationSteps {
     built(&events(letters))
 }
 
-fn parents(conversations: &[ConversationSteps]) -> Vec<Option<(usize, usize, How)>> {
+fn parents(conversations: &[ConversationSteps]) -> Vec<Option<(usize, usize, RelationEvidence)>> {
     relate(conversations).into_iter().map(|found| found.map(|found| (found.parent, found.shared, found.how))).collect()
 }
 
 #[test]
 fn what_goes_on_with_a_conversation_is_below_it() {
     let found = parents(&["aAbB", "aAbBcC", "aAdD"].map(conversation));
-    assert_eq!(found, [None, Some((0, 4, How::Continues)), Some((0, 2, How::Branches))]);
+    assert_eq!(found, [None, Some((0, 4, RelationEvidence::Continues)), Some((0, 2, RelationEvidence::Branches))]);
 }
 
 #[test]
 fn the_order_in_which_they_are_given_does_not_matter_where_one_is_in_the_other() {
     let found = parents(&["aAbBcCdD", "aAbBcC", "aA", "aAbB"].map(conversation));
-    let expected = [Some((1, 6, How::Continues)), Some((3, 4, How::Continues)), None, Some((2, 2, How::Continues))];
+    let expected = [
+        Some((1, 6, RelationEvidence::Continues)),
+        Some((3, 4, RelationEvidence::Continues)),
+        None,
+        Some((2, 2, RelationEvidence::Continues)),
+    ];
     assert_eq!(found, expected);
 }
 
@@ -51,8 +56,8 @@ fn the_order_in_which_they_are_given_does_not_matter_where_one_is_in_the_other()
 fn branches_that_leave_at_one_place_leave_the_same_one() {
     let found = parents(&["aAbB", "aAcC", "aAdDeE", "aAdDfF"].map(conversation));
     assert_eq!(found.first(), Some(&None));
-    assert_eq!(found[1..3], [Some((0, 2, How::Branches)), Some((0, 2, How::Branches))]);
-    assert_eq!(found[3], Some((2, 4, How::Branches)));
+    assert_eq!(found[1..3], [Some((0, 2, RelationEvidence::Branches)), Some((0, 2, RelationEvidence::Branches))]);
+    assert_eq!(found[3], Some((2, 4, RelationEvidence::Branches)));
 }
 
 #[test]
@@ -63,7 +68,7 @@ fn the_same_question_does_not_make_a_family() {
 
 #[test]
 fn copies_are_told_from_branches() {
-    assert_eq!(parents(&["aAbB", "aAbB"].map(conversation)), [None, Some((0, 4, How::Copy))]);
+    assert_eq!(parents(&["aAbB", "aAbB"].map(conversation)), [None, Some((0, 4, RelationEvidence::Copy))]);
 }
 
 #[test]
@@ -76,7 +81,7 @@ fn the_one_that_went_on_first_goes_on() {
         built(&events)
     };
     let found = parents(&[at("aAbB", ["00", "01", "30", "31"]), at("aAcC", ["00", "01", "10", "11"])]);
-    assert_eq!(found, [Some((1, 2, How::Branches)), None]);
+    assert_eq!(found, [Some((1, 2, RelationEvidence::Branches)), None]);
 }
 
 #[test]
@@ -100,7 +105,7 @@ fn calls_are_known_by_their_ids_whatever_became_of_their_answers() {
     let mut longer = answered("...snip...");
     longer.extend(events("B"));
     let found = parents(&[built(&answered("all of it")), built(&longer)]);
-    assert_eq!(found, [None, Some((0, 3, How::Continues))]);
+    assert_eq!(found, [None, Some((0, 3, RelationEvidence::Continues))]);
 }
 
 #[test]
@@ -123,8 +128,8 @@ fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
     let found = relate(&[built(&first), built(&second), third, fourth]);
     let told = |at: usize| found[at].as_ref().map(|found| (found.parent, found.left, found.how));
     assert_eq!(told(0), None);
-    assert_eq!(told(1), Some((0, Some(2), How::Ids)));
-    assert_eq!(told(2), Some((1, Some(1), How::Stated)));
+    assert_eq!(told(1), Some((0, Some(2), RelationEvidence::Ids)));
+    assert_eq!(told(2), Some((1, Some(1), RelationEvidence::Stated)));
     assert_eq!(told(3), None);
 }
 

@@ -16,7 +16,7 @@ impl SketchBuilder {
     pub(in crate::edit) fn add(&mut self, event: &Event<'_>) {
         let number = self.sketches.all.len();
         let sketch = Sketch::of(event, &mut self.sketches.prints);
-        if let Body::Fact { name, content: Some(_) } = &event.body
+        if let Body::Fact { fact: name, content: Some(_) } = &event.body
             && name == REWIND
         {
             self.sketches.rewinds.extend(SpineEvent::rewinds(event).map(|turns| (number, turns)));

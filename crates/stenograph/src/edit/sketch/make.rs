@@ -46,7 +46,7 @@ impl Sketch {
 impl Fact {
     fn of(event: &Event<'_>) -> Fact {
         match &event.body {
-            Body::Fact { name, .. } => match name.as_ref() {
+            Body::Fact { fact: name, .. } => match name.as_ref() {
                 "session" => Fact::Session,
                 "session_end" | "end" => Fact::End,
                 "title" => Fact::Title,

@@ -37,7 +37,7 @@ pub fn tools<'a>(object: &mut Object<'a>, name: &'static str, format: &'static F
     object.take(name);
     let extra_fields = ExtraFields(vec![(Cow::Borrowed(name), Held::Raw(Cow::Borrowed(raw)))]);
     let extra = Extra::of(format, extra_fields);
-    Some(Event { extra, ..Event::new(Body::Fact { name: name.into(), content: None }) })
+    Some(Event { extra, ..Event::new(Body::Fact { fact: name.into(), content: None }) })
 }
 
 /// Writes the tools back.

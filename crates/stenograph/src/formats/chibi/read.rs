@@ -48,7 +48,7 @@ fn body<'a>(entry_type: Option<&str>, object: &mut Object<'a>) -> Option<Body<'a
         },
         "compaction" => Body::Compaction { summary: summary(object) },
         name @ ("context_created" | "archival" | "control_transfer") => {
-            Body::Fact { name: name.to_owned().into(), content: content(object) }
+            Body::Fact { fact: name.to_owned().into(), content: content(object) }
         }
         _ => return None,
     })

@@ -185,7 +185,7 @@ mod tests {
     fn an_entry_without_a_known_key_order_gets_the_order_of_chibi() {
         let entry = r#"{"id":"1","timestamp":1,"from":"system","to":"default","content":"","entry_type":"compaction","metadata":{"summary":"s"}}"#;
         let mut read = crate::read::Collected::default();
-        let mut reading = crate::read::Reading::new(&Chibi, crate::format::Want::All);
+        let mut reading = crate::read::Reading::new(&Chibi, crate::format::Wanted::All);
         reading.feed(entry.as_bytes(), &mut read);
         reading.end(&mut read);
         // Such an event comes from the wire.

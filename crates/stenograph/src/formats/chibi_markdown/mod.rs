@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 use super::blocks::{BLANK, Blocks, SPELLED};
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::model::{Outline, Role};
 use crate::read::Reader;
@@ -63,7 +63,7 @@ impl Format for ChibiMarkdown {
         }
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(Blocks::new(read::ChibiMarkdownReader))
     }
 

@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 use super::chat;
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::model::Outline;
 use crate::read::{JsonLines, Reader};
@@ -56,7 +56,7 @@ impl Format for ChibiRequests {
         }
     }
 
-    fn reader(&self, want: Want) -> Box<dyn Reader> {
+    fn reader(&self, want: Wanted) -> Box<dyn Reader> {
         Box::new(JsonLines(read::RequestsReader::new(want)))
     }
 

@@ -4,7 +4,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{INFO, REQUEST, TOOLS, align, chat};
-use crate::format::Want;
+use crate::format::Wanted;
 use crate::json::{Object, canonical, items};
 use crate::model::{Body, Event, Extra, NoteKind};
 use crate::read::{At, Objects, Sink};
@@ -16,20 +16,20 @@ const MESSAGES_MAX: usize = 65_536;
 /// Reads one request at a time.
 #[derive(Debug)]
 pub struct RequestsReader {
-    want: Want,
+    want: Wanted,
     messages: Vec<u64>,
     tools: Option<u64>,
 }
 
 impl RequestsReader {
     /// A reader at the beginning of a log.
-    pub fn new(want: Want) -> RequestsReader {
+    pub fn new(want: Wanted) -> RequestsReader {
         RequestsReader { want, messages: Vec::new(), tools: None }
     }
 
     /// The events of a request, beginning with the fact for the request itself.
     fn request<'a>(&mut self, request: &mut Object<'a>) -> Vec<Event<'a>> {
-        let mut events = vec![Event::new(Body::Fact { name: REQUEST.into(), content: None })];
+        let mut events = vec![Event::new(Body::Fact { fact: REQUEST.into(), content: None })];
         let tools = request.peek(TOOLS).map(fingerprint);
         if let Some(mut fact) = chat::tools(request, TOOLS, &INFO) {
             fact.restates = tools == self.tools;
@@ -76,7 +76,7 @@ impl Objects for RequestsReader {
 
     fn skips(&self, _line: &[u8]) -> bool {
         // A request does not state usage.
-        self.want == Want::Usage
+        self.want == Wanted::Usage
     }
 }
 

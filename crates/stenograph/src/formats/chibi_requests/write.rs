@@ -97,7 +97,7 @@ fn own_request(first: &Event<'_>, events: &[Event<'_>]) -> String {
         draft.set("timestamp", time.seconds_json());
     }
     let extra = first.extra.get(NAME);
-    let is_whole = matches!(&first.body, Body::Fact { name, .. } if name == REQUEST);
+    let is_whole = matches!(&first.body, Body::Fact { fact: name, .. } if name == REQUEST);
     if matches!(first.body, Body::Other { .. }) {
         return draft.render(extra);
     }

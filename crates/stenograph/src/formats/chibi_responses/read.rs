@@ -19,7 +19,7 @@ impl Objects for ResponsesReader {
         };
         let usage = usage::take(&mut response);
         let name = if usage.is_some() { "usage" } else { RESPONSE };
-        let mut event = Event::new(Body::Fact { name: name.into(), content: None });
+        let mut event = Event::new(Body::Fact { fact: name.into(), content: None });
         event.usage = usage;
         event.group = response.take_name("id");
         event.model = response.take_name("model");

@@ -101,7 +101,7 @@ impl AnswerWriter {
 
     /// Adds a token count to the answer before it; `false` if the event is not one, or if there is no answer without one.
     pub fn count(&mut self, event: &Event<'_>) -> bool {
-        let (Body::Fact { name, .. }, Some(usage)) = (&event.body, event.usage) else { return false };
+        let (Body::Fact { fact: name, .. }, Some(usage)) = (&event.body, event.usage) else { return false };
         if name != "usage" {
             return false;
         }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn token_count(output: u64) -> Event<'static> {
-        let body = Body::Fact { name: "usage".into(), content: None };
+        let body = Body::Fact { fact: "usage".into(), content: None };
         Event { usage: Some(Usage { output: Some(output), ..Usage::default() }), ..Event::new(body) }
     }
 

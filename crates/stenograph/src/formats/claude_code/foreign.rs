@@ -152,7 +152,7 @@ impl ForeignWriter {
                 let content = content.as_ref().map(Content::joined);
                 self.failure(event, name.as_deref(), content.as_ref(), out);
             }
-            Body::Fact { name, content: Some(content) } if name == "title" => {
+            Body::Fact { fact: name, content: Some(content) } if name == "title" => {
                 self.release(out);
                 let mut draft = Draft::new();
                 draft.set_str("type", "custom-title");

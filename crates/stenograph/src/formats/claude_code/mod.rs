@@ -9,7 +9,7 @@ mod sniff;
 mod words;
 mod write;
 
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::model::{Outline, UserWords};
 use crate::read::{JsonLines, Reader};
@@ -89,7 +89,7 @@ impl Format for ClaudeCode {
         sniff::sniff(&head.objects())
     }
 
-    fn reader(&self, want: Want) -> Box<dyn Reader> {
+    fn reader(&self, want: Wanted) -> Box<dyn Reader> {
         Box::new(JsonLines(read::ClaudeCodeReader::new(want)))
     }
 

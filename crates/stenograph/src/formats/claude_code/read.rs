@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use super::INFO;
 use super::record::{Dialect, SUBTYPES, UNNAMED_THREAD, fact_type};
-use crate::format::Want;
+use crate::format::Wanted;
 use crate::formats::anthropic::{BlockNote, blocks, take_content};
 use crate::json::{Object, items};
 use crate::model::{
@@ -19,14 +19,14 @@ use crate::text::Str;
 /// Reads one record at a time.
 #[derive(Debug)]
 pub struct ClaudeCodeReader {
-    want: Want,
+    want: Wanted,
     usage: memmem::Finder<'static>,
     head: memmem::Finder<'static>,
 }
 
 impl ClaudeCodeReader {
     /// A reader for the wanted fields.
-    pub fn new(want: Want) -> ClaudeCodeReader {
+    pub fn new(want: Wanted) -> ClaudeCodeReader {
         ClaudeCodeReader { want, usage: memmem::Finder::new(b"\"usage\""), head: memmem::Finder::new(b"\"init\"") }
     }
 }
@@ -38,7 +38,7 @@ impl Objects for ClaudeCodeReader {
             Some("user" | "assistant") => self.message_record(object, kind.as_deref(), at, out),
             None if object.has("message") || object.is_open("message") => self.message_record(object, None, at, out),
             // Only these state usage, or the fields needed to count it.
-            Some(name) if self.want == Want::Usage && !matches!(name, "result" | "progress" | "system") => {}
+            Some(name) if self.want == Wanted::Usage && !matches!(name, "result" | "progress" | "system") => {}
             Some("system") => system(object, at, out),
             Some("result") if !object.has("key") => {
                 let body = result(&mut object);
@@ -55,7 +55,7 @@ impl Objects for ClaudeCodeReader {
                         "queue-operation" => take_content(&mut object, key, &mut notes),
                         _ => object.take_text(key).map(Content::Text),
                     });
-                    let body = Body::Fact { name: fact_type.name.into(), content };
+                    let body = Body::Fact { fact: fact_type.name.into(), content };
                     note_blocks(notes, at, out);
                     emit(object, kind.as_deref(), body, at, out);
                 }
@@ -66,12 +66,12 @@ impl Objects for ClaudeCodeReader {
     }
 
     fn opens(&self) -> Option<&'static [&'static str]> {
-        (self.want == Want::Usage).then_some(&["message", "usage"])
+        (self.want == Wanted::Usage).then_some(&["message", "usage"])
     }
 
     fn skips(&self, line: &[u8]) -> bool {
         let states = || self.usage.find(line).is_some() || self.head.find(line).is_some();
-        self.want == Want::Usage && !states()
+        self.want == Wanted::Usage && !states()
     }
 }
 
@@ -157,7 +157,7 @@ impl ClaudeCodeReader {
         if let Some(usage) = &mut event.usage {
             usage.cost = object.take_dollars("costUSD");
         }
-        if self.want == Want::Usage {
+        if self.want == Wanted::Usage {
             // The content is most of the record and is not needed.
             object.close("message", message);
             event.extra = Extra::of(&INFO, object.into_extra());
@@ -225,7 +225,7 @@ fn message_body<'a>(object: &mut Object<'a>, body: Body<'a>, has_only_usage: boo
     let Body::Message { role, content } = body else { return body };
     let is_empty = matches!(&content, Content::Pieces(pieces) if pieces.is_empty());
     if is_empty && has_only_usage {
-        return Body::Fact { name: Fact::Usage, content: None };
+        return Body::Fact { fact: Fact::Usage, content: None };
     }
     if object.peek_true("isCompactSummary") {
         return Body::Compaction { summary: Some(content) };
@@ -286,7 +286,7 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         Some("api_retry") => Body::Failure { name: object.take_name("error"), content: None },
         Some("init") => {
             header = (object.take_name("model"), object.take_name("claude_code_version"));
-            Body::Fact { name: Fact::Session, content: None }
+            Body::Fact { fact: Fact::Session, content: None }
         }
         Some(name) if !SUBTYPES.contains(&name) => {
             let name = format!("system/{name}");
@@ -295,7 +295,7 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         name => {
             let name: Str<'_> = name.map_or(Cow::Borrowed("system"), |name| Cow::Owned(name.to_owned()));
             let content = object.take_text("content").map(Content::Text);
-            Body::Fact { name: name.into(), content }
+            Body::Fact { fact: name.into(), content }
         }
     };
     let mut event = Event { body, ..envelope(&mut object, kind) };
@@ -339,7 +339,7 @@ fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
 
 /// Content that Claude Code added. A message that the user typed while the agent worked appears only here.
 fn attachment<'a>(object: &mut Object<'a>) -> Body<'a> {
-    let fact = Body::Fact { name: "attachment".into(), content: None };
+    let fact = Body::Fact { fact: "attachment".into(), content: None };
     let Some(mut inner) = object.open("attachment") else { return fact };
     let typed = inner.peek("type") == Some("\"queued_command\"") && inner.peek("commandMode") == Some("\"prompt\"");
     let prompt = if typed { take_content(&mut inner, "prompt", &mut Vec::new()) } else { None };

@@ -5,7 +5,7 @@ mod read;
 mod sniff;
 mod write;
 
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::model::{CallWords, ExitCodeAt, Outline, Verdict};
 use crate::read::{JsonLines, Reader};
@@ -57,7 +57,7 @@ impl Format for ClaudeEvents {
         sniff::sniff(&head.objects())
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(JsonLines(read::ClaudeEventsReader))
     }
 

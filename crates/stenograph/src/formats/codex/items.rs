@@ -58,7 +58,7 @@ pub fn read<'a>(kind: &str, object: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => result(object),
         "tool_search_output" => tool_search_result(object),
         "compaction" | "compaction_summary" | "context_compaction" => Body::Compaction { summary: None },
-        name if FACTS.contains(&name) => Body::Fact { name: name.to_owned().into(), content: None },
+        name if FACTS.contains(&name) => Body::Fact { fact: name.to_owned().into(), content: None },
         _ => return None,
     };
     let mut event = Event { id: object.take_name("id"), ..Event::new(body) };

@@ -8,7 +8,7 @@ mod read;
 mod words;
 mod write;
 
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::model::{Outline, UserWords};
@@ -136,7 +136,7 @@ impl Format for Codex {
         }
     }
 
-    fn reader(&self, want: Want) -> Box<dyn Reader> {
+    fn reader(&self, want: Wanted) -> Box<dyn Reader> {
         Box::new(read::CodexReader::new(want))
     }
 

@@ -61,7 +61,7 @@ pub fn text_key(kind: &str) -> Option<&'static str> {
 /// The event of a payload; nothing is taken from an unknown one.
 pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
     let take_content = |payload: &mut Object<'a>| payload.take_text(text_key(kind)?).map(Content::Text);
-    let fact = |content| Body::Fact { name: kind.to_owned().into(), content };
+    let fact = |content| Body::Fact { fact: kind.to_owned().into(), content };
     let (body, restates) = match kind {
         "token_count" => return Some(token_count(payload)),
         "user_message" => (Body::Message { role: Role::User, content: take_content(payload)? }, true),
@@ -76,11 +76,11 @@ pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
         "turn_aborted" => {
             (Body::Stop { reason: payload.take_name("reason"), success: Some(false), content: None }, false)
         }
-        "thread_name_updated" => (Body::Fact { name: Fact::Title, content: Some(take_content(payload)?) }, false),
+        "thread_name_updated" => (Body::Fact { fact: Fact::Title, content: Some(take_content(payload)?) }, false),
         // The number of turns that were undone: they are no longer part of the conversation.
         "thread_rolled_back" => {
             let turns = payload.take_number("num_turns").map(|turns| Content::text(turns.to_string()));
-            (Body::Fact { name: Fact::Rewind, content: turns }, false)
+            (Body::Fact { fact: Fact::Rewind, content: turns }, false)
         }
         "warning" | "undo_completed" | "background_event" => (fact(take_content(payload)), false),
         "item_completed" | "item_started" => (fact(None), repeats_item(payload)),
@@ -111,7 +111,7 @@ fn turn_end<'a>(payload: &mut Object<'a>, take_content: impl Fn(&mut Object<'a>)
 /// The usage of the last response. Codex repeats a count if only the rate limits have changed; the running total identifies the
 /// response.
 fn token_count<'a>(payload: &mut Object<'a>) -> Event<'a> {
-    let mut event = Event::new(Body::Fact { name: Fact::Usage, content: None });
+    let mut event = Event::new(Body::Fact { fact: Fact::Usage, content: None });
     let Some(mut info) = payload.open("info") else { return event };
     if let Some(mut last) = info.open("last_token_usage") {
         event.usage = usage(&mut last);

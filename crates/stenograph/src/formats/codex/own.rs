@@ -30,10 +30,10 @@ pub fn record(events: &[Event<'_>], extra: &ExtraFields<'_>) -> RolloutPart {
     let mut draft = Draft::new();
     match &event.body {
         Body::Other { .. } => {}
-        Body::Fact { name, .. } if name == "end" && extra.text("record_type").as_deref() != Some("end") => {
+        Body::Fact { fact: name, .. } if name == "end" && extra.text("record_type").as_deref() != Some("end") => {
             return epilogue(extra);
         }
-        Body::Fact { name, .. } if name == "session" && is_document_head(extra) => {
+        Body::Fact { fact: name, .. } if name == "session" && is_document_head(extra) => {
             let mut header = Draft::new();
             header.set_opt("timestamp", time.as_deref());
             session(events, &below(extra, "session"), Instructions::Plain, &mut header);
@@ -46,7 +46,7 @@ pub fn record(events: &[Event<'_>], extra: &ExtraFields<'_>) -> RolloutPart {
             draft.set_opt("timestamp", time.as_deref());
             draft.nest("payload", payload(name.as_deref(), events, &below(extra, "payload")));
         }
-        Body::Fact { name, .. } if name == "session" => {
+        Body::Fact { fact: name, .. } if name == "session" => {
             session(events, extra, Instructions::Plain, &mut draft);
             draft.set_opt("timestamp", time.as_deref());
         }

@@ -4,7 +4,7 @@
 use memchr::memmem;
 
 use super::{INFO, content, is_bare_header, items, notices};
-use crate::format::Want;
+use crate::format::Wanted;
 use crate::frame::{Record, RecordPlace};
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Origin, Role};
@@ -16,13 +16,13 @@ use crate::time::Time;
 #[derive(Debug)]
 pub struct CodexReader {
     /// The fields that the caller needs.
-    want: Want,
+    want: Wanted,
     usage_markers: [memmem::Finder<'static>; USAGE_MARKERS.len()],
 }
 
 impl CodexReader {
     /// A reader for the wanted fields.
-    pub fn new(want: Want) -> CodexReader {
+    pub fn new(want: Wanted) -> CodexReader {
         CodexReader { want, usage_markers: USAGE_MARKERS.map(memmem::Finder::new) }
     }
 }
@@ -31,7 +31,7 @@ impl Reader for CodexReader {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
         let is_in_record = |name: &memmem::Finder<'_>| name.find(record.bytes).is_some();
         let is_within = matches!(record.place, RecordPlace::Line | RecordPlace::Item);
-        if self.want == Want::Usage && is_within && !self.usage_markers.iter().any(is_in_record) {
+        if self.want == Wanted::Usage && is_within && !self.usage_markers.iter().any(is_in_record) {
             return;
         }
         let document_part = match record.place {
@@ -82,7 +82,7 @@ fn prologue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
 /// The end of a document, with the fields after the items.
 fn epilogue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
     document.take("items");
-    let event = Event::new(Body::Fact { name: "end".into(), content: None });
+    let event = Event::new(Body::Fact { fact: "end".into(), content: None });
     Some(finish(vec![event], None, document).into_iter().map(Event::into_owned).collect())
 }
 
@@ -102,7 +102,7 @@ fn line(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         }
         None if object.peek_str("record_type").is_some() => {
             let name = object.peek_str("record_type").unwrap_or_default();
-            Some(vec![Event::new(Body::Fact { name: name.into(), content: None })])
+            Some(vec![Event::new(Body::Fact { fact: name.into(), content: None })])
         }
         None => None,
     };
@@ -140,7 +140,7 @@ fn line_with_payload(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, ou
 
 /// Reads the payloads without a type of their own.
 fn untyped_payload<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
-    let mut event = Event::new(Body::Fact { name: name.to_owned().into(), content: None });
+    let mut event = Event::new(Body::Fact { fact: name.to_owned().into(), content: None });
     match name {
         "session_meta" => return Some(session(payload)),
         "turn_context" => {
@@ -155,7 +155,7 @@ fn untyped_payload<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event
             event.from = payload.take_name("author");
             event.to = payload.take_name("recipient");
             let content = payload.take_text("content").map(Content::Text);
-            event.body = Body::Fact { name: name.to_owned().into(), content };
+            event.body = Body::Fact { fact: name.to_owned().into(), content };
         }
         "inter_agent_communication_metadata" | "world_state" | "security_risk_score" => {}
         "token_usage_record" | "retained_context" | "realtime_item" => {}
@@ -186,7 +186,7 @@ fn session<'a>(header: &mut Object<'a>) -> Vec<Event<'a>> {
         cwd: header.take_name("cwd"),
         version: header.take_name("cli_version"),
         forked_from: header.take_name("forked_from_id").map(|session| Box::new(ForkOrigin { session, record: None })),
-        ..Event::new(Body::Fact { name: Fact::Session, content: None })
+        ..Event::new(Body::Fact { fact: Fact::Session, content: None })
     };
     if let Some(mut git) = header.open("git") {
         fact.branch = git.take_name("branch");

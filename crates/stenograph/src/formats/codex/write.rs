@@ -163,7 +163,7 @@ impl CodexWriter {
                 self.line("event_msg", &payload, &time, out);
             }
             Body::Stop { success, content, .. } => self.stop(*success, content.as_ref(), &time, out),
-            Body::Fact { name, content: Some(content) } if name == "title" => {
+            Body::Fact { fact: name, content: Some(content) } if name == "title" => {
                 let mut payload = typed("thread_name_updated");
                 payload.set_str("thread_id", &self.session());
                 payload.set("thread_name", content.joined().to_json());

@@ -6,7 +6,7 @@ mod write;
 
 use super::blocks::{Blocks, SPELLED};
 use super::openai_chat::{TITLE_LOCKED, WORDS};
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::model::Outline;
 use crate::read::Reader;
@@ -100,7 +100,7 @@ impl Format for CycodTrajectory {
         if whole || (fenced > 0 && first.starts_with('>')) { Sniff::Likely } else { Sniff::No }
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(Blocks::new(read::TrajectoryReader::default()))
     }
 

@@ -284,8 +284,8 @@ fn title(source: &[u8]) -> Vec<Body<'static>> {
     let title = title.strip_suffix(b"\"").unwrap_or(title);
     let content = (title != UNTITLED.as_bytes()).then(|| Content::Text(Text::from_bytes(title).into_owned()));
     let locked =
-        (status(source) == Some(LOCKED.as_bytes())).then_some(Body::Fact { name: TITLE_LOCKED.into(), content: None });
-    std::iter::once(Body::Fact { name: Fact::Title, content }).chain(locked).collect()
+        (status(source) == Some(LOCKED.as_bytes())).then_some(Body::Fact { fact: TITLE_LOCKED.into(), content: None });
+    std::iter::once(Body::Fact { fact: Fact::Title, content }).chain(locked).collect()
 }
 
 /// A user message: the quoted lines without their marks and without trailing spaces, which CycoD removes.

@@ -160,7 +160,7 @@ impl Writer for TrajectoryWriter {
             return self.own_block(events, out);
         }
         if self.before.is_none() {
-            let body = Body::Fact { name: Fact::Title, content: self.title.take().map(Content::text) };
+            let body = Body::Fact { fact: Fact::Title, content: self.title.take().map(Content::text) };
             // The lock comes with the title, if there is one.
             let locked = events.iter().filter(|event| is_lock(event)).cloned();
             let facts: Vec<Event<'_>> = std::iter::once(Event::new(body)).chain(locked).collect();
@@ -175,7 +175,7 @@ impl Writer for TrajectoryWriter {
 }
 
 fn is_lock(event: &Event<'_>) -> bool {
-    matches!(&event.body, Body::Fact { name, .. } if name == TITLE_LOCKED)
+    matches!(&event.body, Body::Fact { fact: name, .. } if name == TITLE_LOCKED)
 }
 
 /// The header of a title, locked if the events say so; `status` is a JSON string, for a status that CycoD does not have.

@@ -7,7 +7,7 @@ mod read;
 mod turn;
 mod write;
 
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, indent};
 use crate::model::{CallWords, ExitCodeAt, Outline, TotalPaths, UsageWords};
@@ -98,7 +98,7 @@ impl Format for Devflow {
         }
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(read::DevflowReader::default())
     }
 

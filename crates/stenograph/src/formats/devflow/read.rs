@@ -84,7 +84,7 @@ fn epilogue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
 fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     let mut stop = None;
     let mut event =
-        Event { session: object.take_name("runId"), ..Event::new(Body::Fact { name: name.into(), content: None }) };
+        Event { session: object.take_name("runId"), ..Event::new(Body::Fact { fact: name.into(), content: None }) };
     if let Some(mut metadata) = object.open("metadata") {
         event.time = take_time(&mut metadata, "startedAt");
         stop = end(&metadata, at);

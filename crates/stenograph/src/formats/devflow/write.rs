@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_token_count_after_an_answer_belongs_to_the_answer() {
-        let mut token_count = Event::new(Body::Fact { name: "usage".into(), content: None });
+        let mut token_count = Event::new(Body::Fact { fact: "usage".into(), content: None });
         token_count.usage = Some(Usage {
             input: Some(18),
             output: Some(7),

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::json::Object;
 use crate::model::Outline;
@@ -51,7 +51,7 @@ impl Format for GoodvibesTelemetry {
         }
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(JsonLines(read::TelemetryReader))
     }
 

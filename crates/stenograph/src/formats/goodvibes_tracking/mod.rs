@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::model::Outline;
@@ -46,7 +46,7 @@ impl Format for GoodvibesTracking {
         }
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(read::TrackingReader::default())
     }
 

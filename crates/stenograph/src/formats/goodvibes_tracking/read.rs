@@ -55,7 +55,7 @@ fn agent<'a>(key: &'a str, mut object: Object<'a>) -> Event<'a> {
         cwd: object.take_name("project"),
         branch: object.take_name("git_branch"),
         time: object.take_iso("started_at"),
-        ..Event::new(Body::Fact { name: "agent".into(), content: None })
+        ..Event::new(Body::Fact { fact: "agent".into(), content: None })
     };
     event.extra = Extra::of(&INFO, object.into_extra());
     event

@@ -8,7 +8,7 @@ mod write;
 pub use name::{file_name, is_file_name};
 
 use super::blocks::{BLANK, Blocks, SPELLED};
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::model::{Kind, Outline};
 use crate::read::Reader;
@@ -75,7 +75,7 @@ impl Format for Leslie {
         Sniff::No
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(Blocks::new(read::LeslieReader::default()))
     }
 

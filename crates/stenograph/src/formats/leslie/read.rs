@@ -134,7 +134,7 @@ impl LeslieReader {
 
     /// Emits the header as one fact. Its values stay as they are spelled: a count is not computed again.
     fn header(&mut self, block: &LineBlock<LeslieBlockKind>, out: &mut dyn Sink) {
-        let mut event = Event::new(Body::Fact { name: Fact::Session, content: None });
+        let mut event = Event::new(Body::Fact { fact: Fact::Session, content: None });
         let mut rest = Vec::new();
         for index in 0..block.len() {
             let Some((key, value)) = field(block.line(index)) else { continue };

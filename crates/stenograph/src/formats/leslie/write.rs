@@ -60,7 +60,7 @@ impl LeslieWriter {
 
     /// Writes the header before everything else: the source's own, or else one from what is known of the session.
     fn header(&mut self, event: &Event<'_>, out: &mut Output) {
-        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
+        let is_header = matches!(&event.body, Body::Fact { fact: name, .. } if name == "session");
         let extra = event.extra.get(NAME).filter(|_| is_header);
         let fields = match (extra, self.remaining) {
             (Some(extra), _) => self.own_header(event, extra),

@@ -8,7 +8,7 @@ pub use super::chat::NOT_ANSWERED;
 pub use name::file_name;
 
 use super::chat;
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::json::{Object, items};
 use crate::model::{CallWords, ExitCodeAt, Outline};
@@ -101,7 +101,7 @@ impl Format for OpenaiChat {
         }
     }
 
-    fn reader(&self, want: Want) -> Box<dyn Reader> {
+    fn reader(&self, want: Wanted) -> Box<dyn Reader> {
         Box::new(JsonLines(read::ChatReader::new(want)))
     }
 

@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::{CONVERSATION, INFO, TITLE_LOCKED, TOOLS, chat};
-use crate::format::Want;
+use crate::format::Wanted;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, NoteKind};
 use crate::read::{At, Objects, Sink};
@@ -12,13 +12,13 @@ use crate::read::{At, Objects, Sink};
 #[derive(Debug)]
 pub struct ChatReader {
     /// The fields that the caller needs.
-    want: Want,
+    want: Wanted,
     usage: memmem::Finder<'static>,
 }
 
 impl ChatReader {
     /// A reader for the wanted fields.
-    pub fn new(want: Want) -> ChatReader {
+    pub fn new(want: Wanted) -> ChatReader {
         ChatReader { want, usage: memmem::Finder::new(b"\"usage\"") }
     }
 }
@@ -58,7 +58,7 @@ impl Objects for ChatReader {
 
     fn skips(&self, line: &[u8]) -> bool {
         // Few messages state usage.
-        self.want == Want::Usage && self.usage.find(line).is_none()
+        self.want == Wanted::Usage && self.usage.find(line).is_none()
     }
 }
 
@@ -87,12 +87,12 @@ fn header(mut object: Object<'_>) -> Vec<Event<'_>> {
         title = meta.take_text("title");
         if meta.peek("titleLocked") == Some("true") {
             meta.take("titleLocked");
-            locked = Some(Event::new(Body::Fact { name: TITLE_LOCKED.into(), content: None }));
+            locked = Some(Event::new(Body::Fact { fact: TITLE_LOCKED.into(), content: None }));
         }
         object.close("_meta", meta);
     }
     let name = if title.is_some() { "title" } else { "_meta" };
-    let mut event = Event::new(Body::Fact { name: name.into(), content: title.map(Content::Text) });
+    let mut event = Event::new(Body::Fact { fact: name.into(), content: title.map(Content::Text) });
     event.extra = Extra::of(&INFO, object.into_extra());
     std::iter::once(event).chain(locked).collect()
 }
@@ -104,7 +104,7 @@ fn conversation(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
     };
     object.take("messages");
     let tools = chat::tools(&mut object, TOOLS, &INFO);
-    let mut events = vec![Event::new(Body::Fact { name: CONVERSATION.into(), content: None })];
+    let mut events = vec![Event::new(Body::Fact { fact: CONVERSATION.into(), content: None })];
     events.extend(tools);
     for raw in messages {
         events.extend(chat::element(raw, &INFO));

@@ -83,7 +83,7 @@ fn own_line(first: &Event<'_>, events: &[Event<'_>]) -> String {
     let extra = first.extra.get(NAME);
     let mut draft = Draft::new();
     match &first.body {
-        Body::Fact { name, .. } if name == CONVERSATION => {
+        Body::Fact { fact: name, .. } if name == CONVERSATION => {
             let inside = events.get(1..).unwrap_or_default();
             chat::put_tools(inside, TOOLS, NAME, &mut draft);
             draft.set("messages", chat::list(inside, NAME));
@@ -120,5 +120,5 @@ fn own_line(first: &Event<'_>, events: &[Event<'_>]) -> String {
 }
 
 fn is_locked(events: &[Event<'_>]) -> bool {
-    events.iter().any(|event| matches!(&event.body, Body::Fact { name, .. } if name == TITLE_LOCKED))
+    events.iter().any(|event| matches!(&event.body, Body::Fact { fact: name, .. } if name == TITLE_LOCKED))
 }

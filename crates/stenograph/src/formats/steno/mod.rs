@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Wanted};
 use crate::frame::Framing;
 use crate::model::Outline;
 use crate::read::{JsonLines, Reader};
@@ -61,7 +61,7 @@ impl Format for Steno {
         }
     }
 
-    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+    fn reader(&self, _want: Wanted) -> Box<dyn Reader> {
         Box::new(JsonLines(read::StenoReader))
     }
 

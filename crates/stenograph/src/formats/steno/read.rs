@@ -43,7 +43,7 @@ fn is_note(object: &Object<'_>) -> bool {
 
 fn note(mut object: Object<'_>) -> Event<'_> {
     let content = object.take_text("text").map(Content::Text);
-    let mut event = Event::new(Body::Fact { name: "note".into(), content });
+    let mut event = Event::new(Body::Fact { fact: "note".into(), content });
     event.extra = Extra::of(&INFO, object.into_extra());
     event
 }

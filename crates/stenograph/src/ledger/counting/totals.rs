@@ -1,7 +1,7 @@
 //! Running totals: the increase over the previous total is a call, and the part that a source replays belongs to another
 //! session.
 
-use super::Counting;
+use super::CallCounter;
 use crate::evidence::RunningTotal;
 use crate::ledger::Tokens;
 use crate::ledger::key::key;
@@ -12,12 +12,12 @@ use crate::model::{Body, Event, Fact};
 /// The longest pause in a replayed history, which the agent writes at once.
 const REPLAY_GAP_MS: i64 = 1000;
 
-impl Counting {
+impl CallCounter {
     /// Adds a running total: its increase over the previous one is a call.
     pub(super) fn add_total(&mut self, event: &Event<'_>, total: &RunningTotal) {
         let line = event.at.map_or(0, |at| at.line);
         // The header of a running run states zeros; its turns state the usage.
-        let is_header = matches!(&event.body, Body::Fact { name: Fact::Session | Fact::SessionEnd, .. });
+        let is_header = matches!(&event.body, Body::Fact { fact: Fact::Session | Fact::SessionEnd, .. });
         if is_header && total.tokens.is_zero() && total.cost.is_none() {
             return;
         }

@@ -176,7 +176,7 @@ fn titles_queued_prompts_and_last_words_may_say_again_what_was_said() {
     let content = || Content::text("do it");
     let asked = entry(Body::Message { role: Role::User, content: content() });
     let answered = entry(Body::Message { role: Role::Assistant, content: content() });
-    assert_eq!(entry(Body::Fact { name: "prompt".into(), content: Some(content()) }), (asked.0, true));
+    assert_eq!(entry(Body::Fact { fact: "prompt".into(), content: Some(content()) }), (asked.0, true));
     assert_eq!(entry(Body::Stop { reason: None, success: None, content: Some(content()) }), (answered.0, true));
     assert!(!entry(Body::Stop { reason: None, success: Some(false), content: Some(content()) }).1);
     assert_ne!(asked, answered);

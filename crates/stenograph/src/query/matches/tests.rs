@@ -107,8 +107,8 @@ fn fields_of_an_event() {
             "is:result",
             "has:thinking",
             "role:user",
-            "after:2020",
-            "before:2030",
+            "since:2020",
+            "until:2030",
         ],
     );
 }
@@ -118,19 +118,29 @@ fn fields_of_time_and_session() {
     finds(
         &said("x"),
         &[
-            "after:2026-03-09",
-            "before:2026-03-10",
-            "after:yesterday",
-            "after:2d",
+            "since:2026-03-09",
+            "until:2026-03-09",
+            "since:yesterday",
+            "since:2d",
             "agent:Some",
             "project:SHOP",
             "project:team/shop",
+            "project:=shop",
             "session:0198-ab",
             "session:0198",
             "role:user",
             "is:message",
         ],
-        &["before:2026-03-09", "after:today", "after:1d", "agent:other", "project:shops", "session:ab", "-agent:some"],
+        &[
+            "until:2026-03-08",
+            "since:today",
+            "since:1d",
+            "agent:other",
+            "project:shops",
+            "project:=sho",
+            "session:ab",
+            "-agent:some",
+        ],
     );
 }
 

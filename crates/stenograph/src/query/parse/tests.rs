@@ -58,7 +58,7 @@ fn fields_have_values() {
         read("role:User is:error is:call has:thinking has:image has:error"),
         "role:user is:error is:call has:thinking has:attachment is:error"
     );
-    assert_eq!(read("after:2026-01-15 before:yesterday"), "after:2026-01-15T00:00:00Z before:2026-03-09T00:00:00Z");
+    assert_eq!(read("since:2026-01-15 until:yesterday"), "since:2026-01-15T00:00:00Z until:2026-03-10T00:00:00Z");
     assert_eq!(read("-role:user -file:\"a b.rs\""), "-role:user -file:\"a b rs\"");
     assert_eq!(read("FILE:main.rs"), "file:\"main rs\"");
 }
@@ -99,11 +99,11 @@ fn mistakes_say_where_and_what_to_do() {
         ("OR a", 0, "precedes `OR`", "quotes"),
         ("projct:x", 0, "unknown field `projct:`", "project:x"),
         ("a tools:bash", 2, "unknown field", "tool:bash"),
-        ("since:7d", 0, "unknown field", "after:7d"),
+        ("after:7d", 0, "unknown field", "since:7d"),
         ("x role: y", 2, "follows `role:`", "role:user"),
         ("role:usr", 5, "unknown value of `role:`: `usr`", "role:user"),
         ("is:purple", 3, "unknown value", "error, message"),
-        ("after:soon", 6, "not a time", "7d"),
+        ("since:soon", 6, "not a time", "7d"),
         ("tool:*", 5, "`tool:` needs a word", "tool:bash"),
         ("a_b~", 0, "one word", "\"a_b\""),
         ("\"a b\"~", 5, "one word", "sort~"),

@@ -1,0 +1,168 @@
+//! The conditions that commands share: `--agent`, `--project`, `--model`, `--since` and `--until`. Each means the same as the
+//! field of that name in a query.
+
+use stenograph::query::{Expr, Field, Is, Query, SPELLINGS, SessionFacts, Today, period};
+use stenograph_store::project::Project;
+
+use crate::clock;
+use crate::error::CommandError;
+
+/// Conditions on sessions and their calls.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FilterArgs {
+    /// Only agents whose name contains NAME
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only projects whose name, folder or remote contains NAME; . is the project of this folder
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Only models with these words in their name
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    #[command(flatten)]
+    pub period: PeriodArgs,
+}
+
+/// A period of time. Every command that takes a period takes these options.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct PeriodArgs {
+    /// Only since TIME (today, last-week, 7d, 2026-01-31)
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only until TIME; a day, week, month or year is included
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+/// A period, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeRange {
+    /// Its first moment.
+    pub since: Option<i64>,
+    /// The first moment after it.
+    pub until: Option<i64>,
+}
+
+/// A condition of an option or a query: its field and its value.
+pub type Condition<'a> = (&'static str, Option<&'a str>);
+
+impl FilterArgs {
+    /// The conditions on names, which are those without times.
+    pub fn names(&self) -> [Condition<'_>; 3] {
+        [("agent", self.agent.as_deref()), ("project", self.project.as_deref()), ("model", self.model.as_deref())]
+    }
+
+    /// All conditions.
+    pub fn all(&self) -> Vec<Condition<'_>> {
+        let times = [("since", self.period.since.as_deref()), ("until", self.period.until.as_deref())];
+        self.names().into_iter().chain(times).collect()
+    }
+}
+
+impl PeriodArgs {
+    /// Whether no time is given.
+    pub fn is_empty(&self) -> bool {
+        self.since.is_none() && self.until.is_none()
+    }
+
+    /// The period; unlimited without options.
+    pub fn range(&self) -> Result<TimeRange, CommandError> {
+        let read = |text: &String| {
+            period(text, &today())
+                .ok_or_else(|| CommandError::new(format!("{text}: not a time")).hint(format!("write {SPELLINGS}")))
+        };
+        let (since, until) = (self.since.as_ref().map(read).transpose()?, self.until.as_ref().map(read).transpose()?);
+        Ok(TimeRange { since: since.map(|period| period.start), until: until.map(|period| period.end) })
+    }
+}
+
+impl TimeRange {
+    /// Whether it has no limit.
+    pub fn is_unlimited(&self) -> bool {
+        *self == TimeRange::default()
+    }
+
+    /// Whether it includes a time, in milliseconds since 1970. Only the unlimited one includes an unknown time.
+    pub fn has(&self, time: Option<i64>) -> bool {
+        let Some(time) = time else { return self.is_unlimited() };
+        self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
+    }
+}
+
+/// The query of these conditions and of a text, which all must match; `None` if there are none.
+pub fn query_of(conditions: &[Condition<'_>], text: &str) -> Result<Option<Query>, CommandError> {
+    let mut parts = Vec::new();
+    for (name, value) in conditions {
+        let Some(value) = value else { continue };
+        let value = match (*name, *value) {
+            ("project", ".") => format!("={}", project_here()?.key()),
+            (_, value) => value.to_owned(),
+        };
+        parts.push(format!("{name}:\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")));
+    }
+    if !text.trim().is_empty() {
+        // By itself first, so that an error names a position in what the user wrote.
+        parse_query(text)?;
+        parts.push(if parts.is_empty() { text.to_owned() } else { format!("({text})") });
+    }
+    if parts.is_empty() { Ok(None) } else { parse_query(&parts.join(" ")).map(Some) }
+}
+
+/// The project of the current folder.
+pub fn project_here() -> Result<Project, CommandError> {
+    let here = std::env::current_dir()?;
+    Project::of(&here)
+        .ok_or_else(|| CommandError::new("the current folder has no absolute path").hint("name the project instead"))
+}
+
+/// Parses a query of the user.
+pub fn parse_query(text: &str) -> Result<Query, CommandError> {
+    Query::parse(text, &today())
+        .map_err(|mistake| CommandError::new(format!("invalid query: {mistake}")).hint(mistake.hint))
+}
+
+fn today() -> Today {
+    Today { now: clock::timestamp(), zone: clock::zone() }
+}
+
+/// What conditions on sessions look at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionDetails<'a> {
+    /// The agent, the project and the ids.
+    pub facts: SessionFacts<'a>,
+    /// The model.
+    pub model: Option<&'a str>,
+    /// The branch.
+    pub branch: Option<&'a str>,
+    /// Whether a call failed.
+    pub has_error: bool,
+    /// The time of the first event, in milliseconds since 1970.
+    pub started: Option<i64>,
+    /// The time of the last event.
+    pub ended: Option<i64>,
+}
+
+impl SessionDetails<'_> {
+    /// Whether they match. Conditions on single events do not.
+    pub fn match_expr(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::All(parts) => parts.iter().all(|part| self.match_expr(part)),
+            Expr::Any(parts) => parts.iter().any(|part| self.match_expr(part)),
+            Expr::Not(inner) => !self.match_expr(inner),
+            Expr::Phrase(_) | Expr::Pattern(_) => false,
+            Expr::Field(field) => self.match_field(field),
+        }
+    }
+
+    fn match_field(&self, field: &Field) -> bool {
+        match field {
+            Field::Agent(_) | Field::Project(_) | Field::Session(_) => field.matches_session(&self.facts),
+            Field::Model(words) => self.model.is_some_and(|model| words.is_in(model)),
+            Field::Branch(words) => self.branch.is_some_and(|branch| words.is_in(branch)),
+            Field::Is(Is::Error) => self.has_error,
+            Field::Since(ms) => self.ended.is_some_and(|ended| ended >= *ms),
+            Field::Until(ms) => self.started.is_some_and(|started| started < *ms),
+            Field::Tool(_) | Field::File(_) | Field::Role(_) | Field::Is(Is::Kind(_)) | Field::Has(_) => false,
+        }
+    }
+}
