@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::input::{self, Flow, TranscriptInput};
 use crate::output::{Output, harmless_line};
 use crate::progress::SourceProgress;
-use crate::store::{ResolvedName, StoreArgs};
+use crate::store::{ResolvedName, SessionArgs};
 
 /// A readable conversation.
 pub struct Conversation {
@@ -52,7 +52,7 @@ pub struct ConversationOverview {
 impl Conversation {
     /// Opens the named conversation.
     pub fn open(
-        place: &StoreArgs,
+        place: &SessionArgs,
         name: &Path,
         from: Option<&str>,
         output: &mut Output<'_>,
@@ -61,7 +61,7 @@ impl Conversation {
     }
 
     fn open_resolved(
-        place: &StoreArgs,
+        place: &SessionArgs,
         resolved: &ResolvedName,
         from: Option<&str>,
         output: &mut Output<'_>,
@@ -88,7 +88,7 @@ impl Conversation {
     /// Opens the named conversation and its side conversations in other sources, each with its name. A side conversation that
     /// cannot be opened is reported and skipped.
     pub fn open_with_threads(
-        place: &StoreArgs,
+        place: &SessionArgs,
         name: &Path,
         from: Option<&str>,
         output: &mut Output<'_>,

@@ -16,6 +16,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, TranscriptInput};
 use crate::output::{Output, grouped, harmless_json, harmless_line};
 use crate::output_file::OutputFile;
+use crate::store::{ResolvedName, SessionArgs};
 
 /// Where the result goes.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,17 +45,30 @@ pub struct EditedFile {
 }
 
 impl EditedFile {
-    /// Opens a file. Locks it first if it will be replaced.
-    pub fn open(path: &Path, from: Option<&str>, target: &EditTarget) -> Result<EditedFile, CommandError> {
+    /// Opens a file or a session. Locks the file first if it will be replaced.
+    pub fn open(
+        place: &SessionArgs,
+        name: &Path,
+        from: Option<&str>,
+        target: &EditTarget,
+        output: &mut Output<'_>,
+    ) -> Result<EditedFile, CommandError> {
         let changed = target.in_place && !target.dry_run;
-        if changed && path == Path::new("-") {
+        if !changed {
+            return Ok(EditedFile { input: input::open_named(place, name, from, Passes::Many, output)?, edit: None });
+        }
+        let path = &match place.resolve(name)? {
+            ResolvedName::File(path) => path,
+            ResolvedName::Session(session) => session.source.path.clone(),
+        };
+        if path == Path::new("-") {
             return Err(
                 CommandError::new("cannot edit standard input in place").hint("name a file, or omit --in-place")
             );
         }
-        let edit = if changed { Some(FileEdit::begin(path)?) } else { None };
+        let edit = Some(FileEdit::begin(path)?);
         let input = input::open(path, from, Passes::Many)?;
-        if changed && input.source.is_compressed() {
+        if input.source.is_compressed() {
             return Err(CommandError::new(format!("{}: cannot edit a compressed file in place", input.name()))
                 .hint("write to another file with -o OUT, or decompress it first"));
         }

@@ -2,6 +2,7 @@
 //! field of that name in a query.
 
 use stenograph::query::{Expr, Field, Is, Query, SPELLINGS, SessionFacts, Today, period};
+use stenograph_store::index::catalogue::Session;
 use stenograph_store::project::Project;
 
 use crate::clock;
@@ -123,6 +124,20 @@ pub fn parse_query(text: &str) -> Result<Query, CommandError> {
 
 fn today() -> Today {
     Today { now: clock::timestamp(), zone: clock::zone() }
+}
+
+/// Whether a session of the index matches. Conditions on single events do not.
+pub fn matches_session(query: &Query, session: &Session) -> bool {
+    let (projects, sessions) = (session.project_names(), [session.name.clone()]);
+    let details = SessionDetails {
+        facts: SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions, file_time: None },
+        model: session.model.as_deref(),
+        branch: session.branch.as_deref(),
+        has_error: session.errors > 0,
+        started: session.started,
+        ended: session.ended,
+    };
+    details.match_expr(query.expr())
 }
 
 /// What conditions on sessions look at.

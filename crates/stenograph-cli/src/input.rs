@@ -17,8 +17,9 @@ use stenograph_store::source_file::{Confidence, Recognized};
 use stenograph_store::{Error, Passes, Place, Problem, Source};
 
 use crate::error::CommandError;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::SourceProgress;
+use crate::store::{ResolvedName, SessionArgs};
 
 /// How many bytes to read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
@@ -43,6 +44,27 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Transcrip
         if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? },
         from,
     )
+}
+
+/// Opens a transcript by its path, `-`, a session id or `latest`. A session is its main file, or the archived copy of it.
+pub fn open_named(
+    place: &SessionArgs,
+    name: &Path,
+    from: Option<&str>,
+    passes: Passes,
+    output: &mut Output<'_>,
+) -> Result<TranscriptInput, CommandError> {
+    match place.resolve(name)? {
+        ResolvedName::File(path) => open(&path, from, passes),
+        ResolvedName::Session(session) => {
+            let others = session.other_files().count() as u64;
+            if others > 0 {
+                let (path, others) = (session.source.path.display(), counted(others, "other file"));
+                output.say(&format!("note: using {path}; the session has {others}"));
+            }
+            open_known(&place.store()?, &session.source, from, output)
+        }
+    }
 }
 
 /// The files of a recording, if the path is a folder or the recording has several files. Mentions each damaged file that

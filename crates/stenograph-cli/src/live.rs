@@ -8,7 +8,7 @@ use stenograph_store::folder::{self, RecordingParts};
 
 use crate::error::CommandError;
 use crate::home::Root;
-use crate::store::{ResolvedName, ResolvedSession, StoreArgs};
+use crate::store::{ResolvedName, ResolvedSession, SessionArgs};
 
 /// The file to read. A recording may spread over a folder or have a journal beside it; the file written last has the newest
 /// events.
@@ -22,7 +22,7 @@ fn newest(parts: &RecordingParts) -> Option<PathBuf> {
 }
 
 /// The file that a name refers to: a file, or the newest file of a session.
-pub fn file_named(place: &StoreArgs, name: &Path) -> Result<PathBuf, CommandError> {
+pub fn file_named(place: &SessionArgs, name: &Path) -> Result<PathBuf, CommandError> {
     match place.resolve(name)? {
         ResolvedName::File(path) => Ok(live_file(&path)),
         ResolvedName::Session(session) => newest_file_of(&session, name),
@@ -50,7 +50,7 @@ pub struct AgentFiles {
 }
 
 /// The files of all agents that a name refers to: one agent for a file, possibly several for a session.
-pub fn agents(place: &StoreArgs, name: &Path) -> Result<Vec<AgentFiles>, CommandError> {
+pub fn agents(place: &SessionArgs, name: &Path) -> Result<Vec<AgentFiles>, CommandError> {
     let session = match place.resolve(name)? {
         ResolvedName::File(path) => {
             let paths = folder::parts(&path).map_or_else(|| vec![path], |parts| parts.files().to_vec());

@@ -16,7 +16,7 @@ use stenograph_store::index::catalogue::ProjectRow;
 use crate::error::CommandError;
 use crate::home::Root;
 pub use event_address::{EventAddress, EventAddresses};
-pub use session::{NamedBy, ResolvedName, ResolvedSession, ShortNames};
+pub use session::{LATEST, NamedBy, ResolvedName, ResolvedSession, ShortNames};
 pub use session_cost::SessionCost;
 
 /// Whose transcripts, and which store.
@@ -24,6 +24,41 @@ pub use session_cost::SessionCost;
 pub struct StoreArgs {
     #[command(flatten)]
     root: Root,
+}
+
+/// Where a command looks up the transcript that it is given: which store, and which project.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SessionArgs {
+    #[command(flatten)]
+    place: StoreArgs,
+    /// Look for session ids and latest in this project only; . is the project of this folder
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+}
+
+impl SessionArgs {
+    pub fn new(root: &Root, project: Option<String>) -> SessionArgs {
+        SessionArgs { place: StoreArgs::below(root), project }
+    }
+
+    /// The project to which names are limited.
+    pub fn project(&self) -> Option<&str> {
+        self.project.as_deref()
+    }
+}
+
+impl From<&StoreArgs> for SessionArgs {
+    fn from(place: &StoreArgs) -> SessionArgs {
+        SessionArgs { place: place.clone(), project: None }
+    }
+}
+
+impl std::ops::Deref for SessionArgs {
+    type Target = StoreArgs;
+
+    fn deref(&self) -> &StoreArgs {
+        &self.place
+    }
 }
 
 /// The usual data folder, written as in the homes of formats.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use stenograph::model::{Body, Content, Event, Input, Role};
-use stenograph::query::{EntryBuilder, Query, SessionFacts, Today, Phrase, words};
+use stenograph::query::{EntryBuilder, Phrase, Query, SessionFacts, Today, words};
 
 /// The number of cases of each property.
 const CASES: u32 = 2000;

@@ -17,9 +17,9 @@ use stenograph::json::Draft;
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use crate::error::{CommandError, ExitStatus};
-use crate::filter::parse_query;
+use crate::filter::{parse_query, query_of};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{ResolvedName, StoreArgs};
+use crate::store::{ResolvedName, SessionArgs};
 use read::Audited;
 use total::AuditTotal;
 
@@ -52,7 +52,7 @@ pub struct Options {
     #[arg(value_name = "SESSION|FILE|QUERY", required = true)]
     what: Vec<String>,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Report only this part, in full
     #[arg(long, value_name = "PART", value_parser = part_name())]
     only: Option<String>,
@@ -195,7 +195,9 @@ impl Telling {
 
 /// Reports every session that a query matches, and their total.
 fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let query = parse_query(&options.what.join(" "))?;
+    let text = options.what.join(" ");
+    parse_query(&text)?;
+    let Some(query) = query_of(&[("project", options.place.project())], &text)? else { return Ok(ExitStatus::No) };
     let store = options.place.store()?;
     let mut searcher = store.searcher()?;
     let root = options.place.root();

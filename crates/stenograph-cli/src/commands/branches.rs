@@ -12,7 +12,7 @@ use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, counted, harmless_json};
-use crate::store::StoreArgs;
+use crate::store::SessionArgs;
 
 /// Show which conversations branched from which, and where
 ///
@@ -34,7 +34,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     names: Vec<PathBuf>,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Also show conversations without branches or relatives
     #[arg(long)]
     all: bool,

@@ -13,7 +13,7 @@ use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, OutputForm, counted, harmless_json, harmless_line};
-use crate::store::{StoreArgs, on_interrupt};
+use crate::store::{SessionArgs, on_interrupt};
 
 /// Serve recorded answers to an agent in place of a model
 ///
@@ -32,7 +32,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Local port; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,

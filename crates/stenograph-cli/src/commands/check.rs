@@ -17,6 +17,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, Flow, TranscriptInput};
 use crate::output::{Output, TextStyle, counted, harmless_json, harmless_line};
 use crate::progress::SourceProgress;
+use crate::store::SessionArgs;
 use orphans::Orphans;
 
 /// Check a file and report anything unusual
@@ -34,8 +35,10 @@ Examples:
   zcat old.gz | steno check -")]
 pub struct Options {
     /// Files to check; - is standard input
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE|SESSION", required = true)]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    place: SessionArgs,
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -74,7 +77,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 
 fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let passes = if options.laws { Passes::Many } else { Passes::Once };
-    let mut input = match input::open(path, options.from.as_deref(), passes) {
+    let mut input = match input::open_named(&options.place, path, options.from.as_deref(), passes, output) {
         Ok(input) => input,
         Err(error) => {
             if options.json {

@@ -23,6 +23,7 @@ use crate::context::{ContextName, missing};
 use crate::edit_output::{self, EditTarget, EditedFile};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
+use crate::store::SessionArgs;
 use crate::tokenizer;
 use report::CompactionReport;
 use summary::{EventsToSummarise, SummaryArgs};
@@ -47,10 +48,13 @@ Examples:
 Exit codes: 0 success, 1 nothing to compact, or no such context, 2 error")]
 pub struct Options {
     /// A file, or the folder of a context; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
+    #[arg(value_name = "FILE|SESSION", required_unless_present = "context", conflicts_with = "context")]
     input: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
+    /// Look for session ids and latest in this project only; . is the project of this folder
+    #[arg(long, value_name = "NAME", conflicts_with = "context")]
+    project: Option<String>,
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -90,6 +94,10 @@ impl Options {
         Ok(Context::of_window(path).filter(|_| self.target.output.output.is_none() && self.from.is_none()))
     }
 
+    fn place(&self) -> SessionArgs {
+        SessionArgs::new(self.named.root(), self.project.clone())
+    }
+
     fn keep(&self) -> Keep {
         match (self.keep, self.keep_tokens, self.drop_percent) {
             (Some(turns), _, _) => Keep::Turns(turns),
@@ -103,7 +111,7 @@ impl Options {
 fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let target = &options.target;
     target.check()?;
-    let mut file = EditedFile::open(path, options.from.as_deref(), target)?;
+    let mut file = EditedFile::open(&options.place(), path, options.from.as_deref(), target, output)?;
     let (name, format) = (file.name(), file.format());
     if !has_place(format) {
         return Err(no_place(&name, format));

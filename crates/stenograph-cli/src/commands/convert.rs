@@ -15,6 +15,7 @@ use crate::input::{self, TranscriptInput};
 use crate::output::{Output, counted, harmless_json};
 use crate::output_file::OutputFile;
 use crate::progress::{ProgressSource, SourceProgress};
+use crate::store::SessionArgs;
 
 /// Convert a transcript to another format and report losses
 ///
@@ -31,8 +32,10 @@ Examples:
   zcat old.gz | steno convert - --to steno | wc -l")]
 pub struct Options {
     /// File to convert; - is standard input
-    #[arg(value_name = "INPUT")]
+    #[arg(value_name = "FILE|SESSION")]
     input: PathBuf,
+    #[command(flatten)]
+    place: SessionArgs,
     /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     to: String,
@@ -61,7 +64,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(CommandError::new(stenograph::Error::NoRoomToCarry(to.info().name).to_string())
             .hint(format!("formats that can embed a source: {}", carriers.join(", "))));
     }
-    let mut input = input::open(&options.input, options.from.as_deref(), Passes::Many)?;
+    let mut input = input::open_named(&options.place, &options.input, options.from.as_deref(), Passes::Many, output)?;
     let mut target = ConvertOutput::open(options, &input)?;
     let progress = match target {
         ConvertOutput::Standard => SourceProgress::none(),

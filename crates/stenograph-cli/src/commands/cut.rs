@@ -14,6 +14,7 @@ use crate::edit_output::{self, EditTarget, EditedFile, WrittenFiles};
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::PeriodArgs;
 use crate::output::{Output, counted, grouped};
+use crate::store::SessionArgs;
 
 /// Remove part of a transcript, or split it
 ///
@@ -38,8 +39,10 @@ Examples:
 Exit codes: 0 success, 1 nothing selected, or a split is not possible, 2 error")]
 pub struct Options {
     /// File to cut; - is standard input
-    #[arg(value_name = "INPUT")]
+    #[arg(value_name = "FILE|SESSION")]
     input: PathBuf,
+    #[command(flatten)]
+    place: SessionArgs,
     /// Remove the events with these numbers, counted from 1
     #[arg(long, value_name = "RANGE", value_parser = range)]
     events: Option<Range<usize>>,
@@ -97,7 +100,7 @@ fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitS
 }
 
 fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let mut file = EditedFile::open(&options.input, options.from.as_deref(), &options.target)?;
+    let mut file = EditedFile::open(&options.place, &options.input, options.from.as_deref(), &options.target, output)?;
     let name = file.name();
     let mut original = file.read(&mut |_| {})?;
     let (events, format) = (original.sketches.len(), original.format.info().name);

@@ -18,7 +18,7 @@ use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, harmless_json};
-use crate::store::StoreArgs;
+use crate::store::SessionArgs;
 use view::ShownChange;
 
 /// Compare two sessions step by step
@@ -46,7 +46,7 @@ pub struct Options {
     #[arg(value_name = "B")]
     b: PathBuf,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Print only where they diverge
     #[arg(long)]
     summary: bool,

@@ -17,7 +17,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, counted};
 use crate::output_file::OutputFile;
-use crate::store::StoreArgs;
+use crate::store::SessionArgs;
 
 /// Export a session as Markdown, JSON or CSV
 ///
@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Kind of document
     #[arg(long, value_enum, value_name = "KIND")]
     to: To,

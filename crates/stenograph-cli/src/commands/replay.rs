@@ -16,7 +16,7 @@ use stenograph::replay::{Mode, Place, Range, Speed};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted};
-use crate::store::StoreArgs;
+use crate::store::SessionArgs;
 use source::ReplaySource;
 
 /// Replay a session in the terminal
@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     file: PathBuf,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Playback speed: 4x is four times as fast
     #[arg(long, value_name = "SPEED", default_value = "1x", value_parser = speed)]
     speed: Speed,

@@ -11,7 +11,7 @@ use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json};
-use crate::store::{ResolvedSession, ShortNames, StoreArgs};
+use crate::store::{ResolvedSession, SessionArgs, ShortNames};
 
 /// Print the command that resumes a session
 ///
@@ -30,7 +30,7 @@ pub struct Options {
     #[arg(value_name = "SESSION")]
     session: String,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Quote for this shell [default: the usual shell of this system]
     #[arg(long, value_name = "SHELL", value_enum)]
     shell: Option<Syntax>,
@@ -152,7 +152,7 @@ pub fn command_here(session: &Session, catalogue: &Catalogue) -> Result<Option<S
 }
 
 /// Whether a source is where its agent looks for it.
-fn is_at_home(source: &SourceRow, session: &Session, place: &StoreArgs) -> bool {
+fn is_at_home(source: &SourceRow, session: &Session, place: &SessionArgs) -> bool {
     let mut places = place.home().places();
     places.projects.extend(session.cwd.iter().map(std::path::PathBuf::from));
     let mut is_home = false;

@@ -24,7 +24,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, Flow, TranscriptInput};
 use crate::output::{Output, counted, harmless_json};
 use crate::progress::SourceProgress;
-use crate::store::{ResolvedName, StoreArgs};
+use crate::store::{ResolvedName, SessionArgs};
 use crate::terminal::{self, Drawer};
 use numbers::NumberSelection;
 use printer::{NestedEvents, ShowPrinter};
@@ -60,6 +60,9 @@ pub struct Options {
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
+    /// Look for session ids and latest in this project only; . is the project of this folder
+    #[arg(long, value_name = "NAME", conflicts_with = "context")]
+    project: Option<String>,
     /// With --context: also show events that have left the window
     #[arg(long, requires = "context")]
     archive: bool,
@@ -130,7 +133,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         ShowTarget::Nothing => return Ok(ExitStatus::No),
     };
-    let place = StoreArgs::below(options.named.root());
+    let place = SessionArgs::new(options.named.root(), options.project.clone());
     if let Some(version) = options.version {
         let selected = place.session(&path.display().to_string())?;
         return session::version(options, &place.store()?, &selected, version, output);

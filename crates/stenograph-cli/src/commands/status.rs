@@ -203,7 +203,7 @@ impl Options {
     fn look_at_named(&self, look: Look<'_>) -> Runs {
         let mut runs = Runs { runs: Vec::new(), errors: Vec::new() };
         for path in &self.files {
-            let looked = live::agents(&self.place, path).and_then(|agents| {
+            let looked = live::agents(&(&self.place).into(), path).and_then(|agents| {
                 let one = |agent| look_at_agent(agent, look).transpose();
                 agents.into_iter().filter_map(one).collect::<Result<Vec<RunLook>, _>>()
             });

@@ -1,7 +1,7 @@
 //! `steno tail`: prints the last events of a file, and new ones as they arrive. `steno show` formats events; the store reads a
 //! file from its end and follows it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
@@ -15,7 +15,7 @@ use super::show::Shown;
 use crate::error::{CommandError, ExitStatus};
 use crate::last::{last_shown, unless_repeated};
 use crate::output::{Output, counted, grouped, harmless_json};
-use crate::store::StoreArgs;
+use crate::store::{LATEST, SessionArgs};
 use crate::terminal::{self, Drawer};
 use crate::{input, live};
 
@@ -45,7 +45,7 @@ pub struct Options {
     #[arg(value_name = "FILE|SESSION")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    place: StoreArgs,
+    place: SessionArgs,
     /// Start with the last N events
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     last: usize,
@@ -66,6 +66,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let root = options.place.home();
     let path = match &options.file {
         Some(name) => live::file_named(&options.place, name)?,
+        // Only the index knows the projects of all transcripts.
+        None if options.place.project().is_some() => live::file_named(&options.place, Path::new(LATEST))?,
         None => live::transcripts(root)?.into_iter().next().ok_or_else(|| live::no_transcripts(root))?.path,
     };
     let name = path.display().to_string();

@@ -11,6 +11,7 @@ use stenograph_store::Spool;
 use crate::edit_output::{self, EditTarget, EditedFile};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
+use crate::store::SessionArgs;
 use crate::tokenizer;
 
 /// Shorten a transcript to a number of tokens
@@ -31,8 +32,10 @@ Examples:
   steno trim chat.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
 pub struct Options {
     /// File to trim; - is standard input
-    #[arg(value_name = "INPUT")]
+    #[arg(value_name = "FILE|SESSION")]
     input: PathBuf,
+    #[command(flatten)]
+    place: SessionArgs,
     /// Token limit of the conversation; 0 means no limit [default for cycod: 160000]
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
@@ -70,7 +73,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     options.target.check()?;
     let limits = limits(options)?;
     let counter = tokenizer::named(&options.tokenizer)?;
-    let mut subject = EditedFile::open(&options.input, options.from.as_deref(), &options.target)?;
+    let mut subject =
+        EditedFile::open(&options.place, &options.input, options.from.as_deref(), &options.target, output)?;
     let rule = match options.rule {
         RuleName::Pairs => Rule::Pairs,
         RuleName::Cycod => Rule::Cycod,

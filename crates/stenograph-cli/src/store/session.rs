@@ -10,8 +10,9 @@ use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
 use stenograph_store::session_files;
 
-use super::StoreArgs;
+use super::{SessionArgs, StoreArgs};
 use crate::error::CommandError;
+use crate::filter::{matches_session, query_of};
 use crate::output::{counted, shortened};
 use crate::{clock, table};
 
@@ -85,7 +86,7 @@ pub enum ResolvedName {
 }
 
 /// The name of the session with the latest event.
-const LATEST: &str = "latest";
+pub const LATEST: &str = "latest";
 
 /// The minimum length of a short name.
 const SHORT_LENGTH_MIN: usize = 8;
@@ -97,6 +98,20 @@ const CANDIDATES_MAX: usize = 6;
 const TITLE_LENGTH_MAX: usize = 50;
 
 impl StoreArgs {
+    /// Resolves a session of any project; an unknown name is a not-found answer.
+    pub fn session(&self, name: &str) -> Result<ResolvedSession, CommandError> {
+        SessionArgs::from(self).session(name)
+    }
+
+    /// The source at a path, if the index knows it.
+    pub fn known(&self, path: &Path) -> Option<(Store, SourceRow)> {
+        let store = self.store().ok()?;
+        let row = at_path(&store.catalogue().ok()?, path).ok()??;
+        Some((store, row))
+    }
+}
+
+impl SessionArgs {
     /// Resolves a session; an unknown name is a not-found answer.
     pub fn session(&self, name: &str) -> Result<ResolvedSession, CommandError> {
         let catalogue = self.store()?.catalogue()?;
@@ -129,11 +144,15 @@ impl StoreArgs {
         }
     }
 
-    /// The source at a path, if the index knows it.
-    pub fn known(&self, path: &Path) -> Option<(Store, SourceRow)> {
-        let store = self.store().ok()?;
-        let row = at_path(&store.catalogue().ok()?, path).ok()??;
-        Some((store, row))
+    /// The sessions among which a name is looked up; `None` for all.
+    fn scope(&self, catalogue: &Catalogue) -> Result<Option<HashSet<SessionId>>, CommandError> {
+        let inside = self.root().map(|root| catalogue.sessions_below(&root)).transpose()?;
+        let Some(query) = query_of(&[("project", self.project.as_deref())], "")? else { return Ok(inside) };
+        let mut sessions = catalogue.sessions()?;
+        sessions.retain(|session| {
+            inside.as_ref().is_none_or(|inside| inside.contains(&session.id)) && matches_session(&query, session)
+        });
+        Ok(Some(sessions.into_iter().map(|session| session.id).collect()))
     }
 
     fn resolve_session(&self, catalogue: &Catalogue, name: &Path) -> Result<Option<ResolvedSession>, CommandError> {
@@ -143,7 +162,7 @@ impl StoreArgs {
             return ResolvedSession::of(catalogue, session, source, NamedBy::Path).map(Some);
         }
         let Some(text) = name.to_str().filter(|text| !text.is_empty()) else { return Ok(None) };
-        let inside = self.root().map(|root| catalogue.sessions_below(&root)).transpose()?;
+        let inside = self.scope(catalogue)?;
         let is_inside = |session: &Session| inside.as_ref().is_none_or(|inside| inside.contains(&session.id));
         let mut found = catalogue.sessions_named(text)?;
         found.retain(is_inside);

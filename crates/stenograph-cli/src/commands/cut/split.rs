@@ -22,7 +22,7 @@ const PIECES_MAX: usize = 10_000;
 
 pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let counter = tokenizer::named(&options.tokenizer)?;
-    let mut file = EditedFile::open(&options.input, options.from.as_deref(), &options.target)?;
+    let mut file = EditedFile::open(&options.place, &options.input, options.from.as_deref(), &options.target, output)?;
     let (name, format) = (file.name(), file.format());
     let files_like = options.target.output.options(Some(file.source()));
     let is_input = file.source().recognizer();

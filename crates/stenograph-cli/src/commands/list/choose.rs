@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use stenograph::query::{Expr, Field, Is, Query, SessionFacts};
+use stenograph::query::{Expr, Field, Is, Query};
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId};
 use stenograph_store::index::search::{Order, SearchRequest};
 
 use super::Options;
 use crate::error::CommandError;
-use crate::filter::{SessionDetails, query_of};
+use crate::filter::{matches_session, query_of};
 use crate::output::{Output, counted};
 
 /// How many hits are searched for their sessions.
@@ -45,7 +45,7 @@ impl Choice {
         sessions.retain(|session| {
             inside.as_ref().is_none_or(|inside| inside.contains(&session.id))
                 && (!options.gone || session.gone == session.sources)
-                && self.conditions.as_ref().is_none_or(|query| matches(query.expr(), session))
+                && self.conditions.as_ref().is_none_or(|query| matches_session(query, session))
         });
         if let Some(query) = &self.query {
             narrow(&mut sessions, store, query, output)?;
@@ -65,7 +65,7 @@ pub(in crate::commands) fn narrow(
         let found = found(store, query, output)?;
         sessions.retain(|session| found.contains(&session.id));
     } else {
-        sessions.retain(|session| matches(query.expr(), session));
+        sessions.retain(|session| matches_session(query, session));
     }
     Ok(())
 }
@@ -100,18 +100,4 @@ fn speaks_of_events(expr: &Expr) -> bool {
             | Field::Until(_) => false,
         },
     }
-}
-
-/// Whether a session matches.
-fn matches(expr: &Expr, session: &Session) -> bool {
-    let (projects, sessions) = (session.project_names(), [session.name.clone()]);
-    let details = SessionDetails {
-        facts: SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions, file_time: None },
-        model: session.model.as_deref(),
-        branch: session.branch.as_deref(),
-        has_error: session.errors > 0,
-        started: session.started,
-        ended: session.ended,
-    };
-    details.match_expr(expr)
 }
