@@ -5,20 +5,20 @@ use stenograph::query::{Expr, Field, Is, Query, SPELLINGS, SessionFacts, Today, 
 use stenograph_store::index::catalogue::Session;
 use stenograph_store::project::Project;
 
-use crate::clock;
+use crate::{clock, completion};
 use crate::error::CommandError;
 
 /// Conditions on sessions and their calls.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FilterArgs {
     /// Only agents whose name contains NAME
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::agent())]
     agent: Option<String>,
     /// Only projects whose name, folder or remote contains NAME; . is the project of this folder
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::project())]
     project: Option<String>,
     /// Only models with these words in their name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::model())]
     model: Option<String>,
     #[command(flatten)]
     pub period: PeriodArgs,

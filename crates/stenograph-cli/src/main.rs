@@ -4,6 +4,7 @@
 mod args;
 mod clock;
 mod commands;
+mod completion;
 mod config;
 mod context;
 mod conversation;
@@ -34,6 +35,8 @@ use error::{CommandError, ExitStatus};
 use output::Output;
 
 fn main() -> ExitCode {
+    // A shell that asks for completions gets them and nothing else.
+    clap_complete::CompleteEnv::with_factory(args::command).var(completion::VARIABLE).bin("steno").complete();
     let parsed = args::command().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches));
     let args = match parsed {
         Ok(args) => args,

@@ -32,7 +32,7 @@ pub struct SessionArgs {
     #[command(flatten)]
     place: StoreArgs,
     /// Look for session ids and latest in this project only; . is the project of this folder
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = crate::completion::project())]
     project: Option<String>,
 }
 

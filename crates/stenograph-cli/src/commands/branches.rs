@@ -31,7 +31,7 @@ Examples:
 Exit codes: 0 success, 1 no branches, 2 error")]
 pub struct Options {
     /// Files, folders or sessions [default: all indexed sessions]
-    #[arg(value_name = "FILE|SESSION")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     names: Vec<PathBuf>,
     #[command(flatten)]
     place: SessionArgs,

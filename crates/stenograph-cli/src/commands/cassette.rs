@@ -29,7 +29,7 @@ Examples:
 Exit codes: 0 success, 1 a request differed from the recording, 2 error")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest)
-    #[arg(value_name = "FILE|SESSION")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     file: PathBuf,
     #[command(flatten)]
     place: SessionArgs,

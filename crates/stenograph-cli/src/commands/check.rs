@@ -35,7 +35,7 @@ Examples:
   zcat old.gz | steno check -")]
 pub struct Options {
     /// Files to check; - is standard input
-    #[arg(value_name = "FILE|SESSION", required = true)]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: SessionArgs,

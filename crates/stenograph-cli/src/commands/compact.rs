@@ -48,12 +48,12 @@ Examples:
 Exit codes: 0 success, 1 nothing to compact, or no such context, 2 error")]
 pub struct Options {
     /// A file, or the folder of a context; - is standard input
-    #[arg(value_name = "FILE|SESSION", required_unless_present = "context", conflicts_with = "context")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), required_unless_present = "context", conflicts_with = "context")]
     input: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
     /// Look for session ids and latest in this project only; . is the project of this folder
-    #[arg(long, value_name = "NAME", conflicts_with = "context")]
+    #[arg(long, value_name = "NAME", conflicts_with = "context", add = crate::completion::project())]
     project: Option<String>,
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]

@@ -32,7 +32,7 @@ Examples:
   zcat old.gz | steno convert - --to steno | wc -l")]
 pub struct Options {
     /// File to convert; - is standard input
-    #[arg(value_name = "FILE|SESSION")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     input: PathBuf,
     #[command(flatten)]
     place: SessionArgs,

@@ -39,7 +39,7 @@ Examples:
 Exit codes: 0 success, 1 nothing selected, or a split is not possible, 2 error")]
 pub struct Options {
     /// File to cut; - is standard input
-    #[arg(value_name = "FILE|SESSION")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     input: PathBuf,
     #[command(flatten)]
     place: SessionArgs,

@@ -40,10 +40,10 @@ Examples:
 Exit codes: 0 equal, 1 different, 2 error")]
 pub struct Options {
     /// First run: a file, a recording folder, or a session (id prefix or latest)
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", add = crate::completion::transcript())]
     a: PathBuf,
     /// Second run
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", add = crate::completion::transcript())]
     b: PathBuf,
     #[command(flatten)]
     place: SessionArgs,

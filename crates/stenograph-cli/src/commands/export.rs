@@ -34,7 +34,7 @@ Examples:
   steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest); - is standard input
-    #[arg(value_name = "FILE|SESSION")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     file: PathBuf,
     #[command(flatten)]
     place: SessionArgs,

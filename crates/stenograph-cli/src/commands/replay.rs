@@ -45,7 +45,7 @@ Examples:
 Exit codes: 0 success, 1 nothing to play, 2 error")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest); - is standard input
-    #[arg(value_name = "FILE|SESSION")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     file: PathBuf,
     #[command(flatten)]
     place: SessionArgs,

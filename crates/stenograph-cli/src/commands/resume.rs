@@ -27,7 +27,7 @@ Examples:
 Exit codes: 0 success, 1 no such session, or no command for it, 2 error")]
 pub struct Options {
     /// A session: the beginning of its id, the path of its file, or latest
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = crate::completion::session())]
     session: String,
     #[command(flatten)]
     place: SessionArgs,

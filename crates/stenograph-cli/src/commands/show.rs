@@ -56,12 +56,12 @@ Examples:
   steno show --context research --last 10          the window of a context")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest); - is standard input
-    #[arg(value_name = "FILE|SESSION", required_unless_present = "context", conflicts_with = "context")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), required_unless_present = "context", conflicts_with = "context")]
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
     /// Look for session ids and latest in this project only; . is the project of this folder
-    #[arg(long, value_name = "NAME", conflicts_with = "context")]
+    #[arg(long, value_name = "NAME", conflicts_with = "context", add = crate::completion::project())]
     project: Option<String>,
     /// With --context: also show events that have left the window
     #[arg(long, requires = "context")]

@@ -50,7 +50,7 @@ Exit codes: 0 running, idle or completed; 1 stalled, unknown or nothing found;
             Without a name: 0 agents listed, 1 none found, 2 error")]
 pub struct Options {
     /// Files, recording folders, or sessions (id prefix or latest)
-    #[arg(value_name = "FILE|SESSION", conflicts_with = "active_within")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), conflicts_with = "active_within")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,

@@ -32,7 +32,7 @@ Examples:
   steno trim chat.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
 pub struct Options {
     /// File to trim; - is standard input
-    #[arg(value_name = "FILE|SESSION")]
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     input: PathBuf,
     #[command(flatten)]
     place: SessionArgs,

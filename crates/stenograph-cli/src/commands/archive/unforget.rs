@@ -23,7 +23,7 @@ Examples:
 Exit codes: 0 success, 1 no such pruned session, 2 error")]
 pub struct Options {
     /// A pruned session: the beginning of its id
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = crate::completion::session())]
     session: String,
     #[command(flatten)]
     place: StoreArgs,
