@@ -197,6 +197,7 @@ fn commands(help: &str) -> Vec<String> {
                 names.extend(entry.split_whitespace().next().filter(|name| *name != "help").map(str::to_owned));
             }
             Some(_) => {}
+            None if line.is_empty() => {}
             None => heading = line,
         }
     }

@@ -15,7 +15,7 @@ use crate::output::ColourChoice;
 /// A session is one conversation with an agent; a transcript is its file. Name a transcript by its path, by a session id or the beginning
 /// of one, or as latest; - is standard input. steno detects formats by content and opens compressed files (gzip, zstd) directly.
 #[derive(Debug, Parser)]
-#[command(name = "steno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "steno", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Args {
     /// Show times in UTC instead of the local time zone
     #[arg(long, global = true)]
@@ -39,7 +39,7 @@ pub struct Args {
     pub no_pager: bool,
     /// The command to run.
     #[command(subcommand)]
-    pub command: Verb,
+    pub command: Option<Verb>,
 }
 
 const EXAMPLES: &str = "\

@@ -44,7 +44,9 @@ pub fn project() -> ArgValueCompleter {
 
 /// Completes the name of a model.
 pub fn model() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| matching(current, sessions().into_iter().filter_map(|session| session.model)))
+    ArgValueCompleter::new(|current: &OsStr| {
+        matching(current, sessions().into_iter().filter_map(|session| session.model))
+    })
 }
 
 /// Completes the name of an agent.

@@ -5,8 +5,8 @@ use stenograph::query::{Expr, Field, Is, Query, SPELLINGS, SessionFacts, Today, 
 use stenograph_store::index::catalogue::Session;
 use stenograph_store::project::Project;
 
-use crate::{clock, completion};
 use crate::error::CommandError;
+use crate::{clock, completion};
 
 /// Conditions on sessions and their calls.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -51,7 +51,15 @@ fn main() -> ExitCode {
         clock::use_zone(zone);
     }
     let mut output = Output::standard(args.color, !args.no_pager);
-    let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.finish()) {
+    let ended = match &args.command {
+        Some(command) => commands::run(command, &mut output),
+        None if output.is_terminal() => commands::overview::run(&mut output),
+        None => {
+            eprint!("{}", args::command().render_long_help());
+            return ExitCode::from(2);
+        }
+    };
+    let ended = ended.and_then(|status| match (status, output.finish()) {
         // The exit code of a program that was run counts, even if nobody reads its output any more.
         (ExitStatus::Code(_), _) => Ok(status),
         (_, flushed) => flushed.map(|()| status),

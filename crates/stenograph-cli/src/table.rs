@@ -113,6 +113,11 @@ fn char_width(char: char) -> usize {
 
 /// A duration before now, in the largest unit that fits.
 pub fn ago(ms: i64) -> String {
+    format!("{} ago", span(ms))
+}
+
+/// A duration, in the largest unit that fits.
+pub fn span(ms: i64) -> String {
     let seconds = ms.max(0) / 1000;
     let (number, unit) = match seconds {
         0..60 => (seconds, "s"),
@@ -120,7 +125,7 @@ pub fn ago(ms: i64) -> String {
         3600..86_400 => (seconds / 3600, "h"),
         _ => (seconds / 86_400, "d"),
     };
-    format!("{number}{unit} ago")
+    format!("{number}{unit}")
 }
 
 #[cfg(test)]

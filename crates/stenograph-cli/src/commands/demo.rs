@@ -173,7 +173,9 @@ impl Tour<'_, '_> {
         let args = args.map_err(|error| CommandError::new(error.to_string()))?;
         let printed = CapturedOutput::default();
         let mut output = Output::to(printed.clone(), printed.clone());
-        super::run(&args.command, &mut output)?;
+        if let Some(command) = &args.command {
+            super::run(command, &mut output)?;
+        }
         output.flush()?;
         Ok(printed.text().replace(&format!("{}/", self.folder.display()), ""))
     }

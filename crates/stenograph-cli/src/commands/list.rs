@@ -120,6 +120,22 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     Ok(ExitStatus::Done)
 }
 
+/// The table of the newest sessions.
+pub(super) fn newest(
+    sessions: Vec<Session>,
+    catalogue: &Catalogue,
+    count: usize,
+    output: &Output<'_>,
+) -> Result<Vec<String>, CommandError> {
+    let mut sessions = sorted(sessions, Sort::Newest);
+    sessions.truncate(count);
+    let rows = tree::rows(sessions, catalogue, Shape::Flat)?;
+    let (shorts, prices) = (ShortNames::of(catalogue)?, prices::load()?);
+    let (colour, width) = (output.colour(), table::screen_width());
+    let view = ListView { shorts: &shorts, catalogue, prices: &prices, colour, width };
+    Ok(view.pieces(&rows).flatten().collect())
+}
+
 fn sorted(mut sessions: Vec<Session>, sort: Sort) -> Vec<Session> {
     sessions.sort_by_key(|session| (Reverse(session.ended), Reverse(session.id)));
     // Among equals the newest stay first.

@@ -21,6 +21,7 @@ pub mod formats;
 pub mod index;
 pub mod list;
 pub mod man;
+pub mod overview;
 pub mod record;
 pub mod recover;
 pub mod replay;

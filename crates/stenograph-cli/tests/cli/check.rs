@@ -65,7 +65,7 @@ fn one_bad_file_does_not_stop_the_rest_and_the_worst_counts() {
     done.ends(2).says("noted: steno").says("good: steno").talks("error: missing: no such file");
     let done = folder.run("check missing good --json");
     let json = done.ends(2).json();
-    assert_eq!(json[0]["error"], "missing: no such file or folder");
+    assert!(json[0]["error"].as_str().unwrap().starts_with("missing: no such file or folder"));
     assert_eq!(json[1]["records"], 4);
 }
 

@@ -250,6 +250,22 @@ fn survey(
 }
 
 /// Whether a known file can be skipped.
+impl Store {
+    /// The files whose present content is not in the archive yet. Files that are known not to be transcripts are left out.
+    pub fn not_archived<'f>(&self, files: &'f [FoundFile]) -> Result<Vec<&'f FoundFile>, Error> {
+        let catalogue = self.catalogue()?;
+        let (known, others) = (catalogue.stamps()?, catalogue.non_transcripts()?);
+        let is_missing = |file: &&FoundFile| {
+            let stamp = FileStamp::from(file.stat);
+            match known.get(&file.path) {
+                Some(known) => !can_skip(known, &stamp, Archiving::Yes),
+                None => others.get(&file.path) != Some(&(stamp.size, stamp.changed)),
+            }
+        };
+        Ok(files.iter().filter(is_missing).collect())
+    }
+}
+
 fn can_skip(known: &KnownFile, stamp: &FileStamp, archiving: Archiving) -> bool {
     known.gone == Gone::There
         && change::is_unchanged(&known.stamp, known.seen, stamp)

@@ -27,6 +27,8 @@ pub struct FormatInfo {
     /// The command that resumes a session in the agent, if there is one, in the syntax of [`crate::resume`]: `{session}` is the
     /// id of the session, `{file}` the source.
     pub resume: Option<&'static str>,
+    /// After how many days the agent deletes a transcript that nobody writes to, unless the user sets another time.
+    pub retention_days: Option<u16>,
     /// Where the format is specified.
     pub spec: &'static str,
     /// The properties of its records.
@@ -81,6 +83,7 @@ impl FormatInfo {
         extension: "",
         homes: &[],
         resume: None,
+        retention_days: None,
         spec: "",
         traits: Traits { pieces: false, carries: false, lossy: false, log: false },
         spelling: &[],

@@ -40,6 +40,7 @@ static INFO: FormatInfo = FormatInfo {
         "{XDG_CONFIG_HOME|~/.config}/claude/projects/<project>/<session>/subagents/workflows/*/*.jsonl",
     ],
     resume: Some("claude --resume {session}"),
+    retention_days: Some(30),
     spec: "what Claude Code writes, releases 1.0 to 2.1",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &[

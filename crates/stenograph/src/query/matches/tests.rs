@@ -125,7 +125,7 @@ fn fields_of_time_and_session() {
             "agent:Some",
             "project:SHOP",
             "project:team/shop",
-            "project:=shop",
+            "project:=/home/me/Shop",
             "session:0198-ab",
             "session:0198",
             "role:user",

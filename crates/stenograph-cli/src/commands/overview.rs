@@ -1,0 +1,136 @@
+//! `steno` without a command on a terminal: what there is, which agents need the user, the latest sessions, and what to type
+//! next. Without a store it says what it would keep.
+
+use std::collections::{BTreeMap, HashSet};
+
+use stenograph::format::FormatInfo;
+use stenograph_store::Problem;
+use stenograph_store::discover::FoundFile;
+use stenograph_store::index::Store;
+use stenograph_store::index::catalogue::Catalogue;
+
+use super::list;
+use crate::error::{CommandError, ExitStatus};
+use crate::output::{Output, TextStyle, counted};
+use crate::store::StoreArgs;
+use crate::{clock, live, table, terminal};
+
+/// How many sessions it lists, if the terminal has room for them.
+const SESSIONS_MAX: usize = 10;
+
+/// The lines of the terminal that are not for sessions.
+const OTHER_LINES: usize = 16;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// What to type next.
+const NEXT: [(&str, &str); 5] = [
+    ("steno show latest", "read the newest session"),
+    ("steno find WORDS", "search everything that was said and done"),
+    ("steno usage", "tokens and cost by day"),
+    ("steno status", "what every agent is doing"),
+    ("steno --help", "all commands"),
+];
+
+pub fn run(output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let place = StoreArgs::default();
+    let store = place.store()?;
+    let found = live::transcripts(place.home())?;
+    match store.catalogue() {
+        Ok(catalogue) => show(&store, &catalogue, &found, output)?,
+        Err(error) if error.problem == Problem::IndexMissing => introduce(&found, output)?,
+        Err(error) => return Err(error.into()),
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Explains `steno` to a new user.
+fn introduce(found: &[FoundFile], output: &mut Output<'_>) -> Result<(), CommandError> {
+    output.line("steno keeps, searches and converts the transcripts of AI agents.")?;
+    output.line("")?;
+    let mut agents: BTreeMap<&str, u64> = BTreeMap::new();
+    for file in found {
+        if let Some(info) = info(file) {
+            *agents.entry(info.agent).or_default() += 1;
+        }
+    }
+    if agents.is_empty() {
+        output.line("No transcripts found in the folders of the agents (steno formats lists them).")?;
+    }
+    for (agent, count) in agents {
+        output.line(&format!("  {agent:<14} {} found", counted(count, "transcript")))?;
+    }
+    output.line("")?;
+    next(&[("steno index", "keep them, and make them searchable"), ("steno demo", "try it on sample files")], output)?;
+    next(&[("steno --help", "all commands")], output)
+}
+
+fn show(
+    store: &Store,
+    catalogue: &Catalogue,
+    found: &[FoundFile],
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    let sessions = catalogue.sessions()?;
+    let agents: HashSet<&str> = sessions.iter().map(|session| session.agent.as_str()).collect();
+    let projects: HashSet<&str> =
+        sessions.iter().filter_map(|session| session.project.as_ref()).map(|project| project.root.as_str()).collect();
+    let summary = format!(
+        "{} of {} in {}",
+        counted(sessions.len() as u64, "session"),
+        counted(agents.len() as u64, "agent"),
+        counted(projects.len() as u64, "project"),
+    );
+    output.line(&output.colour().paint(TextStyle::Strong, &summary))?;
+    output.line("")?;
+    let room = terminal::height().unwrap_or(24).saturating_sub(OTHER_LINES).clamp(3, SESSIONS_MAX);
+    for line in list::newest(sessions, catalogue, room, output)? {
+        output.line(&line)?;
+    }
+    output.line("")?;
+    let missing = not_kept(store, found)?;
+    if !missing.is_empty() {
+        missing.iter().try_for_each(|line| output.line(&output.colour().paint(TextStyle::Warning, line)))?;
+        output.line("")?;
+    }
+    next(&NEXT, output)
+}
+
+/// What is not in the archive yet, and when agents would delete it.
+fn not_kept(store: &Store, found: &[FoundFile]) -> Result<Vec<String>, CommandError> {
+    let missing = store.not_archived(found)?;
+    if missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    let count = missing.len() as u64;
+    let verb = if count == 1 { "is" } else { "are" };
+    let mut lines = vec![format!("{} {verb} not kept yet: run steno index", counted(count, "transcript"))];
+    // Per agent, the transcript that is deleted first.
+    let mut first: BTreeMap<&str, i64> = BTreeMap::new();
+    for file in missing {
+        let Some((agent, days)) = info(file).and_then(|info| Some((info.agent, info.retention_days?))) else {
+            continue;
+        };
+        let deleted = file.stat.modified_ns / 1_000_000 + i64::from(days) * DAY_MS;
+        let known = first.entry(agent).or_insert(deleted);
+        *known = (*known).min(deleted);
+    }
+    let now = clock::millis();
+    lines.extend(first.into_iter().map(|(agent, deleted)| match deleted - now {
+        left if left <= 0 => format!("{agent} may delete the oldest of them at any moment"),
+        left => format!("{agent} deletes the oldest of them in {}, unless you set another time", table::span(left)),
+    }));
+    Ok(lines)
+}
+
+fn info(file: &FoundFile) -> Option<&'static FormatInfo> {
+    file.hints.format.or(file.hints.like).map(|format| format.info())
+}
+
+fn next(commands: &[(&str, &str)], output: &mut Output<'_>) -> Result<(), CommandError> {
+    for (command, purpose) in commands {
+        let command = output.colour().paint(TextStyle::Strong, &format!("{command:<18}"));
+        output.line(&format!("  {command} {purpose}"))?;
+    }
+    Ok(())
+}
