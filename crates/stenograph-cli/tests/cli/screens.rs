@@ -76,9 +76,27 @@ fn sample() -> Folder {
         )
     };
     let text = said(1, "user", &format!("\"{HOSTILE}\""))
-        + &said(2, "assistant", &format!("[{{\"type\":\"text\",\"text\":\"# {HOSTILE}\\n\\n```{HOSTILE}\\n{HOSTILE}\\n```\\n\\n| {HOSTILE} | b |\\n|---|---|\\n| {HOSTILE} | c |\"}}]"))
-        + &said(3, "assistant", &format!("[{{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"Bash\",\"input\":{{\"command\":\"{HOSTILE}\",\"description\":\"{HOSTILE}\"}}}}]"))
-        + &said(4, "user", &format!("[{{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1\",\"is_error\":true,\"content\":\"{HOSTILE}\"}}]"));
+        + &said(
+            2,
+            "assistant",
+            &format!(
+                "[{{\"type\":\"text\",\"text\":\"# {HOSTILE}\\n\\n```{HOSTILE}\\n{HOSTILE}\\n```\\n\\n| {HOSTILE} | b |\\n|---|---|\\n| {HOSTILE} | c |\"}}]"
+            ),
+        )
+        + &said(
+            3,
+            "assistant",
+            &format!(
+                "[{{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"Bash\",\"input\":{{\"command\":\"{HOSTILE}\",\"description\":\"{HOSTILE}\"}}}}]"
+            ),
+        )
+        + &said(
+            4,
+            "user",
+            &format!(
+                "[{{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1\",\"is_error\":true,\"content\":\"{HOSTILE}\"}}]"
+            ),
+        );
     let path = "home/.claude/projects/-home-mira/ffffffff-1111-4222-8333-444455556666.jsonl";
     fs::create_dir_all(folder.path(path).parent().unwrap()).unwrap();
     folder.write(path, text);
