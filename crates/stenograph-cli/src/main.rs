@@ -19,6 +19,7 @@ mod live;
 mod memory;
 mod output;
 mod output_file;
+mod overview;
 mod prices;
 mod progress;
 mod store;
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
     let mut output = Output::standard(args.color, !args.no_pager);
     let ended = match &args.command {
         Some(command) => commands::run(command, &mut output),
-        None if output.is_terminal() => commands::overview::run(&mut output),
+        None if output.is_terminal() => overview::run(&mut output),
         None => {
             eprint!("{}", args::command().render_long_help());
             return ExitCode::from(2);

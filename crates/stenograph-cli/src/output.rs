@@ -94,6 +94,7 @@ impl Output<'_> {
     }
 
     /// Two given writers, without colour.
+    #[cfg(test)]
     pub fn to<'a>(data: impl Write + 'a, talk: impl Write + 'a) -> Output<'a> {
         let data = Harmless { out: Box::new(data), terminal: false, partial: Vec::new() };
         let talk = Box::new(talk);

@@ -86,6 +86,8 @@ mod resume;
 mod run;
 #[path = "cli/runner.rs"]
 mod runner;
+#[path = "cli/screens.rs"]
+mod screens;
 #[path = "cli/sessions.rs"]
 mod sessions;
 #[path = "cli/show.rs"]

@@ -1,15 +1,12 @@
 //! `steno demo`: writes a small conversation in every format and walks through the commands. It runs them and shows their real
 //! output.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use clap::Parser;
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::{Format, FormatInfo};
 use stenograph::formats::FORMATS;
@@ -18,7 +15,6 @@ use stenograph::model::Kind;
 use stenograph::wire;
 use stenograph_store::{Existing, NewFile, Passes, Source, fresh_folder};
 
-use crate::args::Args;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::format_named;
 use crate::output::{Output, TextStyle, shortened};
@@ -130,6 +126,16 @@ impl Tour<'_, '_> {
         self.run_for_last(&format!("steno convert {} --to {name} --carry -o {carried}", native.file))?;
         self.run(&format!("steno convert {carried} --to {} -o back.jsonl", wire::NAME))?;
         self.compare(&native.file, "back.jsonl")?;
+        self.heading("Index everything in this folder. The store is in this folder too.")?;
+        self.run_for_last("steno index --root .")?;
+        self.heading("Search all sessions.")?;
+        self.run_for_first("steno find leap --root . --limit 3", 8)?;
+        self.heading("Count tokens and cost.")?;
+        self.run(&format!("steno usage {file} --by model"))?;
+        self.heading("See what the agent did.")?;
+        self.run_for_first(&format!("steno audit {file}"), 12)?;
+        self.heading("Replay the session; on a terminal, keys pause it and move in it.")?;
+        self.run_for_first(&format!("steno replay {file}"), 8)?;
         self.say("")?;
         self.say("Now try your own file: steno check FILE. For all formats and their folders: steno formats")
     }
@@ -161,23 +167,29 @@ impl Tour<'_, '_> {
         self.say(&format!("  \u{2026}\n  {}", shortened(last, WIDTH)))
     }
 
+    /// Runs a command in the folder and shows the first lines of its output.
+    fn run_for_first(&mut self, line: &str, count: usize) -> Result<(), CommandError> {
+        let printed = self.print(line)?;
+        printed.lines().take(count).try_for_each(|line| self.say(&format!("  {}", shortened(line, WIDTH))))?;
+        if printed.lines().count() > count {
+            self.say("  \u{2026}")?;
+        }
+        Ok(())
+    }
+
+    /// Runs a command in the folder, with a store below the folder.
     fn print(&mut self, line: &str) -> Result<String, CommandError> {
         self.command(line)?;
-        let folder = &self.folder;
-        // In the commands of the walk, words with a dot are files.
-        let inside = |word: &str| match word.contains('.') {
-            true => folder.join(word).display().to_string(),
-            false => word.to_owned(),
-        };
-        let args = Args::try_parse_from(line.split(' ').map(inside));
-        let args = args.map_err(|error| CommandError::new(error.to_string()))?;
-        let printed = CapturedOutput::default();
-        let mut output = Output::to(printed.clone(), printed.clone());
-        if let Some(command) = &args.command {
-            super::run(command, &mut output)?;
+        let mut steno = Command::new(std::env::current_exe()?);
+        steno.args(line.split(' ').skip(1)).current_dir(&self.folder).env_remove("STENO_HOME").env("NO_COLOR", "1");
+        let done = steno.stdin(Stdio::null()).output()?;
+        // What a command tells its user comes after what it found.
+        let printed = [done.stdout, done.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        if done.status.code() == Some(2) {
+            return Err(CommandError::new(printed.trim_end().to_owned()));
         }
-        output.flush()?;
-        Ok(printed.text().replace(&format!("{}/", self.folder.display()), ""))
+        Ok(printed.replace(&format!("{}/", self.folder.display()), ""))
     }
 
     /// Compares two files byte by byte.
@@ -218,25 +230,4 @@ fn missing(report: &LossReport) -> String {
         losses.extend(fields.into_iter().map(str::to_owned));
     }
     if losses.is_empty() { "nothing".to_owned() } else { losses.join(", ") }
-}
-
-/// The output of a command, both streams together as on a terminal.
-#[derive(Clone, Default)]
-struct CapturedOutput(Rc<RefCell<Vec<u8>>>);
-
-impl CapturedOutput {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.borrow()).into_owned()
-    }
-}
-
-impl Write for CapturedOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -121,7 +121,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 /// The table of the newest sessions.
-pub(super) fn newest(
+pub fn newest(
     sessions: Vec<Session>,
     catalogue: &Catalogue,
     count: usize,

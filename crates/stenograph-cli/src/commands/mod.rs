@@ -21,7 +21,6 @@ pub mod formats;
 pub mod index;
 pub mod list;
 pub mod man;
-pub mod overview;
 pub mod record;
 pub mod recover;
 pub mod replay;

@@ -69,6 +69,12 @@ const ACTIONS: [(&str, &str); 27] = [
     ("devflow", "restore"),
 ];
 
+/// Every command and every form of it.
+pub fn all_commands() -> Vec<String> {
+    let actions = ACTIONS.iter().map(|(command, action)| format!("{command} {action}"));
+    COMMANDS.iter().map(ToString::to_string).chain(actions).collect()
+}
+
 #[test]
 fn every_command_has_help_with_examples() {
     let folder = Folder::new();

@@ -9,7 +9,7 @@ use stenograph_store::discover::FoundFile;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::Catalogue;
 
-use super::list;
+use crate::commands::list;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle, counted};
 use crate::store::StoreArgs;

@@ -1,0 +1,198 @@
+//! What people see: the screens of the most used commands in real terminals of two sizes, with and without colour, compared
+//! with golden files; and the width and the harmlessness of everything that the other commands print.
+//!
+//! `STENO_UPDATE=1` writes the golden files again. Read every difference before you commit it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::runner::Folder;
+
+const SIZES: [(usize, usize); 2] = [(80, 24), (120, 40)];
+
+/// The commands with golden screens.
+const COMMANDS: [(&str, &str); 12] = [
+    ("overview", ""),
+    ("list", "list"),
+    ("find", "find leap"),
+    ("show", "show 8c1f5a52"),
+    ("tail", "tail 8c1f5a52 -n 4"),
+    ("audit", "audit 8c1f5a52"),
+    ("usage", "usage --no-index --root home"),
+    ("diff", "diff demo.steno.jsonl demo.codex.jsonl --summary"),
+    ("check", "check demo.codex.jsonl"),
+    ("convert", "convert demo.steno.jsonl --to codex -o out.jsonl --force"),
+    ("archive", "archive list"),
+    ("resume", "resume 8c1f5a52"),
+];
+
+/// Other commands, whose screens are only measured.
+const OTHERS: [&str; 13] = [
+    "formats",
+    "config list",
+    "branches demo.steno.jsonl demo.codex.jsonl --all",
+    "export demo.steno.jsonl --to csv",
+    "replay demo.steno.jsonl --mode full --no-pager",
+    "archive verify",
+    "index --root home",
+    "status --root home",
+    "usage --root home --by model",
+    "usage --root home --by tool --explain",
+    "find --file calendar.rs",
+    "find hostile",
+    "show ffffffff --all --full",
+];
+
+/// A text that attacks a terminal: escape sequences, C1 controls, bidirectional and invisible characters, wide ones.
+const HOSTILE: &str = "hostile \\u001b[31mred\\u001b]0;owned\\u0007 \\u009b31m \\u202eltr \\u200bzero \\u2066iso 漢字漢字 👩‍👩‍👧 שלום \\r\\u0008";
+
+/// A folder with the files of the demo, two of them in the homes of their agents, and a hostile session; all indexed.
+fn sample() -> Folder {
+    let folder = Folder::new();
+    folder.run("demo").ends(0);
+    let demo = folder.names().into_iter().find(|name| name.starts_with("steno-demo")).unwrap();
+    for entry in fs::read_dir(folder.path(&demo)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path(entry.file_name().to_str().unwrap())).unwrap();
+    }
+    fs::remove_dir_all(folder.path(&demo)).unwrap();
+    let place = |path: &str, from: &str| {
+        let path = folder.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::copy(folder.path(from), path).unwrap();
+    };
+    place(
+        "home/.claude/projects/-home-mira-almanac/8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10.jsonl",
+        "demo.claude-code.jsonl",
+    );
+    let said = |number: u32, role: &str, content: &str| {
+        format!(
+            "{{\"type\":\"{role}\",\"uuid\":\"ffffffff-0000-4000-8000-{number:012}\",\"sessionId\":\"ffffffff-1111-4222-8333-444455556666\",\
+             \"timestamp\":\"2026-03-01T08:0{number}:00.000Z\",\"cwd\":\"/home/mira/{HOSTILE}\",\"gitBranch\":\"{HOSTILE}\",\
+             \"message\":{{\"role\":\"{role}\",\"model\":\"{HOSTILE}\",\"content\":{content}}}}}\n"
+        )
+    };
+    let text = said(1, "user", &format!("\"{HOSTILE}\""))
+        + &said(
+            2,
+            "assistant",
+            &format!(
+                "[{{\"type\":\"text\",\"text\":\"# {HOSTILE}\\n\\n```{HOSTILE}\\n{HOSTILE}\\n```\\n\\n| {HOSTILE} | b |\\n|---|---|\\n| {HOSTILE} | c |\"}}]"
+            ),
+        )
+        + &said(
+            3,
+            "assistant",
+            &format!(
+                "[{{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"Bash\",\"input\":{{\"command\":\"{HOSTILE}\",\"description\":\"{HOSTILE}\"}}}}]"
+            ),
+        )
+        + &said(
+            4,
+            "user",
+            &format!(
+                "[{{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1\",\"is_error\":true,\"content\":\"{HOSTILE}\"}}]"
+            ),
+        );
+    let path = "home/.claude/projects/-home-mira/ffffffff-1111-4222-8333-444455556666.jsonl";
+    fs::create_dir_all(folder.path(path).parent().unwrap()).unwrap();
+    folder.write(path, text);
+    folder.run("index --root home").ends(0);
+    folder
+}
+
+/// What a command writes to a terminal; `None` without Python.
+fn screen(folder: &Folder, line: &str, (columns, lines): (usize, usize), color: &str) -> Option<String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/capture.py");
+    let command = folder.command(&format!("{line} --no-pager --color {color}"));
+    let mut python = Command::new("python3");
+    python.args([script, &columns.to_string(), &lines.to_string()]);
+    python.arg(command.get_program()).args(command.get_args()).current_dir(folder.path("."));
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => python.env(key, value),
+            None => python.env_remove(key),
+        };
+    }
+    let output = python.env("TERM", "xterm-256color").output().ok()?;
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// A screen without what depends on the day and the folder of the test.
+fn normal(screen: &str, folder: &Folder) -> String {
+    let folder = fs::canonicalize(folder.path(".")).unwrap().display().to_string();
+    let screen = screen.replace(&folder, "FOLDER");
+    let age = regex::Regex::new(r"\d+(s|m|h|d) ago|in \d+(s|m|h|d)\b").unwrap();
+    let screen = age.replace_all(&screen, |found: &regex::Captures<'_>| {
+        found[0].chars().map(|char| if char.is_ascii_digit() { '#' } else { char }).collect::<String>()
+    });
+    screen.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Checks that no line is wider than the terminal and that no control reaches it, beyond colours.
+#[track_caller]
+fn assert_fits(screen: &str, columns: usize, what: &str) {
+    let colour = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
+    for line in screen.lines() {
+        // A progress bar draws over itself.
+        let line = line.rsplit('\r').next().unwrap_or(line);
+        let line = line.replace("\u{1b}[2K", "").replace("\u{1b}[1A", "");
+        let plain = colour.replace_all(&line, "");
+        let bad = |char: &char| char.is_control() || matches!(char, '\u{200b}' | '\u{202e}' | '\u{2066}');
+        assert_eq!(plain.chars().find(bad), None, "{what}: {plain:?}");
+        assert!(plain.width() <= columns, "{what}: {} columns: {plain}", plain.width());
+    }
+}
+
+#[test]
+fn the_most_used_commands_look_as_the_golden_screens() {
+    let folder = sample();
+    for (name, line) in COMMANDS {
+        let mut found = String::new();
+        for size in SIZES {
+            for color in ["never", "always"] {
+                let Some(shown) = screen(&folder, line, size, color) else {
+                    eprintln!("no python3: the screens are not compared");
+                    return;
+                };
+                let what = format!("steno {line}, {}x{}, --color {color}", size.0, size.1);
+                assert_fits(&shown, size.0, &what);
+                found += &format!("== {what}\n{}", normal(&shown, &folder).replace('\u{1b}', "␛"));
+            }
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/screens/{name}.txt"));
+        if std::env::var_os("STENO_UPDATE").is_some() {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, &found).unwrap();
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_default();
+        for (number, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
+            assert_eq!(found, golden, "{}:{}", path.display(), number + 1);
+        }
+        assert_eq!(found.lines().count(), golden.lines().count(), "{}", path.display());
+    }
+}
+
+#[test]
+fn no_command_prints_lines_wider_than_the_terminal() {
+    let folder = sample();
+    for line in OTHERS {
+        for color in ["never", "always"] {
+            let Some(shown) = screen(&folder, line, (80, 24), color) else { return };
+            assert!(!shown.is_empty(), "{line}");
+            assert_fits(&shown, 80, line);
+        }
+    }
+}
+
+#[test]
+fn no_help_is_wider_than_the_terminal() {
+    let folder = Folder::new();
+    for command in crate::help::all_commands() {
+        let Some(shown) = screen(&folder, &format!("{command} --help"), (80, 24), "never") else { return };
+        assert_fits(&shown, 80, &command);
+    }
+}
