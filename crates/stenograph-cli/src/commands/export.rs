@@ -79,11 +79,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         true => Conversation::open_with_threads(&options.place, &options.file, from, output)?,
         false => (Conversation::open(&options.place, &options.file, from, output)?, Vec::new()),
     };
-    if let Some(path) = options.output.path().filter(|path| main.has(path)) {
+    let all = || std::iter::once(&main).chain(threads.iter().map(|(_, conversation)| conversation));
+    if let Some(path) = options.output.path().filter(|path| all().any(|conversation| conversation.has(path))) {
         return Err(Error::about(path, Problem::OwnInput).into());
     }
-    let all = std::iter::once(&main).chain(threads.iter().map(|(_, conversation)| conversation));
-    let mut file = options.output.create(&all.flat_map(Conversation::sources).collect::<Vec<_>>())?;
+    let mut file = options.output.create(&all().flat_map(Conversation::sources).collect::<Vec<_>>())?;
     let names: Vec<String> = threads.iter().map(|(thread, _)| thread.clone()).collect();
     let mut chapters = vec![Chapter { own_chapters: names, ..Chapter::of(None, main) }];
     chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
@@ -150,10 +150,10 @@ impl Chapter {
         overview.spine.rewind();
         let mut failed = None;
         let read = conversation.read_quietly(&mut |event| {
-            let part = match overview.spine.left_out(event) {
+            let left_out = overview.spine.left_out(event);
+            let part = match left_out.filter(|why| *why != LeftOut::Thread || !options.threads) {
                 None if SpeakerSections::is_outside(event) => EventRole::Other("nobody said or did it"),
                 None => EventRole::InConversation,
-                Some(LeftOut::Thread) if options.threads => EventRole::InConversation,
                 Some(why) => {
                     *given_up += u64::from(why == LeftOut::Branch);
                     *aside += u64::from(why == LeftOut::Thread);

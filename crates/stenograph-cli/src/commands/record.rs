@@ -45,7 +45,7 @@ pub struct Options {
     /// Set a value of the layout; @FILE reads the value from a file
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// When an event counts as recorded: on disk (always), on disk within MS (interval=MS), or handed to the system (never)
+    /// When an event counts as recorded: on disk (always), on disk within MS milliseconds (interval=MS, or interval for 200), or handed to the system (never)
     #[arg(long, value_name = "POLICY", default_value = "always", value_parser = policy)]
     sync: Durability,
     /// Print one line per recorded event, with its number and input line
@@ -78,7 +78,7 @@ Examples:
     claude -p 'fix the test' --output-format stream-json --verbose
   my-agent | steno record --to steno:run.steno.jsonl
 
-Exit codes: 0 success, 2 error, 130 or 143 canceled; with CMD, its exit code",
+Exit codes: 0 success, 2 error, 129, 130 or 143 canceled; with CMD, its exit code",
     );
     help
 }
@@ -89,7 +89,7 @@ fn policy(text: &str) -> Result<Durability, String> {
         ("always", "") => Ok(Durability::Always),
         ("never", "") => Ok(Durability::Never),
         ("interval", "") => Ok(Durability::Interval(INTERVAL)),
-        ("interval", millis) => match millis.trim_end_matches("ms").parse() {
+        ("interval", millis) => match millis.strip_suffix("ms").unwrap_or(millis).parse() {
             Ok(millis @ 1..) => Ok(Durability::Interval(Duration::from_millis(millis))),
             _ => Err(format!("{millis} is not a number of milliseconds")),
         },
@@ -169,7 +169,7 @@ fn record_arrivals(
                 });
             }
             Arrival::Failed(error) => {
-                return Err(CommandError::new(format!("cannot read standard input: {error}")));
+                return Err(CommandError::new(format!("cannot read the events to record: {error}")));
             }
         }
     }

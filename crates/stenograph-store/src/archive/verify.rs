@@ -75,12 +75,14 @@ impl Archive {
         let needed = (0..).zip(&used).filter(|(_, used)| **used).map(|(number, _)| number);
         bad.extend(needed.map(|number| (number, Damage::Unreadable)));
         let mut commits = BTreeSet::new();
-        let packs = present(self.files.as_ref(), &self.folder)?;
+        let mut packs = present(self.files.as_ref(), &self.folder)?;
+        packs.retain(|(pack, _)| !state.dropped.contains(pack));
         let mut at = VerifyProgress { done: 0, total: packs.iter().map(|(_, length)| length).sum() };
         let mut is_stopped = false;
-        'packs: for (pack, _) in packs.into_iter().filter(|(pack, _)| !state.dropped.contains(pack)) {
-            let mut walk = PackScan::new(self.files.as_ref(), &self.folder, pack, 0)?;
-            while let Some(step) = walk.next()? {
+        'packs: for (pack, _) in packs {
+            // A pack that the disk cannot read leaves its blocks unreadable; the others may be intact.
+            let Ok(mut walk) = PackScan::new(self.files.as_ref(), &self.folder, pack, 0) else { continue };
+            while let Ok(Some(step)) = walk.next() {
                 at.done += step.size;
                 if !progress(at) {
                     is_stopped = true;
@@ -93,7 +95,7 @@ impl Archive {
                     continue;
                 }
                 let known = expected.get(&(pack, step.at));
-                let is_block = !matches!(&step.found, Ok((header, _)) if header.kind == BlockKind::Commit);
+                let is_block = matches!(&step.found, Ok((header, _)) if header.kind != BlockKind::Commit);
                 if known.is_none() {
                     verified.unmentioned += u64::from(is_block);
                     verified.unmentioned_bytes += step.size;

@@ -83,24 +83,28 @@ impl CarryWriter {
     }
 
     /// Takes an event that is not written: a later record takes the run of its record.
-    pub fn skip(&mut self, event: &Event<'_>) {
-        self.forward(event);
+    pub fn skip(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        self.forward(event)
     }
 
     /// Takes over the run that the record of an event carries.
-    fn forward(&mut self, event: &Event<'_>) {
+    fn forward(&mut self, event: &Event<'_>) -> Result<(), Error> {
         if self.payload == Payload::Carried
             && let Some(carried) = event.carried.as_deref().and_then(Carried::parse)
             && self.forwarded != Some(carried.number)
         {
+            if self.pending.len() + carried.source.len() > RUN_SIZE_MAX {
+                return Err(Error::TooLargeToCarry);
+            }
             self.forwarded = Some(carried.number);
             self.pending.extend_from_slice(&carried.source);
         }
+        Ok(())
     }
 
     /// Embeds runs in the pieces that were written for an event.
     pub fn embed(&mut self, event: &Event<'_>, pieces: Vec<OutputPiece>) -> Result<Vec<OutputPiece>, Error> {
-        self.forward(event);
+        self.forward(event)?;
         if let Some(at) = event.at {
             self.reached = self.reached.max(at.end());
         }

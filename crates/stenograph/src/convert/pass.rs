@@ -64,10 +64,7 @@ impl Sink for WritePass<'_> {
         }
         if let Some(left_out) = left_out {
             self.leave_out(event, left_out);
-            if let Some(carry_writer) = &mut self.carry_writer {
-                carry_writer.skip(event);
-            }
-            return;
+            return self.skip(event);
         }
         if event.restates {
             // No other record has its content, so it is not a restatement any more.
@@ -195,10 +192,14 @@ impl WritePass<'_> {
         if returns || !self.early.is_early() {
             return self.write_now(event);
         }
-        if let Some(carry_writer) = &mut self.carry_writer {
-            carry_writer.skip(event);
-        }
+        self.skip(event);
         self.early.push(event);
+    }
+
+    /// Keeps the source that an event carries although the event is not written now.
+    fn skip(&mut self, event: &Event<'_>) {
+        let skipped = self.carry_writer.as_mut().map_or(Ok(()), |carry_writer| carry_writer.skip(event));
+        self.target.failed = self.target.failed.take().or(skipped.err());
     }
 
     fn write_now(&mut self, event: &Event<'_>) {

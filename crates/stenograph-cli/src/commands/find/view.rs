@@ -74,7 +74,9 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
     if let Some(version) = first.hit.version {
         head.push(format!("version {version}, which is no longer in the file"));
     }
-    lines.push(colour.paint(TextStyle::Faint, &fitted(&head.join("  "), width)));
+    if !head.is_empty() {
+        lines.push(colour.paint(TextStyle::Faint, &fitted(&head.join("  "), width)));
+    }
     for shown in hits.iter().take(HITS_OF_SESSION_MAX) {
         let number = shown.open.as_ref().map_or(shown.hit.event + 1, |open| open.event);
         let copies = if shown.hit.copies > 0 { format!(" (+{} elsewhere)", shown.hit.copies) } else { String::new() };
@@ -95,6 +97,8 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
         let version = first.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
         let line = format!("        steno show {}{version} --event {}{more}", open.name, numbers.join(","));
         lines.push(colour.paint(TextStyle::Faint, &harmless_line(&line)));
+    } else if !more.is_empty() {
+        lines.push(colour.paint(TextStyle::Faint, &format!("      {more}")));
     }
     lines.join("\n")
 }
