@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use stenograph::evidence::{UserMessage, nested_events};
+use stenograph::evidence::{Question, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallCounter, CallDetail, CountingState, SourceUsage};
 use stenograph::model::{Body, Event, Fact, Note, Role};
@@ -170,6 +170,18 @@ impl<'w> EventIndexer<'w> {
         }
     }
 
+    /// Takes the first question as the name of the session; words replace a command.
+    fn add_question(&mut self, event: &Event<'_>) {
+        let is_open = self.summary.query.as_deref().is_none_or(Question::is_command_text);
+        match Question::of(event) {
+            Some(Question::Words(words)) if is_open => self.summary.query = Some(beginning(&words)),
+            Some(Question::Command(command)) if self.summary.query.is_none() => {
+                self.summary.query = Some(beginning(&command));
+            }
+            Some(_) | None => {}
+        }
+    }
+
     /// Makes an entry searchable.
     fn index_entry(&mut self, event: &Event<'_>, entry: &Entry<'_>) {
         let touched = entry.files.iter().map(|touch| (self.doc_group, self.event, touch.clone(), entry.time));
@@ -298,15 +310,8 @@ impl Sink for EventIndexer<'_> {
                 if entry.role == Some(Role::User) && !event.restates && self.first_key.is_none() {
                     self.first_key = Some(entry.key);
                 }
-                if entry.role == Some(Role::User) && self.summary.query.is_none() {
-                    let mut text = String::new();
-                    entry.texts(&mut |piece| {
-                        if text.is_empty() {
-                            text = beginning(piece);
-                        }
-                    });
-                    let is_typed = UserMessage::of(event).is_none_or(|message| message == UserMessage::Typed);
-                    self.summary.query = Some(text).filter(|text| !text.is_empty() && is_typed);
+                if entry.role == Some(Role::User) {
+                    self.add_question(event);
                 }
             }
             self.index_entry(event, &entry);

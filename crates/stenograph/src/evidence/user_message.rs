@@ -50,7 +50,7 @@ fn is_flagged(event: &Event<'_>) -> bool {
 }
 
 /// Whether the message is a command with which a person asks the model something.
-fn is_command(event: &Event<'_>, text: &str) -> bool {
+pub(super) fn is_command(event: &Event<'_>, text: &str) -> bool {
     let mut commands = event.extra.known().flat_map(|(info, _)| info.user.commands);
     commands.any(|begin| text.starts_with(begin))
 }
@@ -61,31 +61,36 @@ fn is_injected(event: &Event<'_>, text: &str) -> bool {
     if messages.any(|(begin, end)| text.starts_with(begin) && text.ends_with(end)) {
         return true;
     }
-    let injected = |rest: &str| {
-        let mut marks = event.extra.known().flat_map(|(info, _)| info.injected);
-        marks.find_map(|(begin, end)| Some(rest.strip_prefix(begin)?.split_once(end)?.1.trim_start().len()))
-    };
     let mut rest = text;
-    while let Some(length) = injected(rest) {
+    while let Some(length) = injected_length(event, rest) {
         rest = rest.get(rest.len() - length..).unwrap_or_default();
     }
     rest.is_empty() || is_markup(rest)
+}
+
+/// The length of what follows a text that the agent of this event injects, if one is at the beginning.
+pub(super) fn injected_length(event: &Event<'_>, text: &str) -> Option<usize> {
+    let mut marks = event.extra.known().flat_map(|(info, _)| info.injected);
+    marks.find_map(|(begin, end)| Some(text.strip_prefix(begin)?.split_once(end)?.1.trim_start().len()))
 }
 
 /// Whether a text consists of elements of markup.
 fn is_markup(text: &str) -> bool {
     let mut rest = text;
     while !rest.is_empty() {
-        let Some((start, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
-        let name = start.split_whitespace().next().unwrap_or_default();
-        let after_end = |name: &str| Some(after.split_once(&format!("</{name}>"))?.1);
-        // Some put two words into a name, and close both.
-        let after =
-            Some(name).filter(|name| !name.is_empty()).and_then(|name| after_end(name).or_else(|| after_end(start)));
-        let Some(after) = after else { return false };
+        let Some((_, after)) = markup_element(rest) else { return false };
         rest = after.trim_start();
     }
     true
+}
+
+/// The name of the element of markup at the beginning of a text, and what follows the element.
+pub(super) fn markup_element(text: &str) -> Option<(&str, &str)> {
+    let (start, after) = text.strip_prefix('<')?.split_once('>')?;
+    let name = start.split_whitespace().next().filter(|name| !name.is_empty())?;
+    let after_end = |name: &str| Some(after.split_once(&format!("</{name}>"))?.1);
+    // Some put two words into a name, and close both.
+    Some((name, after_end(name).or_else(|| after_end(start))?))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use stenograph::evidence::FirstQuestion;
 use stenograph::ledger::{CallCounter, CallDetail, LedgerBuilder};
 use stenograph::model::{Event, Note, Outline};
 use stenograph::read::Sink;
@@ -43,9 +44,10 @@ pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
     }
     let mut input = input::open(path, from, Passes::Once).ok()?;
     let counting = CallCounter::new(input.format.info().agent, CallDetail::Numbers);
-    let mut sink = HeaderSink { outline: Outline::new(input.format.info().name), counting };
+    let outline = Outline::new(input.format.info().name);
+    let mut sink = HeaderSink { outline, counting, question: FirstQuestion::default() };
     input.read(&mut sink, &SourceProgress::none(), |_| Flow::Continue).ok()?;
-    let HeaderSink { outline, counting } = sink;
+    let HeaderSink { outline, counting, question } = sink;
     let mut builder = LedgerBuilder::default();
     builder.add("", Some(""), 0, counting.finish());
     let took = SessionCost::of_ledger(&builder.finish(), &prices::load().ok()?);
@@ -53,7 +55,7 @@ pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
     let span = span(outline.started.as_ref().and_then(minute), outline.ended.as_ref().and_then(minute));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Some(Header {
-        title: outline.title.clone().or(outline.query.clone()).unwrap_or(name),
+        title: outline.title.clone().or(question.text().map(str::to_owned)).unwrap_or(name),
         place: vec![
             input.format.info().agent.to_owned(),
             outline.cwd.clone().unwrap_or_default(),
@@ -86,11 +88,13 @@ fn span(started: Option<String>, ended: Option<String>) -> String {
 struct HeaderSink {
     outline: Outline,
     counting: CallCounter,
+    question: FirstQuestion,
 }
 
 impl Sink for HeaderSink {
     fn event(&mut self, event: &Event<'_>) {
         self.outline.add(event);
+        self.question.add(event);
         self.counting.add(event);
     }
 

@@ -1,0 +1,139 @@
+//! What a person asks with a message, without what the agent adds to it. The first question names a session that has no title.
+
+use super::user_message::{UserMessage, injected_length, is_command, markup_element};
+use crate::model::{Body, Event, Role};
+
+/// A question in the words of the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Words to the agent.
+    Words(String),
+    /// A command of the agent with its arguments: `/review src`.
+    Command(String),
+}
+
+impl Question {
+    /// The question of a message; `None` if nobody typed it, or nothing remains of it.
+    pub fn of(event: &Event<'_>) -> Option<Question> {
+        let Body::Message { role: Role::User, content } = &event.body else { return None };
+        if UserMessage::of(event) != Some(UserMessage::Typed) {
+            return None;
+        }
+        let joined = content.joined();
+        let text = joined.decode();
+        let text = text.trim();
+        if is_command(event, text) {
+            return command(text).map(Question::Command);
+        }
+        let words = without_additions(event, text);
+        Some(Question::Words(words.to_owned())).filter(|_| !words.is_empty())
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        match self {
+            Question::Words(text) | Question::Command(text) => text,
+        }
+    }
+
+    /// Whether a text that was a question is a command: `/review src` is one, `/etc/hosts is wrong` is not.
+    pub fn is_command_text(text: &str) -> bool {
+        let name = text.strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
+        name.is_some_and(|name| !name.contains('/'))
+    }
+}
+
+/// Finds the first question of a session. Words count before a command, whichever comes first.
+#[derive(Clone, Debug, Default)]
+pub struct FirstQuestion(Option<Question>);
+
+impl FirstQuestion {
+    /// Adds the next event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if event.restates || matches!(self.0, Some(Question::Words(_))) {
+            return;
+        }
+        match Question::of(event) {
+            Some(Question::Command(_)) if self.0.is_some() => {}
+            Some(question) => self.0 = Some(question),
+            None => {}
+        }
+    }
+
+    /// The question, if there is one so far.
+    pub fn text(&self) -> Option<&str> {
+        self.0.as_ref().map(Question::text)
+    }
+}
+
+/// A command as people type it, from its elements.
+fn command(text: &str) -> Option<String> {
+    let element = |name: &str| {
+        let inside = text.split_once(&format!("<{name}>"))?.1.split_once(&format!("</{name}>"))?.0;
+        Some(inside.trim()).filter(|inside| !inside.is_empty())
+    };
+    let name = element("command-name").or_else(|| element("command-message"))?;
+    let slash = if name.starts_with('/') { "" } else { "/" };
+    Some(format!("{slash}{name} {}", element("command-args").unwrap_or_default()).trim_end().to_owned())
+}
+
+/// A text without what the agent puts before it: texts that the format injects, and elements with the names of programs, which
+/// have a `_` or a `-` in them.
+fn without_additions<'t>(event: &Event<'_>, text: &'t str) -> &'t str {
+    let mut rest = text;
+    loop {
+        let left = injected_length(event, rest).or_else(|| {
+            let (name, after) = markup_element(rest)?;
+            name.contains(['_', '-']).then_some(after.trim_start().len())
+        });
+        let Some(left) = left.filter(|left| *left > 0) else { return rest };
+        rest = rest.get(rest.len() - left..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::FORMATS;
+    use crate::read::all;
+
+    /// The question of a record of a format whose people give commands.
+    fn question(text: &str) -> Option<Question> {
+        let format = FORMATS.iter().find(|format| !format.info().user.commands.is_empty()).unwrap();
+        let record = format!(
+            "{{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"s\",\"timestamp\":\"2026-03-02T09:14:05.000Z\",\
+             \"message\":{{\"role\":\"user\",\"content\":{}}}}}\n",
+            crate::text::quote(text)
+        );
+        all(*format, record.as_bytes()).events.iter().find_map(Question::of)
+    }
+
+    #[test]
+    fn a_question_is_what_the_person_wrote() {
+        for (text, expected) in [
+            ("Fix it", Some("Fix it")),
+            ("<ide_opened_file>The user opened a.rs</ide_opened_file>\nFix it", Some("Fix it")),
+            ("<system-reminder>x</system-reminder>\n<ide_selection>y</ide_selection> Fix it", Some("Fix it")),
+            ("<b>see</b> this", Some("<b>see</b> this")),
+            ("<system-reminder>x</system-reminder>", None),
+            ("[Request interrupted by user]", None),
+        ] {
+            assert_eq!(question(text), expected.map(|text| Question::Words(text.to_owned())), "{text}");
+        }
+        let review = "<command-message>review is running</command-message>\n<command-name>/review</command-name>\n<command-args>src</command-args>";
+        assert_eq!(question(review), Some(Question::Command("/review src".to_owned())));
+    }
+
+    #[test]
+    fn words_name_a_session_before_a_command_does() {
+        let said = |text: &'static str| {
+            Event::new(Body::Message { role: Role::User, content: crate::model::Content::text(text) })
+        };
+        let mut first = FirstQuestion(Some(Question::Command("/init".to_owned())));
+        assert_eq!(first.text(), Some("/init"));
+        first.add(&said("Fix it"));
+        first.add(&said("And that"));
+        assert_eq!(first.text(), Some("Fix it"));
+        assert!(Question::is_command_text("/review src") && !Question::is_command_text("/etc/hosts is wrong"));
+    }
+}
