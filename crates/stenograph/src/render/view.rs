@@ -296,7 +296,7 @@ fn result(event: &Event<'_>, step: &CallStep, content: &Content<'_>) -> EventVie
 
 fn compaction(event: &Event<'_>, summary: Option<&Content<'_>>) -> EventView {
     let details = CompactionDetails::of(event);
-    let remark = match (details.tokens_before, details.tokens_after) {
+    let remark = match (details.tokens_before.filter(|tokens| *tokens > 0), details.tokens_after) {
         (Some(before), Some(after)) => Some(format!("{} to {} tokens", grouped(before), grouped(after))),
         (Some(before), None) => Some(format!("{} tokens before it", grouped(before))),
         _ => None,
