@@ -1,6 +1,6 @@
 //! The outline of a session together with the tokens of its model calls.
 
-use super::{CallDetail, Counting, LedgerBuilder};
+use super::{CallDetail, Counting, Ledger, LedgerBuilder};
 use crate::format::Format;
 use crate::model::{Event, Outline, Usage};
 
@@ -53,10 +53,16 @@ impl CountedOutline {
 
     /// The outline with the total.
     pub fn finish(self) -> Outline {
+        self.finish_with_ledger().0
+    }
+
+    /// The outline with the total, and the ledger that the total comes from.
+    pub fn finish_with_ledger(self) -> (Outline, Ledger) {
         let mut ledger = LedgerBuilder::default();
         // Calls that name no session belong to this one.
         ledger.add("", Some(""), 0, self.counting.finish());
-        Outline { total: ledger.finish().total(&self.stated), ..self.outline }
+        let ledger = ledger.finish();
+        (Outline { total: ledger.total(&self.stated), ..self.outline }, ledger)
     }
 }
 
