@@ -172,7 +172,7 @@ impl Watched {
     }
 
     #[track_caller]
-    fn ends(&self, code: i64) -> &Watched {
+    pub(crate) fn ends(&self, code: i64) -> &Watched {
         assert_eq!((self.0["code"].as_i64(), self.0["restored"].as_bool()), (Some(code), Some(true)), "{}", self.0);
         assert!(self.0["widest"].as_u64().unwrap() <= 80, "{}", self.0);
         self
@@ -254,7 +254,9 @@ fn a_search_finds_folded_lines_and_goes_on_with_n() {
         ["see", "Run it first."],
         ["type", "/LINE 50"],
         ["see", "/LINE 50_"],
-        ["type", "\u{1b}/line 50\r"],
+        ["type", "\u{1b}"],
+        ["gone", "LINE 50"],
+        ["type", "/line 50\r"],
         ["see", "event 5 of 7"],
         ["see", "line 50"],
         ["gone", "more lines"],

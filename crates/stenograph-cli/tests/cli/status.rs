@@ -109,7 +109,7 @@ fn runs_that_need_the_user_come_first_and_fit_a_terminal() {
         let said = seen.said();
         assert!(said.lines().all(|line| line.trim_end().chars().count() <= 80), "{said}");
         assert!(said.lines().count() <= 24, "{said}");
-        assert!(said.contains("1 needs your answer, 1 needs your permission, 41 idle, 1 failed, 1 stalled"), "{said}");
+        assert!(said.contains("1 to answer, 1 to permit, 41 idle, 1 failed, 1 stalled"), "{said}");
         assert!(said.contains("27 more: show with --all"), "{said}");
     }
 }

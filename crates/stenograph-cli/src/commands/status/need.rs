@@ -57,16 +57,14 @@ impl Need {
 
     /// A number of runs that need this.
     pub fn counted(self, count: usize) -> String {
-        let words = match (self, count) {
-            (Need::Answer, 1) => "needs your answer",
-            (Need::Answer, _) => "need your answer",
-            (Need::Permission, 1) => "needs your permission",
-            (Need::Permission, _) => "need your permission",
-            (Need::Instruction, _) => "idle",
-            (Need::Failed, _) => "failed",
-            (Need::Stalled, _) => "stalled",
-            (Need::Running, _) => "running",
-            (Need::Over, _) => "over",
+        let words = match self {
+            Need::Answer => "to answer",
+            Need::Permission => "to permit",
+            Need::Instruction => "idle",
+            Need::Failed => "failed",
+            Need::Stalled => "stalled",
+            Need::Running => "running",
+            Need::Over => "over",
         };
         format!("{count} {words}")
     }
