@@ -281,14 +281,14 @@ impl Options {
         // Named runs stay in the order of their names; lines of changes stay in the order of the changes.
         if self.files.is_empty() && (is_terminal || !self.watch) {
             shown.sort_by_key(|run| (Need::of(run), Reverse(run.active_ms())));
-            if is_terminal && shown.len() > 1 {
-                remarks.push(counts(&shown));
-            }
             let is_old = |run: &&RunLook| {
                 Need::of(run) == Need::Stalled && now_ms.saturating_sub(run.active_ms()) > OLD_MS && !self.all
             };
             let old = shown.iter().filter(|run| is_old(run)).count();
             shown.retain(|run| !is_old(run));
+            if is_terminal && shown.len() > 1 {
+                remarks.push(counts(&shown));
+            }
             if old > 0 {
                 let old = counted(old as u64, "agent");
                 remarks.push(format!("{old} stalled more than a day ago: show with --all"));

@@ -17,8 +17,11 @@ const HEADINGS: [(&str, Align); 7] = [
     ("STATE", Align::Left),
 ];
 
+/// The maximum width of a session on a narrow terminal.
+const SESSION_WIDTH_NARROW: usize = 20;
+
 /// The maximum width of each column but the last: on a narrow terminal, on a wide one, and elsewhere.
-const WIDTHS_NARROW: [usize; 6] = [20, 11, 12, 8, 0, 0];
+const WIDTHS_NARROW: [usize; 6] = [SESSION_WIDTH_NARROW, 11, 12, 8, 0, 0];
 const WIDTHS_WIDE: [usize; 6] = [22, 14, 20, 8, 14, 7];
 const WIDTHS_ELSEWHERE: [usize; 6] = [64, 20, 40, 12, 24, 8];
 
@@ -84,6 +87,7 @@ fn row(run: &RunLook, now_ms: i64, width: usize) -> [String; 7] {
         (Some(session), Some(thread)) if is_elsewhere => Some(format!("{}/{thread}", start(session, SHORT_LENGTH))),
         (Some(session), Some(thread)) => Some(format!("{}/{thread}", start(session, SHORTER_LENGTH))),
         (Some(session), None) if is_elsewhere => Some(session.clone()),
+        (Some(session), None) if table::display_width(session) <= SESSION_WIDTH_NARROW => Some(session.clone()),
         (Some(session), None) => Some(start(session, SHORT_LENGTH)),
         (None, _) => file(),
     };

@@ -42,7 +42,12 @@ fn cost(group: &Group) -> String {
 pub fn table(report: &UsageReport, grouping: Grouping, width: usize, colour: Colour) -> Vec<String> {
     let mut lines = match width {
         usize::MAX => complete_table(report, grouping),
-        width => terminal_table(report, grouping, width),
+        width => {
+            let is_wide = width >= WIDE;
+            let wide = is_wide.then(|| terminal_table(report, grouping, width, TerminalColumns::All)).flatten();
+            let narrow = || terminal_table(report, grouping, width, TerminalColumns::Sums);
+            wide.or_else(narrow).unwrap_or_else(|| complete_table(report, grouping))
+        }
     };
     if let Some(first) = lines.first_mut() {
         *first = colour.paint(TextStyle::Faint, first);
@@ -125,20 +130,35 @@ const NAME_WIDTH_MAX: usize = 28;
 const NAMES_WIDTH_MAX: usize = 18;
 const BAR_WIDTH_MAX: usize = 40;
 
-/// The columns that fit a terminal, and bars.
-fn terminal_table(report: &UsageReport, grouping: Grouping, width: usize) -> Vec<String> {
-    let name_width = if grouping.then_by.is_some() && width < WIDE { NAMES_WIDTH_MAX } else { NAME_WIDTH_MAX };
+/// Which columns a terminal shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TerminalColumns {
+    /// All counters.
+    All,
+    /// The sum of all tokens.
+    Sums,
+}
+
+/// The columns that fit a terminal, and bars; `None` if they do not fit.
+fn terminal_table(
+    report: &UsageReport,
+    grouping: Grouping,
+    width: usize,
+    columns: TerminalColumns,
+) -> Option<Vec<String>> {
+    let is_wide = columns == TerminalColumns::All;
+    let name_width = if grouping.then_by.is_some() && !is_wide { NAMES_WIDTH_MAX } else { NAME_WIDTH_MAX };
     let cells = |group: &Group, [name, second]: [String; 2]| -> Vec<String> {
         let Tokens { input, output, cache_write, cache_read, .. } = group.tokens;
         let mut cells = vec![table::truncated(&name, name_width)];
         cells.extend(grouping.then_by.map(|_| table::truncated(&second, name_width)));
         cells.push(grouped(group.calls));
-        match width >= WIDE {
+        match is_wide {
             true => cells.extend([input, output, cache_write, cache_read].map(grouped)),
             false => cells.push(grouped(tokens(group))),
         }
         cells.push(cost(group));
-        if report.total.stated.is_some() && width >= WIDE {
+        if report.total.stated.is_some() && is_wide {
             cells.push(stated(group));
         }
         cells
@@ -146,7 +166,7 @@ fn terminal_table(report: &UsageReport, grouping: Grouping, width: usize) -> Vec
     let mut headings: Vec<String> = std::iter::once(grouping.by).chain(grouping.then_by).map(heading).collect();
     let name_count = headings.len();
     let numbers = ["CALLS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST", "STATED"];
-    let numbers = if width >= WIDE { numbers.to_vec() } else { vec!["CALLS", "TOKENS", "COST"] };
+    let numbers = if is_wide { numbers.to_vec() } else { vec!["CALLS", "TOKENS", "COST"] };
     headings.extend(numbers.into_iter().map(str::to_owned));
     let mut rows = vec![headings];
     rows.extend(report.groups.iter().map(|group| cells(group, names(group, grouping))));
@@ -156,6 +176,10 @@ fn terminal_table(report: &UsageReport, grouping: Grouping, width: usize) -> Vec
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| table::display_width(cell)).max();
     let widths: Vec<usize> = (0..columns).map(|column| width_of(column).unwrap_or(0)).collect();
     let taken: usize = widths.iter().map(|width| width + 2).sum();
+    // The last column needs no gap.
+    if taken.saturating_sub(2) > width {
+        return None;
+    }
     let bars = bars(report, width.saturating_sub(taken).min(BAR_WIDTH_MAX));
     let line = |(at, row): (usize, &Vec<String>)| {
         let mut line = String::new();
@@ -167,7 +191,7 @@ fn terminal_table(report: &UsageReport, grouping: Grouping, width: usize) -> Vec
         line += at.checked_sub(1).and_then(|at| bars.get(at)).map(String::as_str).unwrap_or_default();
         line.trim_end().to_owned()
     };
-    rows.iter().enumerate().map(line).collect()
+    Some(rows.iter().enumerate().map(line).collect())
 }
 
 /// Input, output and cached tokens.
