@@ -2,6 +2,7 @@
 //! is read again when it is shown, and the lines of recent events are cached.
 
 use std::collections::HashMap;
+use std::num::{NonZeroI32, NonZeroU32};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,21 +31,21 @@ struct Item {
     mark: EventRef,
     class: Class,
     kind: ItemKind,
-    /// The index of its tool and of its working folder in `names`.
-    tool: Option<u32>,
-    cwd: Option<u32>,
-    call: Option<u32>,
-    called_at: Option<u32>,
+    /// Its tool and its working folder, as positions in `names`, from 1.
+    tool: Option<NonZeroU32>,
+    cwd: Option<NonZeroU32>,
+    call: Option<NonZeroU32>,
+    called_at: Option<NonZeroU32>,
     outcome: Option<CallOutcome>,
-    exit: Option<i32>,
-    took_ms: Option<u32>,
+    exit: Option<NonZeroI32>,
+    took_ms: Option<NonZeroU32>,
     usage: UsageShown,
 }
 
-/// A [`PlaceKind`] with the index of the speaker's name.
+/// A [`PlaceKind`] with the position of the speaker's name.
 #[derive(Clone, Copy, Debug)]
 enum ItemKind {
-    Speaker(ViewKind, u32),
+    Speaker(ViewKind, Option<NonZeroU32>),
     Call,
     Result,
     Other,
@@ -94,7 +95,7 @@ pub struct Playback {
     items: Vec<Item>,
     /// Names of tools, speakers and folders, by index.
     names: Vec<Arc<str>>,
-    name_indexes: HashMap<Arc<str>, u32>,
+    name_positions: HashMap<Arc<str>, Option<NonZeroU32>>,
     /// The events of the current mode, and the item of each.
     timeline: Timeline,
     item_indexes: Vec<u32>,
@@ -130,7 +131,7 @@ impl Playback {
             live: options.follow,
             items: Vec::new(),
             names: Vec::new(),
-            name_indexes: HashMap::new(),
+            name_positions: HashMap::new(),
             timeline: Timeline::default(),
             item_indexes: Vec::new(),
             drawn: HashMap::new(),
@@ -237,8 +238,8 @@ impl Playback {
     /// The tokens and the duration of an event, for the status line.
     pub fn took(&mut self, at: usize, width: usize) -> Result<String, CommandError> {
         let usage = self.drawn_at(at, width)?.usage.clone();
-        let took = self.item(at).and_then(|item| item.took_ms).filter(|ms| *ms > 0);
-        let took = took.map(|ms| clock::format_duration(u64::from(ms))).unwrap_or_default();
+        let took = self.item(at).and_then(|item| item.took_ms);
+        let took = took.map(|ms| clock::format_duration(u64::from(ms.get()))).unwrap_or_default();
         Ok([took, usage].into_iter().filter(|text| !text.is_empty()).map(|text| format!("  {text}")).collect())
     }
 
@@ -322,22 +323,23 @@ impl Playback {
 
     /// The place of an event in the conversation, as the tracker stated it.
     fn place(&self, item: &Item) -> EventPlace {
-        let name = |index: Option<u32>| self.names.get(index? as usize).cloned();
+        let name = |position: Option<NonZeroU32>| self.names.get(position?.get() as usize - 1).cloned();
+        let number = |number: Option<NonZeroU32>| number.map(|number| u64::from(number.get()));
         EventPlace {
             number: Some(item.beat.number),
             kind: match item.kind {
-                ItemKind::Speaker(kind, speaker) => PlaceKind::Speaker(kind, name(Some(speaker)).unwrap_or_default()),
+                ItemKind::Speaker(kind, speaker) => PlaceKind::Speaker(kind, name(speaker).unwrap_or_default()),
                 ItemKind::Call => PlaceKind::Call,
                 ItemKind::Result => PlaceKind::Result,
                 ItemKind::Other => PlaceKind::Other,
             },
             time_ms: item.beat.time,
-            called_at: item.called_at.map(u64::from),
+            called_at: number(item.called_at),
             context: EventContext {
-                call: item.call.map(u64::from),
+                call: number(item.call),
                 tool: name(item.tool),
                 outcome: item.outcome,
-                exit: item.exit.map(i64::from),
+                exit: item.exit.map(|exit| i64::from(exit.get())),
                 cwd: name(item.cwd),
             },
         }
@@ -385,14 +387,14 @@ impl Playback {
         Ok(DrawnItem { lines, usage: header::tokens(&usage) })
     }
 
-    fn index_of(&mut self, name: &Arc<str>) -> u32 {
-        if let Some(index) = self.name_indexes.get(name) {
-            return *index;
+    fn position_of(&mut self, name: &Arc<str>) -> Option<NonZeroU32> {
+        if let Some(position) = self.name_positions.get(name) {
+            return *position;
         }
-        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         self.names.push(Arc::clone(name));
-        self.name_indexes.insert(Arc::clone(name), next);
-        next
+        let position = u32::try_from(self.names.len()).ok().and_then(NonZeroU32::new);
+        self.name_positions.insert(Arc::clone(name), position);
+        position
     }
 
     /// What is kept of an event.
@@ -401,7 +403,7 @@ impl Playback {
         let is_work = event.role() != Some(Role::User);
         let took = self.before_ms.zip(place.time_ms).filter(|_| is_work);
         let took = took.and_then(|(before, time)| u64::try_from(time.saturating_sub(before)).ok());
-        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let small = |number: u64| NonZeroU32::new(u32::try_from(number).unwrap_or(u32::MAX));
         Item {
             beat: Beat::of(place.number.unwrap_or(0), event),
             mark,
@@ -411,18 +413,18 @@ impl Playback {
                 _ => Class::Other,
             },
             kind: match &place.kind {
-                PlaceKind::Speaker(kind, name) => ItemKind::Speaker(*kind, self.index_of(name)),
+                PlaceKind::Speaker(kind, name) => ItemKind::Speaker(*kind, self.position_of(name)),
                 PlaceKind::Call => ItemKind::Call,
                 PlaceKind::Result => ItemKind::Result,
                 PlaceKind::Other => ItemKind::Other,
             },
-            tool: place.context.tool.as_ref().map(|tool| self.index_of(tool)),
-            cwd: place.context.cwd.as_ref().map(|cwd| self.index_of(cwd)),
-            call: place.context.call.map(small),
-            called_at: place.called_at.map(small),
+            tool: place.context.tool.as_ref().and_then(|tool| self.position_of(tool)),
+            cwd: place.context.cwd.as_ref().and_then(|cwd| self.position_of(cwd)),
+            call: place.context.call.and_then(small),
+            called_at: place.called_at.and_then(small),
             outcome: place.context.outcome,
-            exit: place.context.exit.map(|exit| i32::try_from(exit).unwrap_or(i32::MAX)),
-            took_ms: took.map(small),
+            exit: place.context.exit.and_then(|exit| NonZeroI32::new(i32::try_from(exit).unwrap_or(i32::MAX))),
+            took_ms: took.and_then(small),
             usage: if usage.is_some() { UsageShown::Shown } else { UsageShown::Later },
         }
     }
