@@ -48,9 +48,32 @@ pub fn time_of_day(time: &Time<'_>) -> Option<String> {
     Some(time.instant()?.to_zoned(zone()).strftime("%H:%M:%S").to_string())
 }
 
-/// Formats the date of a transcript's time for people.
-pub fn format_day(time: &Time<'_>) -> Option<String> {
-    time.shown(&zone(), Precision::Days)
+/// Formats the date of milliseconds since 1970 for people.
+pub fn format_day(millis: i64) -> String {
+    Timestamp::from_millisecond(millis).map_or_else(|_| String::new(), |time| shown(time, &zone(), Precision::Days))
+}
+
+/// Formats a duration as a clock shows it.
+pub fn format_clock(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours == 0 { format!("{minutes}:{seconds:02}") } else { format!("{hours}:{minutes:02}:{seconds:02}") }
+}
+
+/// Formats a duration for people, in its two largest units.
+pub fn format_duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let two = |one: u64, unit: &str, other: u64, smaller: &str| match other {
+        0 => format!("{one} {unit}"),
+        other => format!("{one} {unit} {other} {smaller}"),
+    };
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{seconds} s"),
+        60..3600 => two(seconds / 60, "min", seconds % 60, "s"),
+        3600..86_400 => two(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        _ => two(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
+    }
 }
 
 /// Formats milliseconds since 1970 for programs.
@@ -92,6 +115,14 @@ pub fn duration_seconds(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_formatted_duration_has_two_units() {
+        assert_eq!(
+            [250, 59_999, 61_000, 3_600_000, 30_000_000, 200_000_000].map(format_duration),
+            ["250 ms", "59 s", "1 min 1 s", "1 h", "8 h 20 min", "2 d 7 h"]
+        );
+    }
 
     #[test]
     fn a_duration_is_a_number_and_a_unit() {

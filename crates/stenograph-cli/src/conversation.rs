@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stenograph::evidence::nested_events;
 use stenograph::format::Format;
-use stenograph::ledger::{CountedOutline, SupersededUsage};
+use stenograph::ledger::{CountedOutline, Ledger, SupersededUsage};
 use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
@@ -44,6 +44,7 @@ pub struct ConversationOverview {
     /// Which statements of usage a later event repeats.
     pub usage: SupersededUsage,
     pub outline: Outline,
+    pub ledger: Ledger,
     pub events: u64,
     /// The error that ended the read early.
     pub damage: Option<CommandError>,
@@ -181,6 +182,7 @@ impl Conversation {
             spine: Spine::default(),
             usage: SupersededUsage::default(),
             outline: Outline::default(),
+            ledger: Ledger::default(),
             events: 0,
             damage: None,
         };
@@ -196,7 +198,7 @@ impl Conversation {
         overview.spine.decide();
         overview.usage.decide();
         overview.damage = read.err();
-        overview.outline = outline.finish();
+        (overview.outline, overview.ledger) = outline.finish_with_ledger();
         overview
     }
 

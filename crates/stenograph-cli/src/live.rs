@@ -122,6 +122,11 @@ impl Processes {
         }
     }
 
+    /// Whether processes and their folders can be seen.
+    pub fn are_visible(&self) -> bool {
+        !self.programs.is_empty()
+    }
+
     /// Whether any process has the file open.
     pub fn have_open(&self, file: FileId) -> bool {
         self.open.contains(&file)

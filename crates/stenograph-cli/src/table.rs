@@ -3,7 +3,7 @@
 
 use std::io::IsTerminal;
 
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::terminal::fitted;
 
@@ -78,37 +78,9 @@ pub fn truncated(text: &str, width: usize) -> String {
     fitted(text, width)
 }
 
-/// Wraps a text to `width` columns, at spaces if possible.
-pub fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let (mut lines, mut line, mut taken) = (Vec::new(), String::new(), 0);
-    // The position after the last space of the line.
-    let mut space = 0;
-    for char in text.chars() {
-        let wide = char_width(char);
-        if taken + wide > width && !line.is_empty() {
-            let kept = if space > 0 { space } else { line.len() };
-            let rest = line.split_off(kept);
-            lines.push(std::mem::replace(&mut line, rest).trim_end().to_owned());
-            (taken, space) = (display_width(&line), 0);
-        }
-        line.push(char);
-        taken += wide;
-        if char == ' ' {
-            space = line.len();
-        }
-    }
-    lines.push(line.trim_end().to_owned());
-    lines
-}
-
 /// The number of terminal columns that a text takes.
 pub fn display_width(text: &str) -> usize {
     text.width()
-}
-
-fn char_width(char: char) -> usize {
-    char.width().unwrap_or(0)
 }
 
 /// A duration before now, in the largest unit that fits.
@@ -138,14 +110,6 @@ mod tests {
             [0, 59_999, 60_000, 7_200_000, 200_000_000].map(ago),
             ["0s ago", "59s ago", "1m ago", "2h ago", "2d ago"]
         );
-    }
-
-    #[test]
-    fn a_long_text_wraps_at_spaces_and_a_long_word_at_the_width() {
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
-        assert_eq!(wrapped("数据库", 5), ["数据", "库"]);
-        assert_eq!((wrapped("", 5), wrapped("ab", 0)), (vec![String::new()], vec!["a".to_owned(), "b".to_owned()]));
     }
 
     #[test]

@@ -149,6 +149,7 @@ fn tell(ledger: &Ledger, calls: CallDetail) -> String {
         }
         let mut question = Question {
             by,
+            then_by: None,
             zone: jiff::tz::TimeZone::UTC,
             prices: &prices,
             project: &mut str::to_owned,

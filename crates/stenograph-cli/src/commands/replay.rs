@@ -1,39 +1,44 @@
 //! `steno replay`: plays a conversation again. On a terminal it is played (`replay/play.rs`), else printed at once
-//! (`replay/print.rs`); `replay/view.rs` formats events.  The library decides which
-//! event is due when.
+//! (`replay/print.rs`); `terminal/` draws events as for `steno show`. The library decides which event is due when.
 
+pub(super) mod header;
 mod keys;
 mod play;
 mod playback;
 mod print;
 mod screen;
+mod search;
 mod source;
-pub(super) mod view;
 
 use std::path::PathBuf;
 
+use stenograph::model::Event;
 use stenograph::replay::{Mode, Place, Range, Speed};
 
 use crate::error::{CommandError, ExitStatus};
-use crate::output::{Output, counted};
+use crate::output::{Colour, Output, counted};
 use crate::store::SessionArgs;
+use crate::terminal::{DrawArgs, DrawForm, Drawer, Visibility};
 use source::ReplaySource;
 
 /// Replay a session in the terminal
 ///
-/// Plays the conversation as it happened, without repeats, abandoned branches and sub-agents. Pauses longer than three seconds are
-/// shortened. If the output is not a terminal, everything is printed at once. To let an agent talk to a recording, see steno cassette.
+/// Plays the conversation as it happened, drawn as by steno show, without repeats, abandoned branches and sub-agents. Pauses longer than
+/// three seconds are shortened. If the output is not a terminal, everything is printed at once. To let an agent talk to a recording,
+/// see steno cassette.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Keys: space      pause or continue
       n b        next event, previous event
       u U        next or previous message of the user
+      g G        beginning, end
       g NUMBER   go to an event
-      < >        beginning, end
+      /TEXT      search; n N: next match, previous match; esc: end the search
+      j k        scroll down, up (also the arrows, page up and page down)
       + -        faster, slower
       m          next mode
-      up down    scroll within a long event
-      q          quit
+      f          show long calls and results in full, or folded
+      ? q        help, quit
 
 Examples:
   steno replay session.jsonl
@@ -52,7 +57,7 @@ pub struct Options {
     /// Playback speed: 4x is four times as fast
     #[arg(long, value_name = "SPEED", default_value = "1x", value_parser = speed)]
     speed: Speed,
-    /// What to show: full, summary (one line per event), assistant (its messages), tools (calls and results)
+    /// What to play: full (everything), summary (one line per event), assistant (its messages), tools (calls and results)
     #[arg(long, value_name = "MODE", default_value = "full", value_parser = mode())]
     mode: String,
     /// Start at this event: its number (as in steno show) or its record id
@@ -67,6 +72,8 @@ pub struct Options {
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
+    #[command(flatten)]
+    draw: DrawArgs,
     /// Print one JSON object per event, with all fields
     #[arg(long)]
     json: bool,
@@ -98,9 +105,25 @@ impl Options {
         Mode::named(&self.mode).unwrap_or_default()
     }
 
+    fn drawer(&self, colour: Colour) -> Drawer {
+        let mut drawer = self.draw.drawer(colour);
+        if self.mode() == Mode::Summary {
+            drawer.set_form(DrawForm::Summary);
+        }
+        drawer
+    }
+
     fn range(&self) -> Range {
         let place = |text: &Option<String>| text.as_deref().map(Place::parse);
         Range::new(place(&self.start), place(&self.end))
+    }
+}
+
+/// Whether a mode plays an event. With `--all`, the modes for everything also play bookkeeping and injected text.
+fn is_played(mode: Mode, all: bool, visibility: Visibility, event: &Event<'_>) -> bool {
+    match mode {
+        Mode::Full | Mode::Summary if all => true,
+        mode => mode.shows(event) && (visibility == Visibility::Shown || all),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod explain;
 mod look;
+mod need;
 mod table;
 
 use std::cmp::Reverse;
@@ -19,16 +20,22 @@ use stenograph_store::{Error, Problem};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::live::{self, Processes};
-use crate::output::{Output, harmless_json};
+use crate::output::{Output, counted, harmless_json};
 use crate::store::StoreArgs;
+use crate::table::screen_width;
+use crate::terminal;
 use look::{Look, RunLook};
+use need::Need;
 
-/// Show which agents are running, and how the others ended
+/// Show which agents need you, run, or have ended
+///
+/// Agents that need you come first: those that ask a question or for permission, then idle, failed and stalled ones. Running ones follow.
+/// On a terminal, one screen is shown. Agents that stalled more than a day ago are only counted. --all shows everything.
 ///
 /// The last records of a transcript, and their age, decide the state. On Linux an agent also counts as alive if a process has its
-/// transcript open, or if its program runs in the same folder.
+/// transcript open, or if its program runs in the same folder. If the program of a silent agent does not run there, the state says so.
 ///
-/// running: the agent is working, or a call waits for an answer or for permission. idle: the agent waits for you. completed: the run has
+/// running: the agent is working, or a call waits for permission that no record mentions. idle: the agent waits for you. completed: the run has
 /// ended. failed: the run ended without success, was interrupted or was cut off. error: the last record is an error. stalled: the agent
 /// was working, but has been silent for too long. stuck: three steps in a row failed, or five of the last ten calls are the same with
 /// the same result. unknown: the records do not tell. In JSON, idle is completed with the reason waiting, and stalled is stale.
@@ -38,6 +45,7 @@ use look::{Look, RunLook};
 #[command(after_help = "\
 Examples:
   steno status                                     agents of the last day
+  steno status --active-within 7d --all            everything of the last week
   steno status session.jsonl
   steno status 0198f2c4                            a session by its id
   steno status --watch
@@ -57,6 +65,9 @@ pub struct Options {
     /// Without a name: show only transcripts written within TIME (30m, 24h, 7d)
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = span_ms)]
     active_within: u64,
+    /// Show all agents: more than one screen, and those that stalled more than a day ago
+    #[arg(long)]
+    all: bool,
     /// Keep running and print changes
     #[arg(long)]
     watch: bool,
@@ -79,6 +90,12 @@ pub struct Options {
     #[arg(long)]
     json: bool,
 }
+
+/// A stalled run that has been silent for longer is only counted.
+const OLD_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The lines of the screen beside the rows: the heading, the counts, two remarks and the prompt.
+const OTHER_LINES: usize = 5;
 
 /// The time between two looks: silence changes states too, so the change signal alone is not enough.
 const SWEEP: Duration = Duration::from_millis(1000);
@@ -179,24 +196,32 @@ impl Options {
         let (now_ms, patience) = (crate::clock::millis(), self.patience());
         let look = Look { from: self.from.as_deref(), saved: &saved, now_ms, since_ms: i64::MIN, patience };
         let mut runs = if self.files.is_empty() { self.look_around(look)? } else { self.look_at_named(look) };
-        if runs.runs.iter().any(|run| run.status.state == State::Stale) {
-            let processes = Processes::now();
-            let mut newest: Vec<&mut RunLook> = runs.runs.iter_mut().collect();
-            newest.sort_by_key(|run| Reverse(run.active_ms()));
-            let mut folders = HashSet::new();
-            for run in newest {
-                let program = run.format.and_then(|format| format.info().resume).unwrap_or_default();
-                let program = program.split_whitespace().next().unwrap_or_default();
-                let cwd = run.status.cwd.clone().unwrap_or_default();
-                // A program in a folder works on the newest of its sessions there. Among named files, the newest session is
-                // unknown.
-                let is_newest = folders.insert((program, cwd.clone())) && self.files.is_empty();
-                if processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd) {
-                    run.is_alive();
-                }
-            }
+        if runs.runs.iter().any(RunLook::needs_process) {
+            self.look_for_processes(&mut runs.runs);
         }
         Ok(runs)
+    }
+
+    /// Looks whether processes work on the runs.
+    fn look_for_processes(&self, runs: &mut [RunLook]) {
+        let processes = Processes::now();
+        let mut newest: Vec<&mut RunLook> = runs.iter_mut().collect();
+        newest.sort_by_key(|run| Reverse(run.active_ms()));
+        let mut folders = HashSet::new();
+        for run in newest {
+            let program = run.format.and_then(|format| format.info().resume).unwrap_or_default();
+            let program = program.split_whitespace().next().unwrap_or_default();
+            let cwd = run.status.cwd.clone().unwrap_or_default();
+            // A program in a folder works on the newest of its sessions there. Among named files, the newest session is
+            // unknown.
+            let is_newest = folders.insert((program, cwd.clone())) && self.files.is_empty();
+            if !run.needs_process() {
+                continue;
+            }
+            let is_seen = processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd);
+            let can_tell = processes.are_visible() && is_newest && !program.is_empty() && !cwd.is_empty();
+            run.set_process((is_seen || can_tell).then_some(is_seen));
+        }
     }
 
     /// Looks at the named runs: all agents of a session, or one file.
@@ -250,10 +275,41 @@ impl Options {
             let json = |run: &RunLook| if self.explain { run.explained_json() } else { run.json() };
             return runs.iter().try_for_each(|run| output.line(&harmless_json(&json(run))));
         }
-        let lines = table::lines(runs, crate::clock::millis(), output.colour());
+        let (now_ms, is_terminal) = (crate::clock::millis(), output.is_terminal());
+        let mut shown: Vec<&RunLook> = runs.iter().collect();
+        let mut remarks = Vec::new();
+        // Named runs stay in the order of their names; lines of changes stay in the order of the changes.
+        if self.files.is_empty() && (is_terminal || !self.watch) {
+            shown.sort_by_key(|run| (Need::of(run), Reverse(run.active_ms())));
+            let is_old = |run: &&RunLook| {
+                Need::of(run) == Need::Stalled && now_ms.saturating_sub(run.active_ms()) > OLD_MS && !self.all
+            };
+            let old = shown.iter().filter(|run| is_old(run)).count();
+            shown.retain(|run| !is_old(run));
+            if is_terminal && shown.len() > 1 {
+                remarks.push(counts(&shown));
+            }
+            if old > 0 {
+                let old = counted(old as u64, "agent");
+                remarks.push(format!("{old} stalled more than a day ago: show with --all"));
+            }
+        }
+        let rows = terminal::height().filter(|_| !self.all && !self.explain);
+        let rows = rows.map_or(usize::MAX, |lines| lines.saturating_sub(OTHER_LINES).max(5));
+        if shown.len() > rows {
+            remarks.push(format!("{} more: show with --all", shown.len() - rows));
+            shown.truncate(rows);
+        }
+        let lines = table::lines(&shown, now_ms, screen_width(), output.colour());
         lines.iter().try_for_each(|line| output.line(line))?;
+        for remark in remarks {
+            match is_terminal {
+                true => output.line(&remark)?,
+                false => output.say(&remark),
+            }
+        }
         if self.explain {
-            return runs.iter().flat_map(explain::lines).try_for_each(|line| output.line(&line));
+            return shown.into_iter().flat_map(explain::lines).try_for_each(|line| output.line(&line));
         }
         Ok(())
     }
@@ -261,6 +317,13 @@ impl Options {
     fn nothing(&self) -> CommandError {
         live::no_transcripts(self.place.home()).hint("look further back with --active-within 30d")
     }
+}
+
+/// How many runs need what.
+fn counts(runs: &[&RunLook]) -> String {
+    let counts = Need::ALL.map(|need| (need, runs.iter().filter(|run| Need::of(run) == need).count()));
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0).map(|(need, count)| need.counted(count));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// Looks at the files of one agent; the file that describes its run best decides.

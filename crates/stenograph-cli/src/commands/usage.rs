@@ -8,7 +8,8 @@ mod view;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use stenograph::ledger::{
@@ -27,6 +28,7 @@ use crate::output::{Output, counted, harmless_line};
 use crate::prices;
 use crate::progress::IndexProgressBar;
 use crate::store::{StoreArgs, on_interrupt};
+use crate::table;
 
 /// Count the tokens of model calls, and their cost
 ///
@@ -40,6 +42,8 @@ Examples:
   steno usage                                      by day
   steno usage --by model --since 7d
   steno usage --project . --since last-month       this project
+  steno usage --by project,model                   models within projects
+  steno usage --watch                              refresh until you stop it
   steno usage --by project --since 2026-01 --until 2026-03
   steno usage --by hour-block --utc                by blocks of five hours
   steno usage session.jsonl --by tool              one file, by tool
@@ -53,9 +57,9 @@ pub struct Options {
     /// Files and folders to count instead of all transcripts on this machine
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Group calls by this
-    #[arg(long, value_name = "WHAT", value_parser = by_name(), default_value = "day")]
-    by: By,
+    /// Group calls by this, or by two of these (project,model)
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = by_name(), default_value = "day")]
+    by: Vec<By>,
     #[command(flatten)]
     filter: FilterArgs,
     /// Only sessions whose id begins with ID
@@ -69,6 +73,9 @@ pub struct Options {
     /// Count by the rules of another program, at steno's prices
     #[arg(long = "as", value_name = "RULE", value_enum)]
     rule: Option<peers::As>,
+    /// Refresh the table in place until you stop it
+    #[arg(long, conflicts_with_all = ["json", "csv", "explain", "rule", "strict"])]
+    watch: bool,
     /// Exit with 1 if a model has no price
     #[arg(long)]
     strict: bool,
@@ -89,24 +96,60 @@ fn by_name() -> impl TypedValueParser<Value = By> {
     PossibleValuesParser::new(values).map(|name| By::named(&name).unwrap_or(By::Day))
 }
 
+/// How calls are grouped: by one property, or by two.
+#[derive(Clone, Copy)]
+struct Grouping {
+    by: By,
+    then_by: Option<By>,
+}
+
+/// The time between two refreshes, and how often a signal is checked in between.
+const REFRESH: Duration = Duration::from_secs(5);
+const SIGNAL_CHECK: Duration = Duration::from_millis(100);
+
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    on_interrupt(&stop);
+    if !options.watch {
+        return count(options, &stop, output);
+    }
+    if !output.is_terminal() {
+        return Err(CommandError::new("--watch needs a terminal").hint("run steno usage again, or use --json"));
+    }
+    while !stop.load(Ordering::Relaxed) {
+        // Moves to the top and clears the screen; the scrollback stays.
+        write!(output.data(), "\x1b[H\x1b[2J")?;
+        output.flush()?;
+        count(options, &stop, output)?;
+        output.flush()?;
+        let drawn = Instant::now();
+        while drawn.elapsed() < REFRESH && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(SIGNAL_CHECK);
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Counts and prints once.
+fn count(options: &Options, stop: &Arc<AtomicBool>, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    let grouping = options.grouping()?;
     let wanted = WantedCalls::new(options)?;
     let prices = prices::load()?;
-    let ask = |ledger: &Ledger, by: By| wanted.ask(ledger, by, &prices);
+    let ask = |ledger: &Ledger, by: Grouping| wanted.ask(ledger, by, &prices);
     let answer = |ledger: Ledger, left: NotCounted, peer: Option<peers::Peer>| {
-        let report = ask(&ledger, options.by);
-        UsageAnswer { report, ledger, prices: &prices, left, peer }
+        let report = ask(&ledger, grouping);
+        UsageAnswer { report, grouping, ledger, prices: &prices, left, peer }
     };
     let answer = match options.rule {
-        Some(rule) => {
-            peers::count(rule, options, output)?.map(|(ledger, peer)| answer(ledger, NotCounted::default(), Some(peer)))
-        }
-        None => options.ledger(output)?.map(|(ledger, left)| answer(ledger, left, None)),
+        Some(rule) => peers::count(rule, options, stop, output)?
+            .map(|(ledger, peer)| answer(ledger, NotCounted::default(), Some(peer))),
+        None => options.ledger(stop, output)?.map(|(ledger, left)| answer(ledger, left, None)),
     };
     let Some(mut answer) = answer else { return Ok(ExitStatus::No) };
     if let (Some(peer), true) = (&mut answer.peer, options.explain) {
-        let Some((ours, _)) = options.ledger(output)? else { return Ok(ExitStatus::No) };
-        peer.compare(&ask(&ours, By::Agent), &ask(&answer.ledger, By::Agent));
+        let Some((ours, _)) = options.ledger(stop, output)? else { return Ok(ExitStatus::No) };
+        let by_agent = Grouping { by: By::Agent, then_by: None };
+        peer.compare(&ask(&ours, by_agent), &ask(&answer.ledger, by_agent));
     }
     answer.report_not_counted(options, &wanted, output);
     let total = &answer.report.total;
@@ -136,6 +179,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 
 struct UsageAnswer<'p> {
     report: UsageReport,
+    grouping: Grouping,
     ledger: Ledger,
     prices: &'p Prices,
     /// What was not counted.
@@ -216,20 +260,19 @@ impl UsageAnswer<'_> {
             },
             peers::Peer::json,
         );
-        view::json(&self.report, &self.ledger, options.by, self.prices, options.explain, &fields)
+        view::json(&self.report, &self.ledger, self.grouping, self.prices, options.explain, &fields)
     }
 
     fn show(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
-        let UsageAnswer { report, ledger, prices, left, peer } = self;
-        let by = options.by;
+        let UsageAnswer { report, grouping, ledger, prices, left, peer } = self;
         if options.json {
             output.line(&self.json(options))?;
         } else if options.csv {
-            for line in view::rows(report, by) {
+            for line in view::rows(report, *grouping) {
                 output.line(&line)?;
             }
         } else {
-            for line in view::table(report, by, output.colour()) {
+            for line in view::table(report, *grouping, table::screen_width(), output.colour()) {
                 output.line(&line)?;
             }
             match (options.explain, peer) {
@@ -263,13 +306,19 @@ impl WantedCalls {
     }
 
     /// Asks a ledger.
-    fn ask(&self, ledger: &Ledger, by: By, prices: &Prices) -> UsageReport {
+    fn ask(&self, ledger: &Ledger, grouping: Grouping, prices: &Prices) -> UsageReport {
         let mut projects = Projects::default();
         let mut others = Projects::default();
         let mut keep =
             |entry: &LedgerEntry| self.range.has(entry.row.time) && self.has_names(ledger, entry, &mut others);
-        let zone = clock::zone();
-        let mut question = Question { by, zone, prices, project: &mut |folder| projects.name(folder), keep: &mut keep };
+        let mut question = Question {
+            by: grouping.by,
+            then_by: grouping.then_by,
+            zone: clock::zone(),
+            prices,
+            project: &mut |folder| projects.name(folder),
+            keep: &mut keep,
+        };
         ledger::report(ledger, &mut question)
     }
 
@@ -290,11 +339,22 @@ impl WantedCalls {
 }
 
 impl Options {
+    fn grouping(&self) -> Result<Grouping, CommandError> {
+        match self.by.as_slice() {
+            [by] => Ok(Grouping { by: *by, then_by: None }),
+            [by, then_by] if by != then_by => Ok(Grouping { by: *by, then_by: Some(*then_by) }),
+            _ => Err(CommandError::new("--by takes one grouping, or two different ones")
+                .hint("for example --by project,model")),
+        }
+    }
+
     /// The ledger of everything requested; `None` if the user stopped it.
-    fn ledger(&self, output: &mut Output<'_>) -> Result<Option<(Ledger, NotCounted)>, CommandError> {
+    fn ledger(
+        &self,
+        stop: &Arc<AtomicBool>,
+        output: &mut Output<'_>,
+    ) -> Result<Option<(Ledger, NotCounted)>, CommandError> {
         let store = self.place.store()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        on_interrupt(&stop);
         let (files, places) = self.sources(&store)?;
         let below = match &places {
             Some(places) if !self.files.is_empty() => places.folders.clone(),
@@ -308,11 +368,11 @@ impl Options {
             below: &below,
             store: &store,
             index: if is_looked_into { UseIndex::No } else { UseIndex::Yes },
-            calls: if self.by == By::Tool { CallDetail::Tools } else { CallDetail::Numbers },
+            calls: if self.by.contains(&By::Tool) { CallDetail::Tools } else { CallDetail::Numbers },
             threads: cores,
         };
         let mut book = LedgerBuilder::default();
-        let mut bar = IndexProgressBar::new("counting", &stop);
+        let mut bar = IndexProgressBar::new("counting", stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
             if let Some(agent) = told.recorded_for {

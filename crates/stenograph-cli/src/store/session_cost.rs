@@ -30,6 +30,7 @@ impl SessionCost {
     pub fn of_ledger(ledger: &Ledger, prices: &Prices) -> SessionCost {
         let mut question = Question {
             by: By::Session,
+            then_by: None,
             zone: clock::zone(),
             prices,
             project: &mut |_| String::new(),

@@ -6,12 +6,14 @@ mod header;
 mod highlight;
 mod markdown;
 mod pager;
+mod painter;
 mod styled;
 
-pub use drawer::{Drawer, Folding};
+pub use drawer::{DrawForm, Drawer, PlaceTracker, Visibility};
 pub use header::Header;
 pub use pager::Pager;
-pub use styled::fitted;
+pub use painter::{EventPlace, Folding, Painter, PlaceKind};
+pub use styled::{Line, fitted};
 
 use std::io::IsTerminal as _;
 
@@ -50,7 +52,15 @@ pub struct DrawArgs {
 
 impl DrawArgs {
     pub fn drawer(&self, colour: Colour) -> Drawer {
-        let folding = if self.full { Folding::Whole } else { Folding::Folded };
-        Drawer::new(colour, width(), folding, self.all)
+        Drawer::new(colour, width(), self.folding(), self.all)
+    }
+
+    pub fn folding(&self) -> Folding {
+        if self.full { Folding::Whole } else { Folding::Folded }
+    }
+
+    /// Whether bookkeeping and injected text are drawn.
+    pub fn all(&self) -> bool {
+        self.all
     }
 }

@@ -144,6 +144,32 @@ impl Line {
         pieces.finish()
     }
 
+    /// The line with these ranges of its text in reverse video. The ranges are in order.
+    pub fn marked(self, ranges: &[std::ops::Range<usize>]) -> Line {
+        if ranges.is_empty() {
+            return self;
+        }
+        let mut line = Line::default();
+        let mut start = 0;
+        for span in self.spans {
+            let (at, end) = (start, start + span.text.len());
+            start = end;
+            let inside = ranges.iter().map(|range| range.start.clamp(at, end)..range.end.clamp(at, end));
+            let mut done = at;
+            for range in inside.filter(|range| !range.is_empty()) {
+                for (part, style) in [(done..range.start, span.style), (range.clone(), span.style.invert())] {
+                    let text = span.text.get(part.start - at..part.end - at).unwrap_or_default().to_owned();
+                    line.spans.push(StyledText { text, style });
+                }
+                done = range.end;
+            }
+            let text = span.text.get(done - at..).unwrap_or_default().to_owned();
+            line.spans.push(StyledText { text, style: span.style });
+        }
+        line.spans.retain(|span| !span.text.is_empty());
+        line
+    }
+
     /// The line as a terminal takes it.
     pub fn drawn(&self, colour: Colour) -> String {
         let mut out = String::new();
@@ -250,6 +276,18 @@ mod tests {
         assert_eq!(
             lines.iter().map(|line| line.drawn(Colour::Shown)).collect::<Vec<_>>(),
             ["plain \u{1b}[1mbold \u{1b}[0m", "\u{1b}[1mwords\u{1b}[0m"]
+        );
+    }
+
+    #[test]
+    fn marks_keep_the_text_and_cross_spans() {
+        let mut line = Line::of("one ", Style::new());
+        line.push("two", Style::new().bold());
+        let marked = line.marked(&[0..1, 2..5]);
+        assert_eq!(marked.text(), "one two");
+        assert_eq!(
+            marked.drawn(Colour::Shown),
+            "\u{1b}[7mo\u{1b}[0mn\u{1b}[7me \u{1b}[0m\u{1b}[1m\u{1b}[7mt\u{1b}[0m\u{1b}[1mwo\u{1b}[0m"
         );
     }
 

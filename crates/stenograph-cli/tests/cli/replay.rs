@@ -18,30 +18,52 @@ const TWO_DAYS: &str = r#"{"v":1,"kind":"fact","time":"2026-03-02T09:14:00Z","se
 #[test]
 fn everything_is_printed_without_a_terminal() {
     let folder = Folder::with("a", TWO_DAYS);
-    let rule = "=".repeat(60);
-    let expected = format!(
-        "{rule}\nSession   s1\nAgent     steno\nStarted   2026-03-02 09:14:00 UTC | Duration: 1 d 1 h\nTokens    12 in / 1,234 out\n{rule}\n\n\
-         [2] USER (09:14:05)\n{line}\nFix the test.\n\n",
-        line = "-".repeat(60)
-    );
-    let done = folder.run("replay a");
-    done.ends(0);
-    assert!(done.text().starts_with(&expected), "{}", done.text());
-    done.says("[4] CALL Bash (09:14:07) [1,000 ms]\n").says("{\n  \"command\": \"cargo test\"\n}\n");
-    // A result does not name its tool; the call does.
-    done.says("[5] RESULT Bash (09:14:09) [2,000 ms]\n");
-    done.says("[7] ASSISTANT (10:14:12) [12 tokens in] [1,234 tokens out] [3,000 ms]\n");
-    assert!(!done.text().contains("settings"));
+    let expected = "\
+Fix the test.
+steno
+2026-03-02 09:14 to 2026-03-03 10:14 UTC · 1,246 tokens
+
+── 2026-03-02 UTC ──────────────────────────────────────────────────────────────
+    2  ❯ You                                                            09:14:05
+       Fix the test.
+
+    3  (thinking)
+       Run it first.
+
+    4  $ cargo test
+    5  └ 1 line
+         ok
+
+── 2026-03-03 UTC ──────────────────────────────────────────────────────────────
+    6  ❯ You                                                            10:14:09
+       And the other one?
+
+    7  ● Agent                                                          10:14:12
+       All is well.
+";
+    assert_eq!(folder.run("replay a").ends(0).text(), expected);
+    // Show draws the same events in the same way.
+    assert_eq!(folder.run("show a").ends(0).text(), expected);
+    folder.run("replay a --all").ends(0).says("(settings)");
+    folder.run("replay a --all --mode summary").ends(0).says("    1  (settings)");
 }
 
 #[test]
 fn each_mode_shows_its_kinds_of_events() {
     let folder = Folder::with("a", TWO_DAYS);
     let summary = folder.run("replay a --mode summary");
-    let lines: Vec<&str> = summary.ends(0).text().lines().filter(|line| line.starts_with('[')).collect();
-    assert_eq!(lines.len(), 6);
-    assert_eq!(lines[0], "[2] USER (09:14:05) Fix the test.");
-    assert_eq!(lines[2], "[4] CALL Bash (09:14:07) { \"command\": \"cargo test\" }");
+    let lines: Vec<&str> = summary.ends(0).text().lines().skip(4).collect();
+    assert_eq!(
+        lines[1..6],
+        [
+            "    2  ❯ You  Fix the test.",
+            "    3  (thinking)  Run it first.",
+            "    4  $ cargo test",
+            "    5  └ 1 line  ok",
+            "",
+        ]
+    );
+    assert_eq!(lines.len(), 9);
     let kinds = |mode: &str| -> Vec<String> {
         let events = folder.run(&format!("replay a --json --mode {mode}")).ends(0).json();
         events.iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
@@ -83,17 +105,13 @@ fn events_that_were_taken_back_are_not_played() {
     let folder = Folder::with("a", lines.concat());
     let played = folder.run("replay a");
     assert!(!played.ends(0).text().contains("say b"));
-    played.says("[3] ASSISTANT\n").says("say d");
+    played.says("    3  ● Agent\n").says("say d");
 }
 
 #[test]
 fn other_formats_and_containers_are_played_too() {
     let folder = Folder::with("a", CHIBI);
-    folder
-        .run("replay a --mode summary")
-        .ends(0)
-        .says("[1] USER alice (05:24:16) What is Rust?")
-        .says("RESULT read_file");
+    folder.run("replay a --mode summary").ends(0).says("    1  ❯ alice  What is Rust?").says("└ ");
     folder.write("b.zst", zstd::encode_all(TWO_DAYS.as_bytes(), 3).unwrap());
     assert_eq!(folder.run("replay b.zst").text(), folder.run_with("replay -", TWO_DAYS.as_bytes()).text());
     folder.run("replay b.zst").says("All is well.");
@@ -116,14 +134,18 @@ fn hostile_text_does_nothing_to_a_terminal() {
     let done = folder.run("replay a");
     assert!(done.ends(0).text().contains("␛[2J"));
     assert!(!done.text().contains(['\u{1b}', '\u{9b}', '\u{202e}']));
+    for mode in ["summary", "assistant", "tools"] {
+        let text = folder.run(&format!("replay a --mode {mode}"));
+        assert!(!text.text().contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{mode}");
+    }
 }
 
 /// The result of a replay in a terminal.
-struct Watched(serde_json::Value);
+pub(crate) struct Watched(serde_json::Value);
 
 /// Plays in a terminal of 80 columns and 24 lines; `None` without Python.
 #[track_caller]
-fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Watched> {
+pub(crate) fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Watched> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/drive.py");
     let command = folder.command(line);
     let mut python = Command::new("python3");
@@ -145,8 +167,12 @@ fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Wat
 }
 
 impl Watched {
+    pub(crate) fn said(&self) -> &str {
+        self.0["said"].as_str().unwrap()
+    }
+
     #[track_caller]
-    fn ends(&self, code: i64) -> &Watched {
+    pub(crate) fn ends(&self, code: i64) -> &Watched {
         assert_eq!((self.0["code"].as_i64(), self.0["restored"].as_bool()), (Some(code), Some(true)), "{}", self.0);
         assert!(self.0["widest"].as_u64().unwrap() <= 80, "{}", self.0);
         self
@@ -192,6 +218,15 @@ fn keys_move_the_replay_and_the_terminal_is_restored() {
         ["see", "All is well."],
         ["type", "mm"],
         ["see", "full"],
+        ["type", "G"],
+        ["see", "event 7 of 7"],
+        ["see", "1,234 out"],
+        ["type", "g"],
+        ["see", "go to event"],
+        ["type", "6\r"],
+        ["see", "event 6 of 7"],
+        ["type", "k"],
+        ["type", "j"],
         ["type", "?"],
         ["see", "half as fast"],
         ["type", "?"],
@@ -203,6 +238,49 @@ fn keys_move_the_replay_and_the_terminal_is_restored() {
     if let Some(done) = watched(&folder, "replay a", &steps) {
         done.ends(0).says("stopped at event 3 of 7; continue with --start 3");
         assert!(done.0["colours"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn a_search_finds_folded_lines_and_goes_on_with_n() {
+    let output: String = (1..=60).map(|number| format!("line {number}\\n")).collect();
+    let folder = Folder::with("a", TWO_DAYS.replace("\"content\":\"ok\"", &format!("\"content\":\"{output}\"")));
+    let steps = serde_json::json!([
+        ["see", "event 2 of 7"],
+        ["type", " "],
+        ["see", "paused"],
+        // Scrolling down beyond an event goes to the next one.
+        ["type", "j"],
+        ["see", "Run it first."],
+        ["type", "/LINE 50"],
+        ["see", "/LINE 50_"],
+        ["type", "\u{1b}"],
+        ["gone", "LINE 50"],
+        ["type", "/line 50\r"],
+        ["see", "event 5 of 7"],
+        ["see", "line 50"],
+        ["gone", "more lines"],
+        ["type", "/the\r"],
+        ["see", "event 6 of 7"],
+        ["see", "And the other one?"],
+        ["type", "n"],
+        ["see", "event 2 of 7"],
+        ["type", "N"],
+        ["see", "event 6 of 7"],
+        ["type", "/nowhere\r"],
+        ["see", "/nowhere: not found"],
+        ["see", "event 6 of 7"],
+        // After the search, n is the next event again.
+        ["type", "\u{1b}"],
+        ["gone", "nowhere"],
+        ["type", "n"],
+        ["see", "All is well."],
+        ["type", "f"],
+        ["see", "end"],
+        ["type", "q"],
+    ]);
+    if let Some(done) = watched(&folder, "replay a", &steps) {
+        done.ends(0);
     }
 }
 
@@ -261,7 +339,7 @@ fn a_transcript_does_nothing_to_the_terminal_it_is_written_to() {
 fn suspended_it_gives_the_terminal_back_and_takes_it_again() {
     let folder = Folder::with("a", TWO_DAYS);
     let steps = serde_json::json!([
-        ["see", "Fix the test."],
+        ["see", "event 2 of 7"],
         ["type", " \u{1a}"],
         ["stops"],
         ["signal", "CONT"],
@@ -283,7 +361,7 @@ fn a_screen_of_any_size_will_do() {
     let long: String = (1..200).map(|number| format!("line {number}\\n")).collect();
     let folder = Folder::with("a", TWO_DAYS.replace("Fix the test.", &long));
     let steps = serde_json::json!([
-        ["see", "line 1"],
+        ["see", "event 2 of 7"],
         ["type", " "],
         ["see", "paused"],
         ["size", 30, 8],
@@ -310,7 +388,7 @@ fn the_visible_text_stays_visible_when_the_width_changes() {
     let long: String = (1..60).map(|number| format!("line {number} {}\\n", "and on ".repeat(20))).collect();
     let folder = Folder::with("a", TWO_DAYS.replace("All is well.", &long).replace("Fix the test.", &long));
     let steps = serde_json::json!([
-        ["see", "line 1"],
+        ["see", "event 2 of 7"],
         ["type", " "],
         ["see", "paused"],
         ["type", ">"],
@@ -336,7 +414,7 @@ fn a_key_during_a_resize_is_read() {
     let long: String = (1..200).map(|number| format!("line {number} {}\\n", "-".repeat(150))).collect();
     let folder = Folder::with("a", TWO_DAYS.replace("Fix the test.", &long));
     let steps = serde_json::json!([
-        ["see", "line 1"],
+        ["see", "event 2 of 7"],
         ["type", " "],
         ["see", "paused"],
         ["size", 200, 150],

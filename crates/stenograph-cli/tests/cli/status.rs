@@ -35,13 +35,83 @@ fn a_run_takes_one_row() {
     let folder = Folder::with("a.jsonl", CALL);
     let done = folder.run("status a.jsonl");
     let lines: Vec<&str> = done.ends(0).text().lines().collect();
-    assert!(lines[0].starts_with("AGENT  SESSION  STATE"), "{lines:?}");
+    assert!(lines[0].starts_with("SESSION  AGENT  PROJECT"), "{lines:?}");
     for word in ["steno", "s1", "running: in Bash", "ago", "Bash", "45k", "shop"] {
         assert!(lines[1].contains(word), "{word} is not in {}", lines[1]);
     }
     let json = folder.run("status a.jsonl --json").json();
     assert_eq!((&json[0]["open"][0], &json[0]["context"]), (&"Bash".into(), &45_000.into()));
     assert_eq!((&json[0]["model"], &json[0]["asked"]), (&"m-1".into(), &"Build it".into()));
+}
+
+/// A session of Claude Code in a project, with a last record of this age: a prompt, and what follows it.
+fn session(folder: &Folder, number: u32, minutes: i64, tool: Option<&str>, ends: Option<&str>) {
+    let id = format!("{number:08}-2222-4333-8444-555555555555");
+    let then = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(minutes);
+    let record = |kind: &str, message: serde_json::Value| {
+        serde_json::json!({
+            "parentUuid": null, "isSidechain": false, "userType": "external", "cwd": "/work/a-project-with-a-long-name",
+            "sessionId": id, "version": "2.1.0", "timestamp": then.to_string(), "type": kind,
+            "uuid": format!("{id}-{kind}"), "message": message,
+        })
+    };
+    let mut text = format!("{}\n", record("user", serde_json::json!({"role": "user", "content": "Go."})));
+    if tool.is_some() || ends.is_some() {
+        let content = match tool {
+            Some(tool) => serde_json::json!([{"type": "tool_use", "id": "t1", "name": tool, "input": {}}]),
+            None => serde_json::json!([{"type": "text", "text": "Well."}]),
+        };
+        let message = serde_json::json!({
+            "id": "m1", "type": "message", "role": "assistant", "model": "m", "stop_reason": ends, "content": content,
+        });
+        text += &format!("{}\n", record("assistant", message));
+    }
+    fs::create_dir_all(folder.path(".claude/projects/p")).unwrap();
+    folder.write(&format!(".claude/projects/p/{id}.jsonl"), text);
+}
+
+#[test]
+fn runs_that_need_the_user_come_first_and_fit_a_terminal() {
+    let folder = Folder::new();
+    session(&folder, 1, 0, None, None);
+    session(&folder, 2, 2, None, Some("end_turn"));
+    session(&folder, 3, 3, None, Some("refusal"));
+    session(&folder, 4, 4, Some("AskUserQuestion"), Some("tool_use"));
+    session(&folder, 5, 5, Some("ExitPlanMode"), Some("tool_use"));
+    session(&folder, 6, 30, None, None);
+    (7..20).for_each(|number| session(&folder, number, 60 * 50, None, None));
+    let done = folder.run("status --root . --active-within 7d");
+    let rows: Vec<&str> = done.ends(0).text().lines().collect();
+    let states = [
+        "STATE",
+        "needs your answer",
+        "needs your permission",
+        "idle: waiting for you",
+        "failed",
+        "stalled",
+        "running",
+    ];
+    assert_eq!(rows.len(), states.len(), "{rows:?}");
+    for (row, state) in rows.iter().zip(states) {
+        assert!(row.contains(state), "{state}: {row}");
+    }
+    done.talks("13 agents stalled more than a day ago: show with --all");
+    let all = folder.run("status --root . --active-within 7d --all");
+    assert_eq!(all.ends(0).text().lines().count(), 20);
+    let needs: Vec<String> =
+        folder.run("status --root . --json").json().iter().map(|run| run["needs"].to_string()).collect();
+    assert_eq!(needs.iter().filter(|need| *need == "\"look\"").count(), 2, "{needs:?}");
+    assert!(needs.contains(&"\"answer\"".to_owned()) && needs.contains(&"null".to_owned()), "{needs:?}");
+    // On a terminal of 80 columns and 24 lines.
+    (20..60).for_each(|number| session(&folder, number, 10, None, Some("end_turn")));
+    let steps = serde_json::json!([["see", "show with --all"]]);
+    if let Some(seen) = super::replay::watched(&folder, "status --root .", &steps) {
+        let said = seen.said();
+        assert!(said.lines().all(|line| line.trim_end().chars().count() <= 80), "{said}");
+        assert!(said.lines().count() <= 24, "{said}");
+        assert!(said.contains("1 to answer, 1 to permit, 41 idle, 1 failed, 1 stalled"), "{said}");
+        assert!(said.contains("27 more: show with --all"), "{said}");
+    }
 }
 
 #[test]

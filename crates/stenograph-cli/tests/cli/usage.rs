@@ -52,6 +52,39 @@ fn keys(json: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn two_groupings_are_nested() {
+    let folder = home();
+    let json = usage(&folder, "--timezone UTC --by project,day");
+    assert_eq!((&json["by"], &json["then_by"]), (&"project".into(), &"day".into()));
+    let rows: Vec<(&Value, &Value)> =
+        json["rows"].as_array().unwrap().iter().map(|row| (&row["project"], &row["day"])).collect();
+    assert_eq!(rows, [(&"app".into(), &"2026-01-31".into()), (&"app".into(), &"2026-02-01".into())]);
+    let csv = folder.run("usage --root home --timezone UTC --by model,day --csv");
+    assert!(csv.ends(0).text().starts_with("model,day,calls,"), "{}", csv.text());
+    assert!(csv.text().lines().nth(1).unwrap().starts_with(&format!("{MODEL},2026-01-31,")), "{}", csv.text());
+    folder.run("usage --root home --timezone UTC --by day,model").ends(0).says("DAY         MODEL");
+    folder.run("usage --root home --by day,day").fails("--by takes one grouping, or two different ones");
+    folder.run("usage --root home --watch").fails("--watch needs a terminal");
+}
+
+#[test]
+fn on_a_terminal_groups_have_bars_and_a_watch_ends_with_a_signal() {
+    let folder = home();
+    for line in ["usage --root home --timezone UTC", "usage --root home --by model", "usage --root home --by model,day"]
+    {
+        if let Some(done) = crate::replay::watched(&folder, line, &serde_json::json!([["see", "total"]])) {
+            let said = done.said();
+            assert!(said.contains('\u{2588}') && said.contains("TOKENS"), "{said}");
+            assert!(said.lines().all(|line| line.trim_end().chars().count() <= 80), "{said}");
+        }
+    }
+    let steps = serde_json::json!([["see", "total"], ["signal", "INT"]]);
+    if let Some(done) = crate::replay::watched(&folder, "usage --root home --watch", &steps) {
+        done.ends(0);
+    }
+}
+
+#[test]
 fn calls_are_grouped_as_requested() {
     let folder = home();
     let by = |by: &str| {

@@ -97,6 +97,28 @@ const SEARCHING: [&str; 6] = ["grep", "glob", "search", "find", "rg", "ripgrep"]
 /// Words in the names of tools that ask the user.
 const ASKING: [&str; 4] = ["ask", "question", "questions", "askuserquestion"];
 
+/// What a call asks of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserRequest {
+    /// An answer to a question.
+    Answer,
+    /// Permission to go on.
+    Permission,
+}
+
+impl UserRequest {
+    /// What every call of this tool asks of the user; `None` if it asks nothing.
+    pub fn of(tool: &str) -> Option<UserRequest> {
+        match () {
+            () if fold_key(tool) == "exitplanmode" => Some(UserRequest::Permission),
+            () if is_named(tool, &ASKING) || is_named(tool, &["user"]) && is_named(tool, &["input"]) => {
+                Some(UserRequest::Answer)
+            }
+            () => None,
+        }
+    }
+}
+
 impl CallArguments {
     /// The kind and the arguments of a tool call; `None` for every other event.
     pub fn of(event: &Event<'_>) -> Option<(CallKind, CallArguments)> {
@@ -129,9 +151,7 @@ impl CallArguments {
             () if self.task.is_some() => CallKind::SubAgent,
             () if self.command.is_some() => CallKind::Command,
             () if self.files.iter().any(changes) => CallKind::Edit,
-            () if is_named(tool, &ASKING) || is_named(tool, &["user"]) && is_named(tool, &["input"]) => {
-                CallKind::Question
-            }
+            () if UserRequest::of(tool) == Some(UserRequest::Answer) => CallKind::Question,
             () if is_named(tool, &["plan", "todo", "todos"]) => CallKind::Plan,
             () if self.pattern.is_some() || is_named(tool, &SEARCHING) => CallKind::Search,
             () if self.url.is_some() || is_named(tool, &["fetch", "browse"]) => CallKind::Fetch,

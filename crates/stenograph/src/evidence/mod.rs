@@ -23,7 +23,7 @@ mod session_facts;
 mod task;
 mod user_message;
 
-pub use arguments::{CallArguments, CallKind};
+pub use arguments::{CallArguments, CallKind, UserRequest};
 pub(crate) use arguments::{PATTERN_KEYS, URL_KEYS};
 pub(crate) use compaction::CompactionDetails;
 pub use files::{Touch, TouchHow};

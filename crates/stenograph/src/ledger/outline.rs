@@ -1,6 +1,7 @@
 //! The outline of a session together with the tokens of its model calls.
 
-use super::{CallCounter, CallDetail, LedgerBuilder};
+use super::{CallCounter, CallDetail, Ledger, LedgerBuilder};
+use crate::evidence::FirstQuestion;
 use crate::format::Format;
 use crate::model::{Event, Outline, Usage};
 
@@ -11,6 +12,7 @@ pub struct CountedOutline {
     counting: CallCounter,
     /// The counters that any event states.
     stated: Usage,
+    question: FirstQuestion,
 }
 
 impl Default for CountedOutline {
@@ -24,12 +26,18 @@ impl CountedOutline {
     pub fn new(format: Option<&dyn Format>) -> CountedOutline {
         let (origin, agent) = format.map_or(("", ""), |format| (format.info().name, format.info().agent));
         let counting = CallCounter::new(agent, CallDetail::Numbers);
-        CountedOutline { outline: Outline::new(origin), counting, stated: Usage::default() }
+        CountedOutline {
+            outline: Outline::new(origin),
+            counting,
+            stated: Usage::default(),
+            question: FirstQuestion::default(),
+        }
     }
 
     /// Takes the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.outline.add(event);
+        self.question.add(event);
         self.counting.add(event);
         if let Some(usage) = event.usage.filter(|_| !event.restates) {
             let stated = &mut self.stated;
@@ -44,6 +52,7 @@ impl CountedOutline {
     /// Takes the next event, and counts no tokens for it.
     pub fn add_uncounted(&mut self, event: &Event<'_>) {
         self.outline.add(event);
+        self.question.add(event);
     }
 
     /// The number of events so far.
@@ -53,10 +62,23 @@ impl CountedOutline {
 
     /// The outline with the total.
     pub fn finish(self) -> Outline {
+        self.count().0
+    }
+
+    /// The outline with the total, and the ledger that the total comes from. Its query is the first question in the words of
+    /// the person, for people to read.
+    pub fn finish_with_ledger(self) -> (Outline, Ledger) {
+        let question = self.question.text().map(str::to_owned);
+        let (outline, ledger) = self.count();
+        (Outline { query: question.or(outline.query), ..outline }, ledger)
+    }
+
+    fn count(self) -> (Outline, Ledger) {
         let mut ledger = LedgerBuilder::default();
         // Calls that name no session belong to this one.
         ledger.add("", Some(""), 0, self.counting.finish());
-        Outline { total: ledger.finish().total(&self.stated), ..self.outline }
+        let ledger = ledger.finish();
+        (Outline { total: ledger.total(&self.stated), ..self.outline }, ledger)
     }
 }
 

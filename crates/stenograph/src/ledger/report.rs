@@ -108,6 +108,8 @@ impl By {
 pub struct Question<'q> {
     /// How calls are grouped.
     pub by: By,
+    /// How the calls of a group are grouped again.
+    pub then_by: Option<By>,
     /// The time zone of days.
     pub zone: TimeZone,
     /// The prices of models.
@@ -140,6 +142,8 @@ pub struct UsageReport {
 pub struct Group {
     /// The value they share; `None` if unknown.
     pub key: Option<String>,
+    /// The value of the second grouping; `None` if unknown, or without one.
+    pub then_key: Option<String>,
     /// The sum of their tokens.
     pub tokens: Tokens,
     /// The number of calls.
@@ -228,7 +232,8 @@ impl Group {
 pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> UsageReport {
     let mut keys = Keys::default();
     let mut costs = Costs::new(question.prices);
-    let mut groups: HashMap<Option<String>, Group> = HashMap::new();
+    let mut groups: HashMap<[Option<String>; 2], Group> = HashMap::new();
+    let (by, then_by) = (question.by, question.then_by);
     let mut total = Group::default();
     let costed = sessions_with_costs(ledger);
     for entry in &ledger.entries {
@@ -243,27 +248,47 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> UsageReport {
         let compared = cost.filter(|_| is_compared);
         total.add(ledger, row, &row.tokens, cost, stated);
         add_compared(&mut total, compared);
-        let mut put = |key: Option<String>, tokens: &Tokens, [cost, stated, compared]: [Option<Money>; 3]| {
-            let group = groups.entry(key).or_default();
+        let mut put = |keys: [Option<String>; 2], tokens: &Tokens, [cost, stated, compared]: [Option<Money>; 3]| {
+            let group = groups.entry(keys).or_default();
             group.add(ledger, row, tokens, cost, stated);
             add_compared(group, compared);
         };
         let money = [cost, stated, compared];
-        if question.by == By::Tool && row.tools.iter().len() > 0 {
+        let group = [keys.of(ledger, row, question, by), then_by.and_then(|by| keys.of(ledger, row, question, by))];
+        if (by == By::Tool || then_by == Some(By::Tool)) && row.tools.iter().len() > 0 {
             for (tool, tokens, money) in shared(row, money) {
-                put(ledger.name(Some(tool)).map(str::to_owned), &tokens, money);
+                let tool = ledger.name(Some(tool)).map(str::to_owned);
+                let [first, second] = group.clone();
+                put(if by == By::Tool { [tool, second] } else { [first, tool] }, &tokens, money);
             }
         } else {
-            put(keys.of(ledger, row, question), &row.tokens, money);
+            put(group, &row.tokens, money);
         }
     }
-    let mut groups: Vec<Group> = groups.into_iter().map(|(key, group)| Group { key, ..group }).collect();
-    groups.sort_by(|one, other| one.key.cmp(&other.key));
-    if !question.by.is_time() {
-        let tokens = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+    let groups = groups.into_iter().map(|([key, then_key], group)| Group { key, then_key, ..group });
+    UsageReport { groups: sorted(groups.collect(), by, then_by), total, unpriced: costs.unpriced(ledger) }
+}
+
+/// Groups in order of time, or else the most expensive first. Groups with the same first key stay together.
+fn sorted(mut groups: Vec<Group>, by: By, then_by: Option<By>) -> Vec<Group> {
+    let tokens = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+    groups.sort_by(|one, other| (&one.key, &one.then_key).cmp(&(&other.key, &other.then_key)));
+    if then_by.is_some_and(|by| !by.is_time()) {
         groups.sort_by_key(|group| std::cmp::Reverse((group.cost.money, tokens(group))));
     }
-    UsageReport { groups, total, unpriced: costs.unpriced(ledger) }
+    let mut sums: HashMap<Option<String>, (Option<Money>, u64)> = HashMap::new();
+    for group in &groups {
+        let (money, sum) = sums.entry(group.key.clone()).or_default();
+        if let Some(cost) = group.cost.money {
+            *money = money.unwrap_or(Money::ZERO).plus(cost);
+        }
+        *sum = sum.saturating_add(tokens(group));
+    }
+    groups.sort_by(|one, other| one.key.cmp(&other.key));
+    if !by.is_time() {
+        groups.sort_by_key(|group| std::cmp::Reverse(sums.get(&group.key).copied().unwrap_or_default()));
+    }
+    groups
 }
 
 fn add_compared(group: &mut Group, compared: Option<Money>) {
@@ -303,10 +328,10 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Option<String> {
+    fn of(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>, by: By) -> Option<String> {
         let name = |name: Option<Name>| ledger.name(name).map(str::to_owned);
-        match question.by {
-            By::Day | By::Week | By::Month => row.time.and_then(|time| day(time, question)),
+        match by {
+            By::Day | By::Week | By::Month => row.time.and_then(|time| day(time, question, by)),
             By::HourBlock => row.time.and_then(|time| self.block(time, question)),
             By::Session => name(row.session),
             By::Project => self.project(ledger, row, question),
@@ -345,9 +370,9 @@ impl Keys {
     }
 }
 
-fn day(time: i64, question: &Question<'_>) -> Option<String> {
+fn day(time: i64, question: &Question<'_>, by: By) -> Option<String> {
     let day = Timestamp::from_millisecond(time).ok()?.to_zoned(question.zone.clone()).date();
-    Some(match question.by {
+    Some(match by {
         By::Month => day.strftime("%Y-%m").to_string(),
         By::Week if day.weekday() != Weekday::Monday => day.nth_weekday(-1, Weekday::Monday).ok()?.to_string(),
         _ => day.to_string(),

@@ -12,13 +12,13 @@ pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
 pub use sections::{Place, Speaker, SpeakerSections};
-pub use view::{Block, EventView, EventViewer, ViewKind};
+pub use view::{Block, EventContext, EventView, EventViewer, ViewKind};
 
 use crate::calls::{CallOutcome, CallStep};
 
 /// How a call failed, if the event of this step decides that one did: the call that it answers, otherwise the call that it
 /// reports on.
-pub fn failure(step: &CallStep) -> Option<CallOutcome> {
+fn failure(step: &CallStep) -> Option<CallOutcome> {
     let mut outcomes = step.decision.iter().chain(&step.later).map(|decision| decision.outcome);
     outcomes.find(|outcome| outcome.is_failure())
 }

@@ -1,7 +1,9 @@
 //! How people read an event: a heading and blocks of content. The terminal and the page draw this view: it decides what
 //! they show, and they decide how. Texts are those of the transcript, so the drawing code must make them harmless.
 
-use crate::calls::{CallOutcome, CallStep, Calls};
+use std::sync::Arc;
+
+use crate::calls::{CallOutcome, Calls};
 use crate::changes::{RequestedKind, requested_changes};
 use crate::evidence::{
     CallArguments, CallKind, CompactionDetails, PlanChange, Todo, TouchHow, UserMessage, output_without_header,
@@ -51,6 +53,26 @@ pub enum ViewKind {
 }
 
 impl ViewKind {
+    /// The kind of an event, and its speaker if it is a message.
+    pub fn of(event: &Event<'_>, context: &EventContext) -> (ViewKind, Option<String>) {
+        let kind = match &event.body {
+            Body::Message { role, .. } => {
+                let (kind, name) = speaker(event, *role);
+                return (kind, Some(name));
+            }
+            Body::Thinking { .. } => ViewKind::Thinking,
+            Body::ToolCall { .. } => ViewKind::Call(CallArguments::of(event).map_or(CallKind::Other, |(kind, _)| kind)),
+            Body::ToolResult { .. } => ViewKind::Result(context.outcome.unwrap_or(CallOutcome::Unknown)),
+            Body::Compaction { .. } => ViewKind::Compaction,
+            Body::Failure { .. } | Body::Stop { success: Some(false), .. } => ViewKind::Failure,
+            Body::Stop { .. } => ViewKind::Notice,
+            // A record of an unknown type is the agent's own business; a line that is not a record is damage.
+            Body::Fact { .. } | Body::Other { name: Some(_), .. } => ViewKind::Bookkeeping,
+            Body::Other { name: None, .. } => ViewKind::Notice,
+        };
+        (kind, None)
+    }
+
     /// Whether it is hidden unless the reader asks for everything.
     pub fn is_hidden(self) -> bool {
         matches!(self, ViewKind::Injected | ViewKind::Bookkeeping)
@@ -91,35 +113,79 @@ pub enum Block {
     },
 }
 
+/// What the records before an event say about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventContext {
+    /// The number of the call that it makes or answers, from 1.
+    pub call: Option<u64>,
+    /// The tool that was called, or that answered.
+    pub tool: Option<Arc<str>>,
+    /// What came of the call that it answers or reports on.
+    pub outcome: Option<CallOutcome>,
+    /// The exit code of that call, where one is stated.
+    pub exit: Option<i64>,
+    /// The working folder.
+    pub cwd: Option<Arc<str>>,
+}
+
 /// Turns events into views. Give it the events of a conversation in order, so that results know their calls.
 #[derive(Clone, Debug, Default)]
 pub struct EventViewer {
     calls: Calls,
-    cwd: Option<String>,
+    cwd: Option<Arc<str>>,
 }
 
 impl EventViewer {
-    /// The view of the next event.
-    pub fn view(&mut self, event: &Event<'_>) -> EventView {
+    /// What is known about the next event.
+    pub fn context(&mut self, event: &Event<'_>) -> EventContext {
         let step = self.calls.add(event);
         if let Some(cwd) = event.cwd.as_deref().filter(|cwd| self.cwd.as_deref() != Some(*cwd)) {
-            self.cwd = Some(cwd.to_owned());
+            self.cwd = Some(Arc::from(cwd));
         }
+        let decision = step.decision.or(step.later);
+        EventContext {
+            call: step.call,
+            tool: step.tool,
+            outcome: decision.map(|decision| decision.outcome),
+            exit: decision.and_then(|decision| decision.exit),
+            cwd: self.cwd.clone(),
+        }
+    }
+
+    /// The view of the next event.
+    pub fn view(&mut self, event: &Event<'_>) -> EventView {
+        let context = self.context(event);
+        EventView::of(event, &context)
+    }
+}
+
+impl EventView {
+    /// The view of an event with a known context.
+    pub fn of(event: &Event<'_>, context: &EventContext) -> EventView {
+        // The kind of a call depends on its input, which is read once.
+        if let Body::ToolCall { name, input, .. } = &event.body {
+            return context.call(event, name, input);
+        }
+        let (kind, speaker) = ViewKind::of(event, context);
         match &event.body {
-            Body::Message { role, content } => message(event, *role, content),
-            Body::Thinking { content } => {
-                EventView { blocks: blocks(content, Block::Markdown), ..view(ViewKind::Thinking, "thinking") }
+            Body::ToolCall { name, .. } => view(kind, name),
+            Body::Message { content, .. } => {
+                // An interruption has no content beyond its heading.
+                let is_said = UserMessage::of(event) != Some(UserMessage::Interruption);
+                let blocks = if is_said { blocks(content, Block::Markdown) } else { Vec::new() };
+                EventView { blocks, ..view(kind, &speaker.unwrap_or_default()) }
             }
-            Body::ToolCall { name, input, .. } => EventView { call: step.call, ..self.call(event, name, input) },
-            Body::ToolResult { content, .. } => result(event, &step, content),
+            Body::Thinking { content } => {
+                EventView { blocks: blocks(content, Block::Markdown), ..view(kind, "thinking") }
+            }
+            Body::ToolResult { content, .. } => result(event, kind, context, content),
             Body::Compaction { summary } => compaction(event, summary.as_ref()),
             Body::Failure { name, content } => {
                 let heading = name.as_deref().filter(|name| !name.is_empty()).unwrap_or("error");
                 let content = content.as_ref().map(|content| blocks(content, Block::Output));
-                EventView { blocks: content.unwrap_or_default(), ..view(ViewKind::Failure, heading) }
+                EventView { blocks: content.unwrap_or_default(), ..view(kind, heading) }
             }
             Body::Stop { reason, success, content } => {
-                let kind = if *success == Some(false) { ViewKind::Failure } else { ViewKind::Notice };
                 let reason = reason.as_deref().filter(|reason| !reason.is_empty());
                 let heading =
                     reason.map_or_else(|| "end of the run".to_owned(), |reason| format!("end of the run: {reason}"));
@@ -130,23 +196,27 @@ impl EventViewer {
             }
             Body::Fact { fact: name, content } => {
                 let content = content.as_ref().map(|content| blocks(content, Block::Output));
-                EventView { blocks: content.unwrap_or_default(), ..view(ViewKind::Bookkeeping, name) }
+                EventView { blocks: content.unwrap_or_default(), ..view(kind, name) }
             }
             Body::Other { name, bytes } => {
                 let text = bytes.as_ref().map(|bytes| Block::Output(bytes.decode().into_owned()));
-                // A record of an unknown type is the agent's own business; a line that is no record is damage.
-                let (kind, heading) = match name.as_deref() {
-                    Some(name) => (ViewKind::Bookkeeping, name),
-                    None => (ViewKind::Notice, "a line that is not a record"),
-                };
+                let heading = name.as_deref().unwrap_or("a line that is not a record");
                 EventView { blocks: text.into_iter().collect(), ..view(kind, heading) }
             }
         }
     }
 
+    /// Whether there is nothing to read: the agent's words or thoughts are empty, or encrypted.
+    pub fn is_blank(&self) -> bool {
+        let is_empty = |block: &Block| matches!(block, Block::Markdown(text) if text.trim().is_empty());
+        matches!(self.kind, ViewKind::Thinking | ViewKind::Agent) && self.blocks.iter().all(is_empty)
+    }
+}
+
+impl EventContext {
     fn call(&self, event: &Event<'_>, tool: &str, input: &Input<'_>) -> EventView {
         let Some((kind, arguments)) = CallArguments::of(event) else {
-            return view(ViewKind::Call(CallKind::Other), tool);
+            return EventView { call: self.call, ..view(ViewKind::Call(CallKind::Other), tool) };
         };
         let mut blocks = Vec::new();
         let mut remark = None;
@@ -214,7 +284,7 @@ impl EventViewer {
                 tool.to_owned()
             }
         };
-        EventView { kind: ViewKind::Call(kind), heading, remark, blocks, call: None }
+        EventView { remark, blocks, call: self.call, ..view(ViewKind::Call(kind), &heading) }
     }
 
     fn edit_heading(
@@ -256,10 +326,10 @@ fn view(kind: ViewKind, heading: &str) -> EventView {
     EventView { kind, heading: heading.to_owned(), remark: None, blocks: Vec::new(), call: None }
 }
 
-fn message(event: &Event<'_>, role: Role, content: &Content<'_>) -> EventView {
-    let blocks = blocks(content, Block::Markdown);
+/// Who speaks, and whether a person typed it.
+fn speaker(event: &Event<'_>, role: Role) -> (ViewKind, String) {
     let name = |usual: &str| event.from.as_deref().filter(|from| *from != role.name()).unwrap_or(usual).to_owned();
-    let (kind, heading) = match role {
+    match role {
         Role::User => match UserMessage::of(event) {
             Some(UserMessage::Injected) => (ViewKind::Injected, "added by the agent".to_owned()),
             Some(UserMessage::JobNotice) => (ViewKind::Notice, "report about a job".to_owned()),
@@ -273,30 +343,28 @@ fn message(event: &Event<'_>, role: Role, content: &Content<'_>) -> EventView {
         Role::System | Role::Developer => (ViewKind::Injected, name(role.name())),
         Role::Tool => (ViewKind::Result(CallOutcome::Unknown), name("result")),
         Role::Unknown => (ViewKind::Notice, name("message")),
-    };
-    // An interruption has no content beyond its heading.
-    let blocks = if heading == "interrupted by the user" { Vec::new() } else { blocks };
-    EventView { kind, heading, remark: None, blocks, call: None }
+    }
 }
 
-fn result(event: &Event<'_>, step: &CallStep, content: &Content<'_>) -> EventView {
-    let decision = step.decision.or(step.later);
-    let outcome = decision.map_or(CallOutcome::Unknown, |decision| decision.outcome);
-    let exit = decision.and_then(|decision| decision.exit).filter(|exit| *exit != 0);
-    let words = [outcome.is_failure().then(|| outcome.name().to_owned()), exit.map(|exit| format!("exit {exit}"))];
-    let words: Vec<String> = words.into_iter().flatten().collect();
-    let heading = step.tool.as_deref().unwrap_or("result").to_owned();
+fn result(event: &Event<'_>, kind: ViewKind, context: &EventContext, content: &Content<'_>) -> EventView {
+    let failure = context.outcome.filter(|outcome| outcome.is_failure()).map(|outcome| outcome.name().to_owned());
+    let exit = context.exit.filter(|exit| *exit != 0).map(|exit| format!("exit {exit}"));
+    let words: Vec<String> = [failure, exit].into_iter().flatten().collect();
+    let heading = context.tool.as_deref().unwrap_or("result");
     let remark = (!words.is_empty()).then(|| words.join(", "));
     let mut blocks = blocks(content, Block::Output);
     if let Some(Block::Output(text)) = blocks.first_mut() {
         *text = output_without_header(event, text).to_owned();
     }
-    EventView { kind: ViewKind::Result(outcome), heading, remark, blocks, call: step.call }
+    EventView { remark, blocks, call: context.call, ..view(kind, heading) }
 }
 
 fn compaction(event: &Event<'_>, summary: Option<&Content<'_>>) -> EventView {
     let details = CompactionDetails::of(event);
     let remark = match (details.tokens_before.filter(|tokens| *tokens > 0), details.tokens_after) {
+        (Some(before), Some(after)) if after <= before => {
+            Some(format!("dropped {} of {} tokens", grouped(before - after), grouped(before)))
+        }
         (Some(before), Some(after)) => Some(format!("{} to {} tokens", grouped(before), grouped(after))),
         (Some(before), None) => Some(format!("{} tokens before it", grouped(before))),
         _ => None,

@@ -7,7 +7,7 @@ use stenograph_store::systems::devflow::archive;
 
 use super::choice::{RunSelection, moment};
 use crate::clock;
-use crate::commands::replay::view::stretch;
+use crate::clock::format_duration;
 use crate::error::{self, CommandError};
 use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_line, shortened};
 
@@ -83,7 +83,7 @@ fn show(run: &DevflowRun, output: &mut Output<'_>) -> Result<(), CommandError> {
         parts.push(harmless_line(&run.flow));
     }
     if let Some(took @ 1..) = run.duration_ms() {
-        parts.push(stretch(took));
+        parts.push(format_duration(took));
     }
     if let Some(turns) = run.turn_count {
         parts.push(counted(turns, "turn"));

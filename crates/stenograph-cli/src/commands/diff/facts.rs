@@ -6,7 +6,8 @@ use stenograph::model::Outline;
 use stenograph::text::quote;
 
 use super::ComparedRun;
-use crate::commands::replay::view;
+use crate::clock;
+use crate::commands::replay::header;
 use crate::output::grouped;
 
 /// One fact of both runs.
@@ -59,7 +60,7 @@ pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2]) -> Vec<DiffFact> {
             let moment =
                 |time: &Option<stenograph::time::Time<'static>>| Some(time.as_ref()?.instant()?.as_millisecond());
             let ms = moment(&outline.ended)?.saturating_sub(moment(&outline.started)?);
-            Some(view::stretch(u64::try_from(ms).ok()?))
+            Some(clock::format_duration(u64::try_from(ms).ok()?))
         }),
         stated("turns", &|run| grouped(run.turns)),
         both("steps", &|_, steps| Some(grouped(steps.len() as u64))),
@@ -69,9 +70,9 @@ pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2]) -> Vec<DiffFact> {
             Some(grouped(steps.iter().filter(|step| step.class == class).count() as u64))
         }));
     }
-    facts.push(both("tokens", &|outline, _| Some(view::tokens(&outline.total)).filter(|text| !text.is_empty())));
+    facts.push(both("tokens", &|outline, _| Some(header::tokens(&outline.total)).filter(|text| !text.is_empty())));
     facts.push(both("cost", &|outline, _| outline.total.cost.map(|cost| format!("${:.4}", cost.value()))));
-    facts.push(both("end", &|outline, _| view::ended(outline)));
+    facts.push(both("end", &|outline, _| header::ended(outline)));
     facts.retain(|fact| fact.a.is_some() || fact.b.is_some());
     facts
 }

@@ -3,18 +3,27 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stenograph::replay::Command;
 
+use super::search::Direction;
+
 /// What a key asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyAction {
     /// A command for the player.
     Player(Command),
-    /// Scroll within the visible event.
+    /// Scroll within the visible events.
     Scroll(Scroll),
+    /// Search for a text.
+    Search(String),
+    /// Go to another match.
+    Match(Direction),
+    EndSearch,
     /// Switch to the next mode.
     Mode,
+    /// Fold long content, or show all of it.
+    Fold,
     /// Show or hide the keys.
     Help,
-    /// Redraw the status line: the user is typing a number.
+    /// Redraw the status line: the user is typing.
     Typing,
     Suspend,
     Quit,
@@ -28,19 +37,33 @@ pub enum Scroll {
     PageDown,
 }
 
-/// Interprets keys: digits after `g` form a number.
+/// What the user is typing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// The number of an event.
+    Number(String),
+    /// A text to search for.
+    Query(String),
+}
+
+/// Interprets keys: digits after `g` form a number, and text after `/` forms a query.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
-    typed: Option<String>,
+    typed: Option<Typed>,
+    /// Whether `n` and `N` go to matches.
+    is_searching: bool,
 }
 
 /// More digits than any event number has.
 const DIGITS_MAX: usize = 12;
 
+/// The maximum length of a query.
+const QUERY_LENGTH_MAX: usize = 200;
+
 impl Keys {
-    /// The number typed so far.
-    pub fn typed(&self) -> Option<&str> {
-        self.typed.as_deref()
+    /// What was typed so far.
+    pub fn typed(&self) -> Option<&Typed> {
+        self.typed.as_ref()
     }
 
     pub fn action(&mut self, key: KeyEvent) -> Option<KeyAction> {
@@ -51,17 +74,31 @@ impl Keys {
                 _ => None,
             };
         }
-        if let Some(typed) = self.typed.take() {
-            return self.number(typed, key.code);
+        match self.typed.take() {
+            Some(Typed::Query(typed)) => return Some(self.query(typed, key.code)),
+            // After g alone, every key but a digit has its usual meaning.
+            Some(Typed::Number(typed)) if !typed.is_empty() || matches!(key.code, KeyCode::Char('0'..='9')) => {
+                return Some(self.number(typed, key.code));
+            }
+            Some(Typed::Number(_)) if matches!(key.code, KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace) => {
+                return Some(KeyAction::Typing);
+            }
+            Some(Typed::Number(_)) | None => {}
         }
         let command = match key.code {
+            KeyCode::Char('n') if self.is_searching => return Some(KeyAction::Match(Direction::Forward)),
+            KeyCode::Char('N') if self.is_searching => return Some(KeyAction::Match(Direction::Backward)),
             KeyCode::Char(' ') => Command::Pause,
             KeyCode::Char('n') | KeyCode::Right | KeyCode::Enter => Command::Step,
             KeyCode::Char('b') | KeyCode::Left | KeyCode::Backspace => Command::Back,
             KeyCode::Char('u') => Command::NextTurn,
             KeyCode::Char('U') => Command::PreviousTurn,
+            KeyCode::Char('g') => {
+                self.typed = Some(Typed::Number(String::new()));
+                Command::First
+            }
             KeyCode::Char('<') | KeyCode::Home => Command::First,
-            KeyCode::Char('>') | KeyCode::End => Command::Last,
+            KeyCode::Char('>' | 'G') | KeyCode::End => Command::Last,
             KeyCode::Char('+' | '=') => Command::Faster,
             KeyCode::Char('-') => Command::Slower,
             other => return self.other(other),
@@ -71,11 +108,16 @@ impl Keys {
 
     fn other(&mut self, code: KeyCode) -> Option<KeyAction> {
         match code {
-            KeyCode::Char('g') => {
-                self.typed = Some(String::new());
+            KeyCode::Char('/') => {
+                self.typed = Some(Typed::Query(String::new()));
                 Some(KeyAction::Typing)
             }
+            KeyCode::Esc => {
+                self.is_searching = false;
+                Some(KeyAction::EndSearch)
+            }
             KeyCode::Char('m') => Some(KeyAction::Mode),
+            KeyCode::Char('f') => Some(KeyAction::Fold),
             KeyCode::Char('?' | 'h') => Some(KeyAction::Help),
             KeyCode::Char('q') => Some(KeyAction::Quit),
             KeyCode::Up | KeyCode::Char('k') => Some(KeyAction::Scroll(Scroll::LineUp)),
@@ -87,7 +129,7 @@ impl Keys {
     }
 
     /// Handles a key while a number is typed. Any key but a digit ends it.
-    fn number(&mut self, mut typed: String, code: KeyCode) -> Option<KeyAction> {
+    fn number(&mut self, mut typed: String, code: KeyCode) -> KeyAction {
         match code {
             KeyCode::Char(digit) if digit.is_ascii_digit() && typed.len() < DIGITS_MAX => typed.push(digit),
             KeyCode::Char(digit) if digit.is_ascii_digit() => {}
@@ -95,12 +137,29 @@ impl Keys {
                 typed.pop();
             }
             KeyCode::Enter => {
-                return Some(typed.parse().map_or(KeyAction::Typing, |number| KeyAction::Player(Command::Go(number))));
+                return typed.parse().map_or(KeyAction::Typing, |number| KeyAction::Player(Command::Go(number)));
             }
-            _ => return Some(KeyAction::Typing),
+            _ => return KeyAction::Typing,
         }
-        self.typed = Some(typed);
-        Some(KeyAction::Typing)
+        self.typed = Some(Typed::Number(typed));
+        KeyAction::Typing
+    }
+
+    /// Handles a key while a query is typed.
+    fn query(&mut self, mut typed: String, code: KeyCode) -> KeyAction {
+        match code {
+            KeyCode::Char(char) if typed.chars().count() < QUERY_LENGTH_MAX => typed.push(char),
+            // Backspace in an empty query leaves it.
+            KeyCode::Backspace if typed.pop().is_some() => {}
+            KeyCode::Enter if !typed.is_empty() => {
+                self.is_searching = true;
+                return KeyAction::Search(typed);
+            }
+            KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace => return KeyAction::Typing,
+            _ => {}
+        }
+        self.typed = Some(Typed::Query(typed));
+        KeyAction::Typing
     }
 }
 
@@ -109,11 +168,13 @@ space         pause or continue
 n right enter next event
 b left        previous event
 u U           next message of the user, previous one
+g G           beginning, end; also < >
 g NUMBER      go to this event
-< >           beginning, end
+/TEXT         search; n N: next match, previous match; esc: end the search
+j k up down   scroll; also page up, page down
 + -           twice as fast, half as fast
 m             next mode: full, summary, assistant, tools
-up down       scroll within a long event
+f             show long calls and results in full, or folded
 q Ctrl-C      quit";
 
 #[cfg(test)]
@@ -129,15 +190,30 @@ mod tests {
     fn a_number_is_typed_after_g() {
         use KeyCode::{Backspace, Char, Enter, Esc};
         let typed = actions(&[Char('g'), Char('1'), Char('2'), Backspace, Char('7'), Enter, Char(' ')]);
+        assert_eq!(typed.first(), Some(&Some(KeyAction::Player(Command::First))));
         assert_eq!(typed.get(4), Some(&Some(KeyAction::Typing)));
         assert_eq!(typed.get(5), Some(&Some(KeyAction::Player(Command::Go(17)))));
         assert_eq!(typed.get(6), Some(&Some(KeyAction::Player(Command::Pause))));
         // An empty number, and Escape.
         assert_eq!(actions(&[Char('g'), Enter, Char('q')]).last(), Some(&Some(KeyAction::Quit)));
+        assert_eq!(actions(&[Char('g'), Char('q')]).last(), Some(&Some(KeyAction::Quit)));
         assert_eq!(
             actions(&[Char('g'), Char('3'), Esc, Char('n')]).last(),
             Some(&Some(KeyAction::Player(Command::Step)))
         );
+    }
+
+    #[test]
+    fn n_goes_to_matches_until_the_search_ends() {
+        use KeyCode::{Backspace, Char, Enter, Esc};
+        let searched = actions(&[Char('/'), Char('q'), Char('x'), Backspace, Enter, Char('n'), Char('N')]);
+        assert_eq!(searched.get(4), Some(&Some(KeyAction::Search("q".to_owned()))));
+        assert_eq!(searched.get(5), Some(&Some(KeyAction::Match(Direction::Forward))));
+        assert_eq!(searched.get(6), Some(&Some(KeyAction::Match(Direction::Backward))));
+        let step = Some(Some(KeyAction::Player(Command::Step)));
+        assert_eq!(actions(&[Char('/'), Char('a'), Enter, Esc, Char('n')]).last().cloned(), step);
+        assert_eq!(actions(&[Char('/'), Char('a'), Esc, Char('n')]).last().cloned(), step);
+        assert_eq!(actions(&[Char('/'), Enter, Char('n')]).last().cloned(), step);
     }
 
     #[test]

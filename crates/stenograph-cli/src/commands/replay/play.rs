@@ -1,4 +1,5 @@
-//! Plays a conversation in a terminal: waits, reads keys, and draws. The library keeps the position; `view.rs` formats events.
+//! Plays a conversation in a terminal: waits, reads keys, searches, and puts lines on the screen. The library keeps the position;
+//! `playback.rs` draws events.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -7,13 +8,15 @@ use crossterm::event::{self, Event as Input, KeyEventKind};
 use stenograph::replay::{Changed, Command, Player, State};
 use stenograph_store::follow::{SWEEP, Wake};
 
-use super::keys::{HELP, KeyAction, Keys, Scroll};
+use super::keys::{HELP, KeyAction, Keys, Scroll, Typed};
 use super::playback::Playback;
 use super::screen::{Screen, SignalRequest};
+use super::search::{Direction, SearchQuery, SearchRun};
 use super::source::{Live, ReplayOverview, ReplaySource};
-use super::{Options, nothing_to_play, view};
+use super::{Options, nothing_to_play};
+use crate::clock;
 use crate::error::{CommandError, ExitStatus};
-use crate::output::{Colour, Output, grouped};
+use crate::output::{Colour, Output, grouped, harmless_line};
 use crate::table;
 
 /// How long to wait for a key before checking signals and the file.
@@ -21,6 +24,9 @@ const KEY_WAIT: Duration = Duration::from_millis(100);
 
 /// The minimum wait at any speed: without waiting, no key is read.
 const KEY_WAIT_MIN: Duration = Duration::from_millis(1);
+
+/// How long a search runs before keys are read again.
+const SEARCH_STEP: Duration = Duration::from_millis(30);
 
 /// The exit code after a signal is this plus the signal's number.
 const SIGNAL_EXIT_BASE: u8 = 128;
@@ -32,8 +38,8 @@ pub fn run(
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     let name = source.name();
-    let heading = view::heading(&name, &overview.outline, overview.summary.as_ref());
-    let mut stage = Playback::new(options, source.event_cache(), heading, overview.outline.events, overview.filter);
+    let ReplayOverview { header, events, filter, .. } = overview;
+    let mut stage = Playback::new(options, source.event_cache(), header, events, filter, output.colour());
     source.play(&mut stage)?;
     stage.failed()?;
     if stage.timeline().is_empty() && !options.follow {
@@ -54,6 +60,7 @@ pub fn run(
         scroll: None,
         width: 0,
         help: Help::Hidden,
+        search: Search::default(),
         looked: Instant::now(),
     };
     let ended = playback.run(&mut source);
@@ -80,6 +87,16 @@ enum Help {
     Hidden,
 }
 
+/// The search of the user.
+#[derive(Default)]
+struct Search {
+    query: Option<SearchQuery>,
+    /// The search that is not finished yet.
+    run: Option<SearchRun>,
+    /// What came of it, if nothing was found.
+    message: Option<String>,
+}
+
 struct PlaybackScreen {
     screen: Screen,
     stage: Playback,
@@ -91,6 +108,7 @@ struct PlaybackScreen {
     /// The width of the screen at that time.
     width: usize,
     help: Help,
+    search: Search,
     /// When a followed file was last read.
     looked: Instant,
 }
@@ -110,7 +128,10 @@ impl PlaybackScreen {
             if changed == Changed::Yes {
                 self.draw()?;
             }
-            let wait = self.player.due(self.stage.timeline()).unwrap_or(KEY_WAIT).clamp(KEY_WAIT_MIN, KEY_WAIT);
+            let wait = match self.search.run {
+                Some(_) => Duration::ZERO,
+                None => self.player.due(self.stage.timeline()).unwrap_or(KEY_WAIT).clamp(KEY_WAIT_MIN, KEY_WAIT),
+            };
             changed = match self.listen(wait)? {
                 InputResult::Nothing => Changed::No,
                 InputResult::Redraw => Changed::Yes,
@@ -119,6 +140,9 @@ impl PlaybackScreen {
             if let ReplaySource::Live(live) = source
                 && self.look(live)? == Changed::Yes
             {
+                changed = Changed::Yes;
+            }
+            if self.search_on()? == Changed::Yes {
                 changed = Changed::Yes;
             }
             let now = Instant::now();
@@ -141,6 +165,7 @@ impl PlaybackScreen {
         self.stage.failed()?;
         if self.stage.take_restarted() {
             self.player = Player::new(self.player.speed());
+            self.search.run = None;
             return Ok(Changed::Yes);
         }
         Ok(if self.stage.timeline().len() == had { Changed::No } else { Changed::Yes })
@@ -183,17 +208,28 @@ impl PlaybackScreen {
 
     fn perform(&mut self, action: KeyAction) -> Result<InputResult, CommandError> {
         let help = std::mem::replace(&mut self.help, Help::Hidden);
+        (self.search.run, self.search.message) = (None, None);
         match action {
             KeyAction::Player(command) => {
                 self.player.obey(command, self.stage.timeline());
                 self.scroll = None;
             }
             KeyAction::Scroll(scroll) => self.scroll(scroll)?,
+            KeyAction::Search(text) => {
+                self.search.query = Some(SearchQuery::new(&text));
+                self.start_search(Direction::Forward);
+            }
+            KeyAction::Match(direction) => self.start_search(direction),
+            KeyAction::EndSearch => self.search = Search::default(),
             KeyAction::Mode => {
                 let number =
                     self.player.at().and_then(|at| self.stage.timeline().beat(at)).map_or(0, |beat| beat.number);
                 self.stage.next_mode();
                 self.player.obey(Command::Go(number), self.stage.timeline());
+                self.scroll = None;
+            }
+            KeyAction::Fold => {
+                self.stage.toggle_folding();
                 self.scroll = None;
             }
             KeyAction::Help => self.help = if help == Help::Hidden { Help::Shown } else { Help::Hidden },
@@ -202,6 +238,56 @@ impl PlaybackScreen {
             KeyAction::Quit => return Ok(InputResult::End(ExitStatus::Done)),
         }
         Ok(InputResult::Redraw)
+    }
+
+    fn pause(&mut self) {
+        if self.player.state() == State::Playing {
+            self.player.obey(Command::Pause, self.stage.timeline());
+        }
+    }
+
+    /// Starts a search beside the visible event. Who searches wants to read, so the replay pauses.
+    fn start_search(&mut self, direction: Direction) {
+        self.pause();
+        let count = self.stage.timeline().len();
+        self.search.run = (count > 0).then(|| SearchRun::beside(self.player.at(), direction, count));
+    }
+
+    /// Searches for a moment, and shows the event that was found.
+    fn search_on(&mut self) -> Result<Changed, CommandError> {
+        let (Some(mut run), Some(query)) = (self.search.run.take(), self.search.query.clone()) else {
+            return Ok(Changed::No);
+        };
+        let started = Instant::now();
+        loop {
+            if self.stage.has(run.at, &query)? {
+                let number = self.stage.timeline().beat(run.at).map_or(0, |beat| beat.number);
+                self.player.obey(Command::Go(number), self.stage.timeline());
+                self.show_match(run.at, &query)?;
+                return Ok(Changed::Yes);
+            }
+            let Some(next) = run.next() else {
+                self.search.message = Some("not found".to_owned());
+                return Ok(Changed::Yes);
+            };
+            run = next;
+            if started.elapsed() >= SEARCH_STEP {
+                self.search.run = Some(run);
+                return Ok(Changed::Yes);
+            }
+        }
+    }
+
+    /// Scrolls to the first line of an event that has the query: it is in the upper part of the screen.
+    fn show_match(&mut self, at: usize, query: &SearchQuery) -> Result<(), CommandError> {
+        let (width, height) = self.screen.size();
+        let page = height.saturating_sub(1).max(1);
+        self.width = width;
+        let line = self.stage.line_with(at, width, query)?.unwrap_or(0);
+        let below = self.stage.height(at, width)?.saturating_sub(line + page * 2 / 3);
+        let unscrolled = self.stage.below(Some(at), width, page)?;
+        self.scroll = Some(below.min(unscrolled));
+        Ok(())
     }
 
     fn scroll(&mut self, scroll: Scroll) -> Result<(), CommandError> {
@@ -213,10 +299,19 @@ impl PlaybackScreen {
             (None, at) => self.stage.below(at, width, page)?,
         };
         let there = match scroll {
-            Scroll::LineUp => here + 1,
+            // Below the last line is the next event.
+            Scroll::LineDown | Scroll::PageDown if here == 0 => {
+                self.player.obey(Command::Step, self.stage.timeline());
+                self.scroll = None;
+                return Ok(());
+            }
             Scroll::LineDown => here.saturating_sub(1),
-            Scroll::PageUp => here + page,
             Scroll::PageDown => here.saturating_sub(page),
+            // The next event would move the text away that the user goes back to.
+            Scroll::LineUp | Scroll::PageUp => {
+                self.pause();
+                here + if scroll == Scroll::LineUp { 1 } else { page }
+            }
         };
         let most = self.stage.scroll_max(self.player.at(), width, page, there)?;
         self.scroll = Some(there.min(most));
@@ -246,11 +341,18 @@ impl PlaybackScreen {
                     Some(scroll) => scroll,
                     None => self.stage.below(self.player.at(), width, page)?,
                 };
-                let lines = self.stage.page(self.player.at(), width, page, below)?;
-                lines.into_iter().map(|line| line.painted(self.colour)).collect()
+                let lines = self.stage.page(self.player.at(), width, page, below)?.into_iter();
+                let marked = lines.map(|line| match &self.search.query {
+                    Some(query) => {
+                        let ranges = query.ranges(&line.text());
+                        line.marked(&ranges)
+                    }
+                    None => line,
+                });
+                marked.map(|line| line.drawn(self.colour)).collect()
             }
         };
-        let status = table::truncated(&self.status(), width);
+        let status = table::truncated(&self.status(width)?, width);
         let status = match self.colour {
             Colour::Shown => {
                 format!("\x1b[7m{status}{}\x1b[0m", " ".repeat(width.saturating_sub(table::display_width(&status))))
@@ -261,29 +363,47 @@ impl PlaybackScreen {
     }
 
     /// The status line.
-    fn status(&self) -> String {
-        if let Some(typed) = self.keys.typed() {
-            return format!("go to event: {typed}_  (enter: go, esc: cancel)");
+    fn status(&mut self, width: usize) -> Result<String, CommandError> {
+        match self.keys.typed() {
+            Some(Typed::Number(typed)) => {
+                return Ok(format!("go to event: {typed}_  (type its number; enter: go, esc: cancel)"));
+            }
+            Some(Typed::Query(typed)) => {
+                return Ok(format!("/{}_  (enter: search, esc: cancel)", harmless_line(typed)));
+            }
+            None => {}
         }
-        let timeline = self.stage.timeline();
         let at = self.player.at();
+        let took = at.map(|at| self.stage.took(at, width)).transpose()?.unwrap_or_default();
+        let timeline = self.stage.timeline();
         let number = at.and_then(|at| timeline.beat(at)).map_or(0, |beat| beat.number);
-        let time = |at: Option<usize>| at.and_then(|at| timeline.since_start(at)).map(view::clock);
+        let time = |at: Option<usize>| at.and_then(|at| timeline.since_start(at)).map(clock::format_clock);
         let last = timeline.len().checked_sub(1);
         let time = match (time(at), time(last)) {
             (Some(here), Some(all)) => format!("  {here} of {all}"),
             _ => String::new(),
         };
         let state = match (self.player.is_at_end(timeline), self.player.state()) {
-            (true, _) if self.stage.is_live() => "waiting for new events",
-            (true, _) => "end",
+            (true, State::Playing) if self.stage.is_live() => "waiting for new events",
+            (true, _) if !self.stage.is_live() => "end",
             (false, State::Playing) => "playing",
-            (false, State::Paused) => "paused",
+            (_, _) => "paused",
         };
         let (events, speed, mode) = (grouped(self.stage.events()), self.player.speed(), self.stage.mode().name());
         let number = grouped(number);
         let notice = self.stage.notice().map(|notice| format!("  {notice}")).unwrap_or_default();
-        format!("event {number} of {events}  {state}{time}  {speed}  {mode}{notice}  | space n b g + - ? q")
+        let search = match (&self.search.query, &self.search.run, &self.search.message) {
+            (Some(query), Some(run), _) => {
+                let at = timeline.beat(run.at).map_or(0, |beat| beat.number);
+                format!("/{}: searching event {}  ", harmless_line(&query.text), grouped(at))
+            }
+            (Some(query), None, Some(message)) => format!("/{}: {message}  ", harmless_line(&query.text)),
+            (Some(query), None, None) => format!("/{} (n N)  ", harmless_line(&query.text)),
+            (None, _, _) => String::new(),
+        };
+        Ok(format!(
+            "{search}event {number} of {events}  {state}{time}  {speed}  {mode}{took}{notice}  | ? help, q quit"
+        ))
     }
 }
 

@@ -2,49 +2,53 @@
 //! is read again when it is shown, and the lines of recent events are cached.
 
 use std::collections::HashMap;
+use std::num::{NonZeroI32, NonZeroU32};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use anstyle::Style;
 use stenograph::calls::CallOutcome;
-use stenograph::model::{Body, Event, Note, Role};
+use stenograph::model::{Body, Event, Note, Role, Usage};
 use stenograph::read::Sink;
+use stenograph::render::{EventContext, EventView, ViewKind};
 use stenograph::replay::{Beat, Mode, Range, Timeline, Within};
 use stenograph_store::event_cache::{EventCache, EventRef};
 use stenograph_store::follow::{FollowChange, Listener};
 
-use super::Options;
-use super::source::{EventFilter, EventReceiver, describe_change};
-use super::view::{self, EventFacts, FactTracker};
+use super::search::SearchQuery;
+use super::source::{EventFilter, EventReceiver, FilterDecision, describe_change};
+use super::{Options, header, is_played};
+use crate::clock;
 use crate::error::CommandError;
 use crate::input::Flow;
-use crate::output::{Colour, TextStyle};
-use crate::table;
+use crate::output::Colour;
+use crate::terminal::{EventPlace, Folding, Header, Line, Painter, PlaceKind, PlaceTracker};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScreenLine {
-    text: String,
-    paint: Option<TextStyle>,
-}
-
-impl ScreenLine {
-    pub fn painted(self, colour: Colour) -> String {
-        match self.paint {
-            Some(paint) => colour.paint(paint, &self.text),
-            None => self.text,
-        }
-    }
-}
-
+/// What is kept of an event: everything that drawing it needs beside its record.
 #[derive(Clone, Copy, Debug)]
 struct Item {
     beat: Beat,
     mark: EventRef,
     class: Class,
-    /// The index of its tool in `tools`.
-    tool: Option<u32>,
-    failure: Option<CallOutcome>,
-    took_ms: Option<u32>,
+    kind: ItemKind,
+    /// Its tool and its working folder, as positions in `names`, from 1.
+    tool: Option<NonZeroU32>,
+    cwd: Option<NonZeroU32>,
+    call: Option<NonZeroU32>,
+    called_at: Option<NonZeroU32>,
+    outcome: Option<CallOutcome>,
+    exit: Option<NonZeroI32>,
+    took_ms: Option<NonZeroU32>,
     usage: UsageShown,
+}
+
+/// A [`PlaceKind`] with the position of the speaker's name.
+#[derive(Clone, Copy, Debug)]
+enum ItemKind {
+    Speaker(ViewKind, Option<NonZeroU32>),
+    Call,
+    Result,
+    Other,
 }
 
 /// Which modes play an event.
@@ -63,6 +67,13 @@ enum UsageShown {
     Later,
 }
 
+/// A drawn event.
+struct DrawnItem {
+    lines: Vec<Line>,
+    /// Its tokens.
+    usage: String,
+}
+
 /// How many events' lines are cached: more than fit on any screen.
 const LINES_CACHED_MAX: usize = 256;
 
@@ -73,20 +84,24 @@ pub struct Playback {
     cache: EventCache,
     filter: EventFilter,
     range: Range,
-    fact_tracker: FactTracker,
-    heading: String,
+    tracker: PlaceTracker,
+    /// The time of the event before, for durations.
+    before_ms: Option<i64>,
+    header: Header,
+    painter: Painter,
     mode: Mode,
+    all: bool,
     live: bool,
     items: Vec<Item>,
-    /// The names of tools, by index.
-    tools: Vec<Arc<str>>,
-    tool_numbers: HashMap<Arc<str>, u32>,
+    /// Names of tools, speakers and folders, by index.
+    names: Vec<Arc<str>>,
+    name_positions: HashMap<Arc<str>, Option<NonZeroU32>>,
     /// The events of the current mode, and the item of each.
     timeline: Timeline,
     item_indexes: Vec<u32>,
-    lines: HashMap<usize, Rc<Vec<ScreenLine>>>,
-    /// The width that the cached lines fit.
-    width: usize,
+    drawn: HashMap<usize, Rc<DrawnItem>>,
+    /// An event that is drawn in full, because a search found something in it.
+    opened: Option<usize>,
     events: u64,
     notice: Option<&'static str>,
     restarted: bool,
@@ -95,22 +110,32 @@ pub struct Playback {
 }
 
 impl Playback {
-    pub fn new(options: &Options, cache: EventCache, heading: String, events: u64, filter: EventFilter) -> Playback {
+    pub fn new(
+        options: &Options,
+        cache: EventCache,
+        header: Header,
+        events: u64,
+        filter: EventFilter,
+        colour: Colour,
+    ) -> Playback {
         Playback {
             cache,
             filter,
             range: options.range(),
-            fact_tracker: FactTracker::default(),
-            heading,
+            tracker: PlaceTracker::default(),
+            before_ms: None,
+            header,
+            painter: Painter::new(colour, 0, options.draw.folding()),
             mode: options.mode(),
+            all: options.draw.all(),
             live: options.follow,
             items: Vec::new(),
-            tools: Vec::new(),
-            tool_numbers: HashMap::new(),
+            names: Vec::new(),
+            name_positions: HashMap::new(),
             timeline: Timeline::default(),
             item_indexes: Vec::new(),
-            lines: HashMap::new(),
-            width: 0,
+            drawn: HashMap::new(),
+            opened: None,
             events,
             notice: None,
             restarted: false,
@@ -163,10 +188,24 @@ impl Playback {
         let at = Mode::ALL.iter().position(|mode| *mode == self.mode).unwrap_or(0);
         self.mode = Mode::ALL.into_iter().cycle().nth(at + 1).unwrap_or_default();
         (self.timeline, self.item_indexes) = (Timeline::default(), Vec::new());
-        self.lines.clear();
+        self.forget_drawn();
         for at in 0..self.items.len() {
             self.add_to_timeline(at);
         }
+    }
+
+    /// Folds long content, or shows all of it.
+    pub fn toggle_folding(&mut self) {
+        self.painter.folding = match self.painter.folding {
+            Folding::Folded => Folding::Whole,
+            Folding::Whole => Folding::Folded,
+        };
+        self.forget_drawn();
+    }
+
+    fn forget_drawn(&mut self) {
+        self.drawn.clear();
+        self.opened = None;
     }
 
     /// Adds an item to the timeline if the mode plays it.
@@ -186,14 +225,22 @@ impl Playback {
     /// How many lines are below an unscrolled page: a long event shows its beginning.
     pub fn below(&mut self, at: Option<usize>, width: usize, page: usize) -> Result<usize, CommandError> {
         match at {
-            Some(at) => Ok(self.lines_of(at, width)?.len().saturating_sub(page)),
+            Some(at) => Ok(self.drawn_at(at, width)?.lines.len().saturating_sub(page)),
             None => Ok(0),
         }
     }
 
     /// How many lines an event has.
     pub fn height(&mut self, at: usize, width: usize) -> Result<usize, CommandError> {
-        Ok(self.lines_of(at, width)?.len())
+        Ok(self.drawn_at(at, width)?.lines.len())
+    }
+
+    /// The tokens and the duration of an event, for the status line.
+    pub fn took(&mut self, at: usize, width: usize) -> Result<String, CommandError> {
+        let usage = self.drawn_at(at, width)?.usage.clone();
+        let took = self.item(at).and_then(|item| item.took_ms);
+        let took = took.map(|ms| clock::format_duration(u64::from(ms.get()))).unwrap_or_default();
+        Ok([took, usage].into_iter().filter(|text| !text.is_empty()).map(|text| format!("  {text}")).collect())
     }
 
     /// How far one can scroll, at most `wanted`.
@@ -215,143 +262,196 @@ impl Playback {
         width: usize,
         page: usize,
         below: usize,
-    ) -> Result<Vec<ScreenLine>, CommandError> {
+    ) -> Result<Vec<Line>, CommandError> {
         let mut lines = self.lines_up_to(at, width, page.saturating_add(below))?;
         lines.truncate(lines.len().saturating_sub(below).max(page.min(lines.len())));
         Ok(lines.split_off(lines.len().saturating_sub(page)))
     }
 
+    /// Whether the query is in the event at this place.
+    pub fn has(&mut self, at: usize, query: &SearchQuery) -> Result<bool, CommandError> {
+        let Some(item) = self.item(at) else { return Ok(false) };
+        let Some(event) = self.cache.event(item.mark)? else { return Ok(false) };
+        Ok(query.is_in(&EventView::of(&event, &self.place(&item).context)))
+    }
+
+    /// The first line of an event that has the query. The event is drawn in full if the query is in its folded part.
+    pub fn line_with(&mut self, at: usize, width: usize, query: &SearchQuery) -> Result<Option<usize>, CommandError> {
+        let has = |line: &Line| !query.ranges(&line.text()).is_empty();
+        let found = self.drawn_at(at, width)?.lines.iter().position(has);
+        if found.is_some() || self.mode == Mode::Summary || self.painter.folding == Folding::Whole {
+            return Ok(found);
+        }
+        let opened = self.opened.replace(at);
+        opened.into_iter().chain([at]).for_each(|at| drop(self.drawn.remove(&at)));
+        Ok(self.drawn_at(at, width)?.lines.iter().position(has))
+    }
+
     /// At least `least` lines up to the end of an event, if there are as many.
-    fn lines_up_to(&mut self, at: Option<usize>, width: usize, least: usize) -> Result<Vec<ScreenLine>, CommandError> {
-        let mut blocks: Vec<Rc<Vec<ScreenLine>>> = Vec::new();
+    fn lines_up_to(&mut self, at: Option<usize>, width: usize, least: usize) -> Result<Vec<Line>, CommandError> {
+        let mut blocks: Vec<Rc<DrawnItem>> = Vec::new();
         let mut count = 0;
         let mut next = at;
         while let Some(at) = next.filter(|_| count < least) {
-            let lines = self.lines_of(at, width)?;
-            count += lines.len();
-            blocks.push(lines);
+            let drawn = self.drawn_at(at, width)?;
+            count += drawn.lines.len();
+            blocks.push(drawn);
             next = at.checked_sub(1);
         }
-        if next.is_none() && count < least {
-            blocks.push(Rc::new(wrapped(&self.heading, width, None)));
-        }
-        Ok(blocks.iter().rev().flat_map(|block| block.iter().cloned()).collect())
-    }
-
-    /// The lines of an event.
-    fn lines_of(&mut self, at: usize, width: usize) -> Result<Rc<Vec<ScreenLine>>, CommandError> {
-        if self.width != width || self.lines.len() >= LINES_CACHED_MAX {
-            self.width = width;
-            self.lines.clear();
-        }
-        if let Some(lines) = self.lines.get(&at) {
-            return Ok(Rc::clone(lines));
-        }
-        let lines = Rc::new(self.build_lines(at, width)?);
-        self.lines.insert(at, Rc::clone(&lines));
+        let mut lines = if next.is_none() && count < least { self.header.lines(width) } else { Vec::new() };
+        lines.extend(blocks.iter().rev().flat_map(|block| block.lines.iter().cloned()));
         Ok(lines)
     }
 
-    fn build_lines(&mut self, at: usize, width: usize) -> Result<Vec<ScreenLine>, CommandError> {
-        let item =
-            self.item_indexes.get(at).and_then(|add_to_timeline| self.items.get(*add_to_timeline as usize)).copied();
-        let Some(item) = item else { return Ok(Vec::new()) };
-        let mut lines = Vec::new();
-        if let Some(skipped) = self.timeline.wait(at).skipped() {
-            let text = format!("\u{2026} {} later", view::stretch(skipped));
-            lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Faint) });
-            if self.mode != Mode::Summary {
-                lines.push(ScreenLine { text: String::new(), paint: None });
-            }
+    /// The lines of an event.
+    fn drawn_at(&mut self, at: usize, width: usize) -> Result<Rc<DrawnItem>, CommandError> {
+        if self.painter.width != width || self.drawn.len() >= LINES_CACHED_MAX {
+            self.painter.width = width;
+            self.drawn.clear();
         }
+        if let Some(drawn) = self.drawn.get(&at) {
+            return Ok(Rc::clone(drawn));
+        }
+        let drawn = Rc::new(self.draw(at, width)?);
+        self.drawn.insert(at, Rc::clone(&drawn));
+        Ok(drawn)
+    }
+
+    fn item(&self, at: usize) -> Option<Item> {
+        self.items.get(*self.item_indexes.get(at)? as usize).copied()
+    }
+
+    /// The place of an event in the conversation, as the tracker stated it.
+    fn place(&self, item: &Item) -> EventPlace {
+        let name = |position: Option<NonZeroU32>| self.names.get(position?.get() as usize - 1).cloned();
+        let number = |number: Option<NonZeroU32>| number.map(|number| u64::from(number.get()));
+        EventPlace {
+            number: Some(item.beat.number),
+            kind: match item.kind {
+                ItemKind::Speaker(kind, speaker) => PlaceKind::Speaker(kind, name(speaker).unwrap_or_default()),
+                ItemKind::Call => PlaceKind::Call,
+                ItemKind::Result => PlaceKind::Result,
+                ItemKind::Other => PlaceKind::Other,
+            },
+            time_ms: item.beat.time,
+            called_at: number(item.called_at),
+            context: EventContext {
+                call: number(item.call),
+                tool: name(item.tool),
+                outcome: item.outcome,
+                exit: item.exit.map(|exit| i64::from(exit.get())),
+                cwd: name(item.cwd),
+            },
+        }
+    }
+
+    fn draw(&mut self, at: usize, width: usize) -> Result<DrawnItem, CommandError> {
+        let Some(item) = self.item(at) else { return Ok(DrawnItem { lines: Vec::new(), usage: String::new() }) };
         let Some(event) = self.cache.event(item.mark)? else {
-            let text = format!("[{}] is no longer in the file", item.beat.number);
-            lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Warning) });
-            return Ok(lines);
+            let text = format!("event {} is no longer in the file", item.beat.number);
+            let lines = vec![Line::of(&text, Style::new().bold()).fitted(width)];
+            return Ok(DrawnItem { lines, usage: String::new() });
         };
-        let event_facts = EventFacts {
-            number: item.beat.number,
-            tool: item.tool.and_then(|tool| self.tools.get(tool as usize)).cloned(),
-            failure: item.failure,
-            took_ms: item.took_ms.map(u64::from),
-            usage: event.usage.filter(|_| item.usage == UsageShown::Shown),
+        let place = self.place(&item);
+        let mut before = at.checked_sub(1).and_then(|before| self.item(before)).map(|before| self.place(&before));
+        if let Some(before) = &mut before {
+            let mut earlier = (0..at).rev().filter_map(|at| self.timeline.beat(at));
+            before.time_ms = earlier.find_map(|beat| beat.time);
+        }
+        let view = EventView::of(&event, &place.context);
+        let folding = self.painter.folding;
+        if self.opened == Some(at) {
+            self.painter.folding = Folding::Whole;
+        }
+        let mut lines = match self.mode {
+            Mode::Summary => self.painter.summary(&event, &view, &place, before.as_ref()),
+            Mode::Full | Mode::Assistant | Mode::Tools => {
+                self.painter.event(&event, &view, &place, before.as_ref(), "")
+            }
         };
-        lines.extend(wrapped(
-            &view::event(self.mode, &event_facts, &event, Colour::Plain),
-            width,
-            Some(TextStyle::Strong),
-        ));
+        self.painter.folding = folding;
+        if let Some(skipped) = self.timeline.wait(at).skipped() {
+            let later = Line::of(&format!("\u{2026} {} later", clock::format_duration(skipped)), Style::new().dimmed());
+            let gap = usize::from(lines.first().is_some_and(Line::is_empty));
+            lines.insert(gap, later.fitted(width));
+        }
         if lines.len() > EVENT_LINES_MAX {
             let more = lines.len() - EVENT_LINES_MAX;
             lines.truncate(EVENT_LINES_MAX);
             let text = format!("\u{2026} {more} more lines: see steno show --event {} --text", item.beat.number);
-            lines.push(ScreenLine { text: table::truncated(&text, width), paint: Some(TextStyle::Faint) });
-            lines.push(ScreenLine { text: String::new(), paint: None });
+            lines.push(Line::of(&text, Style::new().dimmed()).fitted(width));
         }
-        Ok(lines)
+        // The screen may be narrower than the narrowest room for content.
+        let lines = lines.into_iter().map(|line| line.fitted(width)).collect();
+        let usage = event.usage.filter(|_| item.usage == UsageShown::Shown).unwrap_or_default();
+        Ok(DrawnItem { lines, usage: header::tokens(&usage) })
     }
 
-    fn number_of(&mut self, tool: Arc<str>) -> u32 {
-        let next = u32::try_from(self.tools.len()).unwrap_or(u32::MAX);
-        *self.tool_numbers.entry(Arc::clone(&tool)).or_insert_with(|| {
-            self.tools.push(tool);
-            next
-        })
-    }
-}
-
-/// Wraps a text to the width of the screen; `first` is the style of the first line.
-fn wrapped(text: &str, width: usize, first: Option<TextStyle>) -> Vec<ScreenLine> {
-    let mut paint = first;
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        // A rule is as wide as the screen.
-        let is_rule = line.len() > width && line.bytes().all(|byte| matches!(byte, b'-' | b'='));
-        let line = if is_rule { line.get(..width).unwrap_or(line) } else { line };
-        for text in table::wrapped(&line.replace('\t', "    "), width) {
-            lines.push(ScreenLine { text, paint });
+    fn position_of(&mut self, name: &Arc<str>) -> Option<NonZeroU32> {
+        if let Some(position) = self.name_positions.get(name) {
+            return *position;
         }
-        paint = None;
+        self.names.push(Arc::clone(name));
+        let position = u32::try_from(self.names.len()).ok().and_then(NonZeroU32::new);
+        self.name_positions.insert(Arc::clone(name), position);
+        position
     }
-    lines
+
+    /// What is kept of an event.
+    fn item_of(&mut self, place: &EventPlace, event: &Event<'_>, usage: Option<Usage>, mark: EventRef) -> Item {
+        // The time that a user takes is not working time.
+        let is_work = event.role() != Some(Role::User);
+        let took = self.before_ms.zip(place.time_ms).filter(|_| is_work);
+        let took = took.and_then(|(before, time)| u64::try_from(time.saturating_sub(before)).ok());
+        let small = |number: u64| NonZeroU32::new(u32::try_from(number).unwrap_or(u32::MAX));
+        Item {
+            beat: Beat::of(place.number.unwrap_or(0), event),
+            mark,
+            class: match &event.body {
+                Body::Message { role: Role::Assistant, .. } => Class::Assistant,
+                Body::ToolCall { .. } | Body::ToolResult { .. } => Class::Tools,
+                _ => Class::Other,
+            },
+            kind: match &place.kind {
+                PlaceKind::Speaker(kind, name) => ItemKind::Speaker(*kind, self.position_of(name)),
+                PlaceKind::Call => ItemKind::Call,
+                PlaceKind::Result => ItemKind::Result,
+                PlaceKind::Other => ItemKind::Other,
+            },
+            tool: place.context.tool.as_ref().and_then(|tool| self.position_of(tool)),
+            cwd: place.context.cwd.as_ref().and_then(|cwd| self.position_of(cwd)),
+            call: place.context.call.and_then(small),
+            called_at: place.called_at.and_then(small),
+            outcome: place.context.outcome,
+            exit: place.context.exit.and_then(|exit| NonZeroI32::new(i32::try_from(exit).unwrap_or(i32::MAX))),
+            took_ms: took.and_then(small),
+            usage: if usage.is_some() { UsageShown::Shown } else { UsageShown::Later },
+        }
+    }
 }
 
 impl Sink for Playback {
     fn event(&mut self, event: &Event<'_>) {
         let (number, within) = self.range.next(event);
         let decision = self.filter.next(event);
-        let Some(event_facts) = self.fact_tracker.event_facts(number, event, decision) else { return };
+        // Records that are not played may state how a call ended.
+        let (place, visibility) = self.tracker.next(Some(number), event);
+        let FilterDecision::Played(usage) = decision else { return };
         if within == Within::After {
             self.flow = Flow::Stop;
         }
-        if within != Within::Inside || !Mode::Full.shows(event) || self.failed.is_some() {
-            return;
-        }
-        let mark = match self.cache.event_ref(event) {
-            Ok(mark) => mark,
-            Err(error) => {
-                self.failed = Some(error.into());
-                return;
+        let is_wanted = within == Within::Inside && is_played(Mode::Full, self.all, visibility, event);
+        if is_wanted && self.failed.is_none() {
+            match self.cache.event_ref(event) {
+                Ok(mark) => {
+                    let item = self.item_of(&place, event, usage, mark);
+                    self.items.push(item);
+                    self.add_to_timeline(self.items.len() - 1);
+                }
+                Err(error) => self.failed = Some(error.into()),
             }
-        };
-        let class = match &event.body {
-            Body::Message { role: Role::Assistant, .. } => Class::Assistant,
-            Body::ToolCall { .. } | Body::ToolResult { .. } => Class::Tools,
-            _ => Class::Other,
-        };
-        let tool = event_facts.tool.map(|tool| self.number_of(tool));
-        let took_ms = event_facts.took_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
-        let usage = if event_facts.usage.is_some() { UsageShown::Shown } else { UsageShown::Later };
-        self.items.push(Item {
-            beat: Beat::of(number, event),
-            mark,
-            class,
-            tool,
-            failure: event_facts.failure,
-            took_ms,
-            usage,
-        });
-        self.add_to_timeline(self.items.len() - 1);
+        }
+        self.before_ms = place.time_ms.or(self.before_ms);
     }
 
     /// `steno check` reports notes.
@@ -365,12 +465,12 @@ impl Listener for Playback {
             return;
         }
         self.filter.restart();
-        self.fact_tracker = FactTracker::default();
+        (self.tracker, self.before_ms) = (PlaceTracker::default(), None);
         self.range = Range::new(None, None);
         self.restarted = true;
         self.items.clear();
         self.item_indexes.clear();
-        self.lines.clear();
+        self.forget_drawn();
         self.timeline = Timeline::default();
         self.events = 0;
     }

@@ -1,4 +1,4 @@
-//! Prints a conversation at once, for files, pagers and other programs: a heading, then every event. As JSON it is the wire
+//! Prints a conversation at once, for files, pagers and other programs: a header, then every event. As JSON it is the wire
 //! format.
 
 use stenograph::model::{Event, Note};
@@ -7,12 +7,12 @@ use stenograph::replay::{Mode, Range, Within};
 use stenograph::wire;
 use stenograph_store::follow::{FollowChange, Listener, SWEEP};
 
-use super::source::{EventFilter, EventReceiver, ReplayOverview, ReplaySource, describe_change};
-use super::view::{self, FactTracker};
-use super::{Options, nothing_to_play};
+use super::source::{EventFilter, EventReceiver, FilterDecision, ReplayOverview, ReplaySource, describe_change};
+use super::{Options, is_played, nothing_to_play};
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
-use crate::output::{Colour, Output, harmless_json};
+use crate::output::{Output, harmless_json};
+use crate::terminal::{self, Drawer, Header, Visibility};
 
 pub fn run(
     options: &Options,
@@ -22,12 +22,13 @@ pub fn run(
 ) -> Result<ExitStatus, CommandError> {
     let name = source.name();
     let mut printer = ReplayPrinter {
-        form: if options.json { PrintForm::Json } else { PrintForm::View(output.colour()) },
+        form: if options.json { PrintForm::Json } else { PrintForm::View },
+        drawer: options.drawer(output.colour()),
         mode: options.mode(),
+        all: options.draw.all(),
         range: options.range(),
         filter: overview.filter,
-        fact_tracker: FactTracker::default(),
-        heading: Some(view::heading(&name, &overview.outline, overview.summary.as_ref())),
+        header: Some(overview.header),
         printed: 0,
         flow: Flow::Continue,
         output,
@@ -57,41 +58,54 @@ pub fn run(
 
 #[derive(Clone, Copy)]
 enum PrintForm {
-    View(Colour),
+    View,
     Json,
 }
 
 struct ReplayPrinter<'a, 'o> {
     form: PrintForm,
+    drawer: Drawer,
     mode: Mode,
+    all: bool,
     range: Range,
     filter: EventFilter,
-    fact_tracker: FactTracker,
-    /// The heading above the first event.
-    heading: Option<String>,
+    /// The header above the first event.
+    header: Option<Header>,
     printed: u64,
     flow: Flow,
     output: &'a mut Output<'o>,
     failed: Option<CommandError>,
 }
 
+impl ReplayPrinter<'_, '_> {
+    /// The header, the first time.
+    fn header(&mut self) -> String {
+        let colour = self.output.colour();
+        let lines = self.header.take().map(|header| header.lines(terminal::width())).unwrap_or_default();
+        lines.iter().map(|line| line.drawn(colour) + "\n").collect()
+    }
+}
+
 impl Sink for ReplayPrinter<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         let (number, within) = self.range.next(event);
         let decision = self.filter.next(event);
-        let Some(event_facts) = self.fact_tracker.event_facts(number, event, decision) else { return };
-        if within == Within::After {
+        if within == Within::After && decision != FilterDecision::LeftOut {
             self.flow = Flow::Stop;
         }
-        if within != Within::Inside || !self.mode.shows(event) || self.failed.is_some() {
-            return;
+        // The drawer leaves out hidden events itself.
+        let is_wanted = decision != FilterDecision::LeftOut
+            && within == Within::Inside
+            && is_played(self.mode, self.all, Visibility::Shown, event);
+        if !is_wanted || self.failed.is_some() {
+            return self.drawer.skip(event);
         }
         let text = match self.form {
             PrintForm::Json => format!("{}\n", harmless_json(&wire::event_at(event))),
-            PrintForm::View(colour) => {
-                let heading = self.heading.take().unwrap_or_default();
-                format!("{heading}{}", view::event(self.mode, &event_facts, event, colour))
-            }
+            PrintForm::View => match self.drawer.event(Some(number), event) {
+                Some(text) => format!("{}{text}", self.header()),
+                None => return,
+            },
         };
         self.printed += 1;
         self.failed = self.output.data().write_all(text.as_bytes()).err().map(CommandError::from);
@@ -106,7 +120,7 @@ impl Listener for ReplayPrinter<'_, '_> {
         self.output.say(describe_change(change));
         if change != FollowChange::Gone {
             self.filter.restart();
-            self.fact_tracker = FactTracker::default();
+            self.drawer.restart();
             self.range = Range::new(None, None);
         }
     }

@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
 use stenograph::ledger::{CountedOutline, SupersededUsage};
-use stenograph::model::{Event, Note, Outline, Spine, Usage};
+use stenograph::model::{Event, Note, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::event_cache::EventCache;
 use stenograph_store::follow::{ChangeSignal, Follow, FollowChange, Listener};
-use stenograph_store::layouts::{RunSummary, run_summary};
+use stenograph_store::layouts::run_summary;
 use stenograph_store::source_file::Recognized;
 
-use super::Options;
+use super::{Options, header};
 use crate::conversation::Conversation;
 use crate::error::CommandError;
 use crate::input::{self, Flow};
 use crate::live;
 use crate::output::Output;
+use crate::terminal::Header;
 
 pub enum ReplaySource {
     Finished(Box<Conversation>),
@@ -79,9 +80,9 @@ impl EventFilter {
 
 /// What is known before the first event is played.
 pub struct ReplayOverview {
-    /// What the agent's system states about the whole run.
-    pub summary: Option<RunSummary>,
-    pub outline: Outline,
+    pub header: Header,
+    /// The number of events in the source.
+    pub events: u64,
     pub filter: EventFilter,
     /// The error that ended the read early.
     pub damage: Option<CommandError>,
@@ -114,12 +115,15 @@ impl ReplaySource {
 
     /// Reads the source for the first time.
     pub fn overview(&mut self) -> Result<ReplayOverview, CommandError> {
-        let summary = run_summary(Path::new(&self.name()));
+        let name = self.name();
+        let summary = run_summary(Path::new(&name));
         match self {
             ReplaySource::Finished(conversation) => {
                 let found = conversation.overview();
                 let filter = EventFilter { spine: found.spine, usage: found.usage, known: found.events, seen: 0 };
-                Ok(ReplayOverview { summary, outline: found.outline, filter, damage: found.damage })
+                let agent = conversation.format().map_or(found.outline.origin, |format| format.info().agent);
+                let header = header::of_replay(&name, agent, &found.outline, &found.ledger, summary.as_ref())?;
+                Ok(ReplayOverview { header, events: found.outline.events, filter, damage: found.damage })
             }
             ReplaySource::Live(live) => {
                 let mut first = LiveOverview::default();
@@ -128,10 +132,11 @@ impl ReplaySource {
                 first.spine.decide();
                 first.usage.decide();
                 let (spine, usage, known) = (first.spine, first.usage, first.outline.events());
-                let mut outline = first.outline.finish();
-                outline.origin = follow.format().map_or("", |format| format.info().name);
+                let (outline, ledger) = first.outline.finish_with_ledger();
+                let agent = follow.format().map_or("", |format| format.info().agent);
                 let filter = EventFilter { spine, usage, known, seen: 0 };
-                Ok(ReplayOverview { summary, outline, filter, damage: None })
+                let header = header::of_replay(&name, agent, &outline, &ledger, summary.as_ref())?;
+                Ok(ReplayOverview { header, events: outline.events, filter, damage: None })
             }
         }
     }

@@ -1,9 +1,8 @@
-//! The header of a conversation in `steno show`: from the index if it knows the session, else from a small file itself.
+//! The header of a conversation: from the index if it knows the session, else from its events.
 
 use std::path::Path;
 
-use stenograph::evidence::FirstQuestion;
-use stenograph::ledger::{CallCounter, CallDetail, LedgerBuilder};
+use stenograph::ledger::{CountedOutline, Ledger};
 use stenograph::model::{Event, Note, Outline};
 use stenograph::read::Sink;
 use stenograph::time::Time;
@@ -43,21 +42,27 @@ pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
         return None;
     }
     let mut input = input::open(path, from, Passes::Once).ok()?;
-    let counting = CallCounter::new(input.format.info().agent, CallDetail::Numbers);
-    let outline = Outline::new(input.format.info().name);
-    let mut sink = HeaderSink { outline, counting, question: FirstQuestion::default() };
+    let mut sink = HeaderSink(CountedOutline::new(Some(input.format)));
     input.read(&mut sink, &SourceProgress::none(), |_| Flow::Continue).ok()?;
-    let HeaderSink { outline, counting, question } = sink;
-    let mut builder = LedgerBuilder::default();
-    builder.add("", Some(""), 0, counting.finish());
-    let took = SessionCost::of_ledger(&builder.finish(), &prices::load().ok()?);
+    let (outline, ledger) = sink.0.finish_with_ledger();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    of_outline(&outline, &ledger, input.format.info().agent, &name).ok()
+}
+
+/// The header of a conversation that was read: its title, or what was asked first, or its name.
+pub(in crate::commands) fn of_outline(
+    outline: &Outline,
+    ledger: &Ledger,
+    agent: &str,
+    name: &str,
+) -> Result<Header, CommandError> {
+    let took = SessionCost::of_ledger(ledger, &prices::load()?);
     let minute = |time: &Time<'_>| Some(clock::format_minute(time.to_millis()?));
     let span = span(outline.started.as_ref().and_then(minute), outline.ended.as_ref().and_then(minute));
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Some(Header {
-        title: outline.title.clone().or(question.text().map(str::to_owned)).unwrap_or(name),
+    Ok(Header {
+        title: outline.title.clone().or(outline.query.clone()).unwrap_or_else(|| name.to_owned()),
         place: vec![
-            input.format.info().agent.to_owned(),
+            agent.to_owned(),
             outline.cwd.clone().unwrap_or_default(),
             outline.branch.clone().unwrap_or_default(),
             outline.model.clone().unwrap_or_default(),
@@ -85,17 +90,11 @@ fn span(started: Option<String>, ended: Option<String>) -> String {
     }
 }
 
-struct HeaderSink {
-    outline: Outline,
-    counting: CallCounter,
-    question: FirstQuestion,
-}
+struct HeaderSink(CountedOutline);
 
 impl Sink for HeaderSink {
     fn event(&mut self, event: &Event<'_>) {
-        self.outline.add(event);
-        self.question.add(event);
-        self.counting.add(event);
+        self.0.add(event);
     }
 
     fn note(&mut self, _note: Note) {}

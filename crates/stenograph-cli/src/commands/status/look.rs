@@ -11,11 +11,15 @@ use stenograph_store::file_status::{FileStatus, JournalSummary};
 use stenograph_store::index::SavedStatuses;
 use stenograph_store::{Passes, Source, layouts};
 
+use super::need::Need;
 use crate::error::CommandError;
 use crate::input;
 
 /// How far the clock of a record may be ahead of ours.
 const AHEAD_MAX_MS: i64 = 60_000;
+
+/// A run that was silent for less needs no process to count as running.
+const QUIET_MS: u64 = 60_000;
 
 #[derive(Clone, Debug)]
 pub struct RunLook {
@@ -26,6 +30,10 @@ pub struct RunLook {
     pub file: FileId,
     /// When the file was last written, in milliseconds since 1970.
     pub changed_ms: i64,
+    /// How long its records have been silent.
+    pub silence_ms: u64,
+    /// Whether a process works on it; `None` if nobody looked, or nobody can tell.
+    pub process: Option<bool>,
     pub status: Status,
 }
 
@@ -64,7 +72,8 @@ impl Look<'_> {
         let is_released = format.is_some_and(|format| layouts::is_released(path, format));
         let settle_ms = if is_released { 0 } else { self.patience.settle_ms };
         let status = run.status(Some(silence_ms), &Patience { settle_ms, ..self.patience });
-        Ok(Some(RunLook { path: path.to_owned(), format, recording, file: stat.id, changed_ms, status }))
+        let (path, file) = (path.to_owned(), stat.id);
+        Ok(Some(RunLook { path, format, recording, file, changed_ms, silence_ms, process: None, status }))
     }
 }
 
@@ -97,11 +106,26 @@ impl RunLook {
         self.status.thread = self.status.thread.take().or_else(|| hints.thread.clone());
     }
 
-    /// Records that a live process works on the run, so silence means nothing.
-    pub fn is_alive(&mut self) {
-        if self.status.state == State::Stale {
+    /// Whether a process can decide between working and dead: an agent that wrote a moment ago is working.
+    pub fn needs_process(&self) -> bool {
+        match self.status.state {
+            State::Stale => true,
+            State::Running => self.silence_ms > QUIET_MS,
+            State::Completed | State::Failed | State::Error | State::Stuck | State::Unknown => false,
+        }
+    }
+
+    /// Records whether a process works on the run. If one does, silence means nothing.
+    pub fn set_process(&mut self, process: Option<bool>) {
+        self.process = process;
+        if process == Some(true) && self.status.state == State::Stale {
             self.status.state = State::Running;
         }
+    }
+
+    /// Whether a run seems to work, but its agent's program does not run in its folder.
+    pub fn is_process_missing(&self) -> bool {
+        self.status.state == State::Running && self.process == Some(false)
     }
 
     /// Whether this run describes an agent better than `other`: records are better than text for people, a journal is better
@@ -153,6 +177,8 @@ impl RunLook {
         draft.set_opt("agent", self.agent());
         draft.set_opt("id", self.id().as_deref());
         self.status.put(Some(self.changed_ms), &mut draft);
+        draft.set_opt("needs", Need::of(self).name());
+        draft.set("process", self.process.map_or_else(|| "null".to_owned(), |is_seen| is_seen.to_string()));
         draft
     }
 }

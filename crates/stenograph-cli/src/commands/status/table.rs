@@ -3,70 +3,115 @@
 use stenograph::status::{State, Why};
 
 use super::look::RunLook;
-use crate::output::{Colour, TextStyle, harmless_line, shortened};
-use crate::table::ago;
+use super::need::Need;
+use crate::output::{Colour, TextStyle, harmless_line};
+use crate::table::{self, Align, ago};
 
-const HEADINGS: [&str; 7] = ["AGENT", "SESSION", "STATE", "ACTIVE", "LAST TOOL", "CONTEXT", "PROJECT"];
+const HEADINGS: [(&str, Align); 7] = [
+    ("SESSION", Align::Left),
+    ("AGENT", Align::Left),
+    ("PROJECT", Align::Left),
+    ("ACTIVE", Align::Right),
+    ("LAST TOOL", Align::Left),
+    ("CONTEXT", Align::Right),
+    ("STATE", Align::Left),
+];
 
-/// The maximum width of a column.
-const WIDTHS_MAX: [usize; 7] = [20, 64, 40, 12, 24, 8, 40];
+/// The maximum width of a session on a narrow terminal.
+const SESSION_WIDTH_NARROW: usize = 20;
 
-/// How much of a session's id precedes the name of one of its agents.
+/// The maximum width of each column but the last: on a narrow terminal, on a wide one, and elsewhere.
+const WIDTHS_NARROW: [usize; 6] = [SESSION_WIDTH_NARROW, 11, 12, 8, 0, 0];
+const WIDTHS_WIDE: [usize; 6] = [22, 14, 20, 8, 14, 7];
+const WIDTHS_ELSEWHERE: [usize; 6] = [64, 20, 40, 12, 24, 8];
+
+/// On a narrower terminal, the columns LAST TOOL and CONTEXT are left out.
+const WIDE: usize = 118;
+
+/// How much of a session's id is shown on a terminal: enough to tell apart ids that begin with the same second.
 const SHORT_LENGTH: usize = 13;
 
+/// How much of it precedes the name of one of its agents.
+const SHORTER_LENGTH: usize = 8;
+
 /// The lines of the table; none if it is empty.
-pub fn lines(runs: &[RunLook], now_ms: i64, colour: Colour) -> Vec<String> {
+pub fn lines(runs: &[&RunLook], now_ms: i64, width: usize, colour: Colour) -> Vec<String> {
     if runs.is_empty() {
         return Vec::new();
     }
-    let rows: Vec<[String; 7]> = runs.iter().map(|run| row(run, now_ms)).collect();
-    let mut widths = HEADINGS.map(|heading| heading.chars().count());
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let heading = line(&HEADINGS.map(str::to_owned), &widths);
-    let mut lines = vec![colour.paint(TextStyle::Faint, &heading)];
-    for (run, row) in runs.iter().zip(&rows) {
-        let paint = match run.status.state {
-            State::Running => TextStyle::Good,
-            State::Failed | State::Error | State::Stuck | State::Stale => TextStyle::Warning,
-            State::Completed | State::Unknown => TextStyle::Faint,
-        };
-        let [agent, session, state, rest @ ..] = row;
-        let [agent_width, session_width, state_width, rest_widths @ ..] = &widths;
-        let state = colour.paint(paint, &padded(state, *state_width));
-        let (agent, session) = (padded(agent, *agent_width), padded(session, *session_width));
-        lines.push(format!("{agent}  {session}  {state}  {}", line(rest, rest_widths)).trim_end().to_owned());
-    }
-    lines
+    let rows: Vec<[String; 7]> = runs.iter().map(|run| row(run, now_ms, width)).collect();
+    let lines = if width >= WIDE {
+        table::lines(HEADINGS, &rows, width)
+    } else {
+        let [session, agent, project, active, _, _, state] = HEADINGS;
+        let narrow =
+            |[session, agent, project, active, _, _, state]: [String; 7]| [session, agent, project, active, state];
+        let rows: Vec<[String; 5]> = rows.into_iter().map(narrow).collect();
+        table::lines([session, agent, project, active, state], &rows, width)
+    };
+    let mut lines = lines.into_iter();
+    let heading = lines.next().unwrap_or_default();
+    // The state is the last column.
+    let column = heading.rfind("STATE").unwrap_or(0);
+    let mut painted = vec![colour.paint(TextStyle::Faint, &heading)];
+    painted.extend(runs.iter().zip(lines).map(|(run, line)| {
+        let (before, state) = split_at_column(&line, column);
+        format!("{before}{}", colour.paint(style(Need::of(run)), state))
+    }));
+    painted
 }
 
-fn row(run: &RunLook, now_ms: i64) -> [String; 7] {
+fn style(need: Need) -> TextStyle {
+    match need {
+        Need::Answer | Need::Permission => TextStyle::Strong,
+        Need::Failed | Need::Stalled => TextStyle::Warning,
+        Need::Running => TextStyle::Good,
+        Need::Instruction | Need::Over => TextStyle::Faint,
+    }
+}
+
+/// The parts of a line before and after a column of the terminal.
+fn split_at_column(line: &str, column: usize) -> (&str, &str) {
+    let mut ends = line.char_indices().map(|(at, _)| at).chain([line.len()]);
+    let at = ends.find(|at| line.get(..*at).is_some_and(|before| table::display_width(before) >= column));
+    line.split_at_checked(at.unwrap_or(line.len())).unwrap_or((line, ""))
+}
+
+fn row(run: &RunLook, now_ms: i64, width: usize) -> [String; 7] {
     let status = &run.status;
+    let is_elsewhere = width == usize::MAX;
     let file = || run.path.file_stem().map(|name| name.to_string_lossy().into_owned());
+    // A prefix of an id is as good as all of it; an id with an ellipsis is not.
+    let start = |session: &str, length: usize| session.chars().take(length).collect::<String>();
     let session = match (&status.session, &status.thread) {
-        // A prefix of an id is as good as all of it; an id with an ellipsis is not.
-        (Some(session), Some(thread)) => {
-            Some(format!("{}/{thread}", session.chars().take(SHORT_LENGTH).collect::<String>()))
-        }
-        (Some(session), None) => Some(session.clone()),
+        (Some(session), Some(thread)) if is_elsewhere => Some(format!("{}/{thread}", start(session, SHORT_LENGTH))),
+        (Some(session), Some(thread)) => Some(format!("{}/{thread}", start(session, SHORTER_LENGTH))),
+        (Some(session), None) if is_elsewhere => Some(session.clone()),
+        (Some(session), None) if table::display_width(session) <= SESSION_WIDTH_NARROW => Some(session.clone()),
+        (Some(session), None) => Some(start(session, SHORT_LENGTH)),
         (None, _) => file(),
     };
     let project = status.cwd.as_deref().map(|cwd| cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(cwd));
     let cells = [
-        run.agent().unwrap_or("-").to_owned(),
         session.unwrap_or_else(|| "-".to_owned()),
-        state(run),
+        run.agent().unwrap_or("-").to_owned(),
+        project.unwrap_or("-").to_owned(),
         ago(now_ms.saturating_sub(run.active_ms())),
         status.tool.clone().unwrap_or_else(|| "-".to_owned()),
         status.context.map_or("-".to_owned(), thousands),
-        project.unwrap_or("-").to_owned(),
+        state(run),
     ];
-    let mut widths = WIDTHS_MAX.into_iter();
-    cells.map(|cell| shortened(&harmless_line(&cell), widths.next().unwrap_or(40)).into_owned())
+    let widths = match () {
+        () if is_elsewhere => WIDTHS_ELSEWHERE,
+        () if width >= WIDE => WIDTHS_WIDE,
+        () => WIDTHS_NARROW,
+    };
+    let mut widths = widths.into_iter();
+    cells.map(|cell| table::truncated(&harmless_line(&cell), widths.next().unwrap_or(STATE_WIDTH_MAX)))
 }
+
+/// The maximum width of a state that goes to no terminal.
+const STATE_WIDTH_MAX: usize = 60;
 
 /// The word for a state in text for people; JSON has the name of the state.
 pub(super) fn word(state: State, why: Why) -> &'static str {
@@ -80,6 +125,11 @@ pub(super) fn word(state: State, why: Why) -> &'static str {
 /// The state, with an explanation.
 fn state(run: &RunLook) -> String {
     let status = &run.status;
+    match Need::of(run) {
+        Need::Answer => return "needs your answer".to_owned(),
+        Need::Permission => return "needs your permission".to_owned(),
+        Need::Instruction | Need::Failed | Need::Stalled | Need::Running | Need::Over => {}
+    }
     let more = match status.why {
         Why::Waiting => "waiting for you".to_owned(),
         Why::Ended | Why::Nothing => String::new(),
@@ -94,18 +144,9 @@ fn state(run: &RunLook) -> String {
         Why::Repeating => "repeating the same call".to_owned(),
     };
     let recovered = if status.is_recovered && status.state != State::Failed { ", recovered" } else { "" };
+    let process = if run.is_process_missing() { ", no process seen" } else { "" };
     let more = if more.is_empty() { more } else { format!(": {more}") };
-    format!("{}{more}{recovered}", word(status.state, status.why))
-}
-
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let cells: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| padded(cell, *width)).collect();
-    cells.join("  ").trim_end().to_owned()
-}
-
-fn padded(cell: &str, width: usize) -> String {
-    let gap = width.saturating_sub(cell.chars().count());
-    format!("{cell}{}", " ".repeat(gap))
+    format!("{}{more}{recovered}{process}", word(status.state, status.why))
 }
 
 fn thousands(number: u64) -> String {
@@ -119,6 +160,12 @@ fn thousands(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_split_at_a_column_of_the_terminal() {
+        assert_eq!(split_at_column("漢字  ab", 6), ("漢字  ", "ab"));
+        assert_eq!(split_at_column("ab", 6), ("ab", ""));
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -14,7 +14,6 @@ use super::{Options, STOPPED, print_first};
 use crate::error::CommandError;
 use crate::output::{Output, TextStyle, counted, grouped, harmless_line};
 use crate::progress::IndexProgressBar;
-use crate::store::on_interrupt;
 use crate::table::{self, Align};
 
 /// A program that counts otherwise.
@@ -61,16 +60,19 @@ type Numbers = [u64; 5];
 const NAMES: [&str; 5] = ["calls", "input", "output", "cache_write", "cache_read"];
 
 /// Counts as another program does; `None` if the user stopped it.
-pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Option<(Ledger, Peer)>, CommandError> {
+pub fn count(
+    rule: As,
+    options: &Options,
+    stop: &Arc<AtomicBool>,
+    output: &mut Output<'_>,
+) -> Result<Option<(Ledger, Peer)>, CommandError> {
     let rule = rule.meaning();
-    if options.by == By::Tool {
+    if options.by.contains(&By::Tool) {
         let error = format!("{} cannot group by tool: it does not read tool calls", rule.program());
         return Err(CommandError::new(error).hint("omit --as, or choose another --by"));
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    on_interrupt(&stop);
     let (files, places) = options.sources(&options.place.store()?)?;
-    let mut bar = IndexProgressBar::new("counting", &stop);
+    let mut bar = IndexProgressBar::new("counting", stop);
     let PeerUsage { ledger, agents, unknown, unread, notes, warnings, stopped } =
         peer_usage(rule, places.as_ref(), &files, &mut bar);
     drop(bar);

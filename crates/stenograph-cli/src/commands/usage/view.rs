@@ -10,6 +10,8 @@ use crate::csv;
 use crate::output::{Colour, TextStyle, counted, grouped, harmless_json, harmless_line};
 use crate::table::{self, Align};
 
+use super::Grouping;
+
 /// The label of calls that lack the grouping property.
 fn unnamed(by: By) -> &'static str {
     match by {
@@ -36,41 +38,17 @@ fn cost(group: &Group) -> String {
     }
 }
 
-/// The table with its total.
-pub fn table(report: &UsageReport, by: By, colour: Colour) -> Vec<String> {
-    let has_stated = report.total.stated.is_some();
-    let cells = |group: &Group, name: String| {
-        let Tokens { input, output, cache_write, cache_read, .. } = group.tokens;
-        let [calls, input, output, write, read] = [group.calls, input, output, cache_write, cache_read].map(grouped);
-        let models = match by {
-            By::Model => String::new(),
-            _ => harmless_line(&group.models.iter().map(String::as_str).collect::<Vec<_>>().join(", ")),
-        };
-        let stated = match (has_stated, group.stated, group.difference()) {
-            (_, Some(stated), Some(difference)) => format!("{} ({})", dollars(stated), signed(difference)),
-            (_, Some(stated), None) => dollars(stated),
-            _ => String::new(),
-        };
-        [name, calls, input, output, write, read, cost(group), stated, models]
+/// The table with its total. On a terminal, each group has a bar for its share.
+pub fn table(report: &UsageReport, grouping: Grouping, width: usize, colour: Colour) -> Vec<String> {
+    let mut lines = match width {
+        usize::MAX => complete_table(report, grouping),
+        width => {
+            let is_wide = width >= WIDE;
+            let wide = is_wide.then(|| terminal_table(report, grouping, width, TerminalColumns::All)).flatten();
+            let narrow = || terminal_table(report, grouping, width, TerminalColumns::Sums);
+            wide.or_else(narrow).unwrap_or_else(|| complete_table(report, grouping))
+        }
     };
-    let named = |group: &Group| harmless_line(group.key.as_deref().unwrap_or(unnamed(by)));
-    let mut rows: Vec<[String; 9]> = report.groups.iter().map(|group| cells(group, named(group))).collect();
-    let mut total = report.total.clone();
-    total.models.clear();
-    rows.push(cells(&total, "total".to_owned()));
-    let heading = by.name().replace('-', " ").to_uppercase();
-    let headings = [
-        (heading.as_str(), Align::Left),
-        ("CALLS", Align::Right),
-        ("INPUT", Align::Right),
-        ("OUTPUT", Align::Right),
-        ("CACHE WRITE", Align::Right),
-        ("CACHE READ", Align::Right),
-        ("COST", Align::Right),
-        (if has_stated { "STATED" } else { "" }, Align::Right),
-        (if by == By::Model { "" } else { "MODELS" }, Align::Left),
-    ];
-    let mut lines = table::lines(headings, &rows, table::screen_width());
     if let Some(first) = lines.first_mut() {
         *first = colour.paint(TextStyle::Faint, first);
     }
@@ -78,6 +56,166 @@ pub fn table(report: &UsageReport, by: By, colour: Colour) -> Vec<String> {
         *last = colour.paint(TextStyle::Strong, last);
     }
     lines
+}
+
+fn heading(by: By) -> String {
+    by.name().replace('-', " ").to_uppercase()
+}
+
+/// The names of a group, for people: those of its first and of its second grouping.
+fn names(group: &Group, Grouping { by, then_by }: Grouping) -> [String; 2] {
+    let name = |key: &Option<String>, by: By| harmless_line(key.as_deref().unwrap_or(unnamed(by)));
+    [name(&group.key, by), then_by.map(|by| name(&group.then_key, by)).unwrap_or_default()]
+}
+
+/// The stated cost of a group, and how it differs from ours.
+fn stated(group: &Group) -> String {
+    match (group.stated, group.difference()) {
+        (Some(stated), Some(difference)) => format!("{} ({})", dollars(stated), signed(difference)),
+        (Some(stated), None) => dollars(stated),
+        (None, _) => String::new(),
+    }
+}
+
+/// Every column, for files and programs.
+fn complete_table(report: &UsageReport, grouping: Grouping) -> Vec<String> {
+    let has_models = grouping.by != By::Model && grouping.then_by != Some(By::Model);
+    let cells = |group: &Group, [name, second]: [String; 2]| {
+        let Tokens { input, output, cache_write, cache_read, .. } = group.tokens;
+        let [calls, input, output, write, read] = [group.calls, input, output, cache_write, cache_read].map(grouped);
+        let models = match has_models {
+            true => harmless_line(&group.models.iter().map(String::as_str).collect::<Vec<_>>().join(", ")),
+            false => String::new(),
+        };
+        [name, second, calls, input, output, write, read, cost(group), stated(group), models]
+    };
+    let mut rows: Vec<[String; 10]> = report.groups.iter().map(|group| cells(group, names(group, grouping))).collect();
+    let mut total = report.total.clone();
+    total.models.clear();
+    rows.push(cells(&total, ["total".to_owned(), String::new()]));
+    let (first, second) = (heading(grouping.by), grouping.then_by.map(heading));
+    let headings = [
+        ("CALLS", Align::Right),
+        ("INPUT", Align::Right),
+        ("OUTPUT", Align::Right),
+        ("CACHE WRITE", Align::Right),
+        ("CACHE READ", Align::Right),
+        ("COST", Align::Right),
+        (if report.total.stated.is_some() { "STATED" } else { "" }, Align::Right),
+        (if has_models { "MODELS" } else { "" }, Align::Left),
+    ];
+    let [calls, input, output, write, read, cost, stated, models] = headings;
+    let first = (first.as_str(), Align::Left);
+    match &second {
+        Some(second) => {
+            let second = (second.as_str(), Align::Left);
+            let headings = [first, second, calls, input, output, write, read, cost, stated, models];
+            table::lines(headings, &rows, usize::MAX)
+        }
+        None => {
+            let headings = [first, calls, input, output, write, read, cost, stated, models];
+            let one_name = |[name, _, calls, input, output, write, read, cost, stated, models]: [String; 10]| {
+                [name, calls, input, output, write, read, cost, stated, models]
+            };
+            table::lines(headings, &rows.into_iter().map(one_name).collect::<Vec<_>>(), usize::MAX)
+        }
+    }
+}
+
+/// On a narrower terminal, one column has all tokens.
+const WIDE: usize = 110;
+
+/// The maximum widths of a name, and of a bar.
+const NAME_WIDTH_MAX: usize = 28;
+const NAMES_WIDTH_MAX: usize = 18;
+const BAR_WIDTH_MAX: usize = 40;
+
+/// Which columns a terminal shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TerminalColumns {
+    /// All counters.
+    All,
+    /// The sum of all tokens.
+    Sums,
+}
+
+/// The columns that fit a terminal, and bars; `None` if they do not fit.
+fn terminal_table(
+    report: &UsageReport,
+    grouping: Grouping,
+    width: usize,
+    columns: TerminalColumns,
+) -> Option<Vec<String>> {
+    let is_wide = columns == TerminalColumns::All;
+    let name_width = if grouping.then_by.is_some() && !is_wide { NAMES_WIDTH_MAX } else { NAME_WIDTH_MAX };
+    let cells = |group: &Group, [name, second]: [String; 2]| -> Vec<String> {
+        let Tokens { input, output, cache_write, cache_read, .. } = group.tokens;
+        let mut cells = vec![table::truncated(&name, name_width)];
+        cells.extend(grouping.then_by.map(|_| table::truncated(&second, name_width)));
+        cells.push(grouped(group.calls));
+        match is_wide {
+            true => cells.extend([input, output, cache_write, cache_read].map(grouped)),
+            false => cells.push(grouped(tokens(group))),
+        }
+        cells.push(cost(group));
+        if report.total.stated.is_some() && is_wide {
+            cells.push(stated(group));
+        }
+        cells
+    };
+    let mut headings: Vec<String> = std::iter::once(grouping.by).chain(grouping.then_by).map(heading).collect();
+    let name_count = headings.len();
+    let numbers = ["CALLS", "INPUT", "OUTPUT", "CACHE WRITE", "CACHE READ", "COST", "STATED"];
+    let numbers = if is_wide { numbers.to_vec() } else { vec!["CALLS", "TOKENS", "COST"] };
+    headings.extend(numbers.into_iter().map(str::to_owned));
+    let mut rows = vec![headings];
+    rows.extend(report.groups.iter().map(|group| cells(group, names(group, grouping))));
+    rows.push(cells(&report.total, ["total".to_owned(), String::new()]));
+    let columns = rows.iter().skip(1).map(Vec::len).max().unwrap_or(0);
+    let width_of =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| table::display_width(cell)).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width_of(column).unwrap_or(0)).collect();
+    let taken: usize = widths.iter().map(|width| width + 2).sum();
+    // The last column needs no gap.
+    if taken.saturating_sub(2) > width {
+        return None;
+    }
+    let bars = bars(report, width.saturating_sub(taken).min(BAR_WIDTH_MAX));
+    let line = |(at, row): (usize, &Vec<String>)| {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let gap = " ".repeat(width.saturating_sub(table::display_width(cell)));
+            line += &if column < name_count { format!("{cell}{gap}  ") } else { format!("{gap}{cell}  ") };
+        }
+        // The first row is the heading.
+        line += at.checked_sub(1).and_then(|at| bars.get(at)).map(String::as_str).unwrap_or_default();
+        line.trim_end().to_owned()
+    };
+    Some(rows.iter().enumerate().map(line).collect())
+}
+
+/// Input, output and cached tokens.
+fn tokens(group: &Group) -> u64 {
+    group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add)
+}
+
+/// A bar for each group: its cost, or its tokens if nothing has a price.
+fn bars(report: &UsageReport, width: usize) -> Vec<String> {
+    let money = |group: &Group| group.cost.money.and_then(|money| money.rounded(6).parse::<f64>().ok()).unwrap_or(0.0);
+    let has_costs = report.groups.iter().any(|group| money(group) > 0.0);
+    let value = |group: &Group| if has_costs { money(group) } else { tokens(group) as f64 };
+    let most = report.groups.iter().map(value).fold(0.0, f64::max);
+    report.groups.iter().map(|group| bar(value(group) / most, width)).collect()
+}
+
+/// A bar that is a part of the width, in eighths of a column.
+fn bar(part: f64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "\u{258f}", "\u{258e}", "\u{258d}", "\u{258c}", "\u{258b}", "\u{258a}", "\u{2589}"];
+    if !part.is_finite() || part <= 0.0 || width == 0 {
+        return String::new();
+    }
+    let eighths = ((part.min(1.0) * width as f64 * 8.0).round() as usize).max(1);
+    format!("{}{}", "\u{2588}".repeat(eighths / 8), EIGHTHS.get(eighths % 8).copied().unwrap_or_default())
 }
 
 fn signed(money: Money) -> String {
@@ -106,16 +244,18 @@ pub fn unpriced(unpriced: &Unpriced) -> String {
 pub fn json(
     report: &UsageReport,
     ledger: &Ledger,
-    by: By,
+    grouping: Grouping,
     prices: &Prices,
     explain: bool,
     fields: &[(&str, String)],
 ) -> String {
-    let rows: Vec<String> = report.groups.iter().map(|group| group_json(group, Some(by))).collect();
+    let Grouping { by, then_by } = grouping;
+    let rows: Vec<String> = report.groups.iter().map(|group| group_json(group, Some(grouping))).collect();
     let unpriced: Vec<String> = report.unpriced.iter().map(unpriced_json).collect();
     let mut json = format!(
-        "{{\"by\":\"{}\",\"rows\":[{}],\"total\":{},\"unpriced\":[{}],\"prices\":{{\"date\":{},\"source\":{},\"digest\":{}}}",
+        "{{\"by\":\"{}\"{},\"rows\":[{}],\"total\":{},\"unpriced\":[{}],\"prices\":{{\"date\":{},\"source\":{},\"digest\":{}}}",
         by.name(),
+        then_by.map(|by| format!(",\"then_by\":\"{}\"", by.name())).unwrap_or_default(),
         rows.join(","),
         group_json(&report.total, None),
         unpriced.join(","),
@@ -154,11 +294,15 @@ pub fn not_counted(
     ]
 }
 
-fn group_json(group: &Group, by: Option<By>) -> String {
+fn group_json(group: &Group, grouping: Option<Grouping>) -> String {
     let mut json = String::from("{");
-    if let Some(by) = by {
-        let key = group.key.as_deref().map_or("null".to_owned(), quote);
+    if let Some(Grouping { by, then_by }) = grouping {
+        let value = |key: &Option<String>| key.as_deref().map_or("null".to_owned(), quote);
+        let key = value(&group.key);
         let _ = write!(json, "\"key\":{key},\"{}\":{key},", by.name());
+        if let Some(by) = then_by {
+            let _ = write!(json, "\"{}\":{},", by.name(), value(&group.then_key));
+        }
     }
     let Tokens { input, output, cache_read, cache_write, cache_write_hour, reasoning, searches, fetches } =
         group.tokens;
@@ -200,17 +344,18 @@ fn unpriced_json(unpriced: &Unpriced) -> String {
 }
 
 /// The rows as CSV, without the total.
-pub fn rows(report: &UsageReport, by: By) -> Vec<String> {
+pub fn rows(report: &UsageReport, Grouping { by, then_by }: Grouping) -> Vec<String> {
+    let names: Vec<&str> = std::iter::once(by).chain(then_by).map(By::name).collect();
     let mut lines = vec![format!(
         "{},calls,input,output,cache_write,cache_write_hour,cache_read,reasoning,searches,fetches,cost,unpriced_calls,stated_cost,models",
-        by.name()
+        names.join(",")
     )];
     for group in &report.groups {
         let counters = group.tokens;
         let money = |money: Option<Money>| money.map(|money| money.to_string()).unwrap_or_default();
         let models = group.models.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
-        let cells = [
-            group.key.clone().unwrap_or_default(),
+        let keys = std::iter::once(&group.key).chain(then_by.map(|_| &group.then_key));
+        let numbers = [
             group.calls.to_string(),
             counters.input.to_string(),
             counters.output.to_string(),
@@ -225,7 +370,7 @@ pub fn rows(report: &UsageReport, by: By) -> Vec<String> {
             money(group.stated),
             models,
         ];
-        lines.push(csv::line(cells));
+        lines.push(csv::line(keys.map(|key| key.clone().unwrap_or_default()).chain(numbers)));
     }
     lines
 }

@@ -1,0 +1,71 @@
+//! What a run needs from its user. `steno status` lists the runs in this order.
+
+use stenograph::evidence::UserRequest;
+use stenograph::status::{State, Why};
+
+use super::look::RunLook;
+
+/// What a run needs, most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// An answer to a question.
+    Answer,
+    /// Permission for a call, or approval of a plan.
+    Permission,
+    /// The next instruction: its turn is over.
+    Instruction,
+    /// A look: it failed, or makes no progress.
+    Failed,
+    /// A look: it was working, and is silent.
+    Stalled,
+    /// Nothing: it works.
+    Running,
+    /// Nothing: it is over, or its records do not tell.
+    Over,
+}
+
+impl Need {
+    pub const ALL: [Need; 7] =
+        [Need::Answer, Need::Permission, Need::Instruction, Need::Failed, Need::Stalled, Need::Running, Need::Over];
+
+    pub fn of(run: &RunLook) -> Need {
+        let status = &run.status;
+        // A call that waits for a person is not silent because its tool hangs.
+        let is_open = status.why == Why::InCall && matches!(status.state, State::Running | State::Stale);
+        let request = status.open.iter().filter(|_| is_open).find_map(|tool| UserRequest::of(tool));
+        match (request, status.state) {
+            (Some(UserRequest::Answer), _) => Need::Answer,
+            (Some(UserRequest::Permission), _) => Need::Permission,
+            (None, State::Completed) if status.why == Why::Waiting => Need::Instruction,
+            (None, State::Failed | State::Error | State::Stuck) => Need::Failed,
+            (None, State::Stale) => Need::Stalled,
+            (None, State::Running) => Need::Running,
+            (None, State::Completed | State::Unknown) => Need::Over,
+        }
+    }
+
+    /// The word in JSON; `None` if it needs nothing.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Need::Answer => Some("answer"),
+            Need::Permission => Some("permission"),
+            Need::Instruction => Some("instruction"),
+            Need::Failed | Need::Stalled => Some("look"),
+            Need::Running | Need::Over => None,
+        }
+    }
+
+    /// A number of runs that need this.
+    pub fn counted(self, count: usize) -> String {
+        let words = match self {
+            Need::Answer => "to answer",
+            Need::Permission => "to permit",
+            Need::Instruction => "idle",
+            Need::Failed => "failed",
+            Need::Stalled => "stalled",
+            Need::Running => "running",
+            Need::Over => "over",
+        };
+        format!("{count} {words}")
+    }
+}
