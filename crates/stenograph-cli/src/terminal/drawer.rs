@@ -89,6 +89,12 @@ impl Drawer {
 
     /// The text of the next event, with a newline at its end; `None` for a hidden event.
     pub fn event(&mut self, number: Option<u64>, event: &Event<'_>) -> Option<String> {
+        let lines = self.lines(number, event)?;
+        Some(lines.iter().map(|line| line.drawn(self.colour) + "\n").collect())
+    }
+
+    /// The lines of the next event; `None` for a hidden event.
+    pub fn lines(&mut self, number: Option<u64>, event: &Event<'_>) -> Option<Vec<Line>> {
         let view = self.viewer.view(event);
         if view.kind.is_hidden() && !self.all || is_blank(&view) {
             return None;
@@ -117,12 +123,7 @@ impl Drawer {
             lines.push(line.indented(&depth).indented(prefix));
         }
         self.before = Some((view.kind, view.heading));
-        let mut out = String::new();
-        for line in lines {
-            out.push_str(&line.drawn(self.colour));
-            out.push('\n');
-        }
-        Some(out)
+        Some(lines)
     }
 
     /// Whether a result directly follows its call.

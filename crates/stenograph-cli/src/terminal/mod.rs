@@ -6,12 +6,14 @@ mod header;
 mod highlight;
 mod markdown;
 mod pager;
+mod screen;
 mod styled;
 
 pub use drawer::{Drawer, Folding};
 pub use header::Header;
 pub use pager::Pager;
-pub use styled::fitted;
+pub use screen::{Screen, ScreenStream, SignalRequest};
+pub use styled::{Line, fitted};
 
 use std::io::IsTerminal as _;
 

@@ -9,21 +9,18 @@ use stenograph_store::follow::{SWEEP, Wake};
 
 use super::keys::{HELP, KeyAction, Keys, Scroll};
 use super::playback::Playback;
-use super::screen::{Screen, SignalRequest};
 use super::source::{Live, ReplayOverview, ReplaySource};
 use super::{Options, nothing_to_play, view};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Colour, Output, grouped};
 use crate::table;
+use crate::terminal::{Screen, ScreenStream, SignalRequest};
 
 /// How long to wait for a key before checking signals and the file.
 const KEY_WAIT: Duration = Duration::from_millis(100);
 
 /// The minimum wait at any speed: without waiting, no key is read.
 const KEY_WAIT_MIN: Duration = Duration::from_millis(1);
-
-/// The exit code after a signal is this plus the signal's number.
-const SIGNAL_EXIT_BASE: u8 = 128;
 
 pub fn run(
     options: &Options,
@@ -40,7 +37,7 @@ pub fn run(
         return Err(nothing_to_play(options, stage.range(), &name));
     }
     output.flush()?;
-    let Ok(screen) = Screen::enter() else {
+    let Ok(screen) = Screen::enter(ScreenStream::Stdout) else {
         return Err(
             CommandError::new("cannot take over the terminal").hint("print it instead: steno replay FILE | less")
         );
@@ -149,9 +146,7 @@ impl PlaybackScreen {
     /// Waits for a key for at most `most`.
     fn listen(&mut self, most: Duration) -> Result<InputResult, CommandError> {
         match self.screen.requested() {
-            Some(SignalRequest::Stop(signal)) => {
-                return Ok(InputResult::End(ExitStatus::Code(SIGNAL_EXIT_BASE.saturating_add(signal))));
-            }
+            Some(SignalRequest::Stop(code)) => return Ok(InputResult::End(ExitStatus::Code(code))),
             Some(SignalRequest::Suspend) => {
                 self.screen.suspend()?;
                 return Ok(InputResult::Redraw);
