@@ -1,6 +1,6 @@
 //! `steno show`: prints the events of a file for people. This file opens the source; `show/printer.rs` selects and prints events, `show/view.rs` formats them.
 
-mod header;
+pub(super) mod header;
 mod last;
 mod numbers;
 mod printer;
