@@ -4,10 +4,39 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 31] = [
-    "list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume", "export",
-    "check", "convert", "trim", "cut", "compact", "undo", "index", "archive", "record", "recover", "cassette", "chibi",
-    "devflow", "cycod", "formats", "config", "demo", "completions", "man",
+const COMMANDS: [&str; 32] = [
+    "list",
+    "find",
+    "show",
+    "tail",
+    "status",
+    "audit",
+    "diff",
+    "branches",
+    "usage",
+    "replay",
+    "resume",
+    "pick",
+    "export",
+    "check",
+    "convert",
+    "trim",
+    "cut",
+    "compact",
+    "undo",
+    "index",
+    "archive",
+    "record",
+    "recover",
+    "cassette",
+    "chibi",
+    "devflow",
+    "cycod",
+    "formats",
+    "config",
+    "demo",
+    "completions",
+    "man",
 ];
 
 /// Commands with several forms.
