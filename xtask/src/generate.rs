@@ -197,6 +197,7 @@ fn commands(help: &str) -> Vec<String> {
                 names.extend(entry.split_whitespace().next().filter(|name| *name != "help").map(str::to_owned));
             }
             Some(_) => {}
+            // A blank line separates the entries below one heading.
             None if line.is_empty() => {}
             None => heading = line,
         }
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn commands_are_read_off_the_help() {
-        let help = "Usage: x\n\nArguments:\n  FILE\n\nLook:\n  one   does\n          more of it\n\nEdit:\n  two   does\n  help  Print\n\nOptions:\n  -h\n";
+        let help = "Usage: x\n\nArguments:\n  FILE\n\n  OTHER\n\nLook:\n  one   does\n          more of it\n\nEdit:\n  two   does\n  help  Print\n\nOptions:\n  -h\n";
         assert_eq!(commands(help), ["one", "two"]);
     }
 }

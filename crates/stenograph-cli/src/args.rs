@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, record, recover, replay, resume, show, status, tail, trim, undo,
-    usage,
+    diff, export, find, formats, index, list, man, pick, record, recover, replay, resume, show, status, tail, trim,
+    undo, usage,
 };
 use crate::output::ColourChoice;
 
@@ -66,6 +66,7 @@ pub enum Verb {
     Usage(usage::Options),
     Replay(replay::Options),
     Resume(resume::Options),
+    Pick(pick::Options),
     Export(export::Options),
     Check(check::Options),
     Convert(convert::Options),
@@ -90,7 +91,10 @@ pub enum Verb {
 
 /// The groups of the help, with their commands.
 const GROUPS: [(&str, &[&str]); 8] = [
-    ("Look", &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume"]),
+    (
+        "Look",
+        &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume", "pick"],
+    ),
     ("Share", &["export"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),

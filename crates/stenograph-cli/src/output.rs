@@ -13,6 +13,7 @@ use crate::terminal::Pager;
 pub struct Output<'a> {
     data: Harmless<'a>,
     talk: Box<dyn Write + 'a>,
+    choice: ColourChoice,
     colour: Colour,
     /// Whether a pager may be started.
     may_page: bool,
@@ -31,6 +32,18 @@ pub enum ColourChoice {
     Always,
     /// Never color
     Never,
+}
+
+impl ColourChoice {
+    fn on_terminal(self) -> Colour {
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        if self == ColourChoice::Auto && !is_plain { Colour::Shown } else { self.elsewhere() }
+    }
+
+    fn elsewhere(self) -> Colour {
+        if self == ColourChoice::Always { Colour::Shown } else { Colour::Plain }
+    }
 }
 
 /// A writer for transcripts. A program receives every byte; a terminal receives no control sequence.
@@ -80,29 +93,28 @@ pub enum TextStyle {
 
 impl Output<'_> {
     pub fn standard(choice: ColourChoice, may_page: bool) -> Output<'static> {
-        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = io::stdout().is_terminal();
-        let colour = match choice {
-            ColourChoice::Always => Colour::Shown,
-            ColourChoice::Auto if terminal && !is_plain => Colour::Shown,
-            ColourChoice::Auto | ColourChoice::Never => Colour::Plain,
-        };
+        let colour = if terminal { choice.on_terminal() } else { choice.elsewhere() };
         let data = BufWriter::with_capacity(64 << 10, io::stdout().lock());
         let data = Harmless { out: Box::new(data), terminal, partial: Vec::new() };
-        Output { data, talk: Box::new(io::stderr()), colour, may_page, pager: None, waiting: Vec::new() }
+        Output { data, talk: Box::new(io::stderr()), choice, colour, may_page, pager: None, waiting: Vec::new() }
     }
 
     /// Two given writers, without colour.
-    #[cfg(test)]
     pub fn to<'a>(data: impl Write + 'a, talk: impl Write + 'a) -> Output<'a> {
         let data = Harmless { out: Box::new(data), terminal: false, partial: Vec::new() };
         let talk = Box::new(talk);
-        Output { data, talk, colour: Colour::Plain, may_page: false, pager: None, waiting: Vec::new() }
+        let (choice, colour) = (ColourChoice::Never, Colour::Plain);
+        Output { data, talk, choice, colour, may_page: false, pager: None, waiting: Vec::new() }
     }
 
     pub fn colour(&self) -> Colour {
         self.colour
+    }
+
+    /// The colour of what is drawn on a terminal, even if standard output goes elsewhere.
+    pub fn colour_on_terminal(&self) -> Colour {
+        self.choice.on_terminal()
     }
 
     /// Whether standard output is a terminal.

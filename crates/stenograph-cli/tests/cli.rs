@@ -66,6 +66,8 @@ mod leslie;
 mod list;
 #[path = "cli/nested.rs"]
 mod nested;
+#[path = "cli/pick.rs"]
+mod pick;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]

@@ -77,36 +77,36 @@ fn limit(text: &str) -> Result<usize, String> {
 }
 
 /// One hit, ready to print.
-struct ShownHit {
-    session: Option<Session>,
+pub(super) struct ShownHit {
+    pub(super) session: Option<Session>,
     /// The shortest unique prefix of the session's name.
-    short: String,
+    pub(super) short: String,
     /// Whether that prefix identifies only this session.
-    is_named: bool,
-    source: Option<SourceRow>,
+    pub(super) is_named: bool,
+    pub(super) source: Option<SourceRow>,
     /// How to open it.
-    open: Option<EventAddress>,
-    hit: Hit,
-    read: Result<HitContent, &'static str>,
+    pub(super) open: Option<EventAddress>,
+    pub(super) hit: Hit,
+    pub(super) read: Result<HitContent, &'static str>,
 }
 
 /// The content of a hit.
-struct HitContent {
-    kind: &'static str,
-    role: Option<&'static str>,
-    tool: Option<String>,
-    is_error: bool,
-    snippet: Snippet,
+pub(super) struct HitContent {
+    pub(super) kind: &'static str,
+    pub(super) role: Option<&'static str>,
+    pub(super) tool: Option<String>,
+    pub(super) is_error: bool,
+    pub(super) snippet: Snippet,
 }
 
 /// An answer, ready to print.
-struct ShownAnswer {
-    hits: Vec<ShownHit>,
-    total: u64,
-    is_exact: bool,
-    next: Option<String>,
+pub(super) struct ShownAnswer {
+    pub(super) hits: Vec<ShownHit>,
+    pub(super) total: u64,
+    pub(super) is_exact: bool,
+    pub(super) next: Option<String>,
     /// An unreadable file may hide hits, which makes the status an error.
-    status: ExitStatus,
+    pub(super) status: ExitStatus,
 }
 
 /// The longest snippet.
@@ -156,14 +156,24 @@ impl Options {
     }
 }
 
-/// Asks the index.
 fn ask_index(options: &Options, query: &Query) -> Result<ShownAnswer, CommandError> {
-    let store = options.place.store()?;
-    let mut searcher = store.searcher()?;
     let offset = offset(options.cursor.as_deref())?;
     let order = if options.newest { Order::Newest } else { Order::Best };
-    let root = options.place.root();
-    let request = SearchRequest { query, order, offset, limit: options.limit, within: root.as_deref() };
+    search(&options.place, query, order, offset, options.limit)
+}
+
+/// Asks the index for at most `limit` hits after the first `offset`.
+pub(super) fn search(
+    place: &StoreArgs,
+    query: &Query,
+    order: Order,
+    offset: usize,
+    limit: usize,
+) -> Result<ShownAnswer, CommandError> {
+    let store = place.store()?;
+    let mut searcher = store.searcher()?;
+    let root = place.root();
+    let request = SearchRequest { query, order, offset, limit, within: root.as_deref() };
     let answer = searcher.find(&request)?;
     let counts = searcher.counts(query)?;
     let mut read: Vec<Option<Result<HitContent, &'static str>>> = answer.hits.iter().map(|_| None).collect();

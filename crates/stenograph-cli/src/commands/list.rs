@@ -159,7 +159,7 @@ fn cut(rows: &mut Vec<Row>, limit: usize) {
     rows.truncate(end.unwrap_or(rows.len()));
 }
 
-fn nothing(catalogue: &Catalogue) -> Result<CommandError, CommandError> {
+pub(super) fn nothing(catalogue: &Catalogue) -> Result<CommandError, CommandError> {
     Ok(match catalogue.session_names()?.len() {
         0 => CommandError::not_found("no sessions found yet")
             .hint("run steno index to find them; steno formats lists where it looks"),

@@ -21,6 +21,7 @@ pub mod formats;
 pub mod index;
 pub mod list;
 pub mod man;
+pub mod pick;
 pub mod record;
 pub mod recover;
 pub mod replay;
@@ -59,6 +60,7 @@ pub fn run(command: &Verb, output: &mut Output<'_>) -> Result<ExitStatus, Comman
         Verb::Index(options) => index::run(options, output),
         Verb::List(options) => list::run(options, output),
         Verb::Man(options) => man::run(options, output),
+        Verb::Pick(options) => pick::run(options, output),
         Verb::Record(options) => record::run(options, output),
         Verb::Recover(options) => recover::run(options, output),
         Verb::Replay(options) => replay::run(options, output),

@@ -6,7 +6,6 @@ mod keys;
 mod play;
 mod playback;
 mod print;
-mod screen;
 mod search;
 mod source;
 

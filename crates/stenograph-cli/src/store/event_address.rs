@@ -17,7 +17,7 @@ use crate::error::CommandError;
 /// The arguments for `steno show`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventAddress {
-    /// The session or the file, quoted for a shell.
+    /// The session or the file.
     pub name: String,
     /// The number of the event, from 1.
     pub event: u64,
@@ -26,12 +26,17 @@ pub struct EventAddress {
 impl EventAddress {
     /// An event of a file that is read alone.
     pub fn in_file(path: &Path, event: u64) -> EventAddress {
-        EventAddress { name: sh_word(&path.display().to_string()), event: event + 1 }
+        EventAddress { name: path.display().to_string(), event: event + 1 }
     }
 
     /// An event of a session, by the session's name.
     pub fn in_session(name: &str, event: u64) -> EventAddress {
         EventAddress { name: name.to_owned(), event: event + 1 }
+    }
+
+    /// The name, quoted for a shell.
+    pub fn word(&self) -> String {
+        sh_word(&self.name)
     }
 }
 

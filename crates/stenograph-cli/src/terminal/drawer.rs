@@ -7,6 +7,7 @@ use stenograph::model::{Body, Event};
 use stenograph::render::{EventView, EventViewer, ViewKind};
 
 use super::painter::{EventPlace, Folding, Painter, PlaceKind};
+use super::styled::Line;
 use crate::output::Colour;
 
 /// How many calls are remembered by their event numbers.
@@ -123,6 +124,12 @@ impl Drawer {
 
     /// The text of the next event, with a newline at its end; `None` for a hidden event.
     pub fn event(&mut self, number: Option<u64>, event: &Event<'_>) -> Option<String> {
+        let colour = self.painter.colour;
+        Some(self.lines(number, event)?.iter().map(|line| line.drawn(colour) + "\n").collect())
+    }
+
+    /// The lines of the next event; `None` for a hidden event.
+    pub fn lines(&mut self, number: Option<u64>, event: &Event<'_>) -> Option<Vec<Line>> {
         let (mut place, visibility) = self.tracker.next(number, event);
         if visibility == Visibility::Hidden && !self.all {
             return None;
@@ -142,8 +149,7 @@ impl Drawer {
         // An event without a time happened on the day of the event before it.
         place.time_ms = place.time_ms.or(before.and_then(|before| before.time_ms));
         self.before = Some(place);
-        let colour = self.painter.colour;
-        Some(lines.iter().map(|line| line.drawn(colour) + "\n").collect())
+        Some(lines)
     }
 }
 

@@ -7,12 +7,14 @@ mod highlight;
 mod markdown;
 mod pager;
 mod painter;
+mod screen;
 mod styled;
 
 pub use drawer::{DrawForm, Drawer, PlaceTracker, Visibility};
 pub use header::Header;
 pub use pager::Pager;
 pub use painter::{EventPlace, Folding, Painter, PlaceKind};
+pub use screen::{Screen, ScreenStream, SignalRequest};
 pub use styled::{Line, fitted};
 
 use std::io::IsTerminal as _;

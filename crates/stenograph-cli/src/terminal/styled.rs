@@ -86,6 +86,11 @@ impl Line {
         self.spans.iter().map(|span| span.text.width()).sum()
     }
 
+    /// The texts with their styles.
+    pub fn spans(&self) -> impl Iterator<Item = (&str, Style)> {
+        self.spans.iter().map(|span| (span.text.as_str(), span.style))
+    }
+
     /// The text, without styles.
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()

@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 32] = [
     "list",
     "find",
     "show",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 31] = [
     "usage",
     "replay",
     "resume",
+    "pick",
     "export",
     "check",
     "convert",

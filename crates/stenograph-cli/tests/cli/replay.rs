@@ -141,17 +141,30 @@ fn hostile_text_does_nothing_to_a_terminal() {
 }
 
 /// The result of a replay in a terminal.
-pub(crate) struct Watched(serde_json::Value);
+pub struct Watched(pub serde_json::Value);
 
 /// Plays in a terminal of 80 columns and 24 lines; `None` without Python.
 #[track_caller]
-pub(crate) fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Watched> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/drive.py");
+pub fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Watched> {
     let command = folder.command(line);
+    let arguments: Vec<&str> = command.get_args().map(|argument| argument.to_str().unwrap()).collect();
+    watched_program(folder, command.get_program().to_str().unwrap(), &arguments, steps)
+}
+
+/// Runs any program in such a terminal.
+#[track_caller]
+pub fn watched_program(
+    folder: &Folder,
+    program: &str,
+    arguments: &[&str],
+    steps: &serde_json::Value,
+) -> Option<Watched> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/drive.py");
     let mut python = Command::new("python3");
-    python.arg(script).arg(steps.to_string()).arg(command.get_program()).args(command.get_args());
+    python.arg(script).arg(steps.to_string()).arg(program).args(arguments);
     python.current_dir(folder.path(".")).env("TERM", "xterm").env("TZ", "UTC").env("STENO_HOME", folder.path("store"));
-    if line.contains("--mode summary") {
+    python.env("HOME", folder.path("home"));
+    if arguments.join(" ").contains("--mode summary") {
         python.env("NO_COLOR", "1");
     } else {
         python.env_remove("NO_COLOR");
@@ -172,14 +185,14 @@ impl Watched {
     }
 
     #[track_caller]
-    pub(crate) fn ends(&self, code: i64) -> &Watched {
+    pub fn ends(&self, code: i64) -> &Watched {
         assert_eq!((self.0["code"].as_i64(), self.0["restored"].as_bool()), (Some(code), Some(true)), "{}", self.0);
         assert!(self.0["widest"].as_u64().unwrap() <= 80, "{}", self.0);
         self
     }
 
     #[track_caller]
-    fn says(&self, what: &str) -> &Watched {
+    pub fn says(&self, what: &str) -> &Watched {
         assert!(self.0["said"].as_str().unwrap().contains(what), "{}", self.0);
         self
     }

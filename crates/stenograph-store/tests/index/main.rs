@@ -118,6 +118,23 @@ fn existing_and_appended_messages_are_found() {
 }
 
 #[test]
+fn the_newest_sessions_are_read_without_the_others() {
+    let ground = Ground::new();
+    for number in 1..=5 {
+        let session = format!("{number}f8fad5b-d9cb-469f-a165-70867728950e");
+        append(&ground.session(&session), &line(&session, 3 * number, "user", "where is the walrus"));
+    }
+    ground.index();
+    let newest = |limit: usize| -> Vec<String> {
+        let sessions = ground.store.catalogue().unwrap().newest_sessions(limit).unwrap();
+        let mut names: Vec<String> = sessions.iter().map(|session| session.name.chars().take(1).collect()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!((newest(2), newest(9).len()), (vec!["4".to_owned(), "5".to_owned()], 5));
+}
+
+#[test]
 fn a_line_without_an_end_is_found_once_before_and_after_it_ends() {
     let ground = Ground::new();
     let path = ground.session(SESSION);

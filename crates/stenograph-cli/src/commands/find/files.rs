@@ -99,7 +99,7 @@ fn sessions_matching(options: &Options) -> Result<Option<std::collections::HashS
 
 /// The command that shows the events. All are in one source, so one name opens them.
 fn show_line(event_addresses: &[EventAddress]) -> String {
-    let name = event_addresses.first().map_or("", |open| open.name.as_str());
+    let name = event_addresses.first().map(EventAddress::word).unwrap_or_default();
     format!("steno show {name} --event {}", numbers(event_addresses).join(","))
 }
 

@@ -95,7 +95,7 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
     let numbers: Vec<String> = numbers.map(|open| open.event.to_string()).collect();
     if let (Some(open), false) = (&first.open, numbers.is_empty()) {
         let version = first.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
-        let line = format!("        steno show {}{version} --event {}{more}", open.name, numbers.join(","));
+        let line = format!("        steno show {}{version} --event {}{more}", open.word(), numbers.join(","));
         lines.push(colour.paint(TextStyle::Faint, &harmless_line(&line)));
     } else if !more.is_empty() {
         lines.push(colour.paint(TextStyle::Faint, &format!("      {more}")));
@@ -154,7 +154,7 @@ fn location(shown: &ShownHit) -> String {
 fn show_line(shown: &ShownHit) -> Option<String> {
     let open = shown.open.as_ref()?;
     let version = shown.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
-    Some(format!("steno show {}{version} --event {}", open.name, open.event))
+    Some(format!("steno show {}{version} --event {}", open.word(), open.event))
 }
 
 /// The command that resumes the session in its agent, if the agent has one.

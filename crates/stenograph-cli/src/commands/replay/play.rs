@@ -10,7 +10,6 @@ use stenograph_store::follow::{SWEEP, Wake};
 
 use super::keys::{HELP, KeyAction, Keys, Scroll, Typed};
 use super::playback::Playback;
-use super::screen::{Screen, SignalRequest};
 use super::search::{Direction, SearchQuery, SearchRun};
 use super::source::{Live, ReplayOverview, ReplaySource};
 use super::{Options, nothing_to_play};
@@ -18,6 +17,7 @@ use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Colour, Output, grouped, harmless_line};
 use crate::table;
+use crate::terminal::{Screen, ScreenStream, SignalRequest};
 
 /// How long to wait for a key before checking signals and the file.
 const KEY_WAIT: Duration = Duration::from_millis(100);
@@ -27,9 +27,6 @@ const KEY_WAIT_MIN: Duration = Duration::from_millis(1);
 
 /// How long a search runs before keys are read again.
 const SEARCH_STEP: Duration = Duration::from_millis(30);
-
-/// The exit code after a signal is this plus the signal's number.
-const SIGNAL_EXIT_BASE: u8 = 128;
 
 pub fn run(
     options: &Options,
@@ -46,7 +43,7 @@ pub fn run(
         return Err(nothing_to_play(options, stage.range(), &name));
     }
     output.flush()?;
-    let Ok(screen) = Screen::enter() else {
+    let Ok(screen) = Screen::enter(ScreenStream::Stdout) else {
         return Err(
             CommandError::new("cannot take over the terminal").hint("print it instead: steno replay FILE | less")
         );
@@ -174,9 +171,7 @@ impl PlaybackScreen {
     /// Waits for a key for at most `most`.
     fn listen(&mut self, most: Duration) -> Result<InputResult, CommandError> {
         match self.screen.requested() {
-            Some(SignalRequest::Stop(signal)) => {
-                return Ok(InputResult::End(ExitStatus::Code(SIGNAL_EXIT_BASE.saturating_add(signal))));
-            }
+            Some(SignalRequest::Stop(code)) => return Ok(InputResult::End(ExitStatus::Code(code))),
             Some(SignalRequest::Suspend) => {
                 self.screen.suspend()?;
                 return Ok(InputResult::Redraw);

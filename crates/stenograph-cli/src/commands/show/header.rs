@@ -21,7 +21,7 @@ use crate::{clock, prices};
 const SIZE_MAX: u64 = 8 << 20;
 
 /// The header of a session that the index knows.
-pub(super) fn of_session(session: &Session, store: &Store) -> Result<Header, CommandError> {
+pub(in crate::commands) fn of_session(session: &Session, store: &Store) -> Result<Header, CommandError> {
     let took = SessionCost::of(session, &store.catalogue()?, &prices::load()?);
     let span = span(session.started.map(clock::format_minute), session.ended.map(clock::format_minute));
     Ok(Header {

@@ -153,6 +153,14 @@ impl Catalogue {
         self.sessions_where("main.tells < 2", [])
     }
 
+    /// About the newest `limit` sessions that have a source. Much faster than reading all of them.
+    pub fn newest_sessions(&self, limit: usize) -> Result<Vec<Session>, Error> {
+        const NEWEST: &str = "sessions.id IN (SELECT session FROM sources GROUP BY session \
+            ORDER BY coalesce(max(ended), max(changed) / 1000000) DESC, session DESC LIMIT ?1)";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.sessions_where(&format!("{NEWEST} AND main.tells < 2"), [limit])
+    }
+
     /// The sessions with exactly this name that have a source.
     pub(crate) fn sessions_called(&self, name: &str) -> Result<Vec<Session>, Error> {
         self.sessions_where("sessions.name = ?1", [name])

@@ -12,7 +12,35 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 
 pub struct Screen {
+    stream: ScreenStream,
     signals: Signals,
+}
+
+/// The exit code after a signal is this plus the signal's number.
+const SIGNAL_EXIT_BASE: u8 = 128;
+
+/// The stream that leads to the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScreenStream {
+    Stdout,
+    /// Leaves standard output to a program that reads it.
+    Stderr,
+}
+
+impl Write for ScreenStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            ScreenStream::Stdout => io::stdout().write(bytes),
+            ScreenStream::Stderr => io::stderr().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            ScreenStream::Stdout => io::stdout().flush(),
+            ScreenStream::Stderr => io::stderr().flush(),
+        }
+    }
 }
 
 /// The signals received.
@@ -22,12 +50,14 @@ struct Signals {
     stop: Arc<AtomicUsize>,
     suspend: Arc<AtomicBool>,
     resumed: Arc<AtomicBool>,
+    /// Whether the terminal is given back: signals have their usual effect again.
+    released: Arc<AtomicBool>,
 }
 
 /// What a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalRequest {
-    /// To end; the exit code contains the signal's number.
+    /// To end with this exit code.
     Stop(u8),
     /// To release the terminal for a while.
     Suspend,
@@ -35,17 +65,17 @@ pub enum SignalRequest {
 }
 
 impl Screen {
-    pub fn enter() -> io::Result<Screen> {
+    pub fn enter(stream: ScreenStream) -> io::Result<Screen> {
         let signals = Signals::default();
         signals.listen();
         // A panic message must not appear on the alternate screen, which disappears.
         let previous_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            restore();
+            restore(stream);
             previous_hook(panic);
         }));
-        let screen = Screen { signals };
-        take_over()?;
+        let screen = Screen { stream, signals };
+        take_over(stream)?;
         Ok(screen)
     }
 
@@ -54,7 +84,8 @@ impl Screen {
         let take = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
         let signal = self.signals.stop.swap(0, Ordering::Relaxed);
         if signal > 0 {
-            return Some(SignalRequest::Stop(u8::try_from(signal).unwrap_or(u8::MAX)));
+            let signal = u8::try_from(signal).unwrap_or(u8::MAX);
+            return Some(SignalRequest::Stop(SIGNAL_EXIT_BASE.saturating_add(signal)));
         }
         if take(&self.signals.suspend) {
             return Some(SignalRequest::Suspend);
@@ -64,7 +95,7 @@ impl Screen {
 
     /// Restores the terminal, stops the process until it is resumed, and takes the terminal over again.
     pub fn suspend(&mut self) -> io::Result<()> {
-        restore();
+        restore(self.stream);
         #[cfg(unix)]
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
         self.take_over_again()
@@ -73,7 +104,7 @@ impl Screen {
     /// Takes the terminal over again: another program may have changed it.
     pub fn take_over_again(&mut self) -> io::Result<()> {
         self.signals.resumed.store(false, Ordering::Relaxed);
-        take_over()
+        take_over(self.stream)
     }
 
     /// The number of columns and lines.
@@ -101,7 +132,8 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        restore();
+        restore(self.stream);
+        self.signals.released.store(true, Ordering::Relaxed);
         if !std::thread::panicking() {
             let _ = std::panic::take_hook();
         }
@@ -116,23 +148,27 @@ impl Signals {
             use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
             for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
                 let number = usize::try_from(signal).unwrap_or(1);
+                let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.released));
                 let _ = signal_hook::flag::register_usize(signal, Arc::clone(&self.stop), number);
             }
             for (signal, flag) in [(SIGTSTP, &self.suspend), (SIGCONT, &self.resumed)] {
+                if signal == SIGTSTP {
+                    let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.released));
+                }
                 let _ = signal_hook::flag::register(signal, Arc::clone(flag));
             }
         }
     }
 }
 
-fn take_over() -> io::Result<()> {
+fn take_over(mut stream: ScreenStream) -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, Hide, Clear(ClearType::All))
+    execute!(stream, EnterAlternateScreen, Hide, Clear(ClearType::All))
 }
 
 /// Restores the terminal. Ignores errors: the terminal may be gone.
-fn restore() {
-    let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
+fn restore(mut stream: ScreenStream) {
+    let _ = execute!(stream, Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }
 
@@ -146,7 +182,7 @@ mod tests {
     #[test]
     #[ignore = "needs a terminal of its own"]
     fn panics_in_a_terminal() {
-        let mut screen = Screen::enter().unwrap();
+        let mut screen = Screen::enter(ScreenStream::Stdout).unwrap();
         screen.draw(&["something is drawn".to_owned()], "the last line").unwrap();
         panic!("this is why");
     }
@@ -159,7 +195,7 @@ mod tests {
         let mut python = Command::new("python3");
         python.arg(drive).arg("[]").arg(own).env("TERM", "xterm").env("RUST_BACKTRACE", "0");
         // With captured output, the message would appear elsewhere or later.
-        python.args(["--exact", "commands::replay::screen::tests::panics_in_a_terminal", "--ignored", "--nocapture"]);
+        python.args(["--exact", "terminal::screen::tests::panics_in_a_terminal", "--ignored", "--nocapture"]);
         let Ok(done) = python.output() else {
             eprintln!("no python3: the terminal is not tried");
             return;

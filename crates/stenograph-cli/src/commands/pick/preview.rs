@@ -1,0 +1,179 @@
+//! The preview of a session: its header, and its events from the beginning or around a hit. It reads a limited part of a source.
+
+use anstyle::{AnsiColor, Style};
+use stenograph::model::{Event, Note};
+use stenograph::read::Sink;
+use stenograph::repeat::CheckRepeats;
+use stenograph_store::index::Store;
+use stenograph_store::index::catalogue::SourceRow;
+use stenograph_store::index::search::ReadStart;
+
+use super::model::PreviewRequest;
+use crate::commands::find::ShownHit;
+use crate::commands::show::header;
+use crate::error::CommandError;
+use crate::input::{self, Flow, TranscriptInput};
+use crate::output::{Colour, Output};
+use crate::progress::SourceProgress;
+use crate::store::StoreArgs;
+use crate::terminal::{Drawer, Folding, Line};
+
+/// The most lines of a preview.
+const LINES_MAX: usize = 400;
+
+/// The most bytes that are read for a preview. A hit beyond them is only reached if the index knows its position.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// How many events before a hit are shown.
+const EVENTS_BEFORE: u64 = 1;
+
+/// How many events before these are read, so that repeats are recognized.
+const CHECKED_BEFORE: u64 = 16;
+
+/// The lines of a preview; if it cannot be read, the reason.
+pub fn lines(place: &StoreArgs, request: &PreviewRequest, colour: Colour) -> Vec<Line> {
+    let width = request.key.width;
+    let mut lines = Vec::new();
+    let read = place.store().and_then(|store| read(&store, request, colour, &mut lines));
+    if let Err(error) = read {
+        let texts = std::iter::once(error.message()).chain(error.hints().iter().map(String::as_str));
+        lines.extend(texts.flat_map(|text| Line::of(text, Style::new().dimmed()).wrapped(width)));
+    }
+    lines
+}
+
+/// What a search found, on one line; matches are visible without colour too.
+pub fn snippet(hit: &ShownHit) -> Line {
+    let found = match &hit.read {
+        Ok(found) => &found.snippet,
+        Err(reason) => return Line::of(&format!("({reason})"), Style::new().dimmed()),
+    };
+    let mark = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
+    let mut line = Line::of(if found.is_cut_before { "\u{2026}" } else { "" }, Style::new());
+    let mut at = 0;
+    for range in &found.marks {
+        line.push(found.text.get(at..range.start).unwrap_or_default(), Style::new());
+        line.push(&format!("\u{ab}{}\u{bb}", found.text.get(range.clone()).unwrap_or_default()), mark);
+        at = range.end;
+    }
+    line.push(found.text.get(at..).unwrap_or_default(), Style::new());
+    line
+}
+
+fn read(store: &Store, request: &PreviewRequest, colour: Colour, lines: &mut Vec<Line>) -> Result<(), CommandError> {
+    let (session, width) = (&request.session, request.key.width);
+    let mut head = header::of_session(session, store)?.lines(width);
+    // The header ends with a blank line.
+    head.pop();
+    head.push(Line::of(&session.name, Style::new().dimmed()).fitted(width));
+    head.push(Line::default());
+    lines.append(&mut head);
+    let catalogue = store.catalogue()?;
+    let source = match &request.hit {
+        Some(hit) => catalogue.source(hit.source)?,
+        None => catalogue.source_at(&session.path)?,
+    };
+    let Some(source) = source else {
+        return Err(CommandError::new("the index no longer knows the file").hint("update it with steno index"));
+    };
+    let mut messages = Vec::new();
+    let mut silent = Output::to(std::io::sink(), &mut messages);
+    let version = request.hit.as_ref().and_then(|hit| hit.version);
+    let mut input = match version {
+        Some(version) => input::open_version(store, &source, version, None)?,
+        None => input::open_known(store, &source, None, &mut silent)?,
+    };
+    drop(silent);
+    for message in String::from_utf8_lossy(&messages).lines() {
+        lines.extend(Line::of(message, Style::new().dimmed()).wrapped(width));
+    }
+    let mut sink = PreviewSink::new(request, colour);
+    let read = read_events(&mut input, &mut sink, start(store, &source, request));
+    lines.append(&mut sink.lines);
+    if let (Some(wanted), true) = (sink.wanted, sink.next <= sink.wanted.unwrap_or(0)) {
+        let text = format!("event {} is too far into the file for a preview; enter shows it", wanted + 1);
+        lines.extend(Line::of(&text, Style::new().dimmed()).wrapped(width));
+    }
+    read
+}
+
+/// Where to start reading to reach a hit, if the index knows it.
+fn start(store: &Store, source: &SourceRow, request: &PreviewRequest) -> Option<ReadStart> {
+    let hit = request.hit.as_ref().filter(|hit| hit.version.is_none() && source.copy_of.is_none())?;
+    let first = hit.event.saturating_sub(EVENTS_BEFORE + CHECKED_BEFORE);
+    store.searcher().ok()?.start_before(source, first).ok()?
+}
+
+fn read_events(
+    input: &mut TranscriptInput,
+    sink: &mut PreviewSink,
+    start: Option<ReadStart>,
+) -> Result<(), CommandError> {
+    sink.next = start.map_or(0, |start| start.event);
+    sink.first_byte = start.map_or(0, |start| start.at.offset);
+    let mut checked = CheckRepeats::new(sink);
+    let read = match start {
+        Some(start) => input.read_from(start.at, &mut checked, |checked| checked.sink.flow()),
+        None => input.read(&mut checked, &SourceProgress::none(), |checked| checked.sink.flow()),
+    };
+    checked.finish();
+    read
+}
+
+/// Draws events until there are enough lines.
+struct PreviewSink {
+    drawer: Drawer,
+    lines: Vec<Line>,
+    /// The number of the next event, from 0.
+    next: u64,
+    /// The event that was found, from 0.
+    wanted: Option<u64>,
+    /// What is added to an event's number in the source to get the number in the session; `None` if it is unknown.
+    number_offset: Option<u64>,
+    first_byte: u64,
+    is_full: bool,
+}
+
+impl PreviewSink {
+    fn new(request: &PreviewRequest, colour: Colour) -> PreviewSink {
+        let mut drawer = Drawer::new(colour, request.key.width, Folding::Folded, false);
+        let wanted = request.hit.as_ref().map(|hit| hit.event);
+        if wanted.is_some() {
+            drawer.draw_all();
+        }
+        let number_offset = match (request.number, wanted) {
+            (Some(number), Some(wanted)) => number.checked_sub(wanted),
+            // Several files may form a session, with other numbers.
+            (None, None) if request.session.sources == 1 => Some(1),
+            _ => None,
+        };
+        PreviewSink { drawer, lines: Vec::new(), next: 0, wanted, number_offset, first_byte: 0, is_full: false }
+    }
+
+    fn flow(&self) -> Flow {
+        if self.is_full { Flow::Stop } else { Flow::Continue }
+    }
+}
+
+impl Sink for PreviewSink {
+    fn event(&mut self, event: &Event<'_>) {
+        let number = self.next;
+        self.next += 1;
+        let end = event.at.map_or(0, |at| at.offset);
+        self.is_full |= self.lines.len() >= LINES_MAX || end.saturating_sub(self.first_byte) > BYTES_MAX;
+        if self.is_full {
+            return;
+        }
+        let is_wanted = self.wanted == Some(number);
+        let is_before = self.wanted.is_some_and(|wanted| number + EVENTS_BEFORE < wanted);
+        if is_before || event.restates && !is_wanted {
+            return self.drawer.skip(event);
+        }
+        self.drawer.mark(is_wanted);
+        let number = self.number_offset.map(|offset| number + offset);
+        let lines = self.drawer.lines(number, event).unwrap_or_default();
+        self.lines.extend(lines.into_iter().take(LINES_MAX));
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
