@@ -38,7 +38,7 @@ fn drawn(picker: &Picker, columns: u16, lines: u16, colour: Colour) -> (String, 
     let buffer = terminal.backend().buffer();
     let is_styled = buffer.content().iter().any(|cell| cell.style() != ratatui::buffer::Cell::default().style());
     let rows = buffer.content().chunks(usize::from(columns.max(1)));
-    let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
+    let rows = rows.map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>());
     (rows.collect::<Vec<_>>().join("\n"), is_styled)
 }
 
