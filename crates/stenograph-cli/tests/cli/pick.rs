@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::list::{home, index};
-use crate::replay::{Watched, watched};
+use crate::replay::watched;
 use crate::runner::{Folder, NATIVE};
 
 const DOWN: &str = "\u{1b}[B";
@@ -26,10 +26,6 @@ fn sessions() -> Folder {
     folder
 }
 
-fn picked(folder: &Folder, line: &str, steps: serde_json::Value) -> Option<Watched> {
-    watched(folder, line, &steps)
-}
-
 #[test]
 fn a_session_is_found_by_typing_and_shown() {
     let folder = sessions();
@@ -45,7 +41,7 @@ fn a_session_is_found_by_typing_and_shown() {
         ["see", "Think of s2."],
         ["type", "\r"],
     ]);
-    if let Some(done) = picked(&folder, "--no-pager pick", steps) {
+    if let Some(done) = watched(&folder, "--no-pager pick", &steps) {
         done.ends(0).says("Write the walrus guide.").says("Think of s2.");
         assert!(done.0["colours"].as_u64().unwrap() > 0);
     }
@@ -55,12 +51,12 @@ fn a_session_is_found_by_typing_and_shown() {
 fn a_query_on_the_command_line_and_the_full_text() {
     let folder = sessions();
     let steps = serde_json::json!([["see", "1/3"], ["see", "Think of s1."], ["type", "\u{1b}"]]);
-    if let Some(done) = picked(&folder, "pick fix test", steps) {
+    if let Some(done) = watched(&folder, "pick fix test", &steps) {
         done.ends(1);
     }
     let steps =
         serde_json::json!([["see", "«Think»"], ["type", " s2"], ["see", "1/3"], ["see", ">2"], ["type", "\r"],]);
-    if let Some(done) = picked(&folder, "--no-pager pick /think", steps) {
+    if let Some(done) = watched(&folder, "--no-pager pick /think", &steps) {
         done.ends(0).says(">2").says("Think of s2.");
     }
 }
@@ -86,28 +82,28 @@ fn the_printed_id_is_the_only_output() {
 fn actions_run_as_commands_after_the_terminal_is_restored() {
     let folder = sessions();
     let steps = serde_json::json!([["see", "Think of s3."], ["type", "\u{1b}y"]]);
-    if let Some(done) = picked(&folder, "pick", steps) {
+    if let Some(done) = watched(&folder, "pick", &steps) {
         done.ends(0).says("s3-0198f2c4\n");
         // OSC 52 with the id in Base64.
         done.says("]52;c;czMtMDE5OGYyYzQ=");
     }
     // Resume is not possible here; the error is that of the command.
     let steps = serde_json::json!([["see", "1/3"], ["type", "\u{f}r"]]);
-    if let Some(done) = picked(&folder, "pick fix", steps) {
+    if let Some(done) = watched(&folder, "pick fix", &steps) {
         done.ends(1).says("has no command to resume a session");
     }
     let steps = serde_json::json!([["see", "1/3"], ["type", "\u{1b}e"], ["see", "export to:"], ["type", "mark\r"]]);
-    if let Some(done) = picked(&folder, "pick walrus", steps) {
+    if let Some(done) = watched(&folder, "pick walrus", &steps) {
         done.ends(0).says("wrote s2-0198f2c4.md");
         assert!(String::from_utf8(folder.read("s2-0198f2c4.md")).unwrap().contains("Write the walrus guide."));
     }
     let steps = serde_json::json!([["see", "1/3"], ["type", "\u{1b}c"], ["see", "convert to:"], ["type", "steno\r"]]);
-    if let Some(done) = picked(&folder, "pick walrus", steps) {
+    if let Some(done) = watched(&folder, "pick walrus", &steps) {
         done.ends(0);
         assert!(folder.path("s2-0198f2c4.steno.jsonl").exists());
     }
     let steps = serde_json::json!([["see", "3/3"], ["type", format!("{DOWN}\t\t")], ["see", "*"], ["type", "\u{1b}d"]]);
-    if let Some(done) = picked(&folder, "--no-pager pick", steps) {
+    if let Some(done) = watched(&folder, "--no-pager pick", &steps) {
         done.ends(1).says("Write the walrus guide.").says("Fix the test.");
     }
 }
@@ -119,7 +115,7 @@ fn a_session_whose_file_is_gone_is_restored() {
     fs::remove_file(&file).unwrap();
     index(&folder);
     let steps = serde_json::json!([["see", "[gone]"], ["see", "Think of s1."], ["type", "\u{1b}R"]]);
-    if let Some(done) = picked(&folder, "pick fix", steps) {
+    if let Some(done) = watched(&folder, "pick fix", &steps) {
         done.ends(0);
         assert!(file.exists());
     }
@@ -130,12 +126,12 @@ fn the_terminal_is_restored_however_the_finder_ends() {
     let folder = sessions();
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         let steps = serde_json::json!([["see", "3/3"], ["signal", signal]]);
-        if let Some(done) = picked(&folder, "pick", steps) {
+        if let Some(done) = watched(&folder, "pick", &steps) {
             done.ends(code);
         }
     }
     let steps = serde_json::json!([["see", "3/3"], ["type", "\u{3}"]]);
-    if let Some(done) = picked(&folder, "pick", steps) {
+    if let Some(done) = watched(&folder, "pick", &steps) {
         done.ends(130);
     }
     let steps = serde_json::json!([
@@ -147,7 +143,7 @@ fn the_terminal_is_restored_however_the_finder_ends() {
         ["see", "Think of s1."],
         ["type", "\u{1b}"],
     ]);
-    if let Some(done) = picked(&folder, "pick", steps) {
+    if let Some(done) = watched(&folder, "pick", &steps) {
         done.ends(1);
         assert_eq!(done.0["restored_when_stopped"], serde_json::json!([true]));
     }
@@ -186,12 +182,12 @@ fn every_size_will_do_and_hostile_text_does_nothing() {
         ["see", "3/3"],
         ["type", "\u{1b}"],
     ]);
-    if let Some(done) = picked(&folder, "pick", steps) {
+    if let Some(done) = watched(&folder, "pick", &steps) {
         done.ends(1);
         assert!(!done.0["said"].as_str().unwrap().contains(['\u{9b}', '\u{202e}']));
     }
     let steps = serde_json::json!([["size", 120, 40], ["see", "│"], ["see", "Think of s3."], ["type", "\u{1b}"]]);
-    if let Some(done) = picked(&folder, "pick", steps) {
+    if let Some(done) = watched(&folder, "pick", &steps) {
         assert_eq!((&done.0["code"], &done.0["restored"]), (&1.into(), &true.into()), "{}", done.0);
         assert!(done.0["widest"].as_u64().unwrap() <= 120, "{}", done.0);
     }
@@ -201,12 +197,12 @@ fn every_size_will_do_and_hostile_text_does_nothing() {
 fn without_an_index_or_a_terminal_it_says_what_to_do() {
     sessions().run("pick").fails("steno pick needs a terminal");
     let steps = serde_json::json!([]);
-    if let Some(done) = picked(&Folder::new(), "pick", steps) {
+    if let Some(done) = watched(&Folder::new(), "pick", &steps) {
         done.ends(2).says("hint: run steno index");
     }
     let folder = home();
     let steps = serde_json::json!([["see", "/"], ["type", "\u{1b}"]]);
-    if let Some(done) = picked(&folder, "pick --root home", steps) {
+    if let Some(done) = watched(&folder, "pick --root home", &steps) {
         done.ends(1);
     }
 }

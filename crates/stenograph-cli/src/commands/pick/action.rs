@@ -116,7 +116,7 @@ impl PickTask {
         match (self.action, root) {
             // A conversion reads a file.
             (PickAction::Convert, _) => {
-                names = self.sessions.iter().map(|session| session.path.clone().into()).collect()
+                names = self.sessions.iter().map(|session| session.path.clone().into()).collect();
             }
             (_, Some(root)) => line.extend(["--root".into(), root.into()]),
             (_, None) => {}

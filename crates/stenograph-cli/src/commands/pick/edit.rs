@@ -13,7 +13,7 @@ pub struct LineEdit {
 
 /// Whether a key belongs to the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edited {
+pub enum LineChange {
     Text,
     Cursor,
     /// The key means something else.
@@ -43,11 +43,11 @@ impl LineEdit {
         self.text.get(self.cursor..).unwrap_or_default()
     }
 
-    pub fn edit(&mut self, key: KeyEvent) -> Edited {
+    pub fn edit(&mut self, key: KeyEvent) -> LineChange {
         let length = self.text.len();
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         if key.modifiers.contains(KeyModifiers::ALT) {
-            return Edited::No;
+            return LineChange::No;
         }
         match key.code {
             KeyCode::Char('a') if is_control => self.cursor = 0,
@@ -65,9 +65,9 @@ impl LineEdit {
             KeyCode::Right => self.cursor += self.after().graphemes(true).next().map_or(0, str::len),
             KeyCode::Home => self.cursor = 0,
             KeyCode::End => self.cursor = length,
-            _ => return Edited::No,
+            _ => return LineChange::No,
         }
-        if self.text.len() == length { Edited::Cursor } else { Edited::Text }
+        if self.text.len() == length { LineChange::Cursor } else { LineChange::Text }
     }
 
     fn insert(&mut self, char: char) {
@@ -101,24 +101,24 @@ fn first_length(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn press(line: &mut LineEdit, code: KeyCode, modifiers: KeyModifiers) -> Edited {
+    fn press(line: &mut LineEdit, code: KeyCode, modifiers: KeyModifiers) -> LineChange {
         line.edit(KeyEvent::new(code, modifiers))
     }
 
     #[test]
     fn characters_are_inserted_and_removed_at_the_cursor() {
         let mut line = LineEdit::new("flaky e\u{301}");
-        assert_eq!(press(&mut line, KeyCode::Backspace, KeyModifiers::NONE), Edited::Text);
+        assert_eq!(press(&mut line, KeyCode::Backspace, KeyModifiers::NONE), LineChange::Text);
         assert_eq!(line.text(), "flaky ");
-        assert_eq!(press(&mut line, KeyCode::Home, KeyModifiers::NONE), Edited::Cursor);
+        assert_eq!(press(&mut line, KeyCode::Home, KeyModifiers::NONE), LineChange::Cursor);
         press(&mut line, KeyCode::Char('漢'), KeyModifiers::NONE);
         press(&mut line, KeyCode::Right, KeyModifiers::NONE);
         press(&mut line, KeyCode::Delete, KeyModifiers::NONE);
         assert_eq!((line.text(), line.before()), ("漢faky ", "漢f"));
         press(&mut line, KeyCode::Char('u'), KeyModifiers::CONTROL);
         assert_eq!(line.text(), "aky ");
-        assert_eq!(press(&mut line, KeyCode::Char('x'), KeyModifiers::ALT), Edited::No);
-        assert_eq!(press(&mut line, KeyCode::Up, KeyModifiers::NONE), Edited::No);
+        assert_eq!(press(&mut line, KeyCode::Char('x'), KeyModifiers::ALT), LineChange::No);
+        assert_eq!(press(&mut line, KeyCode::Up, KeyModifiers::NONE), LineChange::No);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 
 use super::action::PickTask;
 use super::model::{PickEffect, Picker};
-use super::screen::{self, Look};
+use super::screen::{self, PickLook};
 use super::workers::{Arrived, Workers};
 use crate::clock;
 use crate::error::CommandError;
@@ -56,7 +56,7 @@ pub fn run(
     loop {
         if is_stale {
             workers.ask(&picker);
-            let look = Look { colour, now: clock::millis() };
+            let look = PickLook { colour, now: clock::millis() };
             terminal.draw(|frame| screen::draw(frame, &picker, look))?;
         }
         is_stale = false;

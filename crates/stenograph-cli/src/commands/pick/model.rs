@@ -8,7 +8,7 @@ use stenograph_store::index::catalogue::{Session, SessionId};
 use stenograph_store::index::search::Hit;
 
 use super::action::{PickAction, PickTask, PickedEvent};
-use super::edit::{Edited, LineEdit};
+use super::edit::{LineChange, LineEdit};
 use super::layout::PickLayout;
 use super::matching::SearchedSessions;
 use crate::commands::find::ShownHit;
@@ -330,9 +330,9 @@ impl Picker {
                 return PickAction::of_letter(letter).map_or(PickEffect::Nothing, |action| self.choose(action));
             }
             _ => match self.input.edit(key) {
-                Edited::Text => self.query_changed(),
-                Edited::Cursor => {}
-                Edited::No => return PickEffect::Nothing,
+                LineChange::Text => self.query_changed(),
+                LineChange::Cursor => {}
+                LineChange::No => return PickEffect::Nothing,
             },
         }
         PickEffect::Redraw

@@ -15,7 +15,7 @@ use crate::terminal::{Line, fitted};
 
 /// How to draw.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct PickLook {
     pub colour: Colour,
     /// The current time, in milliseconds since 1970.
     pub now: i64,
@@ -51,7 +51,7 @@ esc ctrl-c      quit
 
 words: fuzzy  'exact  ^beginning  end$  !not";
 
-pub fn draw(frame: &mut Frame<'_>, picker: &Picker, look: Look) {
+pub fn draw(frame: &mut Frame<'_>, picker: &Picker, look: PickLook) {
     let area = frame.area();
     let layout = picker.layout();
     // The screen may have changed since the layout was made; the next event corrects it.

@@ -1,3 +1,5 @@
+//! What keys do to the finder, without a terminal.
+
 use std::path::Path;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The finder on screens of all sizes, in memory.
+
 use std::path::Path;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -34,11 +36,11 @@ fn picker() -> Picker {
 /// Draws in a terminal of this size, and returns its text.
 fn drawn(picker: &Picker, columns: u16, lines: u16, colour: Colour) -> (String, bool) {
     let mut terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
-    terminal.draw(|frame| draw(frame, picker, Look { colour, now: 1_000_000 })).unwrap();
+    terminal.draw(|frame| draw(frame, picker, PickLook { colour, now: 1_000_000 })).unwrap();
     let buffer = terminal.backend().buffer();
     let is_styled = buffer.content().iter().any(|cell| cell.style() != ratatui::buffer::Cell::default().style());
     let rows = buffer.content().chunks(usize::from(columns.max(1)));
-    let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
+    let rows = rows.map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>());
     (rows.collect::<Vec<_>>().join("\n"), is_styled)
 }
 
