@@ -1,7 +1,7 @@
 //! `steno` without a command on a terminal: what there is, which agents need the user, the latest sessions, and what to type
 //! next. Without a store it says what it would keep.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use stenograph::format::FormatInfo;
 use stenograph_store::Problem;
@@ -9,7 +9,7 @@ use stenograph_store::discover::FoundFile;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::Catalogue;
 
-use crate::commands::list;
+use crate::commands::{list, status};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle, counted};
 use crate::store::StoreArgs;
@@ -18,17 +18,20 @@ use crate::{clock, live, table, terminal};
 /// How many sessions it lists, if the terminal has room for them.
 const SESSIONS_MAX: usize = 10;
 
-/// The lines of the terminal that are not for sessions.
-const OTHER_LINES: usize = 16;
+/// How many agents it lists.
+const AGENTS_MAX: usize = 4;
+
+/// The lines of the terminal that are not for sessions and agents.
+const OTHER_LINES: usize = 13;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What to type next.
 const NEXT: [(&str, &str); 5] = [
+    ("steno pick", "find a session as you type"),
     ("steno show latest", "read the newest session"),
     ("steno find WORDS", "search everything that was said and done"),
     ("steno usage", "tokens and cost by day"),
-    ("steno status", "what every agent is doing"),
     ("steno --help", "all commands"),
 ];
 
@@ -71,20 +74,17 @@ fn show(
     found: &[FoundFile],
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    let sessions = catalogue.sessions()?;
-    let agents: HashSet<&str> = sessions.iter().map(|session| session.agent.as_str()).collect();
-    let projects: HashSet<&str> =
-        sessions.iter().filter_map(|session| session.project.as_ref()).map(|project| project.root.as_str()).collect();
-    let summary = format!(
-        "{} of {} in {}",
-        counted(sessions.len() as u64, "session"),
-        counted(agents.len() as u64, "agent"),
-        counted(projects.len() as u64, "project"),
-    );
-    output.line(&output.colour().paint(TextStyle::Strong, &summary))?;
-    output.line("")?;
-    let room = terminal::height().unwrap_or(24).saturating_sub(OTHER_LINES).clamp(3, SESSIONS_MAX);
-    for line in list::newest(sessions, catalogue, room, output)? {
+    let agents = status::attention(AGENTS_MAX, table::screen_width(), output.colour())?;
+    if !agents.is_empty() {
+        heading("Agents", "steno status", output)?;
+        agents.iter().try_for_each(|line| output.line(line))?;
+        output.line("")?;
+    }
+    let count = catalogue.session_names()?.len() as u64;
+    heading("Latest sessions", &format!("of {}", counted(count, "session")), output)?;
+    let taken = OTHER_LINES + if agents.is_empty() { 0 } else { agents.len() + 2 };
+    let room = terminal::height().unwrap_or(24).saturating_sub(taken).clamp(3, SESSIONS_MAX);
+    for line in list::newest(catalogue, room, output)? {
         output.line(&line)?;
     }
     output.line("")?;
@@ -125,6 +125,11 @@ fn not_kept(store: &Store, found: &[FoundFile]) -> Result<Vec<String>, CommandEr
 
 fn info(file: &FoundFile) -> Option<&'static FormatInfo> {
     file.hints.format.or(file.hints.like).map(|format| format.info())
+}
+
+fn heading(name: &str, remark: &str, output: &mut Output<'_>) -> Result<(), CommandError> {
+    let (colour, remark) = (output.colour(), format!("({remark})"));
+    output.line(&format!("{} {}", colour.paint(TextStyle::Strong, name), colour.paint(TextStyle::Faint, &remark)))
 }
 
 fn next(commands: &[(&str, &str)], output: &mut Output<'_>) -> Result<(), CommandError> {

@@ -121,15 +121,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 /// The table of the newest sessions.
-pub fn newest(
-    sessions: Vec<Session>,
-    catalogue: &Catalogue,
-    count: usize,
-    output: &Output<'_>,
-) -> Result<Vec<String>, CommandError> {
-    let mut sessions = sorted(sessions, Sort::Newest);
-    sessions.truncate(count);
-    let rows = tree::rows(sessions, catalogue, Shape::Flat)?;
+pub fn newest(catalogue: &Catalogue, count: usize, output: &Output<'_>) -> Result<Vec<String>, CommandError> {
+    let sessions = catalogue.newest_sessions(count)?;
+    let rows = tree::rows(sorted(sessions, Sort::Newest), catalogue, Shape::Flat)?;
     let (shorts, prices) = (ShortNames::of(catalogue)?, prices::load()?);
     let (colour, width) = (output.colour(), table::screen_width());
     let view = ListView { shorts: &shorts, catalogue, prices: &prices, colour, width };

@@ -20,7 +20,7 @@ use stenograph_store::{Error, Problem};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::live::{self, Processes};
-use crate::output::{Output, counted, harmless_json};
+use crate::output::{Colour, Output, counted, harmless_json};
 use crate::store::StoreArgs;
 use crate::table::screen_width;
 use crate::terminal;
@@ -89,6 +89,30 @@ pub struct Options {
     /// Print one JSON object per run; with --watch, one per change
     #[arg(long)]
     json: bool,
+}
+
+/// The table of the agents that run or need their user, of those active in the last day; at most `most` of them.
+pub fn attention(most: usize, width: usize, colour: Colour) -> Result<Vec<String>, CommandError> {
+    let patience = Patience::default();
+    let options = Options {
+        files: Vec::new(),
+        place: StoreArgs::default(),
+        active_within: OLD_MS.unsigned_abs(),
+        all: false,
+        watch: false,
+        wait: false,
+        silence: patience.silence_ms,
+        call_silence: patience.call_ms,
+        explain: false,
+        from: None,
+        json: false,
+    };
+    let runs = options.look()?.runs;
+    let active: Vec<&RunLook> = runs.iter().filter(|run| Need::of(run) != Need::Over).take(most).collect();
+    if active.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(table::lines(&active, crate::clock::millis(), width, colour))
 }
 
 /// A stalled run that has been silent for longer is only counted.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use stenograph::evidence::{Question, nested_events};
+use stenograph::evidence::{UserQuestion, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallCounter, CallDetail, CountingState, SourceUsage};
 use stenograph::model::{Body, Event, Fact, Note, Role};
@@ -172,10 +172,10 @@ impl<'w> EventIndexer<'w> {
 
     /// Takes the first question as the name of the session; words replace a command.
     fn add_question(&mut self, event: &Event<'_>) {
-        let is_open = self.summary.query.as_deref().is_none_or(Question::is_command_text);
-        match Question::of(event) {
-            Some(Question::Words(words)) if is_open => self.summary.query = Some(beginning(&words)),
-            Some(Question::Command(command)) if self.summary.query.is_none() => {
+        let is_open = self.summary.query.as_deref().is_none_or(UserQuestion::is_command_text);
+        match UserQuestion::of(event) {
+            Some(UserQuestion::Words(words)) if is_open => self.summary.query = Some(beginning(&words)),
+            Some(UserQuestion::Command(command)) if self.summary.query.is_none() => {
                 self.summary.query = Some(beginning(&command));
             }
             Some(_) | None => {}

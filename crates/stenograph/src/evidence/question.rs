@@ -5,16 +5,16 @@ use crate::model::{Body, Event, Role};
 
 /// A question in the words of the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum UserQuestion {
     /// Words to the agent.
     Words(String),
     /// A command of the agent with its arguments: `/review src`.
     Command(String),
 }
 
-impl Question {
+impl UserQuestion {
     /// The question of a message; `None` if nobody typed it, or nothing remains of it.
-    pub fn of(event: &Event<'_>) -> Option<Question> {
+    pub fn of(event: &Event<'_>) -> Option<UserQuestion> {
         let Body::Message { role: Role::User, content } = &event.body else { return None };
         if UserMessage::of(event) != Some(UserMessage::Typed) {
             return None;
@@ -23,16 +23,16 @@ impl Question {
         let text = joined.decode();
         let text = text.trim();
         if is_command(event, text) {
-            return command(text).map(Question::Command);
+            return command(text).map(UserQuestion::Command);
         }
         let words = without_additions(event, text);
-        Some(Question::Words(words.to_owned())).filter(|_| !words.is_empty())
+        Some(UserQuestion::Words(words.to_owned())).filter(|_| !words.is_empty())
     }
 
     /// Its text.
     pub fn text(&self) -> &str {
         match self {
-            Question::Words(text) | Question::Command(text) => text,
+            UserQuestion::Words(text) | UserQuestion::Command(text) => text,
         }
     }
 
@@ -45,16 +45,16 @@ impl Question {
 
 /// Finds the first question of a session. Words count before a command, whichever comes first.
 #[derive(Clone, Debug, Default)]
-pub struct FirstQuestion(Option<Question>);
+pub struct FirstQuestion(Option<UserQuestion>);
 
 impl FirstQuestion {
     /// Adds the next event.
     pub fn add(&mut self, event: &Event<'_>) {
-        if event.restates || matches!(self.0, Some(Question::Words(_))) {
+        if event.restates || matches!(self.0, Some(UserQuestion::Words(_))) {
             return;
         }
-        match Question::of(event) {
-            Some(Question::Command(_)) if self.0.is_some() => {}
+        match UserQuestion::of(event) {
+            Some(UserQuestion::Command(_)) if self.0.is_some() => {}
             Some(question) => self.0 = Some(question),
             None => {}
         }
@@ -62,7 +62,7 @@ impl FirstQuestion {
 
     /// The question, if there is one so far.
     pub fn text(&self) -> Option<&str> {
-        self.0.as_ref().map(Question::text)
+        self.0.as_ref().map(UserQuestion::text)
     }
 }
 
@@ -98,14 +98,14 @@ mod tests {
     use crate::read::all;
 
     /// The question of a record of a format whose people give commands.
-    fn question(text: &str) -> Option<Question> {
+    fn question(text: &str) -> Option<UserQuestion> {
         let format = FORMATS.iter().find(|format| !format.info().user.commands.is_empty()).unwrap();
         let record = format!(
             "{{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"s\",\"timestamp\":\"2026-03-02T09:14:05.000Z\",\
              \"message\":{{\"role\":\"user\",\"content\":{}}}}}\n",
             crate::text::quote(text)
         );
-        all(*format, record.as_bytes()).events.iter().find_map(Question::of)
+        all(*format, record.as_bytes()).events.iter().find_map(UserQuestion::of)
     }
 
     #[test]
@@ -118,10 +118,10 @@ mod tests {
             ("<system-reminder>x</system-reminder>", None),
             ("[Request interrupted by user]", None),
         ] {
-            assert_eq!(question(text), expected.map(|text| Question::Words(text.to_owned())), "{text}");
+            assert_eq!(question(text), expected.map(|text| UserQuestion::Words(text.to_owned())), "{text}");
         }
         let review = "<command-message>review is running</command-message>\n<command-name>/review</command-name>\n<command-args>src</command-args>";
-        assert_eq!(question(review), Some(Question::Command("/review src".to_owned())));
+        assert_eq!(question(review), Some(UserQuestion::Command("/review src".to_owned())));
     }
 
     #[test]
@@ -129,11 +129,11 @@ mod tests {
         let said = |text: &'static str| {
             Event::new(Body::Message { role: Role::User, content: crate::model::Content::text(text) })
         };
-        let mut first = FirstQuestion(Some(Question::Command("/init".to_owned())));
+        let mut first = FirstQuestion(Some(UserQuestion::Command("/init".to_owned())));
         assert_eq!(first.text(), Some("/init"));
         first.add(&said("Fix it"));
         first.add(&said("And that"));
         assert_eq!(first.text(), Some("Fix it"));
-        assert!(Question::is_command_text("/review src") && !Question::is_command_text("/etc/hosts is wrong"));
+        assert!(UserQuestion::is_command_text("/review src") && !UserQuestion::is_command_text("/etc/hosts is wrong"));
     }
 }
