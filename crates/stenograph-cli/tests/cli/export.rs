@@ -74,7 +74,7 @@ fn tokens_and_the_stated_cost_are_those_of_the_ledger_everywhere() {
     let usage = &json["session"]["usage"];
     assert_eq!((&usage["input"], &usage["output"], &usage["cost"]), (&5200.into(), &8400.into(), &0.12.into()));
     folder.run("export seed.json --to csv").ends(0).says(",1,5200,8400,0,0,0,0,0,0,,0.12,");
-    folder.run("replay seed.json").ends(0).says("5,200 in / 8,400 out | Cost: $0.12");
+    folder.run("replay seed.json").ends(0).says("5,200 in / 8,400 out · $0.12");
     folder.run("usage seed.json").ends(0).says("5,200").says("8,400").says("$0.12");
     folder.run("diff seed.json seed.json --json").ends(0);
 }

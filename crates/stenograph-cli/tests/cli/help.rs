@@ -133,11 +133,33 @@ fn all_formats_are_listed() {
     }
 }
 
+/// What a shell offers for the last of these words.
+fn offered(folder: &Folder, words: &[&str]) -> String {
+    let mut command = folder.command("--");
+    command.arg("steno").args(words).env("STENO_COMPLETE", "fish");
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn sessions_projects_and_formats_are_completed_while_the_user_types() {
+    let folder = crate::list::home();
+    let sessions = offered(&folder, &["show", "ffff"]);
+    assert!(sessions.starts_with("ffff0000") && sessions.contains("Feed the walrus"), "{sessions}");
+    assert!(offered(&folder, &["tail", "lat"]).starts_with("latest"));
+    assert_eq!(offered(&folder, &["list", "--project", "sh"]).trim(), "shop");
+    assert!(offered(&folder, &["convert", "a", "--to", "cod"]).starts_with("codex"));
+    assert!(offered(&folder, &["arch"]).starts_with("archive"));
+    // Without a store there is nothing to offer, and no error.
+    assert_eq!(offered(&Folder::new(), &["list", "--project", "sh"]), "");
+}
+
 #[test]
 fn shells_get_completions_and_man_gets_pages() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        folder.run(&format!("completions {shell}")).ends(0).says("convert");
+        folder.run(&format!("completions {shell}")).ends(0).says("STENO_COMPLETE");
     }
     folder.run("man").ends(0).says(".TH steno 1").says("convert");
     std::fs::create_dir(folder.path("pages")).unwrap();

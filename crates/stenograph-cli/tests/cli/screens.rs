@@ -56,7 +56,10 @@ fn sample() -> Folder {
     let demo = folder.names().into_iter().find(|name| name.starts_with("steno-demo")).unwrap();
     for entry in fs::read_dir(folder.path(&demo)).unwrap() {
         let entry = entry.unwrap();
-        fs::copy(entry.path(), folder.path(entry.file_name().to_str().unwrap())).unwrap();
+        // The tour leaves a store beside the files.
+        if entry.path().is_file() {
+            fs::copy(entry.path(), folder.path(entry.file_name().to_str().unwrap())).unwrap();
+        }
     }
     fs::remove_dir_all(folder.path(&demo)).unwrap();
     let place = |path: &str, from: &str| {
