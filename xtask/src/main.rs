@@ -86,6 +86,8 @@ enum Bench {
     Usage(bench::usage::Options),
     /// What each command costs as the number of sessions and the size of a file grow
     Scale(bench::scale::Options),
+    /// The first screen of commands in a terminal
+    Terminal(bench::terminal::Options),
 }
 
 fn main() -> ExitCode {
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),
         Task::Bench { what: Bench::Usage(options) } => bench::usage::usage(&options),
         Task::Bench { what: Bench::Scale(options) } => bench::scale::scale(&options),
+        Task::Bench { what: Bench::Terminal(options) } => bench::terminal::terminal(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -76,7 +76,7 @@ pub fn scale(options: &Options) -> Result<(), Failure> {
     if options.write { measurements::write("scale", &text) } else { Ok(()) }
 }
 
-fn built() -> Result<PathBuf, Failure> {
+pub(super) fn built() -> Result<PathBuf, Failure> {
     if !cargo().args(["build", "--release", "--quiet", "--workspace", "--bins"]).status()?.success() {
         return Err("the command does not build".into());
     }

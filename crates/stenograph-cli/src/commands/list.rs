@@ -80,23 +80,45 @@ enum Sort {
     Errors,
 }
 
+/// How many more sessions are read than shown, because logs that belong to no conversation are not listed.
+const NEWEST_MARGIN: usize = 50;
+
+impl Options {
+    /// Whether it lists the newest of all sessions.
+    fn is_unfiltered(&self) -> bool {
+        self.query.is_empty()
+            && self.filter.all().iter().all(|(_, value)| value.is_none())
+            && self.branch.is_none()
+            && !self.gone
+            && !self.tree
+            && self.sort == Sort::Newest
+            && self.place.root().is_none()
+    }
+}
+
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
     let catalogue = store.catalogue()?;
-    let choice = Choice::new(options)?;
-    let found = choice.sessions(&store, &catalogue, options, output)?;
+    // Without a pager, a terminal shows one screen.
+    let screen =
+        terminal::height().filter(|_| !options.json && !output.may_page()).map(|lines| lines.saturating_sub(3).max(5));
+    let limit = options.limit.or(screen);
+    let (found, total) = match limit.filter(|_| options.is_unfiltered()) {
+        Some(limit) => (catalogue.newest_sessions(limit.saturating_add(NEWEST_MARGIN))?, catalogue.session_count()?),
+        None => {
+            let found = Choice::new(options)?.sessions(&store, &catalogue, options, output)?;
+            let total = found.len() as u64;
+            (found, total)
+        }
+    };
     if found.is_empty() {
         return Err(nothing(&catalogue)?);
     }
-    let total = found.len();
     let mut rows = match options.tree {
         true => tree::rows(sorted(found, options.sort), &catalogue, Shape::Tree)?,
         false => tree::rows(sorted(found, options.sort), &catalogue, Shape::Flat)?,
     };
-    // Without a pager, a terminal shows one screen.
-    let screen =
-        terminal::height().filter(|_| !options.json && !output.may_page()).map(|lines| lines.saturating_sub(3).max(5));
-    cut(&mut rows, options.limit.or(screen).unwrap_or(usize::MAX));
+    cut(&mut rows, limit.unwrap_or(usize::MAX));
     let shorts = ShortNames::of(&catalogue)?;
     let prices = prices::load()?;
     let (colour, width) = (output.colour(), table::screen_width());
@@ -114,8 +136,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
     }
     let listed = rows.iter().filter(|row| matches!(row, Row::Session { .. })).count();
-    if listed < total {
-        output.say(&format!("{listed} of {} shown; --limit N shows more", counted(total as u64, "session")));
+    if (listed as u64) < total {
+        output.say(&format!("{listed} of {} shown; --limit N shows more", counted(total, "session")));
     }
     Ok(ExitStatus::Done)
 }

@@ -161,6 +161,14 @@ impl Catalogue {
         self.sessions_where(&format!("{NEWEST} AND main.tells < 2"), [limit])
     }
 
+    /// How many sessions [`Catalogue::sessions`] reads.
+    pub fn session_count(&self) -> Result<u64, Error> {
+        self.query(|connection| {
+            let sql = "SELECT count(DISTINCT session) FROM sources WHERE tells < 2";
+            connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).map(to_unsigned)
+        })
+    }
+
     /// The sessions with exactly this name that have a source.
     pub(crate) fn sessions_called(&self, name: &str) -> Result<Vec<Session>, Error> {
         self.sessions_where("sessions.name = ?1", [name])
