@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 pub use stenograph::render::{grouped, harmless, harmless_json, harmless_line};
 
 use crate::error::{CommandError, ExitStatus};
-use crate::terminal::Pager;
+use crate::terminal::{self, Pager, wrapped_text};
 
 /// Standard output and standard error.
 pub struct Output<'a> {
@@ -18,6 +18,8 @@ pub struct Output<'a> {
     /// Whether a pager may be started.
     may_page: bool,
     pager: Option<Pager>,
+    /// The width of the terminal that messages go to.
+    message_width: Option<usize>,
     /// Messages that wait until the reader leaves the pager.
     waiting: Vec<String>,
 }
@@ -97,7 +99,16 @@ impl Output<'_> {
         let colour = if terminal { choice.on_terminal() } else { choice.elsewhere() };
         let data = BufWriter::with_capacity(64 << 10, io::stdout().lock());
         let data = Harmless { out: Box::new(data), terminal, partial: Vec::new() };
-        Output { data, talk: Box::new(io::stderr()), choice, colour, may_page, pager: None, waiting: Vec::new() }
+        Output {
+            data,
+            talk: Box::new(io::stderr()),
+            choice,
+            colour,
+            may_page,
+            pager: None,
+            message_width: terminal::message_width(),
+            waiting: Vec::new(),
+        }
     }
 
     /// Two given writers, without colour.
@@ -105,7 +116,7 @@ impl Output<'_> {
         let data = Harmless { out: Box::new(data), terminal: false, partial: Vec::new() };
         let talk = Box::new(talk);
         let (choice, colour) = (ColourChoice::Never, Colour::Plain);
-        Output { data, talk, choice, colour, may_page: false, pager: None, waiting: Vec::new() }
+        Output { data, talk, choice, colour, may_page: false, pager: None, message_width: None, waiting: Vec::new() }
     }
 
     pub fn colour(&self) -> Colour {
@@ -155,6 +166,7 @@ impl Output<'_> {
 
     /// Writes one line of data.
     pub fn line(&mut self, text: &str) -> Result<(), CommandError> {
+        let text = if self.data.terminal { wrapped_text(text, terminal::width()) } else { text.into() };
         Ok(writeln!(self.data.out, "{text}")?)
     }
 
@@ -175,7 +187,9 @@ impl Output<'_> {
         }
         // Flushes data first, so that both appear in order on a terminal.
         let _ = self.data.flush();
-        let _ = writeln!(self.talk, "{}", harmless(text));
+        let text = harmless(text);
+        let text = self.message_width.map_or(Cow::Borrowed(text.as_ref()), |width| wrapped_text(&text, width));
+        let _ = writeln!(self.talk, "{text}");
     }
 
     /// Prints an error and its hints.

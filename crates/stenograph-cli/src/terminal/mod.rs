@@ -9,6 +9,7 @@ mod pager;
 mod painter;
 mod screen;
 mod styled;
+mod wrap;
 
 pub use drawer::{DrawForm, Drawer, PlaceTracker, Visibility};
 pub use header::Header;
@@ -16,6 +17,7 @@ pub use pager::Pager;
 pub use painter::{EventPlace, Folding, Painter, PlaceKind};
 pub use screen::{Screen, ScreenStream, SignalRequest};
 pub use styled::{Line, fitted};
+pub use wrap::wrapped_text;
 
 use std::io::IsTerminal as _;
 
@@ -34,6 +36,15 @@ pub fn width() -> usize {
     let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
     let width = if width == usize::MAX { stated.unwrap_or(USUAL_WIDTH) } else { width };
     width.max(20)
+}
+
+/// The width of the terminal that messages go to; `None` if they go elsewhere.
+pub fn message_width() -> Option<usize> {
+    if !std::io::stderr().is_terminal() {
+        return None;
+    }
+    Some(crossterm::terminal::size().map_or(USUAL_WIDTH, |(columns, _)| usize::from(columns)))
+        .filter(|width| *width > 0)
 }
 
 /// The number of lines of the terminal; `None` if the output goes elsewhere.

@@ -237,7 +237,12 @@ impl Pieces {
     }
 
     fn end_line(&mut self) {
-        self.lines.push(std::mem::take(&mut self.line));
+        let mut line = std::mem::take(&mut self.line);
+        // The space between two words is not shown at the end of a line.
+        if let Some(last) = line.spans.last_mut() {
+            last.text.truncate(last.text.trim_end_matches(' ').len());
+        }
+        self.lines.push(line);
         self.used = 0;
     }
 
