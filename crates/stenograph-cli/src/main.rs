@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Some(command) => commands::run(command, &mut output),
         None if output.is_terminal() => overview::run(&mut output),
         None => {
-            eprint!("{}", args::command().render_long_help());
+            output.say(&args::command().render_long_help().to_string());
             return ExitCode::from(2);
         }
     };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stenograph::format::FormatInfo;
+use stenograph::format::{Format, FormatInfo};
 use stenograph_store::Problem;
 use stenograph_store::discover::FoundFile;
 use stenograph_store::index::Store;
@@ -124,7 +124,7 @@ fn not_kept(store: &Store, found: &[FoundFile]) -> Result<Vec<String>, CommandEr
 }
 
 fn info(file: &FoundFile) -> Option<&'static FormatInfo> {
-    file.hints.format.or(file.hints.like).map(|format| format.info())
+    file.hints.format.or(file.hints.like).map(Format::info)
 }
 
 fn heading(name: &str, remark: &str, output: &mut Output<'_>) -> Result<(), CommandError> {

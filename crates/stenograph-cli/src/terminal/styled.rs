@@ -285,7 +285,7 @@ mod tests {
         let lines = line.wrapped(11);
         assert_eq!(
             lines.iter().map(|line| line.drawn(Colour::Shown)).collect::<Vec<_>>(),
-            ["plain \u{1b}[1mbold \u{1b}[0m", "\u{1b}[1mwords\u{1b}[0m"]
+            ["plain \u{1b}[1mbold\u{1b}[0m", "\u{1b}[1mwords\u{1b}[0m"]
         );
     }
 

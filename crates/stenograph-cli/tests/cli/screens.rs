@@ -25,17 +25,18 @@ const COMMANDS: [(&str, &str); 12] = [
     ("diff", "diff demo.steno.jsonl demo.codex.jsonl --summary"),
     ("check", "check demo.codex.jsonl"),
     ("convert", "convert demo.steno.jsonl --to codex -o out.jsonl --force"),
-    ("archive", "archive list"),
+    ("status", "status 8c1f5a52"),
     ("resume", "resume 8c1f5a52"),
 ];
 
 /// Other commands, whose screens are only measured.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "formats",
     "config list",
     "branches demo.steno.jsonl demo.codex.jsonl --all",
     "replay demo.steno.jsonl --mode full --no-pager",
     "archive verify",
+    "archive list",
     "index --root home",
     "status --root home",
     "usage --root home --by model",

@@ -258,7 +258,7 @@ impl Store {
         let is_missing = |file: &&FoundFile| {
             let stamp = FileStamp::from(file.stat);
             match known.get(&file.path) {
-                Some(known) => !can_skip(known, &stamp, Archiving::Yes),
+                Some(known) => !known.is_archived || known.stamp != stamp,
                 None => others.get(&file.path) != Some(&(stamp.size, stamp.changed)),
             }
         };

@@ -37,8 +37,12 @@ const HEADINGS: [(&str, Align); 6] = [
     ("PATH", Align::Left),
 ];
 
-/// The maximum length of a session's name.
+/// The maximum length of a session's name, and the length of a prefix of it on a narrow terminal.
 const NAME_LENGTH_MAX: usize = 36;
+const PREFIX_LENGTH: usize = 8;
+
+/// The width of a terminal with room for whole names.
+const WIDE: usize = 110;
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let archive = archive(&options.place.store()?)?;
@@ -72,9 +76,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 
 fn cells(copy: &CopyInfo, now: i64) -> [String; 6] {
     let short = |text: &str| shortened(&harmless_line(text), NAME_LENGTH_MAX).into_owned();
+    let name = |text: &str| match table::screen_width() < WIDE {
+        true => harmless_line(text).chars().take(PREFIX_LENGTH).collect(),
+        false => short(text),
+    };
     let gone = if copy.path.exists() { "" } else { "[gone] " };
     [
-        copy.label.session.as_deref().map_or("-".to_owned(), short),
+        copy.label.session.as_deref().map_or("-".to_owned(), name),
         short(&copy.label.format),
         table::ago(now - copy.last_ms),
         store::bytes(copy.length),
