@@ -1,7 +1,7 @@
 //! The conditions that commands share: `--agent`, `--project`, `--model`, `--since` and `--until`. Each means the same as the
 //! field of that name in a query.
 
-use stenograph::query::{Expr, Field, Is, Query, SPELLINGS, SessionFacts, Today, period};
+use stenograph::query::{Expr, Field, Is, Period, Query, SPELLINGS, SessionFacts, Today, period};
 use stenograph_store::index::catalogue::Session;
 use stenograph_store::project::Project;
 
@@ -61,6 +61,11 @@ impl FilterArgs {
 }
 
 impl PeriodArgs {
+    /// The period between two texts of options that describe themselves.
+    pub fn between(since: Option<&String>, until: Option<&String>) -> PeriodArgs {
+        PeriodArgs { since: since.cloned(), until: until.cloned() }
+    }
+
     /// Whether no time is given.
     pub fn is_empty(&self) -> bool {
         self.since.is_none() && self.until.is_none()
@@ -68,10 +73,7 @@ impl PeriodArgs {
 
     /// The period; unlimited without options.
     pub fn range(&self) -> Result<TimeRange, CommandError> {
-        let read = |text: &String| {
-            period(text, &today())
-                .ok_or_else(|| CommandError::new(format!("{text}: not a time")).hint(format!("write {SPELLINGS}")))
-        };
+        let read = |text: &String| named_period(text);
         let (since, until) = (self.since.as_ref().map(read).transpose()?, self.until.as_ref().map(read).transpose()?);
         Ok(TimeRange { since: since.map(|period| period.start), until: until.map(|period| period.end) })
     }
@@ -99,6 +101,9 @@ pub fn query_of(conditions: &[Condition<'_>], text: &str) -> Result<Option<Query
             ("project", ".") => format!("={}", project_here()?.key()),
             (_, value) => value.to_owned(),
         };
+        if matches!(*name, "since" | "until") {
+            named_period(&value)?;
+        }
         parts.push(format!("{name}:\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")));
     }
     if !text.trim().is_empty() {
@@ -107,6 +112,11 @@ pub fn query_of(conditions: &[Condition<'_>], text: &str) -> Result<Option<Query
         parts.push(if parts.is_empty() { text.to_owned() } else { format!("({text})") });
     }
     if parts.is_empty() { Ok(None) } else { parse_query(&parts.join(" ")).map(Some) }
+}
+
+fn named_period(text: &str) -> Result<Period, CommandError> {
+    period(text, &today())
+        .ok_or_else(|| CommandError::new(format!("{text}: not a time")).hint(format!("write {SPELLINGS}")))
 }
 
 /// The project of the current folder.

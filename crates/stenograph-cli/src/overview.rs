@@ -80,7 +80,10 @@ fn show(
         agents.iter().try_for_each(|line| output.line(line))?;
         output.line("")?;
     }
-    let count = catalogue.session_names()?.len() as u64;
+    let count = catalogue.session_count()?;
+    if count == 0 {
+        return introduce(found, output);
+    }
     heading("Latest sessions", &format!("of {}", counted(count, "session")), output)?;
     let taken = OTHER_LINES + if agents.is_empty() { 0 } else { agents.len() + 2 };
     let room = terminal::height().unwrap_or(24).saturating_sub(taken).clamp(3, SESSIONS_MAX);
@@ -118,7 +121,7 @@ fn not_kept(store: &Store, found: &[FoundFile]) -> Result<Vec<String>, CommandEr
     let now = clock::millis();
     lines.extend(first.into_iter().map(|(agent, deleted)| match deleted - now {
         left if left <= 0 => format!("{agent} may delete the oldest of them at any moment"),
-        left => format!("{agent} deletes the oldest of them in {}, unless you set another time", table::span(left)),
+        left => format!("{agent} deletes the oldest of them in {} (its default)", table::span(left)),
     }));
     Ok(lines)
 }

@@ -49,8 +49,12 @@ pub struct Options {
     /// Remove the turns with these numbers, counted from 1; a turn is a user message with everything that follows
     #[arg(long, value_name = "RANGE", value_parser = range)]
     turns: Option<Range<usize>>,
-    #[command(flatten)]
-    period: PeriodArgs,
+    /// Remove events since TIME (today, last-week, 7d, 2026-01-31)
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Remove events until TIME; a day, week, month or year is included
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
     /// Split after every N turns
     #[arg(long, value_name = "N", value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
     split_every: Option<usize>,
@@ -84,7 +88,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let range = options.period.range()?;
+    let range = PeriodArgs::between(options.since.as_ref(), options.until.as_ref()).range()?;
     let timestamp = |ms| jiff::Timestamp::from_millisecond(ms).ok();
     let selection = Selection {
         events: options.events.clone(),

@@ -270,7 +270,10 @@ fn limited_to(mut answer_to_show: ShownAnswer, tokens: Option<u64>) -> ShownAnsw
 fn report_count(answer_to_show: &ShownAnswer, query: &Query, options: &Options, output: &mut Output<'_>) {
     let about = if answer_to_show.is_exact { "" } else { "about " };
     if answer_to_show.hits.is_empty() {
-        output.say(&format!("nothing found for {query}"));
+        let filters =
+            if options.filter.all().iter().any(|(_, value)| value.is_some()) { " with these filters" } else { "" };
+        let text = if options.query.is_empty() { query.to_string() } else { options.query.join(" ") };
+        output.say(&format!("nothing found for {text}{filters}"));
         output.say("hint: update the index with steno index; fewer words, word* or word~ match more");
         return;
     }

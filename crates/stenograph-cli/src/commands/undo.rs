@@ -7,6 +7,7 @@ use crate::context::ContextName;
 use crate::edit_output;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
+use crate::store::{ResolvedName, SessionArgs};
 use stenograph_store::layouts::chibi::Context;
 use stenograph_store::undo;
 
@@ -23,8 +24,8 @@ Examples:
 
 Exit codes: 0 success, 1 nothing to undo, 2 error")]
 pub struct Options {
-    /// A file, or the folder of a context
-    #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
+    /// A file, a session, or the folder of a context
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), required_unless_present = "context", conflicts_with = "context")]
     file: Option<PathBuf>,
     #[command(flatten)]
     named: ContextName,
@@ -39,6 +40,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         let context = context.ok_or_else(|| CommandError::new("name a file to restore"))?;
         return undo_in_context(&context, options.json, output);
     };
+    let path = match SessionArgs::new(options.named.root(), None).resolve(path)? {
+        ResolvedName::File(path) => path,
+        ResolvedName::Session(session) => session.source.path.clone(),
+    };
+    let path = &path;
     match if path.is_dir() { Some(Context::at(path)) } else { Context::of_window(path) } {
         Some(context) => undo_in_context(&context, options.json, output),
         None => edit_output::undo_last_edit(path, options.json, output),

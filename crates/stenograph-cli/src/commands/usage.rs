@@ -27,7 +27,7 @@ use crate::filter::{FilterArgs, SessionDetails, TimeRange, query_of};
 use crate::output::{Output, counted, harmless_line};
 use crate::prices;
 use crate::progress::IndexProgressBar;
-use crate::store::{StoreArgs, on_interrupt};
+use crate::store::{ResolvedName, SessionArgs, StoreArgs, on_interrupt};
 use crate::table;
 
 /// Count the tokens of model calls, and their cost
@@ -54,8 +54,8 @@ Examples:
 Exit codes: 0 success, 1 nothing counted, or with --strict a model without a
             price, 2 error")]
 pub struct Options {
-    /// Files and folders to count instead of all transcripts on this machine
-    #[arg(value_name = "FILE")]
+    /// Files, folders and sessions to count instead of all transcripts on this machine
+    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     files: Vec<PathBuf>,
     /// Group calls by this, or by two of these (project,model)
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = by_name(), default_value = "day")]
@@ -398,9 +398,24 @@ impl Options {
             return Ok((Vec::new(), Some(self.place.places(store)?)));
         }
         let (mut files, mut folders) = (Vec::new(), Vec::new());
+        let names = SessionArgs::from(&self.place);
         for path in &self.files {
-            let real = std::fs::canonicalize(path).map_err(|error| {
-                CommandError::new(format!("{}: {error}", path.display())).hint("name a file or a folder")
+            let path = match names.resolve(path)? {
+                ResolvedName::File(path) => path,
+                ResolvedName::Session(session) => {
+                    let there = session.sources.iter().map(|row| row.path.clone()).filter(|path| path.exists());
+                    let there: Vec<PathBuf> = there.collect();
+                    if there.is_empty() {
+                        let text = format!("{}: the files of the session are gone", path.display());
+                        return Err(CommandError::not_found(text)
+                            .hint(format!("count the archived session with --session {}", session.session.name)));
+                    }
+                    files.extend(there);
+                    continue;
+                }
+            };
+            let real = std::fs::canonicalize(&path).map_err(|error| {
+                CommandError::new(format!("{}: {error}", path.display())).hint("name a file, a folder or a session")
             })?;
             if real.is_dir() { folders.push(real) } else { files.push(real) }
         }

@@ -115,7 +115,7 @@ impl SessionArgs {
     /// Resolves a session; an unknown name is a not-found answer.
     pub fn session(&self, name: &str) -> Result<ResolvedSession, CommandError> {
         let catalogue = self.store()?.catalogue()?;
-        self.resolve_session(&catalogue, Path::new(name))?.ok_or_else(|| unknown(name))
+        self.resolve_session(&catalogue, Path::new(name))?.ok_or_else(|| self.unknown(name))
     }
 
     /// Resolves a name to a file, if one exists at that path, else to a session.
@@ -140,7 +140,15 @@ impl SessionArgs {
         match self.resolve_session(&catalogue, name)? {
             Some(resolve_session) => Ok(ResolvedName::Session(Box::new(resolve_session))),
             None if is_path(name) => file(),
-            None => Err(unknown(&name.display().to_string())),
+            None => Err(self.unknown(&name.display().to_string())),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> CommandError {
+        match &self.project {
+            Some(project) => CommandError::not_found(format!("{name}: no such session in the project {project}"))
+                .hint("list the sessions of the project with steno list --project NAME"),
+            None => unknown(name),
         }
     }
 
@@ -246,7 +254,7 @@ fn is_path(name: &Path) -> bool {
 }
 
 fn unknown(name: &str) -> CommandError {
-    CommandError::not_found(format!("{name}: no session has that id or prefix"))
+    CommandError::not_found(format!("{name}: no file or session has that name"))
         .hint("list sessions with steno list; find new ones with steno index")
 }
 

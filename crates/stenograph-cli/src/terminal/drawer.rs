@@ -107,7 +107,7 @@ impl Drawer {
         self.form = form;
     }
 
-    /// Marks the next event, or not.
+    /// Marks the next event, or not. A marked event is drawn whole: the reader asked for it.
     pub fn mark(&mut self, is_marked: bool) {
         self.is_marked = is_marked;
     }
@@ -141,8 +141,11 @@ impl Drawer {
         let before = self.before.as_ref();
         let lines = match self.form {
             DrawForm::Content => {
-                let mark = if self.is_marked { ">" } else { "" };
-                self.painter.event(event, &view, &place, before, mark)
+                let (mark, folding) = (if self.is_marked { ">" } else { "" }, self.painter.folding);
+                self.painter.folding = if self.is_marked { Folding::Whole } else { folding };
+                let lines = self.painter.event(event, &view, &place, before, mark);
+                self.painter.folding = folding;
+                lines
             }
             DrawForm::Summary => self.painter.summary(event, &view, &place, before),
         };

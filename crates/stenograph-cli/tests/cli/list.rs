@@ -70,6 +70,22 @@ fn sessions_are_listed_newest_first_with_their_facts() {
 }
 
 #[test]
+fn every_command_takes_the_id_of_a_session() {
+    let folder = home();
+    let before = folder.read(&path(ONE));
+    folder.run("check 0198aaaa-1 latest").ends(0).says("2 records");
+    folder.run("convert 0198aaaa-1 --to steno").ends(0).says("Feed the walrus");
+    folder.run("usage 0198aaaa-1").ends(1).talks("no model calls found");
+    folder.run("usage 0198").fails("ambiguous");
+    folder.run("cut 0198aaaa-1 --events 2 --in-place").ends(0);
+    assert_ne!(folder.read(&path(ONE)), before);
+    folder.run("undo 0198aaaa-1").ends(0);
+    assert_eq!(folder.read(&path(ONE)), before);
+    folder.run("show latest --project shop").ends(0).says("ffff00");
+    folder.run("show latest --project nowhere").finds_nothing("no such session in the project nowhere");
+}
+
+#[test]
 fn conditions_select_the_sessions_that_match() {
     let folder = home();
     let listed = |line: &str| sessions(&folder.run(&format!("list --json {line}")));
@@ -86,7 +102,7 @@ fn conditions_select_the_sessions_that_match() {
     assert_eq!(listed("--sort largest --limit 1"), [ONE]);
     folder.run("list --project none").finds_nothing("none of 3 sessions");
     folder.run("list --gone").finds_nothing("none of 3 sessions");
-    folder.run("list --since soon").fails("is not a time");
+    folder.run("list --since soon").fails("soon: not a time");
     folder.run("list --limit 2").ends(0).talks("2 of 3 sessions shown");
     fs::create_dir(folder.path("elsewhere")).unwrap();
     folder.run("list --root elsewhere").finds_nothing("none of 3 sessions");

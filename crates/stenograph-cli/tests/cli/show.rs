@@ -81,6 +81,9 @@ fn results_are_shortened_for_people_only() {
     let folder = Folder::with("a", NATIVE.replace("\"ok\"", &format!("\"{long}\"")));
     folder.run("show a").says("line 3").says("… 36 more lines");
     folder.run("show a --full").says("line 39");
+    // Whoever asks for an event by its number gets all of it.
+    folder.run("show a --event 4").says("line 39");
+    folder.run("show a --event 3").says("… 36 more lines");
     folder.run("show a --text").says("line 39");
 }
 

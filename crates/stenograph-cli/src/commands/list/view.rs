@@ -22,8 +22,11 @@ const HEADINGS: [(&str, Align); 8] = [
     ("TITLE", Align::Left),
 ];
 
-/// The maximum length of a name; a session's name is never cut, because people copy it.
+/// The maximum length of a name.
 const NAME_LENGTH_MAX: usize = 24;
+
+/// The maximum length of a session's name. Only a name that shares more letters with another one is cut.
+const SESSION_LENGTH_MAX: usize = 19;
 
 /// On a narrower terminal, names are shorter, and the columns MESSAGES and SIZE are left out.
 const WIDE: usize = 110;
@@ -103,7 +106,11 @@ impl ListView<'_> {
         let short = |text: &str| table::truncated(&harmless_line(text), most);
         match row {
             Row::Session { session, depth } => [
-                format!("{}{}", indent(depth.unwrap_or(0)), harmless_line(&self.shorts.name(session))),
+                format!(
+                    "{}{}",
+                    indent(depth.unwrap_or(0)),
+                    table::truncated(&harmless_line(&self.shorts.name(session)), SESSION_LENGTH_MAX)
+                ),
                 short(&session.agent),
                 session.project.as_ref().map_or("-".to_owned(), |project| short(&project.name)),
                 ago(session.ended),

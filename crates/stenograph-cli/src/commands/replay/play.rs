@@ -227,7 +227,10 @@ impl PlaybackScreen {
                 self.stage.toggle_folding();
                 self.scroll = None;
             }
-            KeyAction::Help => self.help = if help == Help::Hidden { Help::Shown } else { Help::Hidden },
+            KeyAction::Help => {
+                self.pause();
+                self.help = if help == Help::Hidden { Help::Shown } else { Help::Hidden };
+            }
             KeyAction::Typing => {}
             KeyAction::Suspend => self.screen.suspend()?,
             KeyAction::Quit => return Ok(InputResult::End(ExitStatus::Done)),
