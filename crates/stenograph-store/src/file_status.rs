@@ -1,6 +1,6 @@
 //! What the end of a file says about its run: everything that `status` shows except what depends on the time of asking. The index saves it,
 //! so that an unchanged file need not be opened; every other file is read here. Both take the same events in the same way: those of the
-//! last [`WINDOW_SIZE`] bytes, or of a larger window if it holds too few.
+//! last `WINDOW_SIZE` bytes, or of a larger window if it holds too few.
 
 use std::path::Path;
 
