@@ -209,15 +209,15 @@ fn a_session_is_known_by_the_beginning_of_its_id() {
     folder.run("resume 0198").fails("2 sessions match");
     folder.run("show FFFF").ends(0).says("Feed the walrus ffff00");
     folder.run("show latest").ends(0).says("Feed the walrus ffff00");
-    folder.run("show 5555").finds_nothing("5555: no session has that id").talks("steno list");
-    folder.run("resume 5555").finds_nothing("no session has that id");
+    folder.run("show 5555").finds_nothing("5555: no file or session has that name").talks("steno list");
+    folder.run("resume 5555").finds_nothing("no file or session has that name");
     folder.run("show 5555.jsonl").fails("no such file");
     fs::create_dir(folder.path("elsewhere")).unwrap();
-    folder.run("show ffff --root elsewhere").finds_nothing("no session");
+    folder.run("show ffff --root elsewhere").finds_nothing("no file or session");
     folder.run("tail ffff -n 1").ends(0).says("It is fed.").talks(&format!("{THREE}.jsonl"));
-    folder.run("tail 5555").finds_nothing("no session");
+    folder.run("tail 5555").finds_nothing("no file or session");
     folder.run("status ffff").says("ffff0000-1111").says("shop");
-    folder.run("status 5555").ends(1).talks("no session");
+    folder.run("status 5555").ends(1).talks("no file or session");
     // A file of that name takes precedence.
     folder.write("ffff", crate::runner::NATIVE);
     folder.run("show ffff").ends(0).says("Fix the test.");

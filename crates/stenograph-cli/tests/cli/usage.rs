@@ -220,7 +220,7 @@ fn files_and_folders_can_be_named_and_nothing_else_counts() {
     assert_eq!(calls("home"), 2);
     assert_eq!(calls("--root home"), 2);
     assert_eq!(calls("--root home --no-index"), 2);
-    folder.run("usage other nowhere").fails("nowhere");
+    folder.run("usage other nowhere").finds_nothing("nowhere");
 }
 
 #[test]
