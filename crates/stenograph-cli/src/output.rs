@@ -135,7 +135,7 @@ impl Output<'_> {
 
     /// Whether a pager shows the output of this command if a person reads it.
     pub fn may_page(&self) -> bool {
-        self.may_page && Pager::is_chosen()
+        self.may_page && Pager::is_enabled()
     }
 
     /// Passes data to a pager from now on, if a person reads it.

@@ -170,14 +170,14 @@ impl PlaybackScreen {
 
     /// Waits for a key for at most `most`.
     fn listen(&mut self, most: Duration) -> Result<InputResult, CommandError> {
-        match self.screen.requested() {
+        match self.screen.take_request() {
             Some(SignalRequest::Stop(code)) => return Ok(InputResult::End(ExitStatus::Code(code))),
             Some(SignalRequest::Suspend) => {
                 self.screen.suspend()?;
                 return Ok(InputResult::Redraw);
             }
             Some(SignalRequest::Redraw) => {
-                self.screen.take_over_again()?;
+                self.screen.reenter()?;
                 return Ok(InputResult::Redraw);
             }
             None => {}
