@@ -21,6 +21,11 @@ impl Query {
         &self.expr
     }
 
+    /// Whether the answer for an event depends on its whole session, and not only on the events before it.
+    pub fn depends_on_session(&self) -> bool {
+        self.expr.depends_on_session()
+    }
+
     /// The words and patterns that an event must contain to match, without the negated ones.
     pub fn sought(&self) -> Vec<Sought<'_>> {
         let mut found = Vec::new();
@@ -56,6 +61,16 @@ pub enum Expr {
 }
 
 impl Expr {
+    /// Whether the answer for an event depends on its whole session: on its projects, or on the time of its file.
+    fn depends_on_session(&self) -> bool {
+        match self {
+            Expr::All(parts) | Expr::Any(parts) => parts.iter().any(Expr::depends_on_session),
+            Expr::Not(inner) => inner.depends_on_session(),
+            Expr::Field(field) => matches!(field, Field::Project(_) | Field::Since(_) | Field::Until(_)),
+            Expr::Phrase(_) | Expr::Pattern(_) => false,
+        }
+    }
+
     fn seek<'a>(&'a self, found: &mut Vec<Sought<'a>>) {
         match self {
             Expr::All(parts) | Expr::Any(parts) => parts.iter().for_each(|part| part.seek(found)),
