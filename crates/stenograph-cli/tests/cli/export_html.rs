@@ -152,7 +152,7 @@ fn hostile() -> String {
         let (media, data) = (quoted(media), quoted(data));
         let _ = writeln!(
             out,
-            r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":[{{"type":"blob","media":{media},"data":{data}}}]}}"#
+            r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":[{{"media":{media},"data":{data}}}]}}"#
         );
     }
     out

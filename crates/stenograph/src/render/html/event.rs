@@ -43,6 +43,8 @@ pub struct HtmlFacts {
     pub speaks_on: bool,
     /// The lane of a sub-agent whose events are among those of the main conversation.
     pub lane: Option<usize>,
+    /// The numbers of the first and the last event that a compaction summarizes.
+    pub summarizes: Option<(u64, u64)>,
 }
 
 /// Appends one event. A call has no result here; its result is an event of its own.
@@ -212,7 +214,9 @@ fn compaction(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &
     blocks(&view.blocks, &mut body);
     raw_record(event, options, &mut body);
     let number = facts.number.map(|number| format!("<span class=\"n\">{number}</span>")).unwrap_or_default();
-    let heading = format!("<b>Context compacted{remark}</b>{number}");
+    let prefix = &options.id_prefix;
+    let before = facts.summarizes.map(|(first, last)| format!("<i>events <a href=\"#{prefix}e{first}\">{first}</a> to {last}</i>"));
+    let heading = format!("<b>Context compacted{remark}</b>{}{number}", before.unwrap_or_default());
     out.push_str(&match body.is_empty() {
         true => format!("<div class=\"event compaction\"{id}>{heading}</div>\n"),
         false => format!("<details class=\"event compaction\"{id}><summary>{heading}</summary>{body}</details>\n"),
