@@ -78,8 +78,9 @@ pub struct HtmlStep {
     id: String,
     number: Option<u64>,
     heading: String,
-    /// Short facts at the right of the line.
+    /// Short facts at the right of the line, and the tokens, which come last.
     about: Vec<String>,
+    tokens: Option<String>,
     body: String,
     time_ms: Option<i64>,
     is_open: bool,
@@ -119,6 +120,7 @@ impl HtmlStep {
             number: facts.number,
             heading,
             about: view.remark.iter().map(|remark| escaped_line(remark)).collect(),
+            tokens: facts.usage.as_ref().and_then(tokens),
             body,
             time_ms: event.time.as_ref().and_then(Time::to_millis),
             is_open: false,
@@ -126,7 +128,6 @@ impl HtmlStep {
         if let ViewKind::Result(outcome) = view.kind {
             step.set_outcome(view, outcome);
         }
-        step.about.extend(facts.usage.as_ref().and_then(tokens));
         raw_record(event, options, &mut step.body);
         step
     }
@@ -168,7 +169,8 @@ impl HtmlStep {
 
     /// Appends the step.
     pub fn finish(&self, out: &mut String) {
-        let HtmlStep { classes, id, heading, about, body, number, .. } = self;
+        let HtmlStep { classes, id, heading, body, number, .. } = self;
+        let about: Vec<&str> = self.about.iter().chain(&self.tokens).map(String::as_str).collect();
         let about = about.join(" \u{b7} ");
         let about = if about.is_empty() { about } else { format!("<small>{about}</small>") };
         let number = number.map(|number| format!("<span class=\"n\">{number}</span>")).unwrap_or_default();
