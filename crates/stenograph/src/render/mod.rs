@@ -3,6 +3,7 @@
 
 mod document;
 mod harmless;
+pub mod html;
 mod markdown;
 mod markup;
 mod sections;
