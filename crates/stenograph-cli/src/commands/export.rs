@@ -21,31 +21,33 @@ use crate::store::SessionArgs;
 
 /// Export a session as Markdown, JSON or CSV
 ///
-/// Markdown and JSON contain the conversation turn by turn; CSV lists the model calls with their tokens and cost. Markdown omits
-/// abandoned branches, repeats and sub-agents. JSON has all events, with a reason for each event outside a turn. Text from the
-/// transcript is escaped: it cannot add headings, markup or control characters.
+/// Markdown and JSON contain the conversation turn by turn; CSV lists the model calls with their tokens and cost. Markdown
+/// omits abandoned branches, repeated records and sub-agents. JSON has all events; for an event that belongs to no turn, it states the
+/// reason. Text from the transcript is escaped: it cannot add headings, markup or control characters to the document.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno export session.jsonl --to markdown -o session.md
   steno export latest --to markdown --no-tools              messages only
-  steno export 0198f2c4 --to markdown --threads             with its sub-agents
+  steno export 0198f2c4 --to markdown --subagents           with its sub-agents
   steno export latest --to csv -o calls.csv                 one row per call
-  steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
+  steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'
+
+Exit codes: 0 success, 1 no such session, 2 error")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     file: PathBuf,
     #[command(flatten)]
     place: SessionArgs,
-    /// Kind of document
+    /// Type of document
     #[arg(long, value_enum, value_name = "KIND")]
     to: To,
     #[command(flatten)]
     output: OutputFile,
-    /// Also write the sub-agents
+    /// Also export the events of sub-agents
     #[arg(long)]
-    threads: bool,
+    subagents: bool,
     /// Omit thinking (Markdown only)
     #[arg(long)]
     no_thinking: bool,
@@ -75,7 +77,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             .hint("omit them, or filter the output with jq"));
     }
     let from = options.from.as_deref();
-    let (main, threads) = match options.threads || options.to == To::Csv {
+    let (main, threads) = match options.subagents || options.to == To::Csv {
         true => Conversation::open_with_threads(&options.place, &options.file, from, output)?,
         false => (Conversation::open(&options.place, &options.file, from, output)?, Vec::new()),
     };
@@ -87,7 +89,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let names: Vec<String> = threads.iter().map(|(thread, _)| thread.clone()).collect();
     let mut chapters = vec![Chapter { own_chapters: names, ..Chapter::of(None, main) }];
     chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
-    if options.threads && options.to != To::Csv {
+    if options.subagents && options.to != To::Csv {
         count_all_chapters(options, &mut chapters)?;
     }
     let out: &mut dyn Write = match &mut file {
@@ -151,7 +153,7 @@ impl Chapter {
         let mut failed = None;
         let read = conversation.read_quietly(&mut |event| {
             let left_out = overview.spine.left_out(event);
-            let part = match left_out.filter(|why| *why != LeftOut::Thread || !options.threads) {
+            let part = match left_out.filter(|why| *why != LeftOut::Thread || !options.subagents) {
                 None if SpeakerSections::is_outside(event) => EventRole::Other("nobody said or did it"),
                 None => EventRole::InConversation,
                 Some(why) => {
@@ -166,7 +168,7 @@ impl Chapter {
             for inner in &inside {
                 let is_elsewhere =
                     inner.thread.as_ref().is_some_and(|thread| own_chapters.iter().any(|name| name == thread));
-                match options.threads {
+                match options.subagents {
                     true if is_elsewhere => {}
                     true => failed = failed.take().or_else(|| write_event(inner, EventRole::InConversation).err()),
                     false => *aside += 1,
@@ -276,9 +278,9 @@ fn report_left_out(options: &Options, chapters: &[Chapter], output: &mut Output<
         let events = counted(given_up, "event");
         output.say(&format!("left out: {events} that {was} abandoned; --to json has all events"));
     }
-    if aside > 0 && !options.threads {
+    if aside > 0 && !options.subagents {
         let events = counted(aside, "event");
-        output.say(&format!("left out: {events} of sub-agents; include them with --threads"));
+        output.say(&format!("left out: {events} of sub-agents; include them with --subagents"));
     }
 }
 
