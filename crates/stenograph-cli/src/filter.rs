@@ -11,7 +11,7 @@ use crate::{clock, completion};
 /// Conditions on sessions and their calls.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FilterArgs {
-    /// Only agents whose format name contains NAME
+    /// Only agents whose name, as in steno list, contains NAME
     #[arg(long, value_name = "NAME", add = completion::agent())]
     agent: Option<String>,
     /// Only projects whose name, folder or git remote contains NAME; . is the project of this folder

@@ -6,8 +6,8 @@ mod split;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use stenograph::query::SPELLINGS;
 use stenograph::edit::cut::{Cut, Selection, cut};
+use stenograph::query::SPELLINGS;
 use stenograph::text::quote;
 use stenograph_store::Spool;
 

@@ -154,7 +154,7 @@ impl Chapter {
         let read = conversation.read_quietly(&mut |event| {
             let left_out = overview.spine.left_out(event);
             let part = match left_out.filter(|why| *why != LeftOut::Thread || !options.subagents) {
-                None if SpeakerSections::is_outside(event) => EventRole::Other("nobody said or did it"),
+                None if SpeakerSections::is_outside(event) => EventRole::Other("not part of a turn"),
                 None => EventRole::InConversation,
                 Some(why) => {
                     *given_up += u64::from(why == LeftOut::Branch);

@@ -358,11 +358,10 @@ fn report_unknown(
 ) -> Result<(), CommandError> {
     // A run prints the first ones only; `--unknown` lists all of them.
     let most = if options.unknown { usize::MAX } else { WARNINGS_MAX };
-    let unknown =
-        unknown.iter().take(most).map(|Unknown { format, name, count, sources, path, line, .. }| {
-            let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
-            format!("{format}: {records} of type \"{name}\" in {files}, first at {}:{line}", path.display())
-        });
+    let unknown = unknown.iter().take(most).map(|Unknown { format, name, count, sources, path, line, .. }| {
+        let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
+        format!("{format}: {records} of type \"{name}\" in {files}, first at {}:{line}", path.display())
+    });
     let unrecognised = unrecognised
         .iter()
         .take(most)

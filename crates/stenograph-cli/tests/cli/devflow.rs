@@ -198,7 +198,7 @@ fn a_refused_input_leaves_nothing_and_the_id_is_free() {
     ] {
         folder.run_with(&format!("record --to {to}"), b"plain words\n").fails("unknown format");
     }
-    folder.run_with("record --from devflow --to devflow --set run=x", b"{}").fails("is a document");
+    folder.run_with("record --from devflow --to devflow --set run=x", b"{}").ends(2).talks("invalid value 'devflow'");
     folder.run("devflow list").ends(1);
     assert_eq!(names(&folder.path(".devflow/runs")), Vec::<String>::new());
     assert!(!folder.path("run.jsonl").exists() && !folder.path("contexts/talk").exists());

@@ -16,7 +16,7 @@ fn a_session_becomes_a_document_for_people() {
 
 | Field | Value |
 |---|---|
-| Format | Stenograph's native stream: one event a line, everything kept |
+| Format | Stenograph's native stream: one event per line, with everything kept |
 | Started | 2026-03-02 09:14:05 UTC |
 | Ended | 2026-03-02 09:14:09 UTC |
 | Duration | 4 s |

@@ -54,9 +54,7 @@ fn kinds_are_ours_and_roles_and_types_are_the_formats_own_words() {
     let system = CHIBI.replace("\"message\"", "\"system_prompt_changed\"");
     folder.write("c", system);
     folder.run("show c --type system_prompt_changed").ends(0).says("What is Rust?");
-    folder
-        .run("show c --type system_prompt_changed --kind tool_call")
-        .finds_nothing("no events of kind call and type");
+    folder.run("show c --type system_prompt_changed --kind tool_call").finds_nothing("no events of kind call and type");
     folder.run("show c --kind system_prompt_changed").ends(2).talks("--type system_prompt_changed");
     let done = folder.run("show b --kind stop");
     done.ends(1).talks("no events of kind stop").talks("hint: the kinds in this file are call, message");

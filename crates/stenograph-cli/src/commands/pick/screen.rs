@@ -210,7 +210,9 @@ fn draw_footer(canvas: &mut Canvas<'_>, picker: &Picker, at: usize) -> Option<us
         (Some(notice), _) => Line::of(&harmless_line(notice), Style::new().fg_color(Some(AnsiColor::Yellow.into()))),
         (None, Overlay::Actions) => keys("", picker.enter(), &["esc back"]),
         (None, Overlay::Help) => Line::of("any key: back", faint),
-        (None, Overlay::None) if columns >= 100 => keys("alt +", picker.enter(), &["tab mark", "ctrl-t text", "? keys"]),
+        (None, Overlay::None) if columns >= 100 => {
+            keys("alt +", picker.enter(), &["tab mark", "ctrl-t text", "? keys"])
+        }
         (None, Overlay::None) => keys("alt +", picker.enter(), &["? keys"]),
     };
     canvas.line(0, at, &line.fitted(columns), columns);
