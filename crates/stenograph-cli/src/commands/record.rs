@@ -69,9 +69,10 @@ fn after_help() -> String {
     let mut help = String::from("Layouts:\n");
     for layout in LAYOUTS {
         let info = layout.info();
-        help.push_str(&format!("  {:<14} {}\n  {:<14} PATH: {}\n", info.name, info.title, "", info.path));
+        // The title has a line of its own, so that the lines of a long one are indented alike.
+        help.push_str(&format!("  {}\n      {}\n      PATH: {}\n", info.name, info.title, info.path));
         for (key, meaning) in info.keys {
-            help.push_str(&format!("  {:<14} --set {key}=…  {meaning}\n", ""));
+            help.push_str(&format!("      --set {key}=…  {meaning}\n"));
         }
     }
     help.push_str(
