@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-pub use stenograph::render::{grouped, harmless, harmless_json, harmless_line};
+pub use stenograph::render::{dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::terminal::{self, Pager, wrapped_text};

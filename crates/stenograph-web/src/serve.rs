@@ -47,7 +47,7 @@ pub enum Until {
     /// When the caller sets the stop flag.
     #[default]
     Stopped,
-    /// After the last recorded answer.
+    /// After the last recorded answer, or after a request that the player refused because it differs: every later one would too.
     Played,
 }
 
@@ -143,7 +143,7 @@ async fn run(player: Arc<Mutex<Player>>, options: &Options, report: &mut dyn FnM
             ended = &mut served => { ended?; break }
             _ = checks.tick() => {
                 let is_stopped = options.stop.load(Ordering::Relaxed);
-                let is_played = options.until == Until::Played && lock(&shared.player).is_at_end();
+                let is_played = options.until == Until::Played && is_over(&lock(&shared.player));
                 if ending.is_none() && (is_stopped || is_played) {
                     ending = Some(Instant::now());
                     let _ = end.send(());
@@ -160,6 +160,11 @@ async fn run(player: Arc<Mutex<Player>>, options: &Options, report: &mut dyn FnM
         report(event);
     }
     Ok(())
+}
+
+/// Whether the agent can get no further answer.
+fn is_over(player: &Player) -> bool {
+    player.is_at_end() || player.refused() > 0
 }
 
 impl Shared {

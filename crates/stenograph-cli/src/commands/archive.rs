@@ -25,7 +25,8 @@ use copies_by_session::{CopiesBySession, SessionCopies};
 
 /// Manage archived copies of transcripts
 ///
-/// The archive has a copy of every transcript that steno index finds. The copy stays when the agent deletes its file.
+/// The archive has a copy of every transcript that steno index finds. The copy stays when the agent deletes its file. steno
+/// archive prune and steno archive unforget change only the store, never the agents' files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +36,7 @@ Examples:
   steno archive verify                         check every copy
   steno archive restore 0198f2c4               restore the files of a session
   steno archive prune --older-than 90d --dry-run
-  steno archive unforget 0198f2c4              let a pruned session return
+  steno archive unforget 0198f2c4              allow a pruned session again
 
 Exit codes: 0 success, 1 something is damaged, or nothing found, 2 error")]
 pub struct Options {

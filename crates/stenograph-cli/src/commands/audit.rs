@@ -25,12 +25,13 @@ use total::AuditTotal;
 
 /// Report what a session did
 ///
-/// Reports the tools and their outcomes, the files that were created, changed, deleted and read, the commands with their exit codes, the
-/// last message, errors and recoveries, approvals and denials, sub-agents, open to-dos, stuck phases, compactions, and the size of the
-/// context. Repeated records count once. Changes that commands make to files are unknown: steno does not interpret commands.
+/// Reports the tools and their outcomes, the files that were created, changed, deleted and read, the commands with their exit
+/// codes, the last message, errors and recoveries, approvals and denials, sub-agents, open to-dos, stuck phases, compactions,
+/// and the size of the context. Repeated records count once. steno does not interpret commands, so it does not know which files
+/// a command changed.
 ///
-/// Name a file, or a session that steno index has found; sub-agents in files beside it are included. Anything else is a query, and
-/// steno reports every session that matches.
+/// Name a file, or a session that steno index has found; sub-agents in files beside it are included. Anything else is a query,
+/// and steno reports every session that matches.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,7 +40,7 @@ Examples:
   steno audit 0198f2c4 --only files                a session by its id
   steno audit 0198f2c4 0198f2c7                    two sessions
   steno audit 'tool:bash since:7d \"rm -rf\"'        every session that matches
-  steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
+  steno audit latest --json | jq '.commands[] | select(.outcome == \"failed\")'
   steno audit latest --only last > answer.md
   steno audit latest --only failure --explain      with the deciding record
   steno audit latest --diff                        the changes to files

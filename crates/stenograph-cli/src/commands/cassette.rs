@@ -17,16 +17,17 @@ use crate::store::{SessionArgs, on_interrupt};
 
 /// Serve recorded answers to an agent in place of a model
 ///
-/// Starts a local server with the APIs of the model vendors. The agent talks to it instead of a model and receives the recorded answers
-/// in order. steno reports each request that differs from the recorded one.
+/// Starts a server on this machine that implements the APIs of OpenAI and Anthropic. The agent talks to it instead of a model and
+/// receives the recorded answers in order. steno reports how each request differs from the recorded one; such a difference is called
+/// drift.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno cassette session.jsonl --port 8123
+  steno cassette session.jsonl --port 8123         then, in another terminal:
   OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
   steno cassette session.jsonl --strict --once     in tests
 
-Exit codes: 0 success, 1 a request differed from the recording, 2 error")]
+Exit codes: 0 no drift, 1 drift, 2 error")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest)
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
@@ -36,13 +37,13 @@ pub struct Options {
     /// Local port; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// Refuse requests that differ from the recorded ones
+    /// Refuse requests that differ from the recorded ones, and wait for the recorded one
     #[arg(long)]
     strict: bool,
-    /// Exit after the last answer
+    /// Exit after the last answer, or with --strict after the first refused request
     #[arg(long)]
     once: bool,
-    /// Delay answers as in the recording
+    /// Delay answers by the recorded time
     #[arg(long)]
     timing: bool,
     /// Also replay recorded service errors

@@ -23,12 +23,12 @@ use view::ShownChange;
 
 /// Compare two sessions step by step
 ///
-/// Prints facts about both, the first difference, and then all differences. A step is a message, a thought, a call or a result; a turn is
-/// a message of the user with everything that follows. Steps are aligned by content, so an added or removed step does not affect the
-/// rest.
+/// Prints facts about both sessions, the first difference, and then all differences. A step is a message, thinking, a call or a
+/// result; a turn is a message of the user with everything that follows. Steps are aligned by content, so an added or removed
+/// step does not affect the rest.
 ///
-/// The formats may differ: different spellings of the same content are equal, and steps that one format cannot express are counted and
-/// not compared. Abandoned branches and sub-agents are compared too; only repeated records are ignored.
+/// The formats may differ: different spellings of the same content are equal, and steps that one format cannot express are
+/// counted but not compared. Only repeated records are ignored; abandoned branches and sub-agents are compared too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,15 +39,15 @@ Examples:
 
 Exit codes: 0 equal, 1 different, 2 error")]
 pub struct Options {
-    /// First run: a file, a recording folder, or a session (id prefix or latest)
+    /// First session: a file, a recording folder, or a session (id prefix or latest)
     #[arg(value_name = "A", add = crate::completion::transcript())]
     a: PathBuf,
-    /// Second run
+    /// Second session
     #[arg(value_name = "B", add = crate::completion::transcript())]
     b: PathBuf,
     #[command(flatten)]
     place: SessionArgs,
-    /// Print only where they diverge
+    /// Print only the facts and the first difference
     #[arg(long)]
     summary: bool,
     /// Print one JSON object per line, with all fields

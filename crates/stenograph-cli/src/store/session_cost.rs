@@ -4,7 +4,7 @@ use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Questio
 use stenograph_store::index::catalogue::{Catalogue, Session};
 
 use crate::clock;
-use crate::output::grouped;
+use crate::output::{dollars, grouped};
 
 /// What a session took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,16 +49,5 @@ impl SessionCost {
     /// The tokens for people; empty if there are none.
     pub fn tokens(&self) -> String {
         if self.tokens == 0 { String::new() } else { format!("{} tokens", grouped(self.tokens)) }
-    }
-}
-
-/// An amount for people, to the cent, with a comma after every three digits.
-fn dollars(money: Money) -> String {
-    let text = money.rounded(2);
-    match text.split_once('.') {
-        Some((whole, cents)) => {
-            format!("${}.{cents}", whole.parse().map_or_else(|_| whole.to_owned(), grouped))
-        }
-        None => format!("${text}"),
     }
 }

@@ -88,7 +88,7 @@ fn changes_of_sub_agents_apply_in_the_order_of_time() {
 #[test]
 fn they_are_written_with_it_too() {
     let folder = session();
-    folder.run("export s1.jsonl --to markdown --threads").ends(0).says("## Side conversation: `a77`");
+    folder.run("export s1.jsonl --to markdown --subagents").ends(0).says("## Side conversation: `a77`");
     assert!(!folder.run("export s1.jsonl --to markdown").ends(0).text().contains("Side conversation"));
 }
 

@@ -127,6 +127,11 @@ fn all_formats_are_listed() {
         });
         assert_eq!(json["name"], info.name);
         assert_eq!(json["carries"], info.traits.carries);
+        assert_eq!(json["lines"], info.framing.allows_lines());
+        // A document cannot be recorded while it arrives.
+        let help = folder.run("record --help");
+        let values = help.text().split("possible values: ").nth(1).unwrap().split(']').next().unwrap();
+        assert_eq!(values.split([',', ' ', '\n']).any(|name| name == info.name), info.framing.allows_lines());
         assert_eq!(json["homes"].as_array().unwrap().len(), info.homes.len());
         assert_eq!(json["resume"].as_str(), info.resume);
         people.says(info.resume.unwrap_or_default());

@@ -107,8 +107,11 @@ impl Drift {
         match self.what {
             What::Missing => format!("{kind} {place} is missing: {}", text(&self.recorded)),
             What::Added => format!("{kind} {place} was added: {}", text(&self.asked)),
-            What::Changed | What::ResultChanged => {
+            What::Changed => {
                 format!("{kind} {place} changed: recorded {}, requested {}", text(&self.recorded), text(&self.asked))
+            }
+            What::ResultChanged => {
+                format!("result {place} changed: recorded {}, requested {}", text(&self.recorded), text(&self.asked))
             }
             What::Model => format!("the request asks for model {}, not {}", text(&self.asked), text(&self.recorded)),
             What::AfterEnd => "the recording has ended".to_owned(),

@@ -20,6 +20,7 @@ pub struct Player {
     requests: u64,
     drifted: u64,
     beside: u64,
+    refused: u64,
     habit: OffersTools,
     found: Vec<(u64, Drift)>,
     remarks: Vec<(u64, Remark)>,
@@ -81,6 +82,7 @@ impl Player {
             requests: 0,
             drifted: 0,
             beside: 0,
+            refused: 0,
             habit: OffersTools::default(),
             found: Vec::new(),
             remarks: Vec::new(),
@@ -107,6 +109,11 @@ impl Player {
     /// How many requests were no part of the recorded conversation.
     pub fn beside(&self) -> u64 {
         self.beside
+    }
+
+    /// How many requests were refused because they were not the recorded ones.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// What is done with requests that are not the recorded ones.
@@ -149,8 +156,10 @@ impl Player {
                 (if is_refused { Verdict::Refused(self.next) } else { Verdict::Answer(self.next) }, found, beside)
             }
         };
-        if let Verdict::Answer(_) = verdict {
-            self.next += 1;
+        match verdict {
+            Verdict::Answer(_) => self.next += 1,
+            Verdict::Refused(_) => self.refused += 1,
+            Verdict::Beside | Verdict::Ended => {}
         }
         if !request.tools.is_empty() {
             self.habit = OffersTools::Tools;

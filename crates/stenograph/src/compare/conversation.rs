@@ -54,7 +54,7 @@ pub struct ConversationSteps {
     pub fork: Option<ForkOrigin<'static>>,
     /// The steps of the main line.
     pub steps: Vec<Step>,
-    /// The branches that were given up.
+    /// The abandoned branches.
     pub branches: Vec<Branch>,
     /// How many events the source has.
     pub events: u64,

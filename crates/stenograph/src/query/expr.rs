@@ -200,9 +200,7 @@ impl Is {
     pub fn name(self) -> &'static str {
         match self {
             Is::Error => "error",
-            Is::Kind(Kind::ToolCall) => "call",
-            Is::Kind(Kind::ToolResult) => "result",
-            Is::Kind(kind) => kind.name(),
+            Is::Kind(kind) => kind.word(),
         }
     }
 }

@@ -188,12 +188,8 @@ fn period_named(text: &str, today: &Today) -> Result<Period, Complaint> {
 }
 
 fn is_names() -> impl Iterator<Item = (&'static str, Is)> + Clone {
-    let long = [
-        (Kind::ToolCall.name(), Is::Kind(Kind::ToolCall)),
-        (Kind::ToolResult.name(), Is::Kind(Kind::ToolResult)),
-        ("summary", Is::Kind(Kind::Compaction)),
-    ];
-    Is::all().map(|is| (is.name(), is)).chain(long)
+    let kinds = Kind::WORDS.into_iter().map(|(word, kind)| (word, Is::Kind(kind)));
+    std::iter::once((Is::Error.name(), Is::Error)).chain(kinds)
 }
 
 fn has_names() -> impl Iterator<Item = (&'static str, Has)> + Clone {

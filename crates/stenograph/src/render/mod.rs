@@ -10,7 +10,7 @@ mod sections;
 mod view;
 
 pub use document::Document;
-pub use harmless::{grouped, harmless, harmless_json, harmless_line};
+pub use harmless::{dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
 pub use markdown::{Markdown, Shown};
 pub use sections::{Place, Speaker, SpeakerSections};
 pub use view::{Block, EventContext, EventView, EventViewer, ViewKind};
