@@ -132,7 +132,7 @@ fn with_nested_record() -> String {
 /// How often an event or field of a kind was dropped for a reason.
 fn left_out(outcome: &Outcome, kind: &str, field: &str, why: &str) -> u64 {
     let found = outcome.losses.losses.iter().filter(|((of, name, how), _)| {
-        of.name() == kind && name == field && matches!(how, LossKind::Dropped { why: found } if found.starts_with(why))
+        of.name() == kind && name == field && matches!(how, LossKind::Dropped { why: found } if *found == why)
     });
     found.map(|(_, count)| count.times).sum()
 }
