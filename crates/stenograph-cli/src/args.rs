@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, pick, record, recover, replay, resume, show, status, tail, trim,
+    diff, export, find, formats, index, list, man, mark, pick, record, recover, replay, resume, show, status, tail, trim,
     undo, usage,
 };
 use crate::output::ColourChoice;
@@ -76,6 +76,7 @@ pub enum Verb {
     Undo(undo::Options),
     Index(index::Options),
     Archive(archive::Options),
+    Mark(mark::Options),
     Record(record::Options),
     Recover(recover::Options),
     Cassette(cassette::Options),
@@ -98,7 +99,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Share", &["export"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
-    ("Store", &["index", "archive"]),
+    ("Store", &["index", "archive", "mark"]),
     ("Record", &["record", "recover", "cassette"]),
     ("Systems", &["chibi", "devflow", "cycod"]),
     ("Setup", &["formats", "config", "demo", "completions", "man"]),

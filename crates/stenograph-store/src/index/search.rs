@@ -4,6 +4,7 @@
 mod check;
 mod counts;
 mod load;
+mod marks;
 mod position;
 mod ranked;
 mod translate;
@@ -19,6 +20,7 @@ use tantivy::Searcher as Engine;
 use tantivy::collector::Count;
 
 use check::CheckedHits;
+pub use marks::MarkHit;
 pub use load::{EntryDetail, HitReader, Unavailable};
 pub use position::ReadStart;
 use ranked::Columns;

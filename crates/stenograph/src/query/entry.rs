@@ -46,6 +46,30 @@ pub struct Entry<'e> {
     pub(super) texts: Vec<Cow<'e, str>>,
 }
 
+impl<'e> Entry<'e> {
+    /// An entry for a text that a person wrote about a session: a title or a note. It is no event of the session, so conditions
+    /// on events other than its words and its time exclude it.
+    pub fn about_session(text: &'e str, time: Option<i64>) -> Entry<'e> {
+        Entry {
+            kind: Kind::Fact,
+            role: None,
+            tool: None,
+            model: None,
+            branch: None,
+            cwd: None,
+            files: Vec::new(),
+            error: false,
+            attachment: false,
+            time,
+            key: 0,
+            twin: 0,
+            piece_twins: Vec::new(),
+            restates: false,
+            texts: vec![Cow::Borrowed(text)],
+        }
+    }
+}
+
 impl Entry<'_> {
     /// The searched text, piece by piece. A phrase does not extend from one piece into the next.
     pub fn texts(&self, each: &mut dyn FnMut(&str)) {
