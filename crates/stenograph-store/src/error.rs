@@ -347,7 +347,9 @@ impl Error {
             }
             Problem::Full => "free some space, or write to another disk",
             Problem::InDoubt => "when the disk works again, check the file with steno show",
-            Problem::BadTag => "use at most 64 letters, digits and signs such as - _ . / without spaces, commas and quotes",
+            Problem::BadTag => {
+                "use at most 64 letters, digits and signs such as - _ . / without spaces, commas and quotes"
+            }
             Problem::EmptyMark => "write some text",
             Problem::LongTitle { .. } => "shorten it, or write a note instead",
             Problem::LongNote { .. } => "shorten it, or write several notes",

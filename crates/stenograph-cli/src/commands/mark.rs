@@ -107,11 +107,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 }
 
 /// The changes that the options ask for.
-fn changes(
-    options: &Options,
-    store: &Store,
-    sessions: &[ResolvedSession],
-) -> Result<Vec<MarkChange>, CommandError> {
+fn changes(options: &Options, store: &Store, sessions: &[ResolvedSession]) -> Result<Vec<MarkChange>, CommandError> {
     let is_of_one = options.title.is_some() || options.event.is_some() || !options.remove_note.is_empty();
     if is_of_one && sessions.len() > 1 {
         return Err(CommandError::new("--title, --event and --remove-note take one session")
@@ -142,8 +138,9 @@ fn event_key(store: &Store, session: &ResolvedSession, number: u64) -> Result<Ev
             return Ok(key);
         }
     }
-    Err(CommandError::new(format!("{}: event {number} is not in the index", session.session.name))
-        .hint("check the number with steno show; run steno index if the event is new; an event without text has no note"))
+    Err(CommandError::new(format!("{}: event {number} is not in the index", session.session.name)).hint(
+        "check the number with steno show; run steno index if the event is new; an event without text has no note",
+    ))
 }
 
 fn list(options: &Options, store: &Store, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {

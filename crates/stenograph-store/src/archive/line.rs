@@ -293,7 +293,16 @@ mod tests {
     use super::*;
 
     fn head(commit: u64) -> CommitHeader {
-        CommitHeader { archive: FIRST_VERSION, commit, time: -1, after: u64::MAX, pack: 3, at: 1 << 33, bytes: 0, sum: 0 }
+        CommitHeader {
+            archive: FIRST_VERSION,
+            commit,
+            time: -1,
+            after: u64::MAX,
+            pack: 3,
+            at: 1 << 33,
+            bytes: 0,
+            sum: 0,
+        }
     }
 
     #[test]

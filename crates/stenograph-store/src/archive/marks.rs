@@ -117,10 +117,7 @@ fn lower(text: &str) -> String {
 pub fn is_tag(text: &str) -> bool {
     let is_allowed =
         |char: char| !char.is_whitespace() && !char.is_control() && !matches!(char, ',' | '"' | '*' | '(' | ')' | '\\');
-    !text.is_empty()
-        && !text.starts_with('-')
-        && text.chars().count() <= TAG_LENGTH_MAX
-        && text.chars().all(is_allowed)
+    !text.is_empty() && !text.starts_with('-') && text.chars().count() <= TAG_LENGTH_MAX && text.chars().all(is_allowed)
 }
 
 impl Marks {

@@ -20,8 +20,8 @@ use tantivy::Searcher as Engine;
 use tantivy::collector::Count;
 
 use check::CheckedHits;
-pub use marks::MarkHit;
 pub use load::{EntryDetail, HitReader, Unavailable};
+pub use marks::MarkHit;
 pub use position::ReadStart;
 use ranked::Columns;
 

@@ -34,7 +34,8 @@ pub struct Entry<'e> {
     pub attachment: bool,
     /// The time, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// A fingerprint that copies of one record in several sources share.
+    /// A fingerprint that copies of one record in several sources share. It must never change, because notes about events keep
+    /// it.
     pub key: u64,
     /// A fingerprint that records with the same content share.
     pub twin: u64,

@@ -144,7 +144,12 @@ impl Sink for Scanner<'_> {
 impl Scanner<'_> {
     fn match_entry(&mut self, number: u64, event: &Event<'_>, entry: &Entry<'_>) {
         let sessions = [self.name.clone()];
-        let facts = SessionFacts { agent: self.agent, projects: &self.projects, sessions: &sessions, ..SessionFacts::default() };
+        let facts = SessionFacts {
+            agent: self.agent,
+            projects: &self.projects,
+            sessions: &sessions,
+            ..SessionFacts::default()
+        };
         if !self.query.matches(entry, &facts) {
             return;
         }

@@ -5,8 +5,8 @@ use stenograph::text::quote;
 
 use super::{HitContent, ShownAnswer, ShownHit};
 use crate::clock;
-use crate::output::{Colour, TextStyle, harmless_line};
 use crate::commands::archive::strings_json;
+use crate::output::{Colour, TextStyle, harmless_line};
 use crate::store::{path_json, project_json};
 use crate::table;
 use crate::terminal::fitted;

@@ -37,7 +37,8 @@ impl Catalogue {
     pub fn session_with_key(&self, key: &SessionKey) -> Result<Option<SessionId>, Error> {
         self.query(|connection| {
             let sql = "SELECT id FROM sessions WHERE name = ?2 AND (?4 OR (agent = ?1 AND home = ?3)) \
-                       AND id IN (SELECT session FROM sources) ORDER BY agent <> ?1, home <> ?3, id LIMIT 1";
+                       AND EXISTS (SELECT 1 FROM sources WHERE session = sessions.id) \
+                       ORDER BY agent <> ?1, home <> ?3, id LIMIT 1";
             let values = params![key.agent, key.name, key.home, is_unique(&key.name)];
             let found = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
             let Some(first) = key.first.filter(|_| found.is_none()) else { return Ok(found) };
@@ -72,10 +73,7 @@ impl Catalogue {
     }
 
     /// Makes the marks those of the archive. Marks of sessions that the catalogue does not know are left out.
-    pub(crate) fn sync_marks<'m>(
-        &self,
-        marks: impl Iterator<Item = (&'m SessionKey, &'m Marks)>,
-    ) -> Result<(), Error> {
+    pub(crate) fn sync_marks<'m>(&self, marks: impl Iterator<Item = (&'m SessionKey, &'m Marks)>) -> Result<(), Error> {
         let mut known: BTreeMap<SessionId, Marks> = BTreeMap::new();
         for (key, marks) in marks {
             if let Some(session) = self.session_with_key(key)? {

@@ -73,11 +73,7 @@ impl Searcher {
     }
 
     /// Where the events with these keys are in a session now. An event that only an earlier version has names that version.
-    pub fn events_with_keys(
-        &self,
-        session: SessionId,
-        keys: &[EventKey],
-    ) -> Result<HashMap<EventKey, Hit>, Error> {
+    pub fn events_with_keys(&self, session: SessionId, keys: &[EventKey]) -> Result<HashMap<EventKey, Hit>, Error> {
         if keys.is_empty() {
             return Ok(HashMap::new());
         }

@@ -166,7 +166,16 @@ fn patterns_see_the_text_as_it_is() {
 fn marks_of_the_session() {
     finds(
         &said("hello"),
-        &["tag:team/api", "tag:TODO", "tag:team/*", "tag:\"team/\"*", "tag:todo tag:team*", "tag:x,todo", "is:marked", "-is:pinned"],
+        &[
+            "tag:team/api",
+            "tag:TODO",
+            "tag:team/*",
+            "tag:\"team/\"*",
+            "tag:todo tag:team*",
+            "tag:x,todo",
+            "is:marked",
+            "-is:pinned",
+        ],
         &["tag:team", "tag:api", "tag:tod", "tag:todo tag:x", "is:pinned"],
     );
 }
@@ -176,5 +185,7 @@ fn a_text_about_a_session_is_found_by_its_words_and_not_as_an_event() {
     let entry = Entry::about_session("Check the flaky parser", Some(5));
     let finds = |asked: &str| query(asked).matches(&entry, &SessionFacts::default());
     assert!(["flaky", "\"flaky parser\"", "pars* -lexer", "/pars.r/"].into_iter().all(finds));
-    assert!(!["lexer", "flaky role:user", "flaky is:error", "flaky tool:bash", "flaky is:pinned"].into_iter().any(finds));
+    assert!(
+        !["lexer", "flaky role:user", "flaky is:error", "flaky tool:bash", "flaky is:pinned"].into_iter().any(finds)
+    );
 }
