@@ -291,7 +291,9 @@ fn report_totals(
         output.say(&format!("{freed} freed now; the rest is freed when more than half of its pack is unused"));
     }
     if !stays.is_empty() {
-        output.say(&format!("{} kept; --force also removes the only copy", counted(stays.len() as u64, "session")));
+        let is_pinned = stays.iter().all(|(candidate, _)| candidate.session.marks.pinned);
+        let hint = if is_pinned { "" } else { "; --force also removes the only copy" };
+        output.say(&format!("{} kept{hint}", counted(stays.len() as u64, "session")));
     }
     Ok(())
 }
