@@ -80,7 +80,10 @@ fn an_archive_with_marks_still_has_them() {
     folder.run("archive verify").ends(0).talks("no damage");
     folder.run("index --root home").ends(0).talks("1 gone");
     let json = folder.run("mark 8c1f --json").ends(0).json().remove(0);
-    assert_eq!((&json["pinned"], &json["title"], &json["tags"][0]), (&true.into(), &"Leap days".into(), &"almanac".into()));
+    assert_eq!(
+        (&json["pinned"], &json["title"], &json["tags"][0]),
+        (&true.into(), &"Leap days".into(), &"almanac".into())
+    );
     // The key of the event is still the same.
     assert_eq!((&json["notes"][0]["text"], &json["notes"][0]["event"]), (&"the answer".into(), &2.into()));
 }
