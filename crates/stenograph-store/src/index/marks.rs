@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::catalogue::{Catalogue, SessionId};
 use super::run::RunObserver;
 use super::seal::Seal;
-use super::{Check, Store};
+use super::{Check, IndexCreation, OpenIndex, Store};
 use crate::archive::{Archive, ArchiveWriter, MarkChange, Marks, SessionKey, is_tag};
 use crate::files::Disk;
 use crate::{Error, Problem};
@@ -49,7 +49,12 @@ impl Store {
             return Err(Error::about(&self.index(), Problem::Locked { holder: None }));
         };
         let before = Seal::read(&self.index());
-        let catalogue = self.catalogue()?;
+        let OpenIndex { catalogue, .. } = self.open(Check::Quick)?.map_err(|creation| match creation {
+            IndexCreation::First => Error::about(self.folder(), Problem::IndexMissing),
+            IndexCreation::Rebuilt(_) => Error::about(&self.index(), Problem::IndexDamaged),
+        })?;
+        // After a killed run, only the next run proves that the files are intact; a new seal would claim it.
+        let sealed = before.filter(|seal| catalogue.commits().is_ok_and(|commits| seal.commit == commits));
         let mut writer = ArchiveWriter::open_when_free(Arc::new(Disk), &self.archive())?;
         let mut changed = Vec::with_capacity(changes.len());
         for (session, changes) in changes {
@@ -59,7 +64,9 @@ impl Store {
         // A process that is killed here leaves the catalogue behind; the next run brings it up to date.
         let commits = catalogue.replace_marks(writer.marks())?;
         drop((writer, catalogue));
-        self.seal(before.as_ref(), commits, now_ms / 1000, Check::Quick);
+        if sealed.is_some() {
+            self.seal(sealed.as_ref(), commits, now_ms / 1000, Check::Quick);
+        }
         Ok(changed)
     }
 }

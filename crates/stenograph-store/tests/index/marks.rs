@@ -212,6 +212,22 @@ fn marks_that_a_killed_process_did_not_copy_to_the_catalogue_are_found_by_the_ne
 }
 
 #[test]
+fn a_damaged_index_is_not_marked_and_stays_known_as_damaged() {
+    let ground = Ground::new();
+    two_messages(&ground);
+    let session = ground.only().id;
+    let path = ground.store.index().join("catalogue.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let error = ground.store.mark(&[(session, vec![MarkChange::Pin])], 1, &mut NoObserver).unwrap_err();
+    assert_eq!(error.problem, Problem::IndexDamaged);
+    assert!(ground.index().made.is_some());
+    assert!(ground.only().marks.is_empty());
+}
+
+#[test]
 fn an_invalid_change_changes_nothing() {
     let ground = Ground::new();
     two_messages(&ground);

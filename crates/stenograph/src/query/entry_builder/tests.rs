@@ -209,14 +209,3 @@ fn discarded_texts_of_an_unknown_record_leave_room_for_others() {
     let events = crate::read::all(&crate::formats::steno::Steno, record.as_bytes()).events;
     assert_eq!(texts(&events[0]), ["walrus"]);
 }
-
-#[test]
-fn keys_never_change_because_notes_about_events_keep_them() {
-    let body = || Body::Message { role: Role::User, content: Content::text("Feed the walrus") };
-    let time = || Time::iso("2026-03-09T08:00:00Z".into());
-    let key = |event: Event<'_>| format!("{:016x}", EntryBuilder::default().entry(&event).unwrap().key);
-    let id = "0198aaaa-1111-4222-8333-444455556666";
-    let with_id = key(Event { id: Some(id.into()), time: time(), ..Event::new(body()) });
-    let with_time = key(Event { time: time(), ..Event::new(body()) });
-    assert_eq!([with_id, with_time, key(Event::new(body()))], ["0", "0", "0"]);
-}
