@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, pick, record, recover, replay, resume, show, status, tail, trim,
-    undo, usage,
+    diff, export, find, formats, index, list, man, mark, pick, record, recover, replay, resume, show, status, tail,
+    trim, undo, usage,
 };
 use crate::output::ColourChoice;
 
@@ -81,6 +81,7 @@ pub enum Verb {
     Undo(undo::Options),
     Index(index::Options),
     Archive(archive::Options),
+    Mark(mark::Options),
     Record(record::Options),
     Recover(recover::Options),
     Cassette(cassette::Options),
@@ -103,7 +104,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Share", &["export"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
-    ("Store", &["index", "archive"]),
+    ("Store", &["index", "archive", "mark"]),
     ("Record", &["record", "recover", "cassette"]),
     ("Systems", &["chibi", "devflow", "cycod"]),
     ("Setup", &["formats", "config", "demo", "completions", "man"]),

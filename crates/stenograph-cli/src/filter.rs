@@ -140,7 +140,15 @@ fn today() -> Today {
 pub fn matches_session(query: &Query, session: &Session) -> bool {
     let (projects, sessions) = (session.project_names(), [session.name.clone()]);
     let details = SessionDetails {
-        facts: SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions, file_time: None },
+        facts: SessionFacts {
+            agent: &session.agent,
+            projects: &projects,
+            sessions: &sessions,
+            file_time: None,
+            is_pinned: session.marks.pinned,
+            is_marked: !session.marks.is_empty(),
+            tags: &session.marks.tags,
+        },
         model: session.model.as_deref(),
         branch: session.branch.as_deref(),
         has_error: session.errors > 0,
@@ -153,7 +161,7 @@ pub fn matches_session(query: &Query, session: &Session) -> bool {
 /// What conditions on sessions look at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionDetails<'a> {
-    /// The agent, the project and the ids.
+    /// The agent, the project, the ids and the marks.
     pub facts: SessionFacts<'a>,
     /// The model.
     pub model: Option<&'a str>,
@@ -181,7 +189,11 @@ impl SessionDetails<'_> {
 
     fn match_field(&self, field: &Field) -> bool {
         match field {
-            Field::Agent(_) | Field::Project(_) | Field::Session(_) => field.matches_session(&self.facts),
+            Field::Agent(_)
+            | Field::Project(_)
+            | Field::Session(_)
+            | Field::Tag(_)
+            | Field::Is(Is::Pinned | Is::Marked) => field.matches_session(&self.facts),
             Field::Model(words) => self.model.is_some_and(|model| words.is_in(model)),
             Field::Branch(words) => self.branch.is_some_and(|branch| words.is_in(branch)),
             Field::Is(Is::Error) => self.has_error,

@@ -61,6 +61,9 @@ impl std::ops::Deref for SessionArgs {
     }
 }
 
+/// The sign of a pinned session before its title.
+pub const PIN: &str = "* ";
+
 /// The usual data folder, written as in the homes of formats.
 const DATA: &str = "{data}/stenograph";
 

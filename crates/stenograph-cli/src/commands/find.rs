@@ -1,13 +1,14 @@
 //! `steno find`: searches all sessions. The index answers; `--in` reads files directly, without an index.
 
 mod files;
+mod marks;
 mod scan;
 mod view;
 
 use std::path::PathBuf;
 
 use stenograph::query::{Query, Snippet};
-use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
+use stenograph_store::index::catalogue::{Session, SourceRow};
 use stenograph_store::index::search::{EntryDetail, Hit, Order, SearchRequest};
 
 use crate::error::{CommandError, ExitStatus};
@@ -19,8 +20,8 @@ use crate::table;
 /// Search all sessions for messages, calls and files
 ///
 /// Searches every indexed session of every agent. One event must contain all words of the query. Operators: "a phrase",
-/// prefix*, fuzzy~, -word (excludes it), a OR b, /regex/. Fields: agent: project: session: tool: file: role: model: branch: is:
-/// has: since: until:
+/// prefix*, fuzzy~, -word (excludes it), a OR b, /regex/. Fields: agent: project: session: tag: tool: file: role: model: branch:
+/// is: has: since: until:
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -175,8 +176,14 @@ pub(super) fn search(
     let store = place.store()?;
     let mut searcher = store.searcher()?;
     let root = place.root();
+    // Titles and notes come first, in the same numbering.
+    let marked = searcher.find_marks(query, root.as_deref())?;
+    let marks_count = marked.len();
+    let marked = marks::shown(marked.into_iter().enumerate().skip(offset).take(limit), &mut searcher, query)?;
+    let (offset, limit) = (offset.saturating_sub(marks_count), limit - marked.len());
     let request = SearchRequest { query, order, offset, limit, within: root.as_deref() };
-    let answer = searcher.find(&request)?;
+    let mut answer = searcher.find(&request)?;
+    answer.hits.iter_mut().for_each(|hit| hit.rank += marks_count);
     let counts = searcher.counts(query)?;
     let mut read: Vec<Option<Result<HitContent, &'static str>>> = answer.hits.iter().map(|_| None).collect();
     searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, found| {
@@ -187,9 +194,8 @@ pub(super) fn search(
             });
         }
     })?;
-    let next = answer.hits.last().filter(|_| answer.has_more).map(|hit| (hit.rank + 1).to_string());
     let short_names = ShortNames::of(searcher.catalogue())?;
-    let (mut hits, mut addresses) = (Vec::new(), EventAddresses::default());
+    let (mut hits, mut addresses) = (marked, EventAddresses::default());
     for (hit, read) in answer.hits.into_iter().zip(read) {
         let session = searcher.session(hit.session)?.cloned();
         let source = searcher.source(hit.source)?.cloned();
@@ -198,36 +204,14 @@ pub(super) fn search(
         let named = session.as_ref().filter(|_| is_named).map(|session| (session, short.as_str()));
         let open = source.as_ref().map(|source| {
             let found = (source, hit.event);
-            address_of(&mut addresses, searcher.catalogue(), named, found, hit.version)
+            addresses.of(searcher.catalogue(), named, found, hit.version)
         });
         let (open, read) = (open.transpose()?, read.unwrap_or(Err("it cannot be read")));
         hits.push(ShownHit { session, short, is_named, source, open, hit, read });
     }
-    Ok(ShownAnswer { hits, total: answer.total, is_exact: answer.is_exact, next, status: ExitStatus::Done })
-}
-
-/// How to open a hit: by its session's name if that name opens its source, else by a path.
-fn address_of(
-    addresses: &mut EventAddresses,
-    catalogue: &Catalogue,
-    named: Option<(&Session, &str)>,
-    (source, event): (&SourceRow, u64),
-    version: Option<u32>,
-) -> Result<EventAddress, CommandError> {
-    let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
-    // A log is not a session: its name may be a prefix of a session's name.
-    let is_log = stenograph::Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
-    let named = named.filter(|_| !is_log);
-    if version.is_some() {
-        // A version of a file is read alone.
-        let by_session = named.filter(is_main).map(|(_, name)| EventAddress::in_session(name, event));
-        return Ok(by_session.unwrap_or_else(|| EventAddress::in_file(&source.path, event)));
-    }
-    let by_session = match named {
-        Some((session, name)) => addresses.by_session(catalogue, session, name, (source, event))?,
-        None => None,
-    };
-    Ok(by_session.unwrap_or_else(|| addresses.by_path(&source.path, event)))
+    let next = hits.last().map(|shown| shown.hit.rank + 1).filter(|next| answer.has_more || *next < marks_count);
+    let (next, total) = (next.map(|next| next.to_string()), answer.total + marks_count as u64);
+    Ok(ShownAnswer { hits, total, is_exact: answer.is_exact, next, status: ExitStatus::Done })
 }
 
 impl HitContent {

@@ -145,10 +145,16 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     Ok(ExitStatus::Done)
 }
 
-/// The table of the newest sessions.
+/// The table of the pinned sessions, which take at most half of the lines, and of the newest sessions.
 pub fn newest(catalogue: &Catalogue, count: usize, output: &Output<'_>) -> Result<Vec<String>, CommandError> {
-    let sessions = catalogue.newest_sessions(count)?;
-    let rows = tree::rows(sorted(sessions, Sort::Newest), catalogue, Shape::Flat)?;
+    let mut sessions = sorted(catalogue.pinned_sessions()?, Sort::Newest);
+    sessions.truncate(count.div_ceil(2));
+    let newest = sorted(catalogue.newest_sessions(count)?, Sort::Newest);
+    let is_listed = |session: &Session| sessions.iter().any(|pinned| pinned.id == session.id);
+    let newest: Vec<Session> = newest.into_iter().filter(|session| !is_listed(session)).collect();
+    sessions.extend(newest);
+    sessions.truncate(count);
+    let rows = tree::rows(sessions, catalogue, Shape::Flat)?;
     let (shorts, prices) = (ShortNames::of(catalogue)?, prices::load()?);
     let (colour, width) = (output.colour(), table::screen_width());
     let view = ListView { shorts: &shorts, catalogue, prices: &prices, colour, width };

@@ -35,9 +35,9 @@ use model::{Enter, Loading, Picker};
 /// Find a session interactively, and show it
 ///
 /// Lists the indexed sessions, newest first, and narrows the list while you type. All words must match the title, the first
-/// question, the project, the agent, the branch, the model or the id; other letters may be between the letters of a word. A
-/// query that begins with / searches the full text of all sessions, like steno find. The preview shows the beginning of a
-/// session, or the event that was found.
+/// question, the project, the agent, the branch, the model, the id, a tag or a note; other letters may be between the letters
+/// of a word. A query that begins with / searches the full text of all sessions, like steno find. The preview shows the
+/// beginning of a session, or the event that was found. A star precedes the title of a pinned session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Keys: enter          show the session (with --print: print its id)

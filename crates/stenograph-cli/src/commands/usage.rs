@@ -333,7 +333,7 @@ impl WantedCalls {
             agent: name(Some(row.agent)).unwrap_or_default(),
             projects,
             sessions: &sessions,
-            file_time: None,
+            ..SessionFacts::default()
         };
         SessionDetails { facts, model: name(row.model), ..SessionDetails::default() }.match_expr(query.expr())
     }

@@ -12,6 +12,7 @@ use stenograph_store::folder::{self, EventNumbers, RecordingParts};
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
 use stenograph_store::session_files;
 
+use super::ResolvedSession;
 use crate::error::CommandError;
 
 /// The arguments for `steno show`.
@@ -48,6 +49,45 @@ pub struct EventAddresses {
 }
 
 impl EventAddresses {
+    /// How to open an event: by its session's name if that name opens its source, else by a path. `event` counts from 0 within
+    /// the source, or within that version of it.
+    pub fn of(
+        &mut self,
+        catalogue: &Catalogue,
+        named: Option<(&Session, &str)>,
+        (source, event): (&SourceRow, u64),
+        version: Option<u32>,
+    ) -> Result<EventAddress, CommandError> {
+        let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
+        // A log is not a session: its name may be a prefix of a session's name.
+        let is_log =
+            stenograph::Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
+        let named = named.filter(|_| !is_log);
+        if version.is_some() {
+            // A version of a file is read alone.
+            let by_session = named.filter(is_main).map(|(_, name)| EventAddress::in_session(name, event));
+            return Ok(by_session.unwrap_or_else(|| EventAddress::in_file(&source.path, event)));
+        }
+        let by_session = match named {
+            Some((session, name)) => self.by_session(catalogue, session, name, (source, event))?,
+            None => None,
+        };
+        Ok(by_session.unwrap_or_else(|| self.by_path(&source.path, event)))
+    }
+
+    /// The events that `steno show` shows under a number, from 1: their sources, and their numbers there from 0. Several files
+    /// of a session may state the same event.
+    pub fn events_numbered(session: &ResolvedSession, number: u64) -> Vec<(&SourceRow, u64)> {
+        let number = number.saturating_sub(1);
+        match session.parts().and_then(|parts| numbers(&parts)) {
+            None => vec![(&session.source, number)],
+            Some(numbers) => {
+                let row = |path: &Path| session.sources.iter().find(|row| row.path == path);
+                numbers.events(number).filter_map(|(path, event)| Some((row(path)?, event))).collect()
+            }
+        }
+    }
+
     /// The address of an event by the path of its file. `event` counts from 0 within the file.
     pub fn by_path(&mut self, path: &Path, event: u64) -> EventAddress {
         let known = self.files.entry(path.to_owned()).or_insert_with(|| {
@@ -60,7 +100,7 @@ impl EventAddresses {
     }
 
     /// The address of an event by the session's name; `None` if that name opens other files.
-    pub fn by_session(
+    fn by_session(
         &mut self,
         catalogue: &Catalogue,
         session: &Session,

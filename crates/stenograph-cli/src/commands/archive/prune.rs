@@ -5,7 +5,7 @@
 mod verdict;
 
 use stenograph::json::Draft;
-use stenograph_store::archive::{Archive, CopyId};
+use stenograph_store::archive::{Archive, CopyId, Marks};
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
@@ -27,7 +27,8 @@ use verdict::{PruneDecision, decide};
 /// them again; steno archive unforget reverses that.
 ///
 /// steno prunes a session only if the agent's own files still contain every archived byte of it. For each session that it
-/// keeps, it prints the reason. --force also prunes sessions whose only copy is in the archive.
+/// keeps, it prints the reason. --force also prunes sessions whose only copy is in the archive. Pinned sessions stay until
+/// steno mark --unpin unpins them. The marks of a pruned session are removed too.
 ///
 /// QUERY and --older-than select sessions. With --max-size or --max-count, steno removes the oldest of them until the sessions
 /// that QUERY selects are within the limit.
@@ -121,11 +122,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     decisions.bytes = decisions.goes.iter().map(|candidate| candidate.bytes).sum();
     decisions.room = archive.freed_bytes(&copies);
     report_sessions(options, &decisions, &ShortNames::of(&catalogue)?, output)?;
+    let marked = store.marked_sessions(&catalogue)?;
     let before = archive.size().stored;
     let mut after = before;
     if let Some(mut writer) = writer.filter(|_| !decisions.goes.is_empty()) {
         // The archive records what is forgotten before anything is removed.
         writer.forget(&copies, "pruned")?;
+        for candidate in &decisions.goes {
+            for marked in marked.iter().filter(|marked| marked.session == Some(candidate.session.id)) {
+                writer.set_marks(&marked.key, &Marks::default())?;
+            }
+        }
         writer.commit(clock::millis())?;
         drop(catalogue);
         unindex(options, &store, &decisions)?;
@@ -285,7 +292,9 @@ fn report_totals(
         output.say(&format!("{freed} freed now; the rest is freed when more than half of its pack is unused"));
     }
     if !stays.is_empty() {
-        output.say(&format!("{} kept; --force also removes the only copy", counted(stays.len() as u64, "session")));
+        let is_pinned = stays.iter().all(|(candidate, _)| candidate.session.marks.pinned);
+        let hint = if is_pinned { "" } else { "; --force also removes the only copy" };
+        output.say(&format!("{} kept{hint}", counted(stays.len() as u64, "session")));
     }
     Ok(())
 }

@@ -174,6 +174,7 @@ impl Scanner<'_> {
             projects: &self.projects,
             sessions: &sessions,
             file_time: self.file_time,
+            ..SessionFacts::default()
         };
         if !self.query.matches(entry, &facts) {
             return;

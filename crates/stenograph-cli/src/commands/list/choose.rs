@@ -70,7 +70,7 @@ pub(in crate::commands) fn narrow(
     Ok(())
 }
 
-/// The sessions with an event that matches.
+/// The sessions with an event, a given title or a note that matches.
 fn found(store: &Store, query: &Query, output: &mut Output<'_>) -> Result<HashSet<SessionId>, CommandError> {
     let mut searcher = store.searcher()?;
     let request = SearchRequest { query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: None };
@@ -79,7 +79,8 @@ fn found(store: &Store, query: &Query, output: &mut Output<'_>) -> Result<HashSe
         let (looked, total) = (counted(HITS_MAX as u64, "hit"), counted(answer.total, "hit"));
         output.say(&format!("searched only the newest {looked} of about {total}"));
     }
-    Ok(answer.hits.iter().map(|hit| hit.session).collect())
+    let marks = searcher.find_marks(query, None)?;
+    Ok(answer.hits.iter().map(|hit| hit.session).chain(marks.iter().map(|hit| hit.session)).collect())
 }
 
 /// Whether only events can answer a condition.
@@ -93,9 +94,10 @@ fn speaks_of_events(expr: &Expr) -> bool {
             Field::Agent(_)
             | Field::Project(_)
             | Field::Session(_)
+            | Field::Tag(_)
             | Field::Model(_)
             | Field::Branch(_)
-            | Field::Is(Is::Error)
+            | Field::Is(Is::Error | Is::Pinned | Is::Marked)
             | Field::Since(_)
             | Field::Until(_) => false,
         },

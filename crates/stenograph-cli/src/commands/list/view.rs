@@ -7,9 +7,9 @@ use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow, Ti
 use super::tree::Row;
 use crate::error::CommandError;
 use crate::output::{Colour, TextStyle, grouped, harmless_line};
-use crate::store::{SessionCost, ShortNames, bytes, project_json};
+use crate::store::{PIN, SessionCost, ShortNames, bytes, project_json};
 use crate::table::{self, Align};
-use crate::{clock, commands::resume};
+use crate::{clock, commands::archive::strings_json, commands::resume};
 
 const HEADINGS: [(&str, Align); 8] = [
     ("SESSION", Align::Left),
@@ -144,7 +144,7 @@ fn indent(depth: usize) -> String {
     if depth == 0 { String::new() } else { format!("{}\u{2514} ", "  ".repeat(depth - 1)) }
 }
 
-/// Whether it is gone, its relation to its parent, and its title.
+/// Whether it is pinned and gone, its relation to its parent, its title, and its tags.
 fn title(session: &Session, depth: Option<usize>) -> String {
     let gone = match (session.gone == session.sources, session.lost == session.sources) {
         (true, true) => "[gone, not archived] ",
@@ -156,7 +156,9 @@ fn title(session: &Session, depth: Option<usize>) -> String {
         _ => String::new(),
     };
     let about = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
-    format!("{gone}{link}{about}")
+    let pin = if session.marks.pinned { PIN } else { "" };
+    let tags: String = session.marks.tags.iter().map(|tag| format!(" #{tag}")).collect();
+    format!("{pin}{gone}{link}{about}{tags}")
 }
 
 fn gone(source: &SourceRow) -> &'static str {
@@ -183,6 +185,10 @@ impl ListView<'_> {
         draft.set_str("path", &session.path.display().to_string());
         draft.set("project", project_json(session.project.as_ref()));
         draft.set_opt("title", session.title.as_deref());
+        draft.set_opt("agent_title", session.agent_title.as_deref());
+        draft.set("pinned", session.marks.pinned.to_string());
+        draft.set("tags", strings_json(&session.marks.tags));
+        draft.set_number("notes", Some(session.marks.notes.len() as u64));
         draft.set_opt("asked", session.query.as_deref());
         draft.set_opt("cwd", session.cwd.as_deref());
         draft.set_opt("branch", session.branch.as_deref());

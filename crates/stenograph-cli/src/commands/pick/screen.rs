@@ -10,6 +10,7 @@ use super::action::PickAction;
 use super::layout::PreviewPlace;
 use super::model::{Enter, Loading, Overlay, PickRow, Picker, target_candidates};
 use crate::output::{Colour, grouped, harmless_line};
+use crate::store::PIN;
 use crate::table;
 use crate::terminal::{Line, fitted};
 
@@ -139,6 +140,9 @@ fn draw_list(canvas: &mut Canvas<'_>, picker: &Picker, now: i64) {
             line.push(&format!("  {}", right(picker.cost(session).unwrap_or_default(), cost_width)), faint);
         }
         line.push("  ", Style::new());
+        if session.marks.pinned {
+            line.push(PIN, accent());
+        }
         if is_gone {
             line.push("[gone] ", faint);
         }
