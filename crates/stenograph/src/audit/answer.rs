@@ -10,10 +10,8 @@ pub(super) struct Answer {
     pub verdict: Option<Verdict>,
     /// Names by which later calls ask for what goes on.
     pub handles: Vec<String>,
-    /// How far the work of another agent has come, in the source's word.
-    pub state: Option<String>,
-    /// Of what kind that agent is.
-    pub kind: Option<String>,
+    /// The states of other agents.
+    pub agents: AgentEvidence,
     /// Whether the file was not there before.
     pub made: Option<bool>,
     /// The beginning of what it says.
@@ -27,14 +25,14 @@ impl Answer {
     /// What this result says.
     pub fn of(event: &Event<'_>, content: &Content<'_>, evidence: &Evidence) -> Answer {
         let joined = content.joined();
-        let AgentEvidence { state, kind } = AgentEvidence::of(event);
+        let text = joined.decode();
+        let text = text.trim();
         Answer {
             verdict: evidence.verdict,
             handles: evidence.handles.clone(),
-            state,
-            kind,
+            agents: AgentEvidence::of(event, text),
             made: created_file(event),
-            beginning: beginning(joined.decode().trim(), BEGINNING_SIZE_MAX).to_owned(),
+            beginning: beginning(text, BEGINNING_SIZE_MAX).to_owned(),
         }
     }
 }

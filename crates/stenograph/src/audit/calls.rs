@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::agents::Job;
 use super::answer::Answer;
 use super::keys::Keys;
 use super::report::{Call, CallOutcome, Capped, Place, Tool};
@@ -57,8 +58,8 @@ pub(super) struct Open {
     pub touches: Vec<Touch>,
     /// Its number in what stands before the model.
     pub number: u64,
-    /// The work that it asks after, if it asks for some.
-    pub after: Option<usize>,
+    /// The jobs that it polls, each with the name that it uses.
+    pub polled: Vec<(String, Job)>,
     /// What it adds to the list of what is to do.
     pub todo: Option<String>,
     /// The agent that it gives a task.
@@ -170,7 +171,7 @@ impl Calls {
             keys: Keys::default(),
             touches: Vec::new(),
             number: 0,
-            after: None,
+            polled: Vec::new(),
             todo: None,
             agent: None,
         };

@@ -33,14 +33,15 @@ impl Auditor {
             Some(course) if !course.has_begun() => self.courses.iter().position(Course::has_begun).unwrap_or(0),
             _ => 0,
         };
-        self.agents.settle(&self.courses, main);
+        self.agents.assign_conversations(&self.courses, main);
         let open = open.into_iter().rev().find(|open| open.thread == main);
         self.ends(main, open.as_ref());
         let mut audit = self.audit;
         audit.tools = self.calls.tools;
         audit.calls = self.calls.kept;
         audit.files = self.files.kept;
-        audit.agents = self.agents.kept;
+        audit.agents = self.agents.list;
+        audit.jobs_more = self.agents.jobs_more;
         audit
     }
 

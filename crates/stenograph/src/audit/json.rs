@@ -129,6 +129,7 @@ impl Audit {
         if parts.has(Part::Agents) {
             draft.set("agents", self.agents_below(None));
             draft.set_number("agents_more", more(&self.agents));
+            draft.set_number("jobs_more", Some(self.jobs_more).filter(|more| *more > 0));
         }
         if parts == Parts::All {
             self.put_course(draft);
@@ -219,7 +220,8 @@ impl Audit {
         told.set_str("status", agent.state.name());
         told.set_number("calls", Some(agent.calls));
         told.set_number("failed", Some(agent.failed));
-        told.set("later", list(&agent.later, |place| place.event.to_string()));
+        told.set("later", list(&agent.later.items, |place| place.event.to_string()));
+        told.set_number("later_more", more(&agent.later));
         told.set_opt("answer", agent.answer.as_deref());
         told.set_number(
             "context_max",

@@ -292,8 +292,9 @@ impl Auditor {
             Some(change) => todos::apply(&mut self.audit.todos, change, self.place),
             None => {}
         }
-        let agent = keys.task.as_ref().and_then(|task| self.agents.begin(task, thread, Fold::id(id), self.place));
-        let after = self.agents.asked_for(&keys.asks_for).filter(|_| agent.is_none());
+        let agent = keys.task.as_ref().and_then(|task| self.agents.start(task, thread, Fold::id(id), self.place));
+        let names = keys.asks_for.iter().filter(|_| agent.is_none());
+        let polled = names.filter_map(|name| Some((name.clone(), self.agents.job(name)?))).collect();
         let open = Open {
             thread,
             tool: 0,
@@ -303,7 +304,7 @@ impl Auditor {
             keys,
             touches,
             number: window_number,
-            after,
+            polled,
             todo,
             agent,
         };

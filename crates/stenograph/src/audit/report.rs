@@ -86,8 +86,10 @@ pub struct Audit {
     pub errors: Capped<Fault>,
     /// Who allowed or forbade what.
     pub approvals: Capped<Approval>,
-    /// The agents that were given a task.
+    /// The agents that calls started.
     pub agents: Capped<Agent>,
+    /// The number of background jobs beyond the limit. Calls that poll them are not linked to them.
+    pub jobs_more: u64,
     /// The last list of what is to do.
     pub todos: Option<Todos>,
     /// Where it got nowhere.

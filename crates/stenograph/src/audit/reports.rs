@@ -5,7 +5,7 @@ use super::report::{Call, CallOutcome};
 use super::{Auditor, TEXT_SIZE_MAX};
 use crate::calls::{CallStep, Calls as Fold};
 use crate::evidence::Task;
-use crate::evidence::{CallReport, JobNotice, Judgement, NestedRecord, nested, permission_mode};
+use crate::evidence::{AgentEvidence, CallReport, JobNotice, Judgement, NestedRecord, nested, permission_mode};
 use crate::model::Event;
 use crate::query::{Touch, TouchHow};
 use crate::text::beginning;
@@ -39,12 +39,12 @@ impl Auditor {
         let id = report.call();
         if let Some(started) = report.agent() {
             let call = Fold::id(id.as_deref());
-            let agent = self.agents.of_call(call).or_else(|| {
+            let agent = self.agents.started_by(call).or_else(|| {
                 let task = Task { kind: started.kind, prompt: started.task.unwrap_or_default(), ..Task::default() };
-                self.agents.begin(&task, thread, call, self.place)
+                self.agents.start(&task, thread, call, self.place)
             });
             if let Some(agent) = agent {
-                self.agents.thread(agent, &started.thread);
+                self.agents.set_thread(agent, &started.thread);
             }
         }
         if self.calls.is_made(id.as_deref()) {
@@ -91,8 +91,8 @@ impl Auditor {
     /// A record of a side conversation inside another record.
     fn nested(&mut self, event: &Event<'_>) {
         let Some(NestedRecord { thread: Some(thread), call, events }) = nested(event) else { return };
-        if let Some(agent) = self.agents.of_call(Fold::id(call.as_deref())) {
-            self.agents.thread(agent, &thread);
+        if let Some(agent) = self.agents.started_by(Fold::id(call.as_deref())) {
+            self.agents.set_thread(agent, &thread);
         }
         let place = self.place;
         for event in events {
@@ -104,11 +104,11 @@ impl Auditor {
     /// Takes a message that only reports on a job; false for every other message.
     pub(super) fn notice(&mut self, event: &Event<'_>, text: &str) -> bool {
         let Some(notice) = JobNotice::of(event) else { return false };
-        let answer =
-            Answer { state: notice.state, beginning: beginning(text, TEXT_SIZE_MAX).to_owned(), ..Answer::default() };
-        let work = notice.name.and_then(|name| self.agents.asked_for(&[name]));
-        if let Some(agent) = work.and_then(|work| self.agents.get(work)?.agent) {
-            self.agents.later(agent, &answer, CallOutcome::Ok, self.place);
+        let Some(name) = notice.name else { return true };
+        if let Some(agent) = self.agents.job(&name).and_then(|job| job.agent) {
+            let agents = AgentEvidence { state: notice.state, ..AgentEvidence::default() };
+            let answer = Answer { agents, beginning: beginning(text, TEXT_SIZE_MAX).to_owned(), ..Answer::default() };
+            self.agents.add_report(agent, &name, &answer, CallOutcome::Ok, self.place);
         }
         true
     }

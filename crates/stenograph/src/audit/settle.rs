@@ -3,7 +3,7 @@
 use crate::calls::{Decision, answers_with_one};
 use crate::text::beginning;
 
-use super::agents::Work;
+use super::agents::Job;
 use super::answer::Answer;
 use super::calls::{EarlyAnswer, Open};
 use super::report::{Approval, CallOutcome, Fault, FaultKind, Place, Step};
@@ -39,20 +39,22 @@ impl Auditor {
     /// What goes on behind a call, and what is asked after it.
     fn goes_on(&mut self, open: &Open, answer: &Answer, outcome: CallOutcome, place: Place) {
         if let Some(agent) = open.agent {
-            self.agents.answered(agent, answer, outcome);
+            self.agents.add_result(agent, answer, outcome);
         }
         if open.agent.is_some() || open.keys.command.is_some() {
             for name in &answer.handles {
-                let work = Work { agent: open.agent, event: open.place.event };
-                self.agents.work(name, work);
+                self.agents.add_job(name, Job { agent: open.agent, event: open.place.event });
             }
         }
-        let Some(work) = open.after.and_then(|after| self.agents.get(after)) else { return };
-        if let Some(call) = open.at.and_then(|at| self.calls.kept.items.get_mut(at)) {
-            call.asks_after = Some(work.event);
+        if let (Some((_, job)), Some(call)) =
+            (open.polled.first(), open.at.and_then(|at| self.calls.kept.items.get_mut(at)))
+        {
+            call.asks_after = Some(job.event);
         }
-        if let Some(agent) = work.agent {
-            self.agents.later(agent, answer, outcome, place);
+        for (name, job) in &open.polled {
+            if let Some(agent) = job.agent {
+                self.agents.add_report(agent, name, answer, outcome, place);
+            }
         }
     }
 

@@ -275,16 +275,62 @@ fn agents_are_a_tree_and_know_their_conversations() {
 
 #[test]
 fn what_is_asked_after_is_linked_to_what_began_it() {
-    let mut tape = Tape::default();
-    tape.call("t1", "spawn_agent", r#"{"agent_type":"worker","message":"go"}"#);
-    tape.result("t1", r#"{"agent_id":"ag-7"}"#, false);
-    tape.call("t2", "wait_agent", r#"{"ids":["ag-7"]}"#);
-    tape.result("t2", r#"{"status":{"ag-7":{"completed":"all done"}}}"#, false);
-    let audit = tape.done();
+    let audit = codex(&[
+        ("spawn_agent", r#"{"agent_type":"worker","message":"go"}"#, r#"{"agent_id":"ag-7"}"#),
+        ("wait_agent", r#"{"ids":["ag-7"]}"#, r#"{"status":{"ag-7":{"completed":"all done"}}}"#),
+    ]);
     let agent = &audit.agents.items[0];
     assert_eq!((agent.id.as_deref(), agent.state), (Some("ag-7"), AgentState::Completed));
-    assert_eq!(agent.later.iter().map(|place| place.event).collect::<Vec<_>>(), [4]);
+    assert_eq!(agent.later.items.iter().map(|place| place.event).collect::<Vec<_>>(), [4]);
     assert_eq!(audit.calls.items[1].asks_after, Some(1));
+}
+
+/// The audit of a Codex session with these calls: tool, input and result.
+fn codex(calls: &[(&str, &str, &str)]) -> Audit {
+    let mut auditor = Auditor::default();
+    for (number, (tool, input, output)) in calls.iter().enumerate() {
+        let id = format!("call_{number}");
+        let call = serde_json::json!({"type": "function_call", "name": tool, "call_id": id, "arguments": input});
+        let result = serde_json::json!({"type": "function_call_output", "call_id": id, "output": output});
+        for payload in [call, result] {
+            let record = serde_json::json!({"type": "response_item", "payload": payload}).to_string();
+            let read = crate::read::all(&crate::formats::codex::Codex, format!("{record}\n").as_bytes());
+            read.events.iter().for_each(|event| auditor.add(event));
+        }
+    }
+    auditor.finish()
+}
+
+/// The states of the agents `a`, `b`, …, all of which one call polls with this result.
+fn polled(agents: &[&str], result: &str) -> Vec<AgentState> {
+    let started: Vec<String> = agents.iter().map(|id| format!(r#"{{"agent_id":"{id}"}}"#)).collect();
+    let mut calls: Vec<_> = started.iter().map(|id| ("spawn_agent", r#"{"message":"go"}"#, id.as_str())).collect();
+    let ids = serde_json::json!({ "ids": agents }).to_string();
+    calls.push(("wait_agent", &ids, result));
+    codex(&calls).agents.items.iter().map(|agent| agent.state).collect()
+}
+
+#[test]
+fn an_agent_runs_until_a_record_states_its_end() {
+    let audit = codex(&[("spawn_agent", r#"{"message":"go"}"#, r#"{"agent_id":"ag-7"}"#)]);
+    assert_eq!((audit.agents.items[0].state, audit.agents.items[0].answer.as_deref()), (AgentState::Running, None));
+}
+
+#[test]
+fn a_poll_of_several_agents_updates_each_with_its_own_state() {
+    let result = r#"{"status":{"a":{"completed":"x"},"b":"running"}}"#;
+    assert_eq!(polled(&["a", "b"], result), [AgentState::Completed, AgentState::Running]);
+    // An agent that the result does not list keeps its state.
+    assert_eq!(polled(&["a", "c"], result), [AgentState::Completed, AgentState::Running]);
+}
+
+#[test]
+fn the_state_of_an_agent_is_an_exact_word_and_no_part_of_its_message() {
+    let state = |status: &str| polled(&["a"], &format!(r#"{{"status":{{"a":{status}}}}}"#))[0];
+    assert_eq!(state(r#"{"completed":"fixed the file_not_found case"}"#), AgentState::Completed);
+    assert_eq!(state(r#"{"errored":"the run is incomplete"}"#), AgentState::Failed);
+    assert_eq!(state(r#""incomplete""#), AgentState::Running);
+    assert_eq!(state(r#""shutdown""#), AgentState::Completed);
 }
 
 #[test]

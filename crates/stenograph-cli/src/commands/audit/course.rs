@@ -92,8 +92,8 @@ fn agent_line(agent: &Agent, colour: Colour) -> String {
     if let Some(place) = agent.place {
         aside.push(format!("event {}", number(place)));
     }
-    if !agent.later.is_empty() {
-        let events: Vec<String> = agent.later.iter().take(4).map(|place| number(*place)).collect();
+    if !agent.later.items.is_empty() {
+        let events: Vec<String> = agent.later.items.iter().take(4).map(|place| number(*place)).collect();
         aside.push(format!("polled in {}", events.join(", ")));
     }
     let id = agent.id.as_deref().map(|id| format!(" {}", brief(id, 24))).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::{CallOutcome, Capped, Place};
 use crate::evidence::Todo;
+pub use crate::model::AgentState;
 use crate::model::Verdict;
 use crate::run_state::StuckKind;
 
@@ -104,39 +105,10 @@ pub struct Agent {
     pub calls: u64,
     /// How many of them failed.
     pub failed: u64,
-    /// Where it was asked after or answered later.
-    pub later: Vec<Place>,
+    /// The later events that report on it.
+    pub later: Capped<Place>,
     /// The beginning of its answer.
     pub answer: Option<String>,
-}
-
-/// How far an agent has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AgentState {
-    /// Nothing tells.
-    #[default]
-    Unknown,
-    /// It was begun, and nothing says that it ended.
-    Running,
-    /// It came to its end.
-    Completed,
-    /// It ended, and not well.
-    Failed,
-    /// It was not allowed.
-    Denied,
-}
-
-impl AgentState {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            AgentState::Unknown => "unknown",
-            AgentState::Running => "running",
-            AgentState::Completed => "completed",
-            AgentState::Failed => "failed",
-            AgentState::Denied => "denied",
-        }
-    }
 }
 
 /// A list of what is to do.
