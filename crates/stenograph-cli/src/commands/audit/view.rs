@@ -112,7 +112,7 @@ pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
 /// The line that names the session of a part.
 pub fn name(audited: &Audited, colour: Colour) -> String {
     let title = audited.audit.title.as_deref().map(|title| format!("  {}", brief(title, LINE_LENGTH_MAX)));
-    let agent = Some(audited.agent.as_str()).filter(|agent| !agent.is_empty()).map(|agent| format!("  {agent}"));
+    let agent = audited.agent.as_deref().map(|agent| format!("  {agent}"));
     let rest = [agent, title].into_iter().flatten().collect::<String>();
     format!(
         "{}{}",
@@ -177,7 +177,8 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let audit = &audited.audit;
     let title = audit.title.as_deref().map(|title| brief(title, LINE_LENGTH_MAX)).unwrap_or_default();
     let name = colour.paint(TextStyle::Strong, &harmless_line(&audited.name));
-    let _ = writeln!(out, "{}", [name.as_str(), &audited.agent, &title].join("  ").trim_end());
+    let agent = audited.agent.as_deref().unwrap_or_default();
+    let _ = writeln!(out, "{}", [name.as_str(), agent, &title].join("  ").trim_end());
     let branch = audit.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     let place = audit.cwd.as_deref().map(|cwd| format!("{cwd}{branch}")).unwrap_or_default();
     let facts: Vec<String> = [place, audit.models.join(", ")].into_iter().filter(|fact| !fact.is_empty()).collect();
