@@ -4,8 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::answer::Answer;
-use super::report::{Agent, AgentState, CallOutcome, Capped, Place};
-use super::thread::Course;
+use super::conversation::ConversationState;
+use super::report::{Agent, AgentState, CallOutcome, Capped, EventPlace};
 use crate::evidence::Task;
 use crate::text::beginning;
 
@@ -51,7 +51,7 @@ const TEXT_SIZE_MAX: usize = 2000;
 
 impl Agents {
     /// Adds the agent that a call starts.
-    pub fn start(&mut self, task: &Task, parent_conversation: usize, call: u64, place: Place) -> Option<usize> {
+    pub fn start(&mut self, task: &Task, parent_conversation: usize, call: u64, place: EventPlace) -> Option<usize> {
         let agent = Agent {
             place: Some(place),
             kind: task.kind.clone(),
@@ -60,7 +60,7 @@ impl Agents {
             state: AgentState::Running,
             ..Agent::default()
         };
-        let task_hash = (!task.prompt.trim().is_empty()).then(|| Course::print(&task.prompt));
+        let task_hash = (!task.prompt.trim().is_empty()).then(|| ConversationState::hash(&task.prompt));
         let index = self.push(agent, AgentOrigin { parent_conversation, task_hash })?;
         if call != 0 {
             self.by_call.insert(call, index);
@@ -117,9 +117,10 @@ impl Agents {
             CallOutcome::Failed | CallOutcome::Interrupted => AgentState::Failed,
             CallOutcome::Denied => AgentState::Denied,
             // A result that only names the agent comes from a call that does not wait for it.
-            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => answer.agents.state.unwrap_or({
-                if answer.handles.is_empty() { AgentState::Completed } else { AgentState::Running }
-            }),
+            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => answer
+                .agents
+                .state
+                .unwrap_or(if answer.handles.is_empty() { AgentState::Completed } else { AgentState::Running }),
         };
         if started.state != AgentState::Running {
             started.answer = shortened(&answer.beginning);
@@ -130,7 +131,7 @@ impl Agents {
     }
 
     /// Records a later report on the agent with this name: the result of a poll, or a notice.
-    pub fn add_report(&mut self, agent: usize, name: &str, answer: &Answer, outcome: CallOutcome, place: Place) {
+    pub fn add_report(&mut self, agent: usize, name: &str, answer: &Answer, outcome: CallOutcome, place: EventPlace) {
         let Some(agent) = self.list.items.get_mut(agent) else { return };
         agent.later.push(place, LATER_MAX);
         if outcome.is_failure() {
@@ -150,18 +151,20 @@ impl Agents {
 
     /// Assigns each side conversation to its agent, by its name or by its task, and each agent to its parent. A conversation that no
     /// known call started gets an agent of its own.
-    pub fn assign_conversations(&mut self, conversations: &[Course], main: usize) {
+    pub fn assign_conversations(&mut self, conversations: &[ConversationState], main: usize) {
         let mut by_task: HashMap<u64, VecDeque<usize>> = HashMap::new();
         for (agent, origin) in self.origins.iter().enumerate() {
             by_task.entry(origin.task_hash.unwrap_or_default()).or_default().push_back(agent);
         }
         let mut agent_of: HashMap<usize, usize> = HashMap::new();
         for (at, conversation) in conversations.iter().enumerate() {
-            let Some(id) = conversation.id.as_ref().filter(|_| at != main && conversation.has_begun()) else { continue };
+            let Some(id) = conversation.id.as_ref().filter(|_| at != main && conversation.has_begun()) else {
+                continue;
+            };
             let agents = &self.list.items;
             let is_free = |agent: &usize| agents.get(*agent).is_some_and(|agent| agent.thread.is_none());
             let with_task = || {
-                let agents = by_task.get_mut(&conversation.asked?)?;
+                let agents = by_task.get_mut(&conversation.first_message_hash?)?;
                 std::iter::from_fn(|| agents.pop_front()).find(is_free)
             };
             let known = self.by_thread.get(id).copied().or_else(with_task);
@@ -236,14 +239,14 @@ mod tests {
         let mut agents = Agents::default();
         let task = Task { prompt: "look".to_owned(), ..Task::default() };
         for call in 1..=AGENTS_MAX as u64 + 2 {
-            agents.start(&task, 0, call, Place::default());
+            agents.start(&task, 0, call, EventPlace::default());
         }
-        let conversation = |at: usize| Course {
+        let conversation = |at: usize| ConversationState {
             id: Some(format!("side {at}")),
-            asked: Some(Course::print("look")),
-            ..Course::default()
+            first_message_hash: Some(ConversationState::hash("look")),
+            ..ConversationState::default()
         };
-        let conversations: Vec<Course> = (0..=AGENTS_MAX + 1).map(conversation).collect();
+        let conversations: Vec<ConversationState> = (0..=AGENTS_MAX + 1).map(conversation).collect();
         agents.assign_conversations(&conversations, 0);
         assert_eq!((agents.list.items.len(), agents.origins.len(), agents.list.more), (AGENTS_MAX, AGENTS_MAX, 3));
         assert!(agents.list.items.iter().enumerate().all(|(at, agent)| agent.thread == Some(at + 1)));

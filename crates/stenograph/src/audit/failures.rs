@@ -1,92 +1,93 @@
-//! What went wrong in a conversation and was not made good yet, and which of it a run failed by.
+//! The unresolved failures of a conversation, and the one that made its run fail.
 //!
-//! A tool's failure is made good by a success of the same kind: of the same command (the program and its first word), of a change to the same
-//! file by whatever tool, else of the same tool. Any other error is made good as [`crate::status`] tells. Whoever asks again begins anew.
+//! A success of the same kind resolves the failure of a call: of the same command (the program and its first word), of a change to the same
+//! file by any tool, or else of the same tool. [`crate::run_state`] decides what resolves any other error. A new question resolves everything.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::calls::Open;
-use super::report::{Capped, End, Failure, Fault, FaultKind, Place, Step};
+use super::calls::OpenCall;
+use super::report::{AuditStep, Capped, End, EventPlace, Failure, Fault, FaultKind};
 use crate::calls::program;
 use crate::query::TouchHow;
 use crate::status::{State, Why};
 
-/// Failures that nothing has recovered yet, oldest first.
+/// Unresolved failures, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct OpenFailures {
-    list: Vec<Held>,
-    /// The kind of the last result, if it went wrong.
+    list: Vec<OpenFailure>,
+    /// The kind of the last result, if it was a failure.
     last: Option<u64>,
-    /// How many did not fit.
+    /// The number of failures beyond the limit.
     more: u64,
 }
 
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct NewFailure {
     pub fault: Fault,
     pub kind: u64,
-    pub call: Option<Step>,
+    pub call: Option<AuditStep>,
     pub input: Vec<(String, String)>,
-    pub before: Vec<Step>,
+    pub before: Vec<AuditStep>,
 }
 
 #[derive(Debug)]
-struct Held {
-    trouble: Trouble,
+struct OpenFailure {
+    failure: NewFailure,
     times: u64,
-    after: Capped<Step>,
+    after: Capped<AuditStep>,
 }
 
-/// How many things that went wrong are followed up.
-const TROUBLES_MAX: usize = 64;
+/// The most unresolved failures of different kinds.
+const OPEN_FAILURES_MAX: usize = 64;
 
-/// How many steps after something are told.
+/// The most steps that are reported after a failure.
 const AFTER_MAX: usize = 5;
 
 impl OpenFailures {
-    /// Something went wrong.
-    pub fn add(&mut self, trouble: Trouble) {
-        let is_tool = matches!(trouble.fault.kind, FaultKind::Tool | FaultKind::Denied);
-        self.last = is_tool.then_some(trouble.kind).or(self.last);
-        if let Some(held) = self.list.iter_mut().find(|held| held.trouble.kind == trouble.kind) {
+    /// Adds a failure.
+    pub fn add(&mut self, failure: NewFailure) {
+        let is_tool = matches!(failure.fault.kind, FaultKind::Tool | FaultKind::Denied);
+        self.last = is_tool.then_some(failure.kind).or(self.last);
+        if let Some(held) = self.list.iter_mut().find(|held| held.failure.kind == failure.kind) {
             held.times += 1;
-        } else if self.list.len() >= TROUBLES_MAX {
+        } else if self.list.len() >= OPEN_FAILURES_MAX {
             self.more += 1;
         } else {
-            self.list.push(Held { trouble, times: 1, after: Capped::default() });
+            self.list.push(OpenFailure { failure, times: 1, after: Capped::default() });
         }
     }
 
-    /// A call went well: what is of its kind is made good, and so is whatever was no tool's failure.
-    pub fn good(&mut self, kinds: &[u64]) {
+    /// Resolves failures after a successful call: those of its kinds, and all that are not failures of a tool.
+    pub fn call_succeeded(&mut self, kinds: &[u64]) {
         self.last = None;
-        // Who was not allowed something and went on well has found another way.
-        let is_open = |held: &Held| held.trouble.fault.kind == FaultKind::Tool && !kinds.contains(&held.trouble.kind);
+        // A success after a denial means that the run found another way.
+        let is_open =
+            |held: &OpenFailure| held.failure.fault.kind == FaultKind::Tool && !kinds.contains(&held.failure.kind);
         self.list.retain(is_open);
     }
 
-    /// Something came that shows that the run goes well again, whatever a tool did.
+    /// Resolves all errors that are not failures of a tool.
     pub fn recovered(&mut self) {
         self.list.retain(is_tool);
     }
 
-    /// Somebody asked for something else.
-    pub fn asked(&mut self) {
+    /// Resolves everything: the user asked for something else.
+    pub fn clear(&mut self) {
         *self = OpenFailures::default();
     }
 
-    /// A step was taken after all of it.
-    pub fn tried(&mut self, step: &Step) {
+    /// Adds a step after the failures so far.
+    pub fn add_step(&mut self, step: &AuditStep) {
         for held in &mut self.list {
             held.after.push(step.clone(), AFTER_MAX);
         }
     }
 
-    /// Why the run failed that ended so; nothing if it did not. What ends with an answer failed only if the last thing it did went wrong; what
-    /// breaks off, by its last result if that went wrong, else by breaking off.
-    pub fn verdict(mut self, ending: Ending<'_>) -> Option<Failure> {
+    /// The failure of a run with this ending; `None` if it did not fail. A run that ends with an answer failed only if its last result is a
+    /// failure. For a run without an end, the failure is its last result, or else the missing end.
+    pub fn failure_of(mut self, ending: Ending<'_>) -> Option<Failure> {
         let end = ending.end;
-        let last = || self.list.iter().position(|held| Some(held.trouble.kind) == self.last);
+        let last = || self.list.iter().position(|held| Some(held.failure.kind) == self.last);
         let at = match end.state {
             State::Completed => Some(last()?),
             State::Failed | State::Error => (!self.list.is_empty()).then_some(0),
@@ -97,28 +98,28 @@ impl OpenFailures {
         }
         let others = (self.list.len() as u64 + self.more).saturating_sub(1);
         if let Some(at) = at.filter(|at| *at < self.list.len()) {
-            let Held { trouble, times, after } = self.list.swap_remove(at);
-            let Trouble { fault, call, input, before, .. } = trouble;
+            let OpenFailure { failure, times, after } = self.list.swap_remove(at);
+            let NewFailure { fault, call, input, before, .. } = failure;
             return Some(Failure { fault, call, input, times, before, after, others });
         }
-        Some(ending.alone(others))
+        Some(ending.failure(others))
     }
 }
 
-/// How a conversation ended, for those that nothing went wrong in before.
+/// How a conversation ended.
 #[derive(Debug)]
 pub(super) struct Ending<'a> {
     pub end: &'a End,
-    pub place: Place,
+    pub place: EventPlace,
     pub thread: usize,
-    pub steps: Vec<Step>,
-    /// The last call that has no answer, and its input.
-    pub open: Option<(Step, Vec<(String, String)>)>,
+    pub steps: Vec<AuditStep>,
+    /// The last call without a result, and its input.
+    pub open: Option<(AuditStep, Vec<(String, String)>)>,
 }
 
 impl Ending<'_> {
-    /// The failure that is the end itself.
-    fn alone(self, others: u64) -> Failure {
+    /// The failure that consists of the ending itself.
+    fn failure(self, others: u64) -> Failure {
         let kind = match self.end.why {
             Why::Interrupted => FaultKind::Interrupted,
             Why::Waiting | Why::Ended | Why::Refused | Why::CutOff | Why::LastError => FaultKind::Stop,
@@ -135,12 +136,12 @@ impl Ending<'_> {
     }
 }
 
-fn is_tool(held: &Held) -> bool {
-    matches!(held.trouble.fault.kind, FaultKind::Tool | FaultKind::Denied)
+fn is_tool(held: &OpenFailure) -> bool {
+    matches!(held.failure.fault.kind, FaultKind::Tool | FaultKind::Denied)
 }
 
-/// Of which kinds a call is, by fingerprint, the narrowest first. A failure is of the first one; a success is of all.
-pub(super) fn kinds(open: &Open, tool: &str) -> Vec<u64> {
+/// The kinds of a call, as hashes, the narrowest first. A failure has the first kind; a success resolves all of them.
+pub(super) fn kinds(open: &OpenCall, tool: &str) -> Vec<u64> {
     let print = |seed: u64, text: &str| xxh3_64_with_seed(text.as_bytes(), seed);
     let mut kinds = Vec::new();
     if let Some(command) = &open.keys.command {
@@ -157,7 +158,7 @@ pub(super) fn kinds(open: &Open, tool: &str) -> Vec<u64> {
     kinds
 }
 
-/// The kind of what was no tool's failure.
+/// The kind of an error that is not the failure of a tool.
 pub(super) fn kind_of(fault: FaultKind, name: Option<&str>) -> u64 {
     xxh3_64_with_seed(name.unwrap_or_default().as_bytes(), 4 + fault as u64)
 }

@@ -1,25 +1,25 @@
-//! What an answer means: for its tool, the files, other agents, and the conversation it stands in.
+//! Applies the result of a call: to the totals of its tool, to files, to other agents and to its conversation.
 
 use crate::calls::{Decision, answers_with_one};
 use crate::text::beginning;
 
 use super::agents::Job;
 use super::answer::Answer;
-use super::calls::{EarlyAnswer, Open};
-use super::report::{Approval, CallOutcome, Fault, FaultKind, Place, Step};
-use super::trouble::{self, Trouble};
+use super::calls::{EarlyResult, OpenCall};
+use super::failures::{self, NewFailure};
+use super::report::{Approval, AuditStep, CallOutcome, EventPlace, Fault, FaultKind};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX, Verdict, todos};
 
 impl Auditor {
-    /// A call was answered, and the fold decided what came of it.
-    pub(super) fn settle(&mut self, open: &Open, answer: &Answer, place: Place, decision: &Decision) {
+    /// Adds the outcome of a call, as the fold decided it.
+    pub(super) fn add_outcome(&mut self, open: &OpenCall, answer: &Answer, place: EventPlace, decision: &Decision) {
         let outcome = decision.outcome;
-        self.calls.settle(open, answer, place, decision);
+        self.calls.add_outcome(open, answer, place, decision);
         let tool = self.calls.name(open.tool).to_owned();
         for touch in &open.touches {
-            let file = self.files.touch(touch, outcome, answer.made, open.place);
-            if let (Some(file), Some(course)) = (file, self.courses.get_mut(open.thread)) {
-                course.window.file(file, Some(open.number));
+            let file = self.files.touch(touch, outcome, answer.is_new_file, open.place);
+            if let (Some(file), Some(conversation)) = (file, self.conversations.get_mut(open.thread)) {
+                conversation.window.file(file, Some(open.number));
             }
         }
         if let Some(verdict) = answer.verdict {
@@ -32,12 +32,12 @@ impl Auditor {
             let id = answer.handles.first().cloned().or_else(|| todos::number(&answer.beginning));
             todos::name(&mut self.audit.todos, text, id.as_deref(), place);
         }
-        self.goes_on(open, answer, outcome, place);
-        self.judge(open, answer, decision, place, &tool);
+        self.update_jobs(open, answer, outcome, place);
+        self.update_conversation(open, answer, decision, place, &tool);
     }
 
-    /// What goes on behind a call, and what is asked after it.
-    fn goes_on(&mut self, open: &Open, answer: &Answer, outcome: CallOutcome, place: Place) {
+    /// Adds the background job that a call starts, or the reports on the jobs that it polls.
+    fn update_jobs(&mut self, open: &OpenCall, answer: &Answer, outcome: CallOutcome, place: EventPlace) {
         if let Some(agent) = open.agent {
             self.agents.add_result(agent, answer, outcome);
         }
@@ -47,7 +47,7 @@ impl Auditor {
             }
         }
         if let (Some((_, job)), Some(call)) =
-            (open.polled.first(), open.at.and_then(|at| self.calls.kept.items.get_mut(at)))
+            (open.polled.first(), open.at.and_then(|at| self.calls.list.items.get_mut(at)))
         {
             call.asks_after = Some(job.event);
         }
@@ -58,25 +58,32 @@ impl Auditor {
         }
     }
 
-    /// What an answer means for its conversation.
-    fn judge(&mut self, open: &Open, answer: &Answer, decision: &Decision, place: Place, tool: &str) {
-        let Some(course) = self.courses.get_mut(open.thread) else { return };
+    /// Adds the outcome of a call to its conversation.
+    fn update_conversation(
+        &mut self,
+        open: &OpenCall,
+        answer: &Answer,
+        decision: &Decision,
+        place: EventPlace,
+        tool: &str,
+    ) {
+        let Some(conversation) = self.conversations.get_mut(open.thread) else { return };
         let (outcome, exit) = (decision.outcome, decision.exit);
-        let is_bad = outcome.is_failure();
-        course.failed += u64::from(is_bad);
+        let is_failure = outcome.is_failure();
+        conversation.failed += u64::from(is_failure);
         let about = open.keys.about();
-        course.said.close();
-        let step = Step {
+        conversation.last_message.close();
+        let step = AuditStep {
             place: open.place,
             tool: Some(tool.to_owned()),
             text: about.to_owned(),
             outcome: Some(outcome),
             exit,
         };
-        let kinds = trouble::kinds(open, tool);
-        // Some agents state an error for an answer such as finding nothing: that is no trouble for the run.
-        let is_no = exit == Some(1) && open.keys.command.as_deref().is_some_and(answers_with_one);
-        if is_bad && !is_no {
+        let kinds = failures::kinds(open, tool);
+        // Some agents state an error for exit code 1 of commands such as `grep`, where it only means no.
+        let is_answer_no = exit == Some(1) && open.keys.command.as_deref().is_some_and(answers_with_one);
+        if is_failure && !is_answer_no {
             let fault = Fault {
                 place,
                 thread: open.thread,
@@ -85,26 +92,26 @@ impl Auditor {
                 text: answer.beginning.clone(),
                 recovered_by: None,
             };
-            let before = course.steps.iter().cloned().collect();
+            let before = conversation.steps.iter().cloned().collect();
             let input = open.keys.fields.clone();
             let kind = kinds.first().copied().unwrap_or_default();
-            course.step(step.clone());
-            course.troubles.add(Trouble { fault, kind, call: Some(step), input, before });
+            conversation.step(step.clone());
+            conversation.failures.add(NewFailure { fault, kind, call: Some(step), input, before });
         } else {
-            course.step(step);
-            course.troubles.good(&kinds);
+            conversation.step(step);
+            conversation.failures.call_succeeded(&kinds);
         }
     }
 
-    /// An answer whose call no record makes. Only a failure is worth a mention.
-    pub(super) fn without_call(&mut self, early: &EarlyAnswer) {
+    /// Adds a result whose call no record has. Only failures are reported.
+    pub(super) fn add_result_without_call(&mut self, early: &EarlyResult) {
         if early.decision.outcome.is_failure() {
-            let open = self.calls.without_call(early);
-            self.settle(&open, &early.answer, early.place, &early.decision);
+            let open = self.calls.add_result_without_call(early);
+            self.add_outcome(&open, &early.answer, early.place, &early.decision);
         }
     }
 
-    pub(super) fn unanswered(&mut self, open: &Open) {
+    pub(super) fn unanswered(&mut self, open: &OpenCall) {
         self.calls.unanswered(open);
         for touch in &open.touches {
             self.files.touch(touch, CallOutcome::Unknown, None, open.place);

@@ -37,7 +37,8 @@ impl AgentEvidence {
             let kind = |path: &&str| extra.word_at(path).map(Str::into_owned);
             found.kind = found.kind.take().or_else(|| words.agent_kind_fields.iter().find_map(kind));
             let field = |path: &&str| words.agent_state(&extra.word_at(path)?);
-            let tagged = || words.agent_state(&between(text, words.agent_state_tags.filter(|_| text.starts_with('<'))?)?);
+            let tagged =
+                || words.agent_state(&between(text, words.agent_state_tags.filter(|_| text.starts_with('<'))?)?);
             found.state = found.state.or_else(|| words.agent_state_fields.iter().find_map(field)).or_else(tagged);
             if let Some(raw) = words.agent_list_key.and_then(|key| value_at(text, key)) {
                 found.read_list(words, raw);

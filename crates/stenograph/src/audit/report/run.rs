@@ -1,58 +1,58 @@
-//! What a run went through: what went wrong, who allowed what, other agents, what is to do, where it got nowhere. Plain values.
+//! The values of an audit about the run: errors, approvals, other agents, to-dos, phases without progress, compactions.
 
-use super::{CallOutcome, Capped, Place};
+use super::{CallOutcome, Capped, EventPlace};
 use crate::evidence::Todo;
 pub use crate::model::AgentState;
 use crate::model::Verdict;
 use crate::run_state::StuckKind;
 
-/// What was said last.
+/// The last message of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastMessage {
-    /// Where it begins.
-    pub place: Place,
-    /// All of it.
+    /// Its first event.
+    pub place: EventPlace,
+    /// The whole text.
     pub text: String,
-    /// Whether it was too long to be kept whole.
+    /// Whether the text was too long and is cut.
     pub is_cut: bool,
 }
 
-/// Something that went wrong and was no tool's failure.
+/// An error or a failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// Where.
-    pub place: Place,
-    /// In which conversation.
+    /// Its event.
+    pub place: EventPlace,
+    /// Its conversation.
     pub thread: usize,
-    /// What.
+    /// Its kind.
     pub kind: FaultKind,
-    /// Its name, in the source's word.
+    /// Its name, in the words of the source.
     pub name: Option<String>,
-    /// What it says.
+    /// Its message.
     pub text: String,
     /// The event that shows that it is recovered.
-    pub recovered_by: Option<Place>,
+    pub recovered_by: Option<EventPlace>,
 }
 
-/// What went wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// A tool failed.
     Tool,
-    /// A tool was not allowed.
+    /// A call was not allowed.
     Denied,
-    /// An error that was no tool's.
+    /// An error that is not the failure of a tool.
     Failure,
-    /// Somebody broke it off.
+    /// The user interrupted the run.
     Interrupted,
-    /// It came to a bad end.
+    /// The run ended without success.
     Stop,
-    /// It ends where something had to follow.
+    /// The transcript ends where something must follow.
     Unfinished,
 }
 
 impl FaultKind {
-    /// The word for it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Tool => "tool",
@@ -65,156 +65,156 @@ impl FaultKind {
     }
 }
 
-/// Who allowed or forbade what.
+/// A decision of a person or a rule about a call, or a permission mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Approval {
-    /// Where.
-    pub place: Place,
-    /// In which conversation.
+    /// Its event.
+    pub place: EventPlace,
+    /// Its conversation.
     pub thread: usize,
-    /// What was said; `None` where a mode was set.
+    /// The decision; `None` for a permission mode.
     pub verdict: Option<Verdict>,
-    /// The tool, where it is known.
+    /// The tool, if it is known.
     pub tool: Option<String>,
-    /// What the call was about, or the mode.
+    /// A summary of the call, or the mode.
     pub about: String,
-    /// Why, in the source's words.
+    /// The reason, in the words of the source.
     pub reason: String,
 }
 
-/// An agent that was given a task.
+/// An agent that a call started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agent {
-    /// Where it was given.
-    pub place: Option<Place>,
-    /// The agent that gave it; `None` is the main one.
+    /// The event of the call that started it.
+    pub place: Option<EventPlace>,
+    /// The agent that started it; `None` for the main conversation.
     pub parent: Option<usize>,
     /// Its side conversation.
     pub thread: Option<usize>,
-    /// The name it is known by.
+    /// Its id.
     pub id: Option<String>,
-    /// Of what kind it is.
+    /// Its kind.
     pub kind: Option<String>,
-    /// What it is to do, in a few words.
+    /// The title of its task.
     pub title: Option<String>,
-    /// What it is to do, as far as it is kept.
+    /// The beginning of its task.
     pub task: Option<String>,
-    /// How far it has come.
+    /// Its state.
     pub state: AgentState,
-    /// How many calls it made, where they are known.
+    /// The number of its calls, if its conversation is known.
     pub calls: u64,
-    /// How many of them failed.
+    /// The number of its failed calls.
     pub failed: u64,
     /// The later events that report on it.
-    pub later: Capped<Place>,
+    pub later: Capped<EventPlace>,
     /// The beginning of its answer.
     pub answer: Option<String>,
 }
 
-/// A list of what is to do.
+/// A to-do list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Todos {
-    /// Where it was changed last.
-    pub place: Place,
-    /// What is to do.
+    /// The last event that changed it.
+    pub place: EventPlace,
+    /// Its items.
     pub items: Vec<Todo>,
-    /// How many more there were.
+    /// The number of items beyond the limit.
     pub more: u64,
 }
 
-/// A stretch in which a run got nowhere.
+/// A phase without progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// In which way.
+    /// Its kind.
     pub kind: StuckKind,
-    /// In which conversation.
+    /// Its conversation.
     pub thread: usize,
-    /// Where it begins.
-    pub from: Place,
-    /// Where it ends.
-    pub to: Place,
-    /// How many steps, or equal calls, it has.
+    /// Its first event.
+    pub from: EventPlace,
+    /// Its last event.
+    pub to: EventPlace,
+    /// The number of failed steps, or of equal calls.
     pub count: u64,
     /// The tool of its last call.
     pub tool: String,
-    /// What that call was about.
+    /// A summary of that call.
     pub about: String,
 }
 
-/// What a compaction put aside.
+/// What a compaction removed from the context.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compaction {
-    /// Where.
-    pub place: Place,
-    /// In which conversation.
+    /// Its event.
+    pub place: EventPlace,
+    /// Its conversation.
     pub thread: usize,
-    /// How many events were put aside.
+    /// The number of removed events.
     pub events: u64,
-    /// How many messages.
+    /// The number of removed messages.
     pub messages: u64,
-    /// How many calls.
+    /// The number of removed calls.
     pub calls: u64,
-    /// How many messages stay, as far as the source says so.
+    /// The number of messages that the source states as kept.
     pub kept_messages: u64,
-    /// How many calls stay.
+    /// The number of calls that the source states as kept.
     pub kept_calls: u64,
-    /// How much the model was given before.
+    /// The size of the context before.
     pub tokens_before: Option<u64>,
-    /// How much it was given after.
+    /// The size of the context after.
     pub tokens_after: Option<u64>,
-    /// How many characters stand in their place.
+    /// The length of the summary in characters.
     pub summary_length: u64,
-    /// The files that calls which were put aside were about.
+    /// The files that the removed calls used.
     pub files: Capped<String>,
-    /// The commands of such calls.
+    /// The commands of the removed calls.
     pub commands: Capped<String>,
 }
 
-/// How much a model was given.
+/// The size of the context of a conversation, in tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Context {
-    /// With its first call.
+pub struct ContextSize {
+    /// At the first model call.
     pub first: u64,
-    /// At most.
+    /// The largest size.
     pub max: u64,
-    /// With the last one.
+    /// At the last model call.
     pub last: u64,
-    /// How many calls state it.
+    /// The number of model calls that state it.
     pub calls: u64,
-    /// Event, moment and tokens. Of a long series every second, fourth, … is kept.
+    /// Event, time and tokens of each model call. A long series has only every second, fourth, … call.
     pub series: Vec<(u64, Option<i64>, u64)>,
 }
 
-/// A step on the way.
+/// A step of a run: a call or a message.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// Where.
-    pub place: Place,
-    /// The tool; `None` where something was said.
+pub struct AuditStep {
+    /// Its event.
+    pub place: EventPlace,
+    /// The tool; `None` for a message.
     pub tool: Option<String>,
-    /// What it was about, or what was said.
+    /// A summary of the call, or the text of the message.
     pub text: String,
-    /// What came of it.
+    /// The outcome of the call.
     pub outcome: Option<CallOutcome>,
-    /// With which exit code.
+    /// The exit code of the call.
     pub exit: Option<i64>,
 }
 
-/// Why a run failed.
+/// The failure of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The first thing that went wrong and was never made good.
+    /// The first unresolved error.
     pub fault: Fault,
-    /// The call, if it was a tool's.
-    pub call: Option<Step>,
+    /// The call, if a tool failed.
+    pub call: Option<AuditStep>,
     /// The input of that call.
     pub input: Vec<(String, String)>,
-    /// How often the same went wrong.
+    /// The number of equal failures.
     pub times: u64,
-    /// What came just before.
-    pub before: Vec<Step>,
-    /// What was tried after.
-    pub after: Capped<Step>,
-    /// How many other things went wrong after it and were not made good either.
+    /// The steps before it.
+    pub before: Vec<AuditStep>,
+    /// The steps after it.
+    pub after: Capped<AuditStep>,
+    /// The number of other unresolved errors.
     pub others: u64,
 }

@@ -2,7 +2,8 @@
 
 use super::read::{COUNTERS, ClaudeCodeReader, LIFETIMES, SYNTHETIC};
 use crate::model::{
-    AgentState, CallWords, ExitCodeAt, JudgementPaths, LimitPaths, NestedPaths, NoticeWords, SessionWords, UsageWords, Verdict,
+    AgentState, CallWords, ExitCodeAt, JudgementPaths, LimitPaths, NestedPaths, NoticeWords, SessionWords, UsageWords,
+    Verdict,
 };
 use crate::read::JsonLines;
 

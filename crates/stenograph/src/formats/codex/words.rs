@@ -3,8 +3,8 @@
 use super::notices;
 use super::read::CodexReader;
 use crate::model::{
-    AgentState, CallWords, ExitCodeAt, JudgementPaths, LimitPaths, ReportPaths, ScriptWords, SessionWords, TotalPaths, UsageWords,
-    Verdict,
+    AgentState, CallWords, ExitCodeAt, JudgementPaths, LimitPaths, ReportPaths, ScriptWords, SessionWords, TotalPaths,
+    UsageWords, Verdict,
 };
 
 pub(super) const WORDS: CallWords = CallWords {
