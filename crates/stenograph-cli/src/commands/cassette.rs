@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use stenograph::cassette::{Errors, Manner, Played, Tape, TapeBuilder, Verdict};
+use stenograph::cassette::{Errors, MatchMode, Played, PlayedAnswer, Tape, TapeBuilder};
 use stenograph::json::Draft;
 use stenograph_web::{Pace, PlaybackSummary, ServerEvent, Until};
 
@@ -117,7 +117,7 @@ fn serve(options: &Options, tape: Tape, form: OutputForm, output: &mut Output<'_
     let answers = tape.answers().len();
     let served = stenograph_web::Options {
         port: options.port,
-        manner: if options.strict { Manner::Strict } else { Manner::Lenient },
+        manner: if options.strict { MatchMode::Strict } else { MatchMode::Lenient },
         pace: if options.timing { Pace::AsRecorded } else { Pace::AtOnce },
         until: if options.once { Until::Played } else { Until::Stopped },
         stop,
@@ -216,10 +216,10 @@ impl ServerEventPrinter<'_, '_> {
 /// The result of a request as a JSON object.
 fn played_json(played: &Played) -> String {
     let (verdict, answer) = match played.verdict {
-        Verdict::Answer(index) => ("answered", Some(index)),
-        Verdict::Refused(index) => ("refused", Some(index)),
-        Verdict::Beside => ("beside", None),
-        Verdict::Ended => ("ended", None),
+        PlayedAnswer::Answer(index) => ("answered", Some(index)),
+        PlayedAnswer::Refused(index) => ("refused", Some(index)),
+        PlayedAnswer::Beside => ("beside", None),
+        PlayedAnswer::Ended => ("ended", None),
     };
     let list = |items: Vec<String>| format!("[{}]", items.join(","));
     let mut draft = Draft::new();

@@ -12,7 +12,7 @@ mod source;
 use std::path::PathBuf;
 
 use stenograph::model::Event;
-use stenograph::replay::{Mode, Place, Range, Speed};
+use stenograph::replay::{EventPosition, Mode, Range, Speed};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Colour, Output, counted};
@@ -113,7 +113,7 @@ impl Options {
     }
 
     fn range(&self) -> Range {
-        let place = |text: &Option<String>| text.as_deref().map(Place::parse);
+        let place = |text: &Option<String>| text.as_deref().map(EventPosition::parse);
         Range::new(place(&self.start), place(&self.end))
     }
 }

@@ -97,6 +97,6 @@ fn a_sub_agent_that_cannot_be_read_does_not_stop_the_rest() {
     let folder = session();
     folder.write("s1/subagents/agent-b88.jsonl", "");
     let done = folder.run("audit s1.jsonl --json");
-    assert_eq!(done.ends(0).json()[0]["paths"].as_array().map(Vec::len), Some(2));
-    done.talks("agent-b88.jsonl");
+    assert_eq!(done.ends(2).json()[0]["paths"].as_array().map(Vec::len), Some(2));
+    done.talks("error: ").talks("agent-b88.jsonl");
 }

@@ -201,7 +201,7 @@ fn period_named(text: &str, today: &Today) -> Result<Period, Complaint> {
 
 fn is_names() -> impl Iterator<Item = (&'static str, Is)> + Clone {
     let kinds = Kind::WORDS.into_iter().map(|(word, kind)| (word, Is::Kind(kind)));
-    std::iter::once((Is::Error.name(), Is::Error)).chain(kinds)
+    [Is::Error, Is::Pinned, Is::Marked].into_iter().map(|is| (is.name(), is)).chain(kinds)
 }
 
 fn has_names() -> impl Iterator<Item = (&'static str, Has)> + Clone {
