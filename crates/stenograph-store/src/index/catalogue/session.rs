@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::Catalogue;
 use super::row::{path_of, to_unsigned};
@@ -194,9 +194,29 @@ impl Catalogue {
         })
     }
 
+    /// The sessions before and after this one, ordered by their ids without regard to case. If others have the same id, one of
+    /// them is included.
+    pub fn session_neighbours(&self, session: &Session) -> Result<Vec<(SessionId, String)>, Error> {
+        self.query(|connection| {
+            let mut found = Vec::new();
+            for (compares, order) in [("<", "DESC"), (">=", "ASC")] {
+                let sql = format!(
+                    "SELECT id, name FROM sessions WHERE lower(name) {compares} lower(?1) AND id <> ?2 \
+                       AND EXISTS (SELECT 1 FROM sources WHERE session = sessions.id) ORDER BY lower(name) {order} LIMIT 1"
+                );
+                let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                let mut statement = connection.prepare_cached(&sql)?;
+                found.extend(statement.query_row(params![session.name, session.id], read).optional()?);
+            }
+            Ok(found)
+        })
+    }
+
     /// The sessions whose id begins with this prefix. Logs count only if no conversation matches.
     pub fn sessions_named(&self, prefix: &str) -> Result<Vec<Session>, Error> {
-        const BEGINS: &str = "substr(sessions.name, 1, length(?1)) = ?1 COLLATE NOCASE";
+        // The byte 0xff is in no text, so it is greater than whatever follows the prefix.
+        const BEGINS: &str =
+            "lower(sessions.name) >= lower(?1) AND lower(sessions.name) < lower(?1) || CAST(x'ff' AS TEXT)";
         let found = self.sessions_where(&format!("{BEGINS} AND main.tells < 2"), [prefix])?;
         if found.is_empty() { self.sessions_where(BEGINS, [prefix]) } else { Ok(found) }
     }

@@ -1,8 +1,11 @@
 //! Translates a query for the engine. If the engine cannot express it, the translation is wider, and each hit is checked.
 
+use std::collections::HashSet;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use stenograph::query::{Expr, Field, Phrase, PhraseMatch, SessionFacts};
+use tantivy::query::doc_predicate_query::{DocPredicateQuery, FunctionPredicate};
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
     PhrasePrefixQuery, PhraseQuery, Query as EngineQuery, RangeQuery, TermQuery, TermSetQuery,
@@ -12,7 +15,7 @@ use tantivy::{SegmentReader, Term};
 
 use super::{EntryDetail, SearchRequest, Searcher};
 use crate::Error;
-use crate::index::catalogue::{Session, SessionId, TimesFrom};
+use crate::index::catalogue::{DocGroup, Session, SessionId, TimesFrom};
 
 /// A query translated for the engine.
 pub(super) struct Translated {
@@ -66,16 +69,12 @@ impl Searcher {
         let expr = request.query.expr();
         let query = self.expr(expr)?;
         let query: Box<dyn EngineQuery> = match request.within {
-            None => query,
-            Some(folder) => {
+            Some(folder) if !self.catalogue.are_all_below(folder)? => {
                 let inside = self.catalogue.sources_below(folder)?;
-                let doc_groups = self
-                    .doc_groups
-                    .iter()
-                    .filter(|(_, doc_group)| inside.contains(&doc_group.source))
-                    .map(|(number, _)| number);
-                Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, self.of_groups(doc_groups))]))
+                let of_groups = self.of_groups(|doc_group| inside.contains(&doc_group.source))?;
+                Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, of_groups)]))
             }
+            Some(_) | None => query,
         };
         let depth = if is_of_record(expr) { EntryDetail::Texts } else { EntryDetail::Everything };
         Ok(Translated { query, is_wider: if self.is_wider(expr) { Wider::Yes } else { Wider::No }, depth })
@@ -143,27 +142,34 @@ impl Searcher {
 
     /// Events of sessions that match in the catalogue.
     fn of_sessions(&self, field: &Field) -> Result<Box<dyn EngineQuery>, Error> {
-        let mut wanted = std::collections::HashSet::new();
+        let mut wanted = HashSet::new();
         for session in self.catalogue.sessions()? {
             if field.matches_session(&OwnedSessionFacts::of(&session).borrowed()) {
                 wanted.insert(session.id);
             }
         }
-        Ok(self.of_groups(
-            self.doc_groups
-                .iter()
-                .filter(|(_, doc_group)| wanted.contains(&doc_group.session))
-                .map(|(number, _)| number),
-        ))
+        self.of_groups(|doc_group| wanted.contains(&doc_group.session))
     }
 
-    fn of_groups(&self, doc_groups: impl Iterator<Item = u64>) -> Box<dyn EngineQuery> {
-        let terms: Vec<Term> =
-            doc_groups.map(|doc_group| Term::from_field_u64(self.fields.doc_group, doc_group)).collect();
-        if terms.is_empty() {
-            return Box::new(EmptyQuery);
+    /// Events of some document groups.
+    fn of_groups(&self, is_wanted: impl Fn(&DocGroup) -> bool) -> Result<Box<dyn EngineQuery>, Error> {
+        let all = self.catalogue.all_doc_groups()?;
+        let wanted: HashSet<u64> = all.iter().filter(|(_, group)| is_wanted(group)).map(|(number, _)| number).collect();
+        if wanted.is_empty() {
+            return Ok(Box::new(EmptyQuery));
         }
-        Box::new(ConstScoreQuery::new(Box::new(TermSetQuery::new(terms)), 0.0))
+        let query: Box<dyn EngineQuery> = if wanted.len() <= TERMS_MAX {
+            let term = |number: &u64| Term::from_field_u64(self.fields.doc_group, *number);
+            Box::new(TermSetQuery::new(wanted.iter().map(term)))
+        } else {
+            let wanted = Arc::new(wanted);
+            let of_segment = move |segment: &SegmentReader| -> tantivy::Result<_> {
+                let (column, wanted) = (segment.fast_fields().u64("lot")?, Arc::clone(&wanted));
+                Ok(move |document: u32| column.first(document).is_some_and(|number| wanted.contains(&number)))
+            };
+            Box::new(DocPredicateQuery::from(FunctionPredicate::from(of_segment)))
+        };
+        Ok(Box::new(ConstScoreQuery::new(query, 0.0)))
     }
 
     pub(super) fn words(&self, column: Column, words: &Phrase) -> Box<dyn EngineQuery> {
@@ -241,6 +247,10 @@ impl Searcher {
 
 /// The engine needs about 2 KB for each word that a phrase may end with.
 const EXPANSIONS_MAX: u32 = 2048;
+
+/// Beyond this number of document groups, the engine checks the group of each candidate instead of collecting the documents of
+/// every group.
+const TERMS_MAX: usize = 64;
 
 /// Whether the record alone decides, without the records before it.
 fn is_of_record(expr: &Expr) -> bool {
