@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension as _, Row, params};
 
+use stenograph::query::SessionFacts;
+
 use super::Catalogue;
 use super::row::{path_of, to_unsigned};
 use crate::Error;
@@ -58,6 +60,31 @@ pub enum TimesFrom {
     Records,
     /// The newest of its files: no record states a time.
     File,
+}
+
+/// What conditions on sessions ask about.
+#[derive(Clone, Debug, Default)]
+pub(in crate::index) struct OwnedSessionFacts {
+    pub agent: String,
+    pub projects: Vec<String>,
+    pub sessions: Vec<String>,
+    pub file_time: Option<i64>,
+}
+
+impl OwnedSessionFacts {
+    pub fn borrowed(&self) -> SessionFacts<'_> {
+        let OwnedSessionFacts { agent, projects, sessions, file_time } = self;
+        SessionFacts { agent, projects, sessions, file_time: *file_time }
+    }
+
+    pub fn of(session: &Session) -> OwnedSessionFacts {
+        OwnedSessionFacts {
+            agent: session.agent.clone(),
+            projects: session.project_names(),
+            sessions: vec![session.name.clone()],
+            file_time: session.ended.filter(|_| session.times == TimesFrom::File),
+        }
+    }
 }
 
 /// A session: the joint content of all its sources.
@@ -151,6 +178,31 @@ impl Catalogue {
     /// All sessions, unordered. A log that belongs to no conversation does not count as one.
     pub fn sessions(&self) -> Result<Vec<Session>, Error> {
         self.sessions_where("main.tells < 2", [])
+    }
+
+    /// The facts about all sessions that [`Catalogue::sessions`] reads. Much faster than reading the sessions.
+    pub(in crate::index) fn session_facts(&self) -> Result<Vec<(SessionId, OwnedSessionFacts)>, Error> {
+        self.query(|connection| {
+            let sql = format!(
+                "SELECT sessions.id, sessions.agent, sessions.name, projects.name, projects.root, projects.remote, main.cwd, \
+                   (SELECT CASE WHEN max(ended) IS NULL THEN max(changed) / 1000000 END FROM sources WHERE session = sessions.id) \
+                 FROM sessions JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
+                   ORDER BY {MAIN} LIMIT 1) \
+                 LEFT JOIN projects ON projects.id = sessions.project WHERE main.tells < 2"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let read = |row: &Row<'_>| {
+                let projects: [Option<String>; 4] = [row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?];
+                let facts = OwnedSessionFacts {
+                    agent: row.get(1)?,
+                    projects: projects.into_iter().flatten().collect(),
+                    sessions: vec![row.get(2)?],
+                    file_time: row.get(7)?,
+                };
+                Ok((row.get(0)?, facts))
+            };
+            statement.query_map([], read)?.collect()
+        })
     }
 
     /// About the newest `limit` sessions that have a source. Much faster than reading all of them.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use stenograph::query::{Expr, Field, Phrase, PhraseMatch, SessionFacts};
+use stenograph::query::{Expr, Field, Phrase, PhraseMatch};
 use tantivy::query::doc_predicate_query::{DocPredicateQuery, FunctionPredicate};
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
@@ -15,7 +15,7 @@ use tantivy::{SegmentReader, Term};
 
 use super::{EntryDetail, SearchRequest, Searcher};
 use crate::Error;
-use crate::index::catalogue::{DocGroup, Session, SessionId, TimesFrom};
+use crate::index::catalogue::{DocGroup, OwnedSessionFacts, SessionId};
 
 /// A query translated for the engine.
 pub(super) struct Translated {
@@ -36,31 +36,6 @@ impl Translated {
     /// Whether hits must be checked, because some may not match.
     pub(super) fn must_check(&self) -> bool {
         self.is_wider == Wider::Yes
-    }
-}
-
-/// Facts about a session, for conditions on it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct OwnedSessionFacts {
-    pub agent: String,
-    pub projects: Vec<String>,
-    pub sessions: Vec<String>,
-    pub file_time: Option<i64>,
-}
-
-impl OwnedSessionFacts {
-    pub(super) fn borrowed(&self) -> SessionFacts<'_> {
-        let OwnedSessionFacts { agent, projects, sessions, file_time } = self;
-        SessionFacts { agent, projects, sessions, file_time: *file_time }
-    }
-
-    fn of(session: &Session) -> OwnedSessionFacts {
-        OwnedSessionFacts {
-            agent: session.agent.clone(),
-            projects: session.project_names(),
-            sessions: vec![session.name.clone()],
-            file_time: session.ended.filter(|_| session.times == TimesFrom::File),
-        }
     }
 }
 
@@ -143,9 +118,9 @@ impl Searcher {
     /// Events of sessions that match in the catalogue.
     fn of_sessions(&self, field: &Field) -> Result<Box<dyn EngineQuery>, Error> {
         let mut wanted = HashSet::new();
-        for session in self.catalogue.sessions()? {
-            if field.matches_session(&OwnedSessionFacts::of(&session).borrowed()) {
-                wanted.insert(session.id);
+        for (session, facts) in self.catalogue.session_facts()? {
+            if field.matches_session(&facts.borrowed()) {
+                wanted.insert(session);
             }
         }
         self.of_groups(|doc_group| wanted.contains(&doc_group.session))
