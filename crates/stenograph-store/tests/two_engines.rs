@@ -51,7 +51,7 @@ struct Found {
 impl Sink for Matching<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let (agent, projects, sessions) = self.facts;
-        let facts = SessionFacts { agent, projects, sessions, file_time: None };
+        let facts = SessionFacts { agent, projects, sessions, ..SessionFacts::default() };
         let (queries, session, source, number) = (self.queries, self.session, self.source, self.event);
         let all = &mut *self.found;
         self.trail.entries(event, &mut |event, entry| {

@@ -5,6 +5,7 @@ mod marks;
 mod scan;
 mod view;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use stenograph::query::{Query, Snippet};
@@ -194,10 +195,14 @@ pub(super) fn search(
             });
         }
     })?;
-    let short_names = ShortNames::of(searcher.catalogue())?;
+    let mut sessions = HashMap::new();
+    for hit in &answer.hits {
+        sessions.extend(searcher.session(hit.session)?.map(|session| (session.id, session.clone())));
+    }
+    let short_names = ShortNames::of_some(searcher.catalogue(), &sessions.values().collect::<Vec<_>>())?;
     let (mut hits, mut addresses) = (marked, EventAddresses::default());
     for (hit, read) in answer.hits.into_iter().zip(read) {
-        let session = searcher.session(hit.session)?.cloned();
+        let session = sessions.get(&hit.session).cloned();
         let source = searcher.source(hit.source)?.cloned();
         let short = session.as_ref().map(|session| short_names.name(session)).unwrap_or_default();
         let is_named = session.as_ref().is_some_and(|session| short_names.is_unique(session));

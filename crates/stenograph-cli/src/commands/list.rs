@@ -122,7 +122,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         false => tree::rows(sorted(found, options.sort), &catalogue, Shape::Flat)?,
     };
     cut(&mut rows, limit.unwrap_or(usize::MAX));
-    let shorts = ShortNames::of(&catalogue)?;
+    let shorts = short_names(&catalogue, &rows)?;
     let prices = prices::load()?;
     let (colour, width) = (output.colour(), table::screen_width());
     let view = ListView { shorts: &shorts, catalogue: &catalogue, prices: &prices, colour, width };
@@ -155,10 +155,18 @@ pub fn newest(catalogue: &Catalogue, count: usize, output: &Output<'_>) -> Resul
     sessions.extend(newest);
     sessions.truncate(count);
     let rows = tree::rows(sessions, catalogue, Shape::Flat)?;
-    let (shorts, prices) = (ShortNames::of(catalogue)?, prices::load()?);
+    let (shorts, prices) = (short_names(catalogue, &rows)?, prices::load()?);
     let (colour, width) = (output.colour(), table::screen_width());
     let view = ListView { shorts: &shorts, catalogue, prices: &prices, colour, width };
     Ok(view.pieces(&rows).flatten().collect())
+}
+
+fn short_names(catalogue: &Catalogue, rows: &[Row]) -> Result<ShortNames, CommandError> {
+    let sessions = rows.iter().filter_map(|row| match row {
+        Row::Session { session, .. } => Some(&**session),
+        Row::Thread { .. } => None,
+    });
+    ShortNames::of_some(catalogue, &sessions.collect::<Vec<_>>())
 }
 
 fn sorted(mut sessions: Vec<Session>, sort: Sort) -> Vec<Session> {

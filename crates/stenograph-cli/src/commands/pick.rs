@@ -168,7 +168,7 @@ fn perform(
 
 /// What other commands call these sessions: the id, or the path of the file if the id means something else.
 fn names(place: &StoreArgs, sessions: &[Session]) -> Result<Vec<OsString>, CommandError> {
-    let short_names = ShortNames::of(&place.store()?.catalogue()?)?;
+    let short_names = ShortNames::of_some(&place.store()?.catalogue()?, &sessions.iter().collect::<Vec<_>>())?;
     let name = |session: &Session| {
         let name = session.name.as_str();
         let is_taken = name.is_empty() || name == "-" || Path::new(name).symlink_metadata().is_ok();

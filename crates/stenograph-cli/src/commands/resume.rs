@@ -74,7 +74,7 @@ impl Syntax {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let ResolvedSession { session, source, .. } = options.place.session(&options.session)?;
     let catalogue = options.place.store()?.catalogue()?;
-    let short = ShortNames::of(&catalogue)?.name(&session);
+    let short = ShortNames::of_some(&catalogue, &[&session])?.name(&session);
     let (source, template) = resumable(&session, source, &catalogue)?;
     if !source.path.exists() {
         let gone = CommandError::not_found(format!("{short}: the file is gone: {}", source.path.display()));

@@ -94,6 +94,9 @@ const SHORT_LENGTH_MIN: usize = 8;
 /// How many candidates an error about an ambiguous name lists.
 const CANDIDATES_MAX: usize = 6;
 
+/// For more sessions than this, reading all names takes less time than looking up the neighbours of each.
+const NEIGHBOURS_MAX: usize = 500;
+
 /// The maximum length of a title beside a candidate.
 const TITLE_LENGTH_MAX: usize = 50;
 
@@ -261,7 +264,7 @@ fn unknown(name: &str) -> CommandError {
 /// The error for a name that several sessions match, with candidates.
 fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Result<CommandError, CommandError> {
     found.sort_by_key(|session| std::cmp::Reverse(session.ended));
-    let short_names = ShortNames::of(catalogue)?;
+    let short_names = ShortNames::of_some(catalogue, &found.iter().take(CANDIDATES_MAX).collect::<Vec<_>>())?;
     let count = counted(found.len() as u64, "session");
     let mut error = CommandError::new(format!("{text}: ambiguous: {count} match"));
     let names: HashSet<&str> = found.iter().map(|session| session.name.as_str()).collect();
@@ -291,8 +294,22 @@ pub struct ShortNames {
 }
 
 impl ShortNames {
+    /// The names of all sessions.
     pub fn of(catalogue: &Catalogue) -> Result<ShortNames, CommandError> {
         Ok(ShortNames::among(catalogue.session_names()?))
+    }
+
+    /// The names of some sessions. Only the sessions next to one decide how short its name can be.
+    pub fn of_some(catalogue: &Catalogue, sessions: &[&Session]) -> Result<ShortNames, CommandError> {
+        if sessions.len() > NEIGHBOURS_MAX {
+            return ShortNames::of(catalogue);
+        }
+        let mut names: HashMap<SessionId, String> = HashMap::new();
+        for session in sessions {
+            names.insert(session.id, session.name.clone());
+            names.extend(catalogue.session_neighbours(session)?);
+        }
+        Ok(ShortNames::among(names.into_iter().collect()))
     }
 
     fn among(names: Vec<(SessionId, String)>) -> ShortNames {

@@ -1,7 +1,8 @@
 //! Copies sources into the archive on its own thread while they are indexed, reconciles the catalogue with the archive, and
 //! reads copies of sources that are gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -190,7 +191,9 @@ impl ArchiveReader {
             copy.filter(|copy| copy.path == row.path && copy.length >= row.archived_length)
         };
         let (mut missing, mut longer) = (Vec::new(), Vec::new());
-        for row in catalogue.archived_rows()? {
+        let rows = catalogue.archived_rows()?;
+        let known: HashSet<OsString> = rows.iter().map(|row| row.path.clone().into_os_string()).collect();
+        for row in rows {
             match sound_copy(&row) {
                 Some(copy) if copy.length == row.archived_length => continue,
                 // A run was killed after the archive recorded a source's growth and before the catalogue did. The source may
@@ -219,8 +222,11 @@ impl ArchiveReader {
                 "is lost: the file no longer exists, and the archive has no intact copy",
             ));
         }
+        // The catalogue knows almost all of them, and a look at a path takes longer than a look into memory.
         let mut gone_copies = self.archive.copies().filter(|copy| {
-            is_missing(&copy.path) && stenograph::Registry::built_in().named(&copy.label.format).is_some()
+            !known.contains(copy.path.as_os_str())
+                && is_missing(&copy.path)
+                && stenograph::Registry::built_in().named(&copy.label.format).is_some()
         });
         if let Some(copy) = gone_copies.find(|copy| !matches!(catalogue.source_at(&copy.path), Ok(Some(_)))) {
             drop(copy);

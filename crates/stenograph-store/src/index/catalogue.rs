@@ -19,6 +19,7 @@ pub use batch::DivergedCopy;
 pub use ledger::{LedgerPages, SourcePages};
 pub use row::{ContentSum, FileStamp, Gone, SourceId, SourceRow, SourceSummary};
 pub use schema::VERSION;
+pub(in crate::index) use session::OwnedSessionFacts;
 pub use session::{ProjectRow, Session, SessionId, TimesFrom};
 pub use view::{ArchivedRow, DocGroup, DocGroups, KnownFile, Touched, Unknown};
 

@@ -266,6 +266,9 @@ impl Store {
         }
         let is_compared =
             matches!(check, Check::Full { now_s } if before.is_none_or(|before| before.is_content_due(now_s)));
+        if !is_compared && before.is_some_and(|before| before.commit == commits && before.has_stats_of(&index)) {
+            return;
+        }
         let compared = before.filter(|_| !is_compared).map_or(now_s, |before| before.compared);
         let _ = Seal::write(&index, catalogue::VERSION, commits, before, compared);
     }

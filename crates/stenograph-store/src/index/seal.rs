@@ -141,6 +141,13 @@ impl Seal {
         first_changed.map(|file| index.join(&file.name))
     }
 
+    /// Whether the index has exactly these files, with the stats that they had.
+    pub fn has_stats_of(&self, index: &Path) -> bool {
+        let has_stat = |file: &SealedFile| SealedStat::of(&index.join(&file.name)).is_ok_and(|look| look == file.look);
+        let sealed = self.files.iter().map(|file| &file.name);
+        names(index).is_ok_and(|names| names.iter().eq(sealed)) && self.files.iter().all(has_stat)
+    }
+
     /// Whether it is time to compare the content of all files.
     pub fn is_content_due(&self, now_s: i64) -> bool {
         now_s.saturating_sub(self.compared) > CONTENT_EVERY_S

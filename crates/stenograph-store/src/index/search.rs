@@ -10,14 +10,14 @@ mod ranked;
 mod translate;
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use stenograph::model::Span;
 use stenograph::query::{Query, Same, Shown, collapse_pieces};
-use tantivy::Searcher as Engine;
 use tantivy::collector::Count;
+use tantivy::{DocAddress, Searcher as Engine};
 
 use check::CheckedHits;
 pub use load::{EntryDetail, HitReader, Unavailable};
@@ -25,7 +25,7 @@ pub use marks::MarkHit;
 pub use position::ReadStart;
 use ranked::Columns;
 
-use super::catalogue::{Catalogue, DocGroups, Session, SessionId, SourceId, SourceRow};
+use super::catalogue::{Catalogue, Session, SessionId, SourceId, SourceRow};
 use super::seal::Part;
 use super::text::{self, Fields, TextIndex, engine_error};
 use super::{Store, archive_worker};
@@ -129,7 +129,6 @@ pub struct Searcher {
     engine: Engine,
     fields: Fields,
     place: Place,
-    doc_groups: Arc<DocGroups>,
     sessions: HashMap<SessionId, Session>,
     sources: HashMap<SourceId, SourceRow>,
     archive: Option<archive_worker::ArchiveReader>,
@@ -167,7 +166,6 @@ impl Store {
         let catalogue = self.catalogue()?;
         // The catalogue first, then the text: extra documents of the text are ignored.
         catalogue.snapshot()?;
-        let doc_groups = catalogue.doc_groups()?;
         let folder = text::folder(&self.index());
         let damaged = || Error::about(&folder, Problem::IndexDamaged);
         self.check_seal(catalogue.commits()?, Part::Text)?;
@@ -189,7 +187,6 @@ impl Store {
             engine,
             fields: text.fields,
             place: Place::Path(folder),
-            doc_groups: Arc::new(doc_groups),
             sessions: HashMap::new(),
             sources: HashMap::new(),
             archive: None,
@@ -271,19 +268,21 @@ impl Searcher {
 
     /// The first live matches, in order.
     fn fetch(&self, query: &dyn tantivy::query::Query, order: Order, limit: usize) -> Result<Vec<Hit>, Error> {
-        let failed = |error| engine_error(&self.place, error);
-        let found = ranked::first(&self.engine, query, order, limit, &self.doc_groups).map_err(failed)?;
-        let mut columns = HashMap::new();
-        let mut hits = Vec::with_capacity(found.len());
-        for (score, address) in found {
-            let columns = match columns.entry(address.segment_ord) {
-                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::hash_map::Entry::Vacant(entry) => {
-                    entry.insert(Columns::of(self.engine.segment_reader(address.segment_ord)).map_err(failed)?)
-                }
-            };
-            hits.extend(columns.hit(address.doc_id, score, &self.doc_groups));
+        let found = ranked::first(&self.engine, &self.place, query, order, limit, &self.catalogue)?;
+        let mut columns: HashMap<u32, Columns> = HashMap::new();
+        for (_, address) in &found {
+            if let Entry::Vacant(entry) = columns.entry(address.segment_ord) {
+                let segment = self.engine.segment_reader(address.segment_ord);
+                entry.insert(Columns::of(segment).map_err(|error| engine_error(&self.place, error))?);
+            }
         }
+        let number = |address: &DocAddress| columns.get(&address.segment_ord)?.doc_group(address.doc_id);
+        let doc_groups =
+            self.catalogue.doc_groups(&found.iter().filter_map(|(_, address)| number(address)).collect())?;
+        let hit = |(score, address): &(f32, DocAddress)| {
+            columns.get(&address.segment_ord)?.hit(address.doc_id, *score, &doc_groups)
+        };
+        let mut hits: Vec<Hit> = found.iter().filter_map(hit).collect();
         match order {
             Order::Best => hits.sort_by(Hit::best_first),
             Order::Newest => hits.sort_by_key(Hit::newest_first),

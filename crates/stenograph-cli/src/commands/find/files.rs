@@ -1,10 +1,10 @@
 //! `steno find --file`: lists the sessions that touched a file, and how.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use stenograph::text::quote;
-use stenograph_store::index::catalogue::{Catalogue, Session, SourceId, Touched};
+use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceId, Touched};
 
 use super::Options;
 use crate::clock;
@@ -49,20 +49,27 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
     let mut found: Vec<((i64, String), FileUse)> = found.into_iter().collect();
     found.sort_by_key(|(_, file_use)| std::cmp::Reverse(file_use.last));
     let total = found.len();
-    let (short_names, mut addresses) = (ShortNames::of(&catalogue)?, EventAddresses::default());
+    let mut sessions: HashMap<SessionId, Session> = HashMap::new();
+    for ((session, _), _) in found.iter().take(options.limit) {
+        if !sessions.contains_key(session) {
+            sessions.extend(catalogue.session(*session)?.map(|session| (session.id, session)));
+        }
+    }
+    let short_names = ShortNames::of_some(&catalogue, &sessions.values().collect::<Vec<_>>())?;
+    let mut addresses = EventAddresses::default();
     for ((session, path), file_use) in found.iter().take(options.limit) {
-        let Some(session) = catalogue.session(*session)? else { continue };
+        let Some(session) = sessions.get(session) else { continue };
         let Some(source) = catalogue.source(file_use.source)? else { continue };
-        let name = short_names.name(&session);
-        let named = Some((&session, name.as_str())).filter(|_| short_names.is_unique(&session));
+        let name = short_names.name(session);
+        let named = Some((session, name.as_str())).filter(|_| short_names.is_unique(session));
         let mut event_addresses = Vec::new();
         for event in &file_use.events {
             event_addresses.push(addresses.of(&catalogue, named, (&source, *event), None)?);
         }
         if options.json {
-            output.line(&harmless_json(&json(&session, path, file_use, &event_addresses)))?;
+            output.line(&harmless_json(&json(session, path, file_use, &event_addresses)))?;
         } else {
-            let text = text(&session, path, file_use, &event_addresses, output);
+            let text = text(session, path, file_use, &event_addresses, output);
             output.line(&text)?;
         }
     }

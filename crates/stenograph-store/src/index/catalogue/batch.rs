@@ -398,12 +398,13 @@ impl Catalogue {
         })
     }
 
-    /// Commits the batch under this number.
+    /// Commits the batch under this number. If nothing was changed since the catalogue was opened, its file stays as it is.
     pub fn commit(&self, number: u64) -> Result<(), Error> {
         self.query(|connection| {
+            let has_changed = connection.total_changes() > 0;
             connection
-                .prepare_cached("UPDATE state SET batch = ?1, commits = commits + 1")?
-                .execute([to_signed(number)])?;
+                .prepare_cached("UPDATE state SET batch = ?1, commits = commits + 1 WHERE ?2 OR batch <> ?1")?
+                .execute(params![to_signed(number), has_changed])?;
             connection.execute_batch("COMMIT")
         })
     }

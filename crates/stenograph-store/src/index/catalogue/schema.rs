@@ -24,19 +24,25 @@ CREATE TABLE sessions (
   id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, home TEXT NOT NULL, parent INTEGER REFERENCES sessions, link TEXT,
   project INTEGER REFERENCES projects, UNIQUE (agent, name, home)) STRICT;
 CREATE INDEX sessions_name ON sessions (name);
+-- For the shortest unique prefix of a name, which ignores case.
+CREATE INDEX sessions_folded_name ON sessions (lower(name));
 
 -- A source: a file that was read. `lot` is the document group of its events up to `settled`, `tail` that of later events, which more input may change.
+-- The long texts come last, because SQLite reads everything before a column to reach it.
 CREATE TABLE sources (
   id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, format TEXT NOT NULL, session INTEGER NOT NULL REFERENCES sessions,
   thread TEXT, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL, changed INTEGER NOT NULL,
   seen INTEGER NOT NULL, access INTEGER NOT NULL, head INTEGER NOT NULL, head_length INTEGER NOT NULL,
   tail_hash INTEGER NOT NULL, settled INTEGER NOT NULL, line INTEGER NOT NULL, lot INTEGER NOT NULL, lot_events INTEGER NOT NULL,
-  tail INTEGER NOT NULL, tail_events INTEGER NOT NULL, trail TEXT NOT NULL, first_key INTEGER, gone INTEGER NOT NULL DEFAULT 0,
+  tail INTEGER NOT NULL, tail_events INTEGER NOT NULL, first_key INTEGER, gone INTEGER NOT NULL DEFAULT 0,
   copy_of INTEGER REFERENCES sources, kept TEXT, kept_length INTEGER NOT NULL DEFAULT 0,
-  title TEXT, query TEXT, cwd TEXT, branch TEXT, model TEXT, version TEXT, started INTEGER, ended INTEGER,
-  messages INTEGER NOT NULL, calls INTEGER NOT NULL, errors INTEGER NOT NULL, notes INTEGER NOT NULL,
-  tells INTEGER NOT NULL, told_by INTEGER, content INTEGER NOT NULL) STRICT;
-CREATE INDEX sources_session ON sources (session);
+  started INTEGER, ended INTEGER, messages INTEGER NOT NULL, calls INTEGER NOT NULL, errors INTEGER NOT NULL, notes INTEGER NOT NULL,
+  tells INTEGER NOT NULL, told_by INTEGER, content INTEGER NOT NULL, branch TEXT, model TEXT, version TEXT, cwd TEXT, title TEXT,
+  query TEXT, trail TEXT NOT NULL) STRICT;
+-- With the columns that order sessions by time.
+CREATE INDEX sources_session ON sources (session, ended, changed, tells);
+CREATE INDEX sources_lot ON sources (lot);
+CREATE INDEX sources_tail ON sources (tail) WHERE tail <> 0;
 CREATE INDEX sources_head ON sources (head);
 -- A short file that is gone may have moved and grown since, so that its head is longer now.
 CREATE INDEX sources_short ON sources (head_length) WHERE gone = 1 AND head_length < 4096;

@@ -4,19 +4,22 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
 
 use super::row::{COLUMNS, Gone, path_bytes, path_of, to_signed, to_unsigned};
 use super::session::MAIN;
 use super::{Catalogue, FileStamp, SessionId, SourceId, SourceRow};
 use crate::Error;
 
-/// The live document groups, and how many events each has.
+/// Live document groups, and how many events each has.
 #[derive(Clone, Debug, Default)]
 pub struct DocGroups {
     /// Live groups only: numbers are never reused, and each growth of a source takes one.
     by_number: HashMap<u64, DocGroup>,
 }
+
+/// Beyond this number of document groups, reading all of them takes less time than looking each of them up.
+const LOOKUPS_MAX: usize = 2_000;
 
 /// A group of documents that are deleted together.
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +38,46 @@ pub struct DocGroup {
     pub is_covered: bool,
 }
 
+const GROUPS: &str = "SELECT id, session, lot, lot_events, tail, tail_events, told_by IS NOT NULL FROM sources";
+const EARLIER_GROUPS: &str =
+    "SELECT earlier.lot, source, session, earlier.version FROM earlier JOIN sources ON sources.id = source";
+
 impl DocGroups {
+    /// Adds the groups of sources.
+    fn add(&mut self, connection: &Connection, sql: &str, values: impl Params) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(values)?;
+        while let Some(row) = rows.next()? {
+            let (source, session, is_covered) = (row.get(0)?, row.get(1)?, row.get(6)?);
+            let (events, tail, more) = (to_unsigned(row.get(3)?), to_unsigned(row.get(4)?), to_unsigned(row.get(5)?));
+            let doc_group = DocGroup { source, session, first: 0, end: events, version: None, is_covered };
+            self.by_number.insert(to_unsigned(row.get(2)?), doc_group);
+            if tail != 0 {
+                self.by_number.insert(tail, DocGroup { first: events, end: events + more, ..doc_group });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the groups of earlier versions of sources.
+    fn add_earlier(&mut self, connection: &Connection, sql: &str, values: impl Params) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(values)?;
+        while let Some(row) = rows.next()? {
+            let (source, session, version) = (row.get(1)?, row.get(2)?, Some(row.get(3)?));
+            let doc_group = DocGroup { source, session, first: 0, end: u64::MAX, version, is_covered: false };
+            self.by_number.insert(to_unsigned(row.get(0)?), doc_group);
+        }
+        Ok(())
+    }
+
     /// The group with this number, if it is live and has that event.
     pub fn live(&self, doc_group: u64, event: u64) -> Option<&DocGroup> {
         let found = self.by_number.get(&doc_group)?;
         (event >= found.first && event < found.end).then_some(found)
     }
 
-    /// All live groups, unordered.
+    /// The groups, unordered.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &DocGroup)> {
         self.by_number.iter().map(|(number, doc_group)| (*number, doc_group))
     }
@@ -288,39 +323,42 @@ impl Catalogue {
         })
     }
 
-    /// The live document groups.
-    pub(crate) fn doc_groups(&self) -> Result<DocGroups, Error> {
+    /// Whether all sources are below a folder. `false` if their paths alone do not prove it.
+    pub(crate) fn are_all_below(&self, folder: &Path) -> Result<bool, Error> {
+        let mut first = path_bytes(folder);
+        if first.last() != Some(&b'/') {
+            first.push(b'/');
+        }
+        // The byte after a slash.
+        let end: Vec<u8> = first.iter().copied().take(first.len() - 1).chain([b'/' + 1]).collect();
         self.query(|connection| {
-            let sql = "SELECT id, session, lot, lot_events, tail, tail_events, told_by IS NOT NULL FROM sources \
-                       WHERE copy_of IS NULL";
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query([])?;
+            let sql = "SELECT NOT EXISTS (SELECT 1 FROM sources WHERE path < ?1) AND NOT EXISTS (SELECT 1 FROM sources WHERE path >= ?2)";
+            connection.prepare_cached(sql)?.query_row(params![first, end], |row| row.get(0))
+        })
+    }
+
+    /// All live document groups.
+    pub(crate) fn all_doc_groups(&self) -> Result<DocGroups, Error> {
+        self.query(|connection| {
             let mut doc_groups = DocGroups::default();
-            while let Some(row) = rows.next()? {
-                let (source, session, is_covered) = (row.get(0)?, row.get(1)?, row.get(6)?);
-                let (doc_group, events, tail, more) = (
-                    to_unsigned(row.get(2)?),
-                    to_unsigned(row.get(3)?),
-                    to_unsigned(row.get(4)?),
-                    to_unsigned(row.get(5)?),
-                );
-                doc_groups
-                    .by_number
-                    .insert(doc_group, DocGroup { source, session, first: 0, end: events, version: None, is_covered });
-                if tail != 0 {
-                    let end = events + more;
-                    let doc_group = DocGroup { source, session, first: events, end, version: None, is_covered };
-                    doc_groups.by_number.insert(tail, doc_group);
-                }
-            }
-            let sql =
-                "SELECT earlier.lot, source, session, earlier.version FROM earlier JOIN sources ON sources.id = source";
-            let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (source, session, version) = (row.get(1)?, row.get(2)?, Some(row.get(3)?));
-                let doc_group = DocGroup { source, session, first: 0, end: u64::MAX, version, is_covered: false };
-                doc_groups.by_number.insert(to_unsigned(row.get(0)?), doc_group);
+            doc_groups.add(connection, &format!("{GROUPS} WHERE copy_of IS NULL"), [])?;
+            doc_groups.add_earlier(connection, EARLIER_GROUPS, [])?;
+            Ok(doc_groups)
+        })
+    }
+
+    /// Those of these document groups that are live.
+    pub(crate) fn doc_groups(&self, numbers: &HashSet<u64>) -> Result<DocGroups, Error> {
+        if numbers.len() > LOOKUPS_MAX {
+            return self.all_doc_groups();
+        }
+        self.query(|connection| {
+            let mut doc_groups = DocGroups::default();
+            let of_source = format!("{GROUPS} WHERE copy_of IS NULL AND (lot = ?1 OR tail = ?1 AND tail <> 0)");
+            let earlier = format!("{EARLIER_GROUPS} WHERE earlier.lot = ?1");
+            for number in numbers {
+                doc_groups.add(connection, &of_source, [to_signed(*number)])?;
+                doc_groups.add_earlier(connection, &earlier, [to_signed(*number)])?;
             }
             Ok(doc_groups)
         })

@@ -12,12 +12,11 @@ use stenograph::query::{EntryBuilder, Query};
 use stenograph::read::{Reading, Sink};
 
 use super::load::{EntryDetail, SINGLES_MAX};
-use super::translate::OwnedSessionFacts;
 use super::{Hit, Searcher, Store};
 use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::discover::Stat;
 use crate::index::archive_worker::{ArchiveReader, copy_of};
-use crate::index::catalogue::{FileStamp, SourceId, SourceRow};
+use crate::index::catalogue::{FileStamp, OwnedSessionFacts, SourceId, SourceRow};
 use crate::index::change::{self, SourceChange};
 use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};

@@ -65,7 +65,7 @@ impl Searcher {
         // A copy has no documents of its own.
         let original = row.copy_of.map(|id| self.catalogue.source(id)).transpose()?.flatten();
         let row = original.as_ref().unwrap_or(row);
-        let groups = self.of_groups([row.doc_group, row.tail].into_iter().filter(|group| *group != 0));
+        let groups = self.of_numbers([row.doc_group, row.tail].into_iter().filter(|group| *group != 0).collect());
         let exactly = number(self.fields.event, event);
         let found = self.fetch(&BooleanQuery::intersection(vec![groups, exactly]), Order::Newest, ALIKE_MAX)?;
         let first = found.iter().min_by_key(|hit| (hit.part, hit.key));
@@ -77,9 +77,9 @@ impl Searcher {
         if keys.is_empty() {
             return Ok(HashMap::new());
         }
-        let groups = self.doc_groups.iter().filter(|(_, group)| group.session == session).map(|(number, _)| number);
+        let groups = self.of_groups(|group| group.session == session)?;
         let keyed = keys.iter().map(|key| number(self.fields.key, key.0)).collect();
-        let query = BooleanQuery::intersection(vec![self.of_groups(groups), Box::new(BooleanQuery::union(keyed))]);
+        let query = BooleanQuery::intersection(vec![groups, Box::new(BooleanQuery::union(keyed))]);
         let mut found = self.fetch(&query, Order::Newest, ALIKE_MAX.saturating_mul(keys.len()))?;
         // The last one counts: a current one rather than one of an earlier version, and one that no other source covers.
         found.sort_by_key(|hit| (hit.version.is_none(), !hit.is_covered, std::cmp::Reverse((hit.source, hit.event))));

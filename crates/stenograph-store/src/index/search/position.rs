@@ -1,6 +1,7 @@
 //! Finds where to start reading a source to reach an event: the nearest indexed record before it, so that not everything before
 //! it must be read.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Bound;
@@ -52,7 +53,8 @@ impl Searcher {
         let found = self.engine.search(&query, &nearest).map_err(failed)?;
         let Some((_, address)) = found.first() else { return Ok(None) };
         let columns = Columns::of(self.engine.segment_reader(address.segment_ord)).map_err(failed)?;
-        let hit = columns.hit(address.doc_id, 0.0, &self.doc_groups).filter(|hit| hit.source == row.id);
+        let doc_groups = self.catalogue.doc_groups(&HashSet::from([row.doc_group]))?;
+        let hit = columns.hit(address.doc_id, 0.0, &doc_groups).filter(|hit| hit.source == row.id);
         Ok(hit.and_then(|hit| start(&mut file, format, &hit)))
     }
 }

@@ -1,8 +1,11 @@
 //! Translates a query for the engine. If the engine cannot express it, the translation is wider, and each hit is checked.
 
+use std::collections::HashSet;
 use std::ops::Bound;
+use std::sync::Arc;
 
-use stenograph::query::{Expr, Field, Is, Phrase, PhraseMatch, SessionFacts};
+use stenograph::query::{Expr, Field, Is, Phrase, PhraseMatch};
+use tantivy::query::doc_predicate_query::{DocPredicateQuery, FunctionPredicate};
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
     PhrasePrefixQuery, PhraseQuery, Query as EngineQuery, RangeQuery, TermQuery, TermSetQuery,
@@ -12,8 +15,7 @@ use tantivy::{SegmentReader, Term};
 
 use super::{EntryDetail, SearchRequest, Searcher};
 use crate::Error;
-use crate::archive::Marks;
-use crate::index::catalogue::{Session, SessionId, TimesFrom};
+use crate::index::catalogue::{DocGroup, OwnedSessionFacts, SessionId};
 
 /// A query translated for the engine.
 pub(super) struct Translated {
@@ -37,56 +39,17 @@ impl Translated {
     }
 }
 
-/// Facts about a session, for conditions on it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct OwnedSessionFacts {
-    pub agent: String,
-    pub projects: Vec<String>,
-    pub sessions: Vec<String>,
-    pub file_time: Option<i64>,
-    pub marks: Marks,
-}
-
-impl OwnedSessionFacts {
-    pub(super) fn borrowed(&self) -> SessionFacts<'_> {
-        let OwnedSessionFacts { agent, projects, sessions, file_time, marks } = self;
-        SessionFacts {
-            agent,
-            projects,
-            sessions,
-            file_time: *file_time,
-            is_pinned: marks.pinned,
-            is_marked: !marks.is_empty(),
-            tags: &marks.tags,
-        }
-    }
-
-    fn of(session: &Session) -> OwnedSessionFacts {
-        OwnedSessionFacts {
-            agent: session.agent.clone(),
-            projects: session.project_names(),
-            sessions: vec![session.name.clone()],
-            file_time: session.ended.filter(|_| session.times == TimesFrom::File),
-            marks: session.marks.clone(),
-        }
-    }
-}
-
 impl Searcher {
     pub(super) fn translate(&self, request: &SearchRequest<'_>) -> Result<Translated, Error> {
         let expr = request.query.expr();
         let query = self.expr(expr)?;
         let query: Box<dyn EngineQuery> = match request.within {
-            None => query,
-            Some(folder) => {
+            Some(folder) if !self.catalogue.are_all_below(folder)? => {
                 let inside = self.catalogue.sources_below(folder)?;
-                let doc_groups = self
-                    .doc_groups
-                    .iter()
-                    .filter(|(_, doc_group)| inside.contains(&doc_group.source))
-                    .map(|(number, _)| number);
-                Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, self.of_groups(doc_groups))]))
+                let of_groups = self.of_groups(|doc_group| inside.contains(&doc_group.source))?;
+                Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, of_groups)]))
             }
+            Some(_) | None => query,
         };
         let depth = if is_of_record(expr) { EntryDetail::Texts } else { EntryDetail::Everything };
         Ok(Translated { query, is_wider: if self.is_wider(expr) { Wider::Yes } else { Wider::No }, depth })
@@ -158,27 +121,39 @@ impl Searcher {
 
     /// Events of sessions that match in the catalogue.
     fn of_sessions(&self, field: &Field) -> Result<Box<dyn EngineQuery>, Error> {
-        let mut wanted = std::collections::HashSet::new();
-        for session in self.catalogue.sessions()? {
-            if field.matches_session(&OwnedSessionFacts::of(&session).borrowed()) {
-                wanted.insert(session.id);
+        let mut wanted = HashSet::new();
+        for (session, facts) in self.catalogue.session_facts()? {
+            if field.matches_session(&facts.borrowed()) {
+                wanted.insert(session);
             }
         }
-        Ok(self.of_groups(
-            self.doc_groups
-                .iter()
-                .filter(|(_, doc_group)| wanted.contains(&doc_group.session))
-                .map(|(number, _)| number),
-        ))
+        self.of_groups(|doc_group| wanted.contains(&doc_group.session))
     }
 
-    pub(super) fn of_groups(&self, doc_groups: impl Iterator<Item = u64>) -> Box<dyn EngineQuery> {
-        let terms: Vec<Term> =
-            doc_groups.map(|doc_group| Term::from_field_u64(self.fields.doc_group, doc_group)).collect();
-        if terms.is_empty() {
+    /// Events of some document groups.
+    pub(super) fn of_groups(&self, is_wanted: impl Fn(&DocGroup) -> bool) -> Result<Box<dyn EngineQuery>, Error> {
+        let all = self.catalogue.all_doc_groups()?;
+        let wanted = all.iter().filter(|(_, group)| is_wanted(group)).map(|(number, _)| number).collect();
+        Ok(self.of_numbers(wanted))
+    }
+
+    /// Events of the document groups with these numbers.
+    pub(super) fn of_numbers(&self, wanted: HashSet<u64>) -> Box<dyn EngineQuery> {
+        if wanted.is_empty() {
             return Box::new(EmptyQuery);
         }
-        Box::new(ConstScoreQuery::new(Box::new(TermSetQuery::new(terms)), 0.0))
+        let query: Box<dyn EngineQuery> = if wanted.len() <= TERMS_MAX {
+            let term = |number: &u64| Term::from_field_u64(self.fields.doc_group, *number);
+            Box::new(TermSetQuery::new(wanted.iter().map(term)))
+        } else {
+            let wanted = Arc::new(wanted);
+            let of_segment = move |segment: &SegmentReader| -> tantivy::Result<_> {
+                let (column, wanted) = (segment.fast_fields().u64("lot")?, Arc::clone(&wanted));
+                Ok(move |document: u32| column.first(document).is_some_and(|number| wanted.contains(&number)))
+            };
+            Box::new(DocPredicateQuery::from(FunctionPredicate::from(of_segment)))
+        };
+        Box::new(ConstScoreQuery::new(query, 0.0))
     }
 
     pub(super) fn words(&self, column: Column, words: &Phrase) -> Box<dyn EngineQuery> {
@@ -256,6 +231,10 @@ impl Searcher {
 
 /// The engine needs about 2 KB for each word that a phrase may end with.
 const EXPANSIONS_MAX: u32 = 2048;
+
+/// Beyond this number of document groups, the engine checks the group of each candidate instead of collecting the documents of
+/// every group.
+const TERMS_MAX: usize = 64;
 
 /// Whether the record alone decides, without the records before it.
 fn is_of_record(expr: &Expr) -> bool {
