@@ -30,7 +30,7 @@ struct AgentOrigin {
 }
 
 /// A background job: an agent or a command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Job {
     pub agent: Option<usize>,
     /// The number of the event that started it.
@@ -116,11 +116,12 @@ impl Agents {
         started.state = match outcome {
             CallOutcome::Failed | CallOutcome::Interrupted => AgentState::Failed,
             CallOutcome::Denied => AgentState::Denied,
-            // A result that only names the agent comes from a call that does not wait for it.
-            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => answer
-                .agents
-                .state
-                .unwrap_or(if answer.handles.is_empty() { AgentState::Completed } else { AgentState::Running }),
+            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => {
+                // A JSON object that names the agent comes from a call that does not wait for it. A text is the answer of the agent,
+                // even if it ends with the name.
+                let is_name = !answer.handles.is_empty() && answer.beginning.starts_with('{');
+                answer.agents.state.unwrap_or(if is_name { AgentState::Running } else { AgentState::Completed })
+            }
         };
         if started.state != AgentState::Running {
             started.answer = shortened(&answer.beginning);

@@ -36,7 +36,7 @@ use crate::query::touches;
 use crate::run_state::{RunStep, StopReason};
 use crate::text::beginning;
 use crate::turns::SessionTurns;
-use agents::Agents;
+use agents::{Agents, Job};
 use answer::Answer;
 use calls::{Calls, EarlyResult, OpenCall};
 use conversation::ConversationState;
@@ -293,7 +293,13 @@ impl Auditor {
         }
         let agent = keys.task.as_ref().and_then(|task| self.agents.start(task, thread, CallsFold::id(id), self.place));
         let names = keys.polled_names.iter().filter(|_| agent.is_none());
-        let polled = names.filter_map(|name| Some((name.clone(), self.agents.job(name)?))).collect();
+        let mut polled: Vec<(String, Job)> = Vec::new();
+        for (name, job) in names.filter_map(|name| Some((name, self.agents.job(name)?))) {
+            // Two fields of a call may name the same job.
+            if polled.iter().all(|(_, known)| *known != job) {
+                polled.push((name.clone(), job));
+            }
+        }
         let open = OpenCall {
             thread,
             tool: 0,

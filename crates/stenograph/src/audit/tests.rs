@@ -314,6 +314,8 @@ fn polled(agents: &[&str], result: &str) -> Vec<AgentState> {
 fn an_agent_runs_until_a_record_states_its_end() {
     let audit = codex(&[("spawn_agent", r#"{"message":"go"}"#, r#"{"agent_id":"ag-7"}"#)]);
     assert_eq!((audit.agents.items[0].state, audit.agents.items[0].answer.as_deref()), (AgentState::Running, None));
+    let audit = codex(&[("spawn_agent", r#"{"message":"go"}"#, "All done.\nProcess running with session ID 7")]);
+    assert_eq!(audit.agents.items[0].state, AgentState::Completed, "a text is the answer of the agent");
 }
 
 #[test]
