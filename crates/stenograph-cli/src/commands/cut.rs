@@ -68,7 +68,7 @@ pub struct Options {
     #[arg(long, value_name = "N", group = "split", value_parser = clap::value_parser!(u64).range(1..))]
     split_tokens: Option<u64>,
     /// Tokenizer for --split-tokens: bytes (four per token), o200k, cl100k, or an OpenAI model [default: bytes]
-    #[arg(long, value_name = "NAME", requires = "split_tokens")]
+    #[arg(long, value_name = "NAME", requires = "split_tokens", conflicts_with_all = SELECTING, conflicts_with_all = ["split_every", "split_at"])]
     tokenizer: Option<String>,
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
@@ -162,7 +162,7 @@ fn sentences(name: &str, count: usize, found: &Cut, target: &EditTarget) -> Vec<
         let events = counted(found.also_removed.len() as u64, "event");
         let were = if target.dry_run { "would be removed" } else { "removed" };
         sentences.push(format!(
-            "  {events} {were} in addition: the results of removed calls and the rest of removed responses"
+            "  {events} {were} in addition: calls are removed with their results, and responses as a whole"
         ));
     }
     if !found.protected.is_empty() {

@@ -197,7 +197,7 @@ fn sentences(options: &Options, name: &str, details: &Details<'_>, report: &Trim
         }
     }
     if !report.is_reached() {
-        sentences.push(format!("this rule cannot reach the target of {} tokens", grouped(report.target)));
+        sentences.push(format!("this rule cannot reach the target of {}", counted(report.target, "token")));
         let next = match (options.rule, options.keep_newest) {
             (RuleName::Cycod, _) => "hint: --rule pairs also removes whole old turns",
             (RuleName::Pairs, true) => "hint: without --keep-newest, tool results of the newest turn are shortened too",

@@ -31,16 +31,17 @@ impl Units {
     /// Divides these events into units.
     pub fn of<S: Sketched + ?Sized>(events: &S) -> Units {
         let events = &*events.sketches();
-        let mut starts = turn_starts(events);
+        let mut found = find_turns(events);
         let links = Links::of(events);
-        if let Some(first) = starts.first_mut() {
-            *first = links.uncrossed_until(*first);
+        if let Some(first) = found.first_mut() {
+            first.start = links.uncrossed_until(first.start);
         }
         let mut crossings = links.crossings(None);
         let mut units: Vec<Unit> = Vec::new();
-        for (index, start) in starts.iter().enumerate() {
-            let end = starts.get(index + 1).copied().unwrap_or(events.len());
-            let turns = usize::from(!is_abandoned(events, *start..end));
+        for (index, Turn { start, question }) in found.iter().enumerate() {
+            let end = found.get(index + 1).map_or(events.len(), |next| next.start);
+            // A turn is abandoned if its question is not in the spine.
+            let turns = usize::from(question.is_none_or(|question| events.is_in_spine(question)));
             match units.last_mut() {
                 // Abandoned turns are removed together, with the fact that takes them back.
                 Some(last) if crossings.is_crossed(*start) || last.turns == 0 && turns == 0 => {
@@ -59,7 +60,7 @@ impl Units {
 
     /// The event with which each turn begins, whether or not links connect it with other turns.
     pub fn turns<S: Sketched + ?Sized>(events: &S) -> Vec<usize> {
-        turn_starts(&events.sketches())
+        find_turns(&events.sketches()).into_iter().map(|turn| turn.start).collect()
     }
 
     /// The newest unit with a turn of the spine: a later unit holds only abandoned turns.
@@ -78,33 +79,33 @@ impl Units {
     }
 }
 
-/// Whether the user or the model abandoned a turn: somebody speaks in it, but nothing of that is in the spine.
-fn is_abandoned(events: &Sketches, range: Range<usize>) -> bool {
-    let mut talk = range.filter(|number| events.get(*number).is_some_and(Sketch::is_talk)).peekable();
-    talk.peek().is_some() && talk.all(|number| !events.is_in_spine(number))
+/// A turn of a conversation.
+struct Turn {
+    /// Its first event: the question, or an event that belongs to it.
+    start: usize,
+    /// The user message that begins it. If there are no users, every message and every call begins a turn.
+    question: Option<usize>,
 }
 
-/// The first event of each turn: the user message, or the first event that belongs to it. Without any user, every message and
-/// every call begins a turn.
-fn turn_starts(events: &Sketches) -> Vec<usize> {
-    let mut starts: Vec<usize> = Vec::new();
-    for message in turn_messages(events) {
+fn find_turns(events: &Sketches) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for question in turn_messages(events) {
         // Events before the very first turn do not belong to it.
-        let from = starts.last().map_or(message, |last| last + 1);
-        let before = events.as_slice().get(from..message).unwrap_or_default();
+        let from = turns.last().map_or(question, |last| last.start + 1);
+        let before = events.as_slice().get(from..question).unwrap_or_default();
         let ends = |(at, event): (usize, &Sketch)| ends_turn(event) || events.is_rewind(from + at);
         let start = before.iter().enumerate().rposition(ends).map_or(from, |at| from + at + 1);
-        starts.push(start);
+        turns.push(Turn { start, question: Some(question) });
     }
-    if starts.is_empty() {
+    if turns.is_empty() {
         let begins = |(number, event): (usize, &Sketch)| {
             let talks = matches!(event.kind, Kind::Message | Kind::ToolCall | Kind::Thinking);
-            (talks && events.is_in_spine(number) && event.part == 0).then_some(number)
+            let is_start = talks && events.is_in_spine(number) && event.part == 0;
+            is_start.then_some(Turn { start: number, question: None })
         };
-        starts = events.iter().enumerate().filter_map(begins).collect();
+        turns = events.iter().enumerate().filter_map(begins).collect();
     }
-    starts.dedup();
-    starts
+    turns
 }
 
 /// The messages that begin turns: those that a person typed. If there are none, every user message begins a turn: the task of
