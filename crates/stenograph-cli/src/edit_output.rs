@@ -1,20 +1,20 @@
-//! The output side of all commands that edit a file: where the result goes, which undo data is kept, and how to report both.
-//! Each command decides what to edit.
+//! The output of all commands that edit a file: where the result goes, and which undo data is kept. Each command decides what to
+//! edit; `edit_report.rs` reports it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable, Way};
+use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable};
 use stenograph::format::Format;
 use stenograph::model::Event;
 use stenograph::text::quote;
 use stenograph_store::edit::{FileEdit, FileState, FileStateBuilder};
-use stenograph_store::undo::{self, UndoOutcome, UndoStep};
+use stenograph_store::undo::{self, EditCommand, UndoOutcome, UndoStep};
 use stenograph_store::{Passes, Place, Problem, Source, Spool};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, TranscriptInput};
-use crate::output::{Output, grouped, harmless_json, harmless_line};
+use crate::output::{Output, grouped, harmless_json};
 use crate::output_file::OutputFile;
 use crate::store::{ResolvedName, SessionArgs};
 
@@ -127,6 +127,11 @@ pub struct WrittenFiles {
 }
 
 impl EditTarget {
+    /// Whether the report lists each event.
+    pub fn lists_events(&self) -> bool {
+        self.json || self.dry_run
+    }
+
     /// Whether standard output is free for the report.
     pub fn is_stdout_free(&self) -> bool {
         self.dry_run || self.in_place || self.file().is_some()
@@ -150,7 +155,7 @@ impl EditTarget {
         &self,
         edited: &mut EditedFile,
         result: &mut Spool,
-        by: &str,
+        by: EditCommand,
         output: &mut Output<'_>,
     ) -> Result<WrittenFiles, CommandError> {
         if self.dry_run {
@@ -207,7 +212,12 @@ impl<W: Write> Write for Fingerprinted<W> {
 }
 
 /// Writes the source to an undo file beside the output.
-fn write_undo_file(path: &Path, file: &mut EditedFile, after: &FileState, by: &str) -> Result<PathBuf, CommandError> {
+fn write_undo_file(
+    path: &Path,
+    file: &mut EditedFile,
+    after: &FileState,
+    by: EditCommand,
+) -> Result<PathBuf, CommandError> {
     let source = &mut file.input.source;
     let before = FileState::of(&mut *source.pass()?)?;
     let step = UndoStep { before: &before, after, by };
@@ -215,7 +225,12 @@ fn write_undo_file(path: &Path, file: &mut EditedFile, after: &FileState, by: &s
 }
 
 /// Replaces the file itself. The undo file is on disk before the file changes.
-fn replace(file: &EditedFile, edit: &FileEdit, result: &mut Spool, by: &str) -> Result<WrittenFiles, CommandError> {
+fn replace(
+    file: &EditedFile,
+    edit: &FileEdit,
+    result: &mut Spool,
+    by: EditCommand,
+) -> Result<WrittenFiles, CommandError> {
     let name = file.name();
     let mut out = edit.output()?;
     io::copy(&mut *result.reread()?, &mut out)?;
@@ -230,7 +245,6 @@ fn replace(file: &EditedFile, edit: &FileEdit, result: &mut Spool, by: &str) -> 
     Ok(WrittenFiles { path: file.path().map(Path::to_owned), undo })
 }
 
-/// Whether an edit of this file can be undone.
 /// Restores a file to its state before the last edit.
 pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let name = path.display();
@@ -238,11 +252,12 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
         UndoOutcome::Restored { size, appended, by } => {
             if json {
                 let path = quote(&name.to_string());
-                let by = quote(&by);
+                let by = quote(by.name());
                 output.line(&harmless_json(&format!(
                     "{{\"file\":{path},\"undone\":{by},\"size\":{size},\"appended\":{appended}}}"
                 )))?;
             } else {
+                let by = by.name();
                 output.say(&format!("{name}: restored to the state before steno {by}, byte for byte ({} bytes)", grouped(size)));
                 if appended > 0 {
                     output.say(&format!("  kept {} bytes that were appended since", grouped(appended)));
@@ -283,42 +298,4 @@ pub fn undo_last_edit(path: &Path, json: bool, output: &mut Output<'_>) -> Resul
 pub fn nothing_undone(path: &Path) -> String {
     let json = format!("{{\"file\":{},\"undone\":null}}", quote(&path.to_string_lossy()));
     harmless_json(&json).into_owned()
-}
-
-/// Reports differences from the plan, and how to undo the edit.
-pub fn report_differences(edited: &Edited, written: &WrittenFiles, output: &mut Output<'_>) {
-    for line in edited.differs.summary().iter().filter(|line| !line.ends_with("; whole")) {
-        output.say(&format!("warning: the format cannot express the whole edit: {line}"));
-    }
-    if let Some(note) = edited.notes.first() {
-        output.say(&format!("warning: line {}: {}", note.at.line, harmless_line(&note.text)));
-    }
-    if !edited.untouched_totals.is_empty() {
-        let fields = edited.untouched_totals.join(", ");
-        output.say(&format!("note: {fields} left unchanged: they describe the whole session"));
-    }
-    if let (Some(path), Some(undo)) = (&written.path, &written.undo) {
-        let (path, undo) = (path.display(), undo.display());
-        output.say(&format!("undo file: {undo}; to undo: steno undo {path}"));
-    }
-}
-
-/// The JSON fields that every edit reports, without braces.
-pub fn json_fields(edited: &Edited, written: &WrittenFiles) -> String {
-    let method = match edited.way {
-        Way::Copied => "copied",
-        Way::Spliced => "spliced",
-        Way::Rewritten => "rewritten",
-    };
-    let path = |path: &Option<PathBuf>| path.as_ref().map_or("null".to_owned(), |path| quote(&path.to_string_lossy()));
-    format!(
-        "\"way\":{},\"followed\":{},\"exact\":{},\"differs\":{},\"untouched_totals\":[{}],\"output\":{},\"undo\":{}",
-        quote(method),
-        edited.followed,
-        edited.is_exact(),
-        edited.differs.to_json(),
-        edited.untouched_totals.iter().map(|field| quote(field)).collect::<Vec<_>>().join(","),
-        path(&written.path),
-        path(&written.undo)
-    )
 }

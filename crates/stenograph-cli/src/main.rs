@@ -10,6 +10,7 @@ mod context;
 mod conversation;
 mod csv;
 mod edit_output;
+mod edit_report;
 mod error;
 mod filter;
 mod home;

@@ -113,7 +113,7 @@ impl FileEdit {
 
     /// Replaces the file with the new content and saves the old content beside it. Returns the path of the undo file; `None` if
     /// nothing changes. A file that has changed since the edit began is left alone.
-    pub fn finish(&self, output: EditOutput, by: &str) -> Result<Option<PathBuf>, Error> {
+    pub fn finish(&self, output: EditOutput, by: undo::EditCommand) -> Result<Option<PathBuf>, Error> {
         let after = output.state.state();
         if after == self.before {
             return Ok(None);

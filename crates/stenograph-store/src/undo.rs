@@ -24,6 +24,32 @@ const HEAD_SIZE_MAX: u64 = 4096;
 
 const VERSION: u64 = 1;
 
+/// A command that edits a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditCommand {
+    /// `steno trim`.
+    Trim,
+    /// `steno cut`.
+    Cut,
+    /// `steno compact`.
+    Compact,
+}
+
+impl EditCommand {
+    /// The name on the command line and in undo files.
+    pub fn name(self) -> &'static str {
+        match self {
+            EditCommand::Trim => "trim",
+            EditCommand::Cut => "cut",
+            EditCommand::Compact => "compact",
+        }
+    }
+
+    fn named(name: &str) -> Option<EditCommand> {
+        [EditCommand::Trim, EditCommand::Cut, EditCommand::Compact].into_iter().find(|command| command.name() == name)
+    }
+}
+
 /// The result of undoing an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UndoOutcome {
@@ -34,7 +60,7 @@ pub enum UndoOutcome {
         /// How many bytes at its end were appended since the edit.
         appended: u64,
         /// The command that had edited it.
-        by: String,
+        by: EditCommand,
     },
     /// The file already was as before the edit: the edit was never completed.
     AlreadyRestored,
@@ -57,7 +83,7 @@ pub struct UndoStep<'a> {
     /// The content after the edit.
     pub after: &'a FileState,
     /// The command that edits.
-    pub by: &'a str,
+    pub by: EditCommand,
 }
 
 /// Saves a file before an edit. `before` are its bytes, which must match the step. The file itself is not touched. Returns the
@@ -98,7 +124,12 @@ pub(crate) fn save_undo_on(
 }
 
 /// The same with the bytes before and after the edit in memory.
-pub(crate) fn save_undo_bytes(file: &Path, mut before: &[u8], mut after: &[u8], by: &str) -> Result<PathBuf, Error> {
+pub(crate) fn save_undo_bytes(
+    file: &Path,
+    mut before: &[u8],
+    mut after: &[u8],
+    by: EditCommand,
+) -> Result<PathBuf, Error> {
     let state = |bytes: &mut &[u8]| FileState::of(bytes).map_err(|error| Error::at(file, Problem::Unreadable, error));
     let (was, is) = (state(&mut { before })?, state(&mut after)?);
     save_undo(file, &UndoStep { before: &was, after: &is, by }, &mut before)
@@ -108,12 +139,12 @@ impl UndoStep<'_> {
     fn header_line(&self) -> String {
         let state = |state: &FileState| format!("{{\"size\":{},\"xxh3\":{}}}", state.size, quote(&state.fingerprint));
         let (before, after) = (state(self.before), state(self.after));
-        format!("{{\"steno_undo\":{VERSION},\"by\":{},\"before\":{before},\"after\":{after}}}\n", quote(self.by))
+        format!("{{\"steno_undo\":{VERSION},\"by\":{},\"before\":{before},\"after\":{after}}}\n", quote(self.by.name()))
     }
 }
 
 /// The command that edited this file last; `None` if no edit can be undone, or its undo file is damaged.
-pub fn last_edit(file: &Path) -> Result<Option<String>, Error> {
+pub fn last_edit(file: &Path) -> Result<Option<EditCommand>, Error> {
     let Some(path) = newest_path(&resolve_links(file)) else { return Ok(None) };
     Ok(UndoHeader::open(&path)?.map(|(header, _)| header.by))
 }
@@ -235,7 +266,7 @@ impl Write for FingerprintingWriter<'_> {
 
 /// The first line of an undo file.
 struct UndoHeader {
-    by: String,
+    by: EditCommand,
     before: FileState,
     after: FileState,
 }
@@ -261,7 +292,7 @@ impl UndoHeader {
         if object.take_number("steno_undo")? != VERSION {
             return None;
         }
-        let by = object.take_str("by")?.into_owned();
+        let by = EditCommand::named(&object.take_str("by")?)?;
         let before = parse_state(object.take("before")?)?;
         let after = parse_state(object.take("after")?)?;
         Some(UndoHeader { by, before, after })
@@ -310,7 +341,7 @@ mod tests {
     const BEFORE: &[u8] = b"one\ntwo\nthree\n";
     const AFTER: &[u8] = b"one\nthree\n";
 
-    fn save(path: &Path, before: &[u8], after: &[u8], by: &str) {
+    fn save(path: &Path, before: &[u8], after: &[u8], by: EditCommand) {
         save_undo_bytes(path, before, after, by).unwrap();
     }
 
@@ -335,7 +366,7 @@ mod tests {
     fn edited(before: &[u8], after: &[u8]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
-        save(&path, before, after, "trim");
+        save(&path, before, after, EditCommand::Trim);
         fs::write(&path, after).unwrap();
         (folder, path)
     }
@@ -344,11 +375,11 @@ mod tests {
         let edit = FileEdit::begin(path)?;
         let mut out = edit.output()?;
         out.write_all(after).unwrap();
-        edit.finish(out, "trim")
+        edit.finish(out, EditCommand::Trim)
     }
 
     fn restored(size: u64, appended: u64) -> UndoOutcome {
-        UndoOutcome::Restored { size, appended, by: "trim".into() }
+        UndoOutcome::Restored { size, appended, by: EditCommand::Trim }
     }
 
     #[test]
@@ -392,9 +423,9 @@ mod tests {
     #[test]
     fn edits_are_undone_in_turn() {
         let (_folder, path) = edited(BEFORE, AFTER);
-        save(&path, AFTER, b"one\n", "cut");
+        save(&path, AFTER, b"one\n", EditCommand::Cut);
         fs::write(&path, b"one\n").unwrap();
-        assert_eq!(undo(&path).unwrap(), UndoOutcome::Restored { size: 10, appended: 0, by: "cut".into() });
+        assert_eq!(undo(&path).unwrap(), UndoOutcome::Restored { size: 10, appended: 0, by: EditCommand::Cut });
         assert_eq!(undo(&path).unwrap(), restored(14, 0));
         assert_eq!(fs::read(&path).unwrap(), BEFORE);
     }
@@ -426,7 +457,7 @@ mod tests {
         let mut out = edit.output().unwrap();
         out.write_all(AFTER).unwrap();
         fs::write(&path, [BEFORE, b"four\n"].concat()).unwrap();
-        assert_eq!(edit.finish(out, "trim").unwrap_err().problem, Problem::Changed);
+        assert_eq!(edit.finish(out, EditCommand::Trim).unwrap_err().problem, Problem::Changed);
         drop(edit);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }

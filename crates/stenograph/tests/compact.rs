@@ -9,9 +9,9 @@ use std::io;
 use std::path::Path;
 
 use libtest_mimic::Failed;
-use stenograph::edit::compact::{Aside, Keep, Stamp, aside, has_place, plan};
+use stenograph::edit::compact::{Keep, OldPart, Stamp, has_place, old_part, plan};
+use stenograph::edit::links::Links;
 use stenograph::edit::tokens::Tokenizer;
-use stenograph::edit::units::bonds;
 use stenograph::edit::{Applied, EditSource, Fate, Original, Plan, apply};
 use stenograph::format::Format;
 use stenograph::frame::Framing;
@@ -31,7 +31,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let whole: u64 = original.events.iter().map(|event| tokenizer.event(event)).sum();
     let keeps = [Keep::Turns(0), Keep::Turns(1), Keep::Turns(2), Keep::Tokens(whole / 3 + 1), Keep::Dropping(50)];
     for keep in keeps {
-        let Some(old) = aside(&original.events, keep, &tokenizer) else { continue };
+        let Some(old) = old_part(&original.events, keep, &tokenizer) else { continue };
         let Some(plan) = planned(&original, &old, SUMMARY, &stamp())? else {
             // A document of a format whose other files are lines may have no place for a summary either.
             if has_place(format) && (format.info().framing == Framing::Lines || bytes.starts_with(b"{\"")) {
@@ -49,7 +49,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-fn planned(original: &Original<'_>, old: &Aside, summary: &str, stamp: &Stamp) -> io::Result<Option<Plan>> {
+fn planned(original: &Original<'_>, old: &OldPart, summary: &str, stamp: &Stamp) -> io::Result<Option<Plan>> {
     let mut source = original.bytes;
     let mut source = EditSource::read(original.format, &mut source, &mut |_| {})?;
     plan(&mut source, old, summary, stamp)
@@ -60,14 +60,14 @@ fn stamp() -> Stamp {
     Stamp { id: "3f1c2d4e-5a6b-4c7d-8e9f-0a1b2c3d4e5f".into(), time }
 }
 
-fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied) -> Result<(), String> {
+fn checked(original: &Original<'_>, old: &OldPart, plan: &Plan, applied: &Applied) -> Result<(), String> {
     if !applied.is_exact() {
-        return Err(format!("not as planned: {:?} {:?}", applied.differs.losses, applied.notes));
+        return Err(format!("not as planned: {:?} {:?}", applied.differences.losses, applied.notes));
     }
-    let gone: HashSet<usize> = old.goes.iter().copied().collect();
-    for (call, result) in bonds(&original.events) {
-        if gone.contains(&call) != gone.contains(&result) {
-            return Err(format!("{call} and {result} are separated"));
+    let removed: HashSet<usize> = old.removed.iter().copied().collect();
+    for link in Links::of(&original.events).iter() {
+        if removed.contains(&link.from) != removed.contains(&link.to) {
+            return Err(format!("{} and {} are separated", link.from, link.to));
         }
     }
     let is_ours = |event: &Event<'_>| match &event.body {
@@ -92,14 +92,14 @@ fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied)
 /// Checks that kept events have the same content, and the same bytes except for links to removed events.
 fn kept(
     original: &Original<'_>,
-    old: &Aside,
+    old: &OldPart,
     plan: &Plan,
     applied: &Applied,
     after: &[Event<'_>],
 ) -> Result<(), String> {
     // Facts about removed events, such as their progress, are removed too.
     let is_talk = |event: &&Event<'_>| event.kind() != Kind::Fact;
-    let kept = original.events.iter().enumerate().skip(old.kept_from).filter(|(_, event)| is_talk(event));
+    let kept = original.events.iter().enumerate().skip(old.first_kept).filter(|(_, event)| is_talk(event));
     let (kept, after): (Vec<_>, Vec<_>) = (kept.collect(), after.iter().filter(is_talk).collect());
     if kept.len() != after.len() {
         return Err(format!("{} events are kept of {}", after.len(), kept.len()));
@@ -117,7 +117,7 @@ fn kept(
             return Err(format!("{number} has other content"));
         }
         let same = slice(original.bytes, before.at) == slice(&applied.bytes, after.at);
-        if !same && plan.fate(number) == Fate::Stays && before.parent == after.parent {
+        if !same && plan.fate(number) == Fate::Kept && before.parent == after.parent {
             return Err(format!("{number} has other bytes"));
         }
     }
@@ -127,10 +127,10 @@ fn kept(
 /// Checks that a compacted file can be compacted again, and that the next summary covers the previous one.
 fn again(format: &'static dyn Format, bytes: &[u8]) -> Result<(), String> {
     let original = Original::read(format, bytes).map_err(|error| error.to_string())?;
-    let Some(old) = aside(&original.events, Keep::Turns(0), &Tokenizer::default()) else { return Ok(()) };
-    let told = old.told.iter().filter_map(|number| original.events.get(*number));
-    if !told.map(Event::kind).any(|kind| kind == Kind::Compaction) {
-        return Err("the summary before is not told to the next one".into());
+    let Some(old) = old_part(&original.events, Keep::Turns(0), &Tokenizer::default()) else { return Ok(()) };
+    let summarized = old.summarized.iter().filter_map(|number| original.events.get(*number));
+    if !summarized.map(Event::kind).any(|kind| kind == Kind::Compaction) {
+        return Err("the earlier summary is not summarized".into());
     }
     let stamp = Stamp { id: "8e9f3f1c-5a6b-4c7d-8e9f-0a1b2c3d4e5f".into(), ..stamp() };
     let plan = planned(&original, &old, "All of it.", &stamp).map_err(|error| error.to_string())?;

@@ -29,7 +29,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let bytes = fs::read(path)?;
     let events = all(format, &bytes).events;
     let (turns, strand) = seen(&events);
-    let whole = Vocabulary::whole();
+    let whole = Vocabulary::all();
     let same = compare(turns.clone(), turns.clone(), [&whole, &whole]);
     if !same.is_equal() || same.shared() != turns.len() {
         return Err("a conversation is not the same as itself".into());

@@ -3,8 +3,8 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
 use stenograph::Registry;
-use stenograph::edit::cut::{Split, split};
-use stenograph::edit::{Applied, Original, Plan, Way, apply};
+use stenograph::edit::cut::{SplitBy, split};
+use stenograph::edit::{Applied, EditMethod, Original, Plan, apply};
 use stenograph::model::{Content, Event, Kind};
 
 fn edited(format: &str, source: &str, plan: impl Fn(&[Event<'static>], &mut Plan)) -> (String, Applied) {
@@ -13,13 +13,13 @@ fn edited(format: &str, source: &str, plan: impl Fn(&[Event<'static>], &mut Plan
     let mut edits = Plan::of(&original.events);
     plan(&original.events, &mut edits);
     let applied = apply(&original, &edits).expect("can be edited");
-    assert!(applied.is_exact(), "{:?}", applied.differs);
+    assert!(applied.is_exact(), "{:?}", applied.differences);
     (String::from_utf8(applied.bytes.clone()).expect("is UTF-8"), applied)
 }
 
 fn snip(events: &[Event<'static>], plan: &mut Plan, kind: Kind) {
     for (number, event) in events.iter().enumerate().filter(|(_, event)| event.kind() == kind && !event.restates) {
-        plan.say(number, event, event.body.clone().with_content(Content::text("...snip...")));
+        plan.replace_body(number, event, event.body.clone().with_content(Content::text("...snip...")));
     }
 }
 
@@ -67,7 +67,7 @@ fn an_edited_result_leaves_its_old_text_nowhere() {
     assert!(!text.contains("heron") && !text.contains("toolUseResult") && text.contains("...snip..."), "{text}");
     // Other fields of the record are unchanged, and the chain is complete without the removed report.
     assert!(text.contains("\"mood\":\"calm\"") || text.contains("\"mood\":  \"calm\""), "{text}");
-    assert_eq!(applied.way, Way::Spliced);
+    assert_eq!(applied.method, EditMethod::Spliced);
     assert_eq!(applied.events[2].parent.as_deref(), Some("9d2f6c1e-0000-4000-8000-000000000002"));
 }
 
@@ -100,14 +100,14 @@ fn a_piece_has_no_report_of_another_piece() {
     let source = session();
     let format = Registry::built_in().named("claude-code").expect("a format of that name");
     let original = Original::read(format, source.as_bytes()).expect("is small");
-    let pieces = split(&original.events, &Split::Every(1));
-    let plan = |piece| pieces.plan_of_its_own(&original.events, piece).expect("the session is named");
-    let texts: Vec<String> = pieces
-        .pieces
+    let parts = split(&original.events, &SplitBy::Turns(1));
+    let plan = |part| parts.plan_as_session(&original.events, part).expect("the session is named");
+    let texts: Vec<String> = parts
+        .parts
         .iter()
         .map(|piece| {
             let applied = apply(&original, &plan(piece)).expect("can be edited");
-            assert!(applied.is_exact(), "{:?}", applied.differs);
+            assert!(applied.is_exact(), "{:?}", applied.differences);
             String::from_utf8(applied.bytes).expect("is UTF-8")
         })
         .collect();
@@ -149,11 +149,11 @@ fn an_edit_also_changes_restatements() {
 #[test]
 fn restatements_are_removed_with_their_record() {
     let (text, applied) = edited("codex", ROLLOUT, |events, plan| {
-        let goes = |event: &Event<'_>| !event.restates && event.role().is_some();
-        events.iter().enumerate().filter(|(_, event)| goes(event)).for_each(|(number, _)| plan.remove(number));
+        let is_removed = |event: &Event<'_>| !event.restates && event.role().is_some();
+        events.iter().enumerate().filter(|(_, event)| is_removed(event)).for_each(|(number, _)| plan.remove(number));
     });
     assert!(!text.contains("user_message") && !text.contains("agent_message\",\"message"), "{text}");
-    assert_eq!(applied.followed, 2);
+    assert_eq!(applied.also_changed, 2);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn an_item_is_removed_with_its_comma_and_a_line_with_its_newline() {
     for (gone, left) in [(1, "bc"), (2, "ac"), (3, "ab")] {
         let (text, applied) = edited("devflow", document, |_, plan| plan.remove(gone));
         assert!(stenograph::json::is_valid(&text), "{text}");
-        assert_eq!(applied.way, Way::Spliced);
+        assert_eq!(applied.method, EditMethod::Spliced);
         let found: String = ["a", "b", "c"].into_iter().filter(|word| text.contains(&format!("\"{word}\""))).collect();
         assert_eq!(found, left);
     }
@@ -203,7 +203,7 @@ fn an_inserted_event_is_at_its_position_and_adds_no_second_header() {
     let format = Registry::built_in().named("codex").expect("is there");
     let original = Original::read(format, ROLLOUT.as_bytes()).expect("is small");
     let mut plan = Plan::of(&original.events);
-    plan.put_after(2, inserted.clone());
+    plan.insert_after(2, inserted.clone());
     let applied = apply(&original, &plan).expect("can be edited");
     let text = String::from_utf8(applied.bytes).expect("is UTF-8");
     assert_eq!(text.matches("session_meta").count(), 1);

@@ -8,11 +8,12 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::Failed;
-use stenograph::edit::cut::{Selection, Split, cut, split};
+use stenograph::edit::cut::{Selection, SplitBy, cut, split};
+use stenograph::edit::links::Links;
 use stenograph::edit::tokens::Tokenizer;
-use stenograph::edit::trim::{Limits, Manner, Moment, Rule, Trim, trim};
-use stenograph::edit::units::{Units, bonds};
-use stenograph::edit::{Applied, Fate, Original, Plan, Way, apply};
+use stenograph::edit::trim::{Limits, Moment, Rule, Trim, TrimAction, trim};
+use stenograph::edit::units::Units;
+use stenograph::edit::{Applied, EditMethod, Fate, Original, Plan, apply};
 use stenograph::format::Format;
 use stenograph::frame::Framing;
 use stenograph::model::{Content, Event, Kind};
@@ -29,7 +30,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
         let what = what.to_owned();
         move |failed: Failed| Failed::from(format!("{what}: {}", failed.message().unwrap_or_default()))
     };
-    let whole = trim(&original.events, Moment::Load, &Trim::default()).account.before;
+    let whole = trim(&original.events, Moment::Load, &Trim::default()).report.before;
     let parts: &[u64] = if bytes.len() > 256 << 10 { &[1, 6] } else { &[1, 3, 6, 9, 10] };
     for part in parts {
         let target = (whole * part / 10).max(1);
@@ -48,7 +49,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     }
     let tokenizer = Tokenizer::default();
     let tokens: Vec<u64> = original.events.iter().map(|event| tokenizer.event(event)).collect();
-    let splits = [Split::Every(1), Split::At(vec![count / 2]), Split::Tokens(whole / 3 + 1, &tokens)];
+    let splits = [SplitBy::Turns(1), SplitBy::Events(vec![count / 2]), SplitBy::Tokens(whole / 3 + 1, &tokens)];
     let names = ["every turn", "in the middle", "by tokens"];
     for (how, name) in splits.iter().zip(names).take(if bytes.len() > 256 << 10 { 1 } else { 3 }) {
         divided(&original, how).map_err(about(&format!("divided {name}")))?;
@@ -62,47 +63,47 @@ fn trimmed(original: &Original<'_>, target: u64) -> Result<(), Failed> {
     let found = trim(&original.events, Moment::Load, &how);
     let applied = checked(original, &found.plan)?;
     let units = Units::of(&original.events);
-    let newest = units.units.last().map_or(original.events.len(), |unit| unit.events.start);
-    for went in &found.account.went {
+    let newest = units.newest().map_or(original.events.len(), |unit| unit.events.start);
+    for event in &found.report.trimmed {
         // After the newest question, only results are shortened.
-        if went.event >= newest && went.how != Manner::Snipped {
-            return Err(format!("event {} of the newest turn was {}", went.event, went.how.name()).into());
+        if event.event >= newest && event.action != TrimAction::Snipped {
+            return Err(format!("event {} of the newest turn was {}", event.event, event.action.name()).into());
         }
-        if went.how == Manner::Snipped && went.kind != Kind::ToolResult {
-            return Err(format!("a {} was snipped", went.kind.name()).into());
+        if event.action == TrimAction::Snipped && event.kind != Kind::ToolResult {
+            return Err(format!("a {} was snipped", event.kind.name()).into());
         }
     }
-    let given: u64 = found.account.went.iter().map(|went| went.tokens).sum();
-    if found.account.before - given != found.account.after {
-        return Err(format!("{given} tokens went, but {:?}", found.account).into());
+    let saved: i64 = found.report.trimmed.iter().map(|event| event.saved).sum();
+    if found.report.before.checked_sub_signed(saved) != Some(found.report.after) {
+        return Err(format!("{saved} tokens saved, but {:?}", found.report).into());
     }
-    let left = trim(&applied.events, Moment::Load, &Trim::default()).account.before;
-    if left > found.account.after {
-        return Err(format!("{left} tokens are left, not {}", found.account.after).into());
+    let left = trim(&applied.events, Moment::Load, &Trim::default()).report.before;
+    if left > found.report.after {
+        return Err(format!("{left} tokens are left, not {}", found.report.after).into());
     }
     let fixed = |(number, event): (usize, &Event<'_>)| {
-        let stays = number >= newest || !units.is_movable(number);
-        if stays && units.is_told(number) { Tokenizer::default().event(event) } else { 0 }
+        let stays = number >= newest || !units.is_removable(number);
+        if stays && units.is_in_spine(number) { Tokenizer::default().event(event) } else { 0 }
     };
     let least: u64 = original.events.iter().enumerate().map(fixed).sum();
-    if least <= target && !found.account.is_reached() {
-        return Err(format!("{least} would be possible, but {} are left", found.account.after).into());
+    if least <= target && !found.report.is_reached() {
+        return Err(format!("{least} would be possible, but {} are left", found.report.after).into());
     }
     Ok(())
 }
 
-fn divided(original: &Original<'_>, how: &Split<'_>) -> Result<(), Failed> {
-    let pieces = split(&original.events, how);
+fn divided(original: &Original<'_>, by: &SplitBy<'_>) -> Result<(), Failed> {
+    let parts = split(&original.events, by);
     let mut covered = 0;
-    // If there are very many pieces, only a few are tried.
-    let step = (pieces.pieces.len() / 4).max(1);
-    for (index, piece) in pieces.pieces.iter().enumerate() {
-        if piece.events.start != covered {
-            return Err(format!("piece {} begins at {}, not {covered}", index + 1, piece.events.start).into());
+    // If there are very many parts, only a few are tried.
+    let step = (parts.parts.len() / 4).max(1);
+    for (index, part) in parts.parts.iter().enumerate() {
+        if part.events.start != covered {
+            return Err(format!("part {} begins at {}, not {covered}", index + 1, part.events.start).into());
         }
-        covered = piece.events.end;
+        covered = part.events.end;
         if index % step == 0 {
-            let applied = checked(original, &pieces.plan(&original.events, piece))
+            let applied = checked(original, &parts.plan(&original.events, part))
                 .map_err(|failed| format!("piece {}: {}", index + 1, failed.message().unwrap_or_default()))?;
             // One or two records of a format without a header may look like anything.
             if let Detected::Format(found) = Registry::built_in().detect(&applied.bytes)
@@ -114,7 +115,7 @@ fn divided(original: &Original<'_>, how: &Split<'_>) -> Result<(), Failed> {
             }
         }
     }
-    if covered == original.events.len() { Ok(()) } else { Err(format!("the pieces end at {covered}").into()) }
+    if covered == original.events.len() { Ok(()) } else { Err(format!("the parts end at {covered}").into()) }
 }
 
 fn is_talk(event: &Event<'_>) -> bool {
@@ -129,7 +130,7 @@ fn checked(original: &Original<'_>, plan: &Plan) -> Result<Applied, Failed> {
         return Err(format!("a new note: {} (line {})", note.text, note.at.line).into());
     }
     if !applied.is_exact() && !lossy {
-        return Err(format!("{:?}: {}", applied.way, applied.differs.to_json()).into());
+        return Err(format!("{:?}: {}", applied.method, applied.differences.to_json()).into());
     }
     if !lossy && separated(&applied.events) > separated(&original.events) {
         return Err("a call lost its result".into());
@@ -144,7 +145,7 @@ fn checked(original: &Original<'_>, plan: &Plan) -> Result<Applied, Failed> {
 
 /// The number of calls and results without a partner.
 fn separated(events: &[Event<'_>]) -> usize {
-    let paired: HashSet<usize> = bonds(events).into_iter().flat_map(|(one, other)| [one, other]).collect();
+    let paired: HashSet<usize> = Links::of(events).iter().flat_map(|link| [link.from, link.to]).collect();
     let single = |(number, event): &(usize, &Event<'_>)| {
         matches!(event.kind(), Kind::ToolCall | Kind::ToolResult) && !event.restates && !paired.contains(number)
     };
@@ -157,8 +158,8 @@ fn untouched(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<
     if !lines_only {
         return Ok(());
     }
-    if !matches!(applied.way, Way::Spliced | Way::Copied) {
-        return Err(format!("{:?}, though it has lines", applied.way).into());
+    if !matches!(applied.method, EditMethod::Spliced | EditMethod::Copied) {
+        return Err(format!("{:?}, though it has lines", applied.method).into());
     }
     let mut before: HashMap<&[u8], usize> = HashMap::new();
     for line in original.bytes.split(|byte| *byte == b'\n') {
@@ -171,10 +172,10 @@ fn untouched(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<
             _ => new += 1,
         }
     }
-    let touched = |number: &usize| plan.fate(*number) != Fate::Stays;
+    let touched = |number: &usize| plan.fate(*number) != Fate::Kept;
     let planned = (0..original.events.len()).filter(touched).count() as u64;
-    if new > planned + applied.followed {
-        return Err(format!("{new} new lines, of which {planned} and {} were to change", applied.followed).into());
+    if new > planned + applied.also_changed {
+        return Err(format!("{new} new lines, of which {planned} and {} were to change", applied.also_changed).into());
     }
     Ok(())
 }
@@ -182,20 +183,20 @@ fn untouched(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<
 /// Events that were in the conversation and stay are still in it: no agent forgets them because of a broken link.
 fn remembered(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<(), Failed> {
     let (before, after) = (Units::of(&original.events), Units::of(&applied.events));
-    let told = |events: &[Event<'_>], units: &Units, number: usize| {
-        units.is_told(number) && events.get(number).is_some_and(is_talk)
+    let is_visible = |events: &[Event<'_>], units: &Units, number: usize| {
+        units.is_in_spine(number) && events.get(number).is_some_and(is_talk)
     };
-    let stays = |number: &usize| plan.fate(*number) != Fate::Goes && told(&original.events, &before, *number);
+    let stays = |number: &usize| plan.fate(*number) != Fate::Removed && is_visible(&original.events, &before, *number);
     let (was, is) = (
         (0..original.events.len()).filter(stays).count(),
-        (0..applied.events.len()).filter(|number| told(&applied.events, &after, *number)).count(),
+        (0..applied.events.len()).filter(|number| is_visible(&applied.events, &after, *number)).count(),
     );
     if is < was {
         let shown = |content: Option<&Content<'_>>| content.map(|content| content.joined().decode().into_owned());
         let lost = (0..original.events.len()).filter(stays).find_map(|number| {
             let event = original.events.get(number)?;
             let again = applied.events.iter().enumerate().any(|(at, found)| {
-                told(&applied.events, &after, at) && found.id == event.id && found.body == event.body
+                is_visible(&applied.events, &after, at) && found.id == event.id && found.body == event.body
             });
             (!again).then(|| format!("event {number}: {:?}", shown(event.content())))
         });

@@ -1,5 +1,5 @@
-//! `steno compact`: replaces the old part of a conversation with a summary. The library plans the edit of a file, the layout
-//! that of a context. `compact/summary.rs` and `compact/summariser.rs` obtain the summary; `compact/report.rs` reports the
+//! `steno compact`: replaces the old part of a conversation with a summary. The library plans the edit of a file, the store the
+//! edit of a context. `compact/summary.rs` and `compact/summariser.rs` obtain the summary; `compact/report.rs` reports the
 //! result.
 
 mod report;
@@ -16,11 +16,13 @@ use stenograph::model::Event;
 use stenograph_store::layouts::chibi::Context;
 use stenograph_store::log::Durability;
 use stenograph_store::systems::chibi::Window;
+use stenograph_store::undo::EditCommand;
 use stenograph_store::{Spool, random_id};
 
 use super::record::{environment, print_warning};
 use crate::context::{ContextName, missing};
 use crate::edit_output::{self, EditTarget, EditedFile};
+use crate::edit_report::EditResult;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 use crate::store::SessionArgs;
@@ -119,29 +121,28 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
         return Err(no_place(&name, format));
     }
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
-    let mut report = CompactionReport::new(&name, &tokenizer);
+    let mut report = CompactionReport::new(&name, format.info().name, &tokenizer);
     let mut compacting = Compacting::new(&tokenizer);
     let mut source = file.read(&mut |event| compacting.add(event))?;
-    let Some(old) = compacting.aside(&source.sketches, options.keep()) else {
+    let Some(old) = compacting.old_part(&source.sketches, options.keep()) else {
         return report.nothing(target, output);
     };
     report.add(&source.sketches, &compacting, &old, target);
     drop(compacting);
     if target.dry_run {
-        return report.done(target, output);
+        return report.done(None, target, output);
     }
-    let mut told = |each: &mut dyn FnMut(&Event<'_>)| source.each_of(&old.told, &mut |_, event| each(event));
-    let summary = EventsToSummarise { each: &mut told, origin: format.info().name }.make(&options.summary)?;
+    let mut each = |each: &mut dyn FnMut(&Event<'_>)| source.each_of(&old.summarized, &mut |_, event| each(event));
+    let summary = EventsToSummarise { each: &mut each, origin: format.info().name }.make(&options.summary)?;
     let stamp = Stamp { id: random_id(), time: crate::clock::now() };
     let plan = compact::plan(&mut source, &old, &summary, &stamp)?.ok_or_else(|| no_place(&name, format))?;
     drop(old);
     let mut result = Spool::new()?;
     let edited = edit_output::carry_out(&mut source, &plan, &name, &mut result)?;
     drop((source, plan));
-    report.summary(&summary);
-    let written = target.write(&mut file, &mut result, "compact", output)?;
-    report.edited(edited, written);
-    report.done(target, output)
+    report.summary(&summary, &tokenizer);
+    let written = target.write(&mut file, &mut result, EditCommand::Compact, output)?;
+    report.done(Some(EditResult::new(&edited, written)), target, output)
 }
 
 fn no_place(name: &str, format: &dyn Format) -> CommandError {
@@ -158,37 +159,38 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
             .hint("omit -o and --from, or name its context.jsonl to write a compacted copy"));
     }
     let target = &EditTarget { in_place: true, ..options.target.clone() };
-    let window = hold(context)?;
+    let window = lock_window(context)?;
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
-    let mut report = CompactionReport::new(&context.folder.display().to_string(), &tokenizer);
+    let name = context.folder.display().to_string();
+    let mut report = CompactionReport::new(&name, window.format(), &tokenizer);
     let Some(choice) = window.choose(options.keep(), &tokenizer) else {
         return report.nothing(target, output);
     };
     let mut compacting = Compacting::new(&tokenizer);
     choice.events.iter().for_each(|event| compacting.add(event));
-    report.add(&choice.events.sketches(), &compacting, &choice.aside, target);
+    report.add(&choice.events.sketches(), &compacting, &choice.old, target);
     if target.dry_run {
-        return report.done(target, output);
+        return report.done(None, target, output);
     }
-    let mut told = |each: &mut dyn FnMut(&Event<'_>)| {
-        choice.aside.told.iter().filter_map(|number| choice.events.get(*number)).for_each(each);
+    let mut each = |each: &mut dyn FnMut(&Event<'_>)| {
+        choice.old.summarized.iter().filter_map(|number| choice.events.get(*number)).for_each(each);
         Ok(())
     };
-    let summary = EventsToSummarise { each: &mut told, origin: choice.origin() }.make(&options.summary)?;
+    let summary = EventsToSummarise { each: &mut each, origin: window.format() }.make(&options.summary)?;
     let changed = window.compact(&choice, &summary)?;
     changed.warnings.iter().for_each(|warning| print_warning(warning, output));
-    report.summary(&summary);
+    report.summary(&summary, &tokenizer);
     report.archived(context.window(), changed.transcript);
-    report.done(target, output)
+    report.done(None, target, output)
 }
 
-fn hold(context: &Context) -> Result<Window, CommandError> {
+fn lock_window(context: &Context) -> Result<Window, CommandError> {
     Window::lock(context, &environment(Durability::Always)).map_err(|error| missing(error, &context.folder))
 }
 
-/// Takes back the last compaction of a context.
+/// Undoes the last compaction of a context.
 pub fn undo_context(context: &Context, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let Some(changed) = hold(context)?.undo_compaction()? else {
+    let Some(changed) = lock_window(context)?.undo_compaction()? else {
         if json {
             output.line(&edit_output::nothing_undone(&context.folder))?;
         }

@@ -1,17 +1,20 @@
-//! `steno cut`: removes a range of events from a transcript, or splits it. The library knows which events belong together;
-//! `cut/split.rs` names the pieces.
+//! `steno cut`: removes events from a transcript, or splits it. The library knows which events belong together;
+//! `cut/split.rs` names the parts.
 
 mod split;
 
 use std::ops::Range;
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
+use serde::Serialize;
 use stenograph::edit::cut::{Cut, Selection, cut};
 use stenograph::query::SPELLINGS;
-use stenograph::text::quote;
 use stenograph_store::Spool;
+use stenograph_store::undo::EditCommand;
 
 use crate::edit_output::{self, EditTarget, EditedFile, WrittenFiles};
+use crate::edit_report::{Counts, EditReport, EditResult, ReportedEvent};
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::PeriodArgs;
 use crate::output::{Output, counted, grouped};
@@ -27,7 +30,7 @@ use crate::store::SessionArgs;
 /// Only --split-at can split within a turn. If a split would separate a call from its result or break up a response, steno
 /// splits at the next possible event and says so.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(group = clap::ArgGroup::new("split").conflicts_with_all(SELECTING), after_help = "\
 Ranges: 10..20 includes both 10 and 20; 10.. runs to the end; ..20 starts at the
         beginning; 7 is a single number
 
@@ -58,17 +61,17 @@ pub struct Options {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Split after every N turns
-    #[arg(long, value_name = "N", value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
+    #[arg(long, value_name = "N", group = "split", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     split_every: Option<usize>,
     /// Split before this event (repeat, or separate with commas)
-    #[arg(long, value_name = "EVENT", value_delimiter = ',', value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
+    #[arg(long, value_name = "EVENT", group = "split", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     split_at: Vec<usize>,
     /// Split into pieces of at most N tokens; a longer turn stays whole and is reported
-    #[arg(long, value_name = "N", value_parser = from_one::<u64>, conflicts_with_all = SELECTING)]
+    #[arg(long, value_name = "N", group = "split", value_parser = clap::value_parser!(u64).range(1..))]
     split_tokens: Option<u64>,
-    /// Tokenizer for --split-tokens: bytes (four per token), o200k, cl100k, or an OpenAI model
-    #[arg(long, value_name = "NAME", default_value = "bytes")]
-    tokenizer: String,
+    /// Tokenizer for --split-tokens: bytes (four per token), o200k, cl100k, or an OpenAI model [default: bytes]
+    #[arg(long, value_name = "NAME", requires = "split_tokens", conflicts_with_all = SELECTING, conflicts_with_all = ["split_every", "split_at"])]
+    tokenizer: Option<String>,
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -76,20 +79,13 @@ pub struct Options {
     target: EditTarget,
 }
 
-/// Options that do not apply when a transcript is split or restored.
+/// Options that do not apply to a split.
 const SELECTING: [&str; 6] = ["events", "turns", "since", "until", "in_place", "reversible"];
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let split_options = [options.split_every.is_some(), !options.split_at.is_empty(), options.split_tokens.is_some()];
-    match split_options.iter().filter(|given| **given).count() {
-        0 => select_and_remove(options, output),
-        1 => split::run(options, output),
-        _ => Err(CommandError::new("several ways to split given")
-            .hint("use only one of --split-every, --split-at and --split-tokens")),
+    if options.split_every.is_some() || options.split_tokens.is_some() || !options.split_at.is_empty() {
+        return split::run(options, output);
     }
-}
-
-fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let range = PeriodArgs::between(options.since.as_ref(), options.until.as_ref()).range()?;
     let timestamp = |ms| jiff::Timestamp::from_millisecond(ms).ok();
     let selection = Selection {
@@ -98,82 +94,84 @@ fn select_and_remove(options: &Options, output: &mut Output<'_>) -> Result<ExitS
         since: range.since.and_then(timestamp),
         until: range.until.and_then(timestamp),
     };
-    let Selection { events: None, turns: None, since: None, until: None } = selection else {
-        options.target.check()?;
-        return remove(options, &selection, output);
-    };
-    Err(CommandError::new("say what to cut").hint("remove events with --events 10..20, or split with --split-every 20"))
+    if let Selection { events: None, turns: None, since: None, until: None } = selection {
+        return Err(CommandError::new("say what to cut")
+            .hint("remove events with --events 10..20, or split with --split-every 20"));
+    }
+    options.target.check()?;
+    remove(options, &selection, output)
+}
+
+/// The fields that only cuts report.
+#[derive(Serialize)]
+struct Details {
+    events: Counts,
+    /// Removed events that were not selected, by number from 1.
+    removed_with: Vec<usize>,
+    /// Selected events that stay because the format requires them.
+    kept: Vec<usize>,
 }
 
 fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let mut file = EditedFile::open(&options.place, &options.input, options.from.as_deref(), &options.target, output)?;
     let name = file.name();
     let mut original = file.read(&mut |_| {})?;
-    let (events, format) = (original.sketches.len(), original.format.info().name);
+    let (count, format) = (original.sketches.len(), original.format.info().name);
     let found = cut(&original.sketches, selection);
+    let listed: &[usize] = if options.target.lists_events() { &found.removed } else { &[] };
+    let removed = listed.iter().filter_map(|number| ReportedEvent::of(&original.sketches, *number, "removed", None));
+    let removed = removed.collect();
     let mut result = Spool::new()?;
     let edited = edit_output::carry_out(&mut original, &found.plan, &name, &mut result)?;
     drop(original);
-    if edited.count == 0 && !found.went.is_empty() {
+    if edited.count == 0 && !found.removed.is_empty() {
         // A file without events is not a transcript.
         return Err(CommandError::new(format!("{name}: this would remove everything"))
             .hint("keep at least one turn, or delete the file instead"));
     }
-    let written = match found.went.is_empty() {
+    let written = match found.removed.is_empty() {
         // If the selection matches nothing, a copy would not help.
         true => WrittenFiles::default(),
-        false => options.target.write(&mut file, &mut result, "cut", output)?,
+        false => options.target.write(&mut file, &mut result, EditCommand::Cut, output)?,
     };
-    if options.target.json {
-        let list = |numbers: &[usize]| {
-            let numbers: Vec<String> = numbers.iter().map(|number| (number + 1).to_string()).collect();
-            numbers.join(",")
-        };
-        let (file, format) = (quote(&name), quote(format));
-        let json = format!(
-            "{{\"file\":{file},\"format\":{format},\"events\":{},\"went\":[{}],\"drawn_in\":[{}],\"kept\":[{}],{}}}",
-            events,
-            list(&found.went),
-            list(&found.drawn_in),
-            list(&found.kept),
-            edit_output::json_fields(&edited, &written)
-        );
-        options.target.report(&json, output)?;
-    } else {
-        report_removed(&name, events, &found, output);
-        edit_output::report_differences(&edited, &written, output);
-    }
-    Ok(if found.went.is_empty() { ExitStatus::No } else { ExitStatus::Done })
+    let from_one = |numbers: &[usize]| numbers.iter().map(|number| number + 1).collect();
+    let removed_count = found.removed.len() as u64;
+    let details = Details {
+        events: Counts { removed: removed_count, kept: count as u64 - removed_count },
+        removed_with: from_one(&found.also_removed),
+        kept: from_one(&found.protected),
+    };
+    let (dry_run, result) = (options.target.dry_run, Some(EditResult::new(&edited, written)));
+    let report = EditReport { file: &name, format, dry_run, details, removed, result };
+    report.print(&options.target, &sentences(&name, count, &found, &options.target), output)?;
+    Ok(if found.removed.is_empty() { ExitStatus::No } else { ExitStatus::Done })
 }
 
-fn report_removed(name: &str, events: usize, found: &Cut, output: &mut Output<'_>) {
-    if found.went.is_empty() {
-        let events = counted(events as u64, "event");
-        output.say(&format!("{name}: none of {events} selected; nothing was written"));
-    } else {
-        let went = grouped(found.went.len() as u64);
-        output.say(&format!("{name}: removed {went} of {}", counted(events as u64, "event")));
+fn sentences(name: &str, count: usize, found: &Cut, target: &EditTarget) -> Vec<String> {
+    let events = counted(count as u64, "event");
+    let protected = counted(found.protected.len() as u64, "event");
+    if found.removed.is_empty() {
+        return vec![match found.protected.len() {
+            0 => format!("{name}: none of {events} selected; nothing was written"),
+            1 => format!("{name}: the format requires the selected event; nothing was written"),
+            _ => format!("{name}: the format requires the {protected} selected; nothing was written"),
+        }];
     }
-    if !found.drawn_in.is_empty() {
-        let count = counted(found.drawn_in.len() as u64, "event");
-        output.say(&format!(
-            "  {count} removed in addition: the results of removed calls and the rest of removed responses"
+    let (action, removed) =
+        (if target.dry_run { "would remove" } else { "removed" }, grouped(found.removed.len() as u64));
+    let mut sentences = vec![format!("{name}: {action} {removed} of {events}")];
+    if !found.also_removed.is_empty() {
+        let events = counted(found.also_removed.len() as u64, "event");
+        let were = if target.dry_run { "would be removed" } else { "removed" };
+        sentences.push(format!(
+            "  {events} {were} in addition: calls are removed with their results, and responses as a whole"
         ));
     }
-    if !found.kept.is_empty() {
-        let count = counted(found.kept.len() as u64, "event");
-        let them = if found.kept.len() == 1 { "it" } else { "them" };
-        output.say(&format!("  {count} kept because the format requires {them}"));
+    if !found.protected.is_empty() {
+        let them = if found.protected.len() == 1 { "it" } else { "them" };
+        sentences.push(format!("  {protected} kept because the format requires {them}"));
     }
-}
-
-/// Parses a number of at least 1.
-fn from_one<N: std::str::FromStr + PartialEq + From<u8>>(text: &str) -> Result<N, String> {
-    match text.trim().parse::<N>() {
-        Ok(number) if number == N::from(0) => Err("numbers begin with 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err(format!("{text:?} is not a number")),
-    }
+    sentences
 }
 
 /// Parses a range that counts from 1 and includes both ends; the result counts from 0.

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use serde::Serialize;
 use stenograph::edit::EditSource;
-use stenograph::edit::trim::{Account, Depth, Limits, Manner, Moment, Rule, Trim, Trimmed, Trimming};
-use stenograph::text::quote;
+use stenograph::edit::trim::{Depth, Limits, Moment, Rule, Trim, TrimAction, TrimReport, Trimmed, Trimming};
 use stenograph_store::Spool;
+use stenograph_store::undo::EditCommand;
 
 use crate::edit_output::{self, EditTarget, EditedFile};
+use crate::edit_report::{Counts, EditReport, EditResult, ReportedEvent, signed_tokens};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
 use crate::store::SessionArgs;
@@ -77,58 +79,72 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     options.target.check()?;
     let limits = limits(options)?;
     let counter = tokenizer::named(&options.tokenizer)?;
-    let mut subject =
-        EditedFile::open(&options.place, &options.input, options.from.as_deref(), &options.target, output)?;
+    let mut file = EditedFile::open(&options.place, &options.input, options.from.as_deref(), &options.target, output)?;
     let rule = match options.rule {
         RuleName::Pairs => Rule::Pairs,
         RuleName::Cycod => Rule::Cycod,
     };
     let depth = if options.keep_newest { Depth::OldTurns } else { Depth::NewestTurn };
-    let (name, format) = (subject.name(), subject.format());
+    let (name, format) = (file.name(), file.format());
     let how = Trim { rule, limits, depth, tokenizer: counter.tokenizer.borrowed() };
     let mut trimming = Trimming::new(Moment::Load, &how);
-    let mut original = subject.read(&mut |event| trimming.add(event))?;
-    let exact = counter.is_exact(original.outline.model.as_deref());
-    let Trimmed { plan, account } = trimming.plan(&original.sketches);
+    let mut original = file.read(&mut |event| trimming.add(event))?;
+    let is_exact = counter.is_exact(original.outline.model.as_deref());
+    let Trimmed { plan, report } = trimming.plan(&original.sketches);
+    let removed = report
+        .trimmed
+        .iter()
+        .filter_map(|event| ReportedEvent::of(&original.sketches, event.event, event.action.name(), Some(event.saved)));
+    let (removed, count) = (removed.collect(), original.sketches.len() as u64);
     let mut result = Spool::new()?;
     let edited = edit_output::carry_out(&mut original, &plan, &name, &mut result)?;
     drop((original, plan));
     // Counts the result itself instead of computing the difference.
-    let uncut = Trim { limits: Limits::NONE, ..how };
-    let mut counting = Trimming::new(Moment::Load, &uncut);
-    let left = EditSource::read(format, &mut result, &mut |event| counting.add(event))?.sketches;
-    let account = Account { after: counting.plan(&left).account.before, ..account };
-    drop(left);
-    let written = options.target.write(&mut subject, &mut result, "trim", output)?;
-    let told = TrimReport { options, name, format: format.info().name, counted: uncut.tokenizer.name(), exact };
-    if options.target.json {
-        let fields = edit_output::json_fields(&edited, &written);
-        options.target.report(&told.json(&account, &fields), output)?;
-    } else {
-        told.people(&account, output)?;
-        edit_output::report_differences(&edited, &written, output);
-    }
-    Ok(if account.is_reached() { ExitStatus::Done } else { ExitStatus::No })
+    let unlimited = Trim { limits: Limits::NONE, ..how };
+    let mut counting = Trimming::new(Moment::Load, &unlimited);
+    let sketches = EditSource::read(format, &mut result, &mut |event| counting.add(event))?.sketches;
+    let report = TrimReport { after: counting.plan(&sketches).report.before, ..report };
+    drop(sketches);
+    let written = options.target.write(&mut file, &mut result, EditCommand::Trim, output)?;
+    let removed_count = report.trimmed.iter().filter(|event| event.action == TrimAction::Removed).count() as u64;
+    let details = Details {
+        rule: options.rule.name(),
+        tokenizer: unlimited.tokenizer.name(),
+        estimate: !is_exact,
+        target: report.target,
+        before: report.before,
+        after: report.after,
+        reached: report.is_reached(),
+        events: Counts { removed: removed_count, kept: count - removed_count },
+    };
+    let sentences = sentences(options, &name, &details, &report);
+    let (dry_run, result) = (options.target.dry_run, Some(EditResult::new(&edited, written)));
+    EditReport { file: &name, format: format.info().name, dry_run, details, removed, result }.print(
+        &options.target,
+        &sentences,
+        output,
+    )?;
+    Ok(if report.is_reached() { ExitStatus::Done } else { ExitStatus::No })
 }
 
 fn limits(options: &Options) -> Result<Limits, CommandError> {
     let stated = [options.max_tokens, options.max_prompt_tokens, options.max_tool_tokens];
-    let usual = match options.rule {
-        RuleName::Cycod if options.tokenizer != "bytes" => {
-            return Err(
-                CommandError::new("the rule cycod has its own tokenizer").hint("omit --tokenizer, or use --rule pairs")
-            );
-        }
-        RuleName::Cycod if options.keep_newest => {
-            let told = CommandError::new("the rule cycod does not support --keep-newest");
-            return Err(told.hint("omit it, or use --rule pairs"));
-        }
-        RuleName::Cycod => Limits::CYCOD,
-        RuleName::Pairs if stated.iter().all(Option::is_none) => {
-            return Err(CommandError::new("no token limit given").hint("set one, such as --max-tokens 100000"));
-        }
-        RuleName::Pairs => Limits::NONE,
-    };
+    let usual =
+        match options.rule {
+            RuleName::Cycod if options.tokenizer != "bytes" => {
+                return Err(CommandError::new("the rule cycod has its own tokenizer")
+                    .hint("omit --tokenizer, or use --rule pairs"));
+            }
+            RuleName::Cycod if options.keep_newest => {
+                return Err(CommandError::new("the rule cycod does not support --keep-newest")
+                    .hint("omit it, or use --rule pairs"));
+            }
+            RuleName::Cycod => Limits::CYCOD,
+            RuleName::Pairs if stated.iter().all(Option::is_none) => {
+                return Err(CommandError::new("no token limit given").hint("set one, such as --max-tokens 100000"));
+            }
+            RuleName::Pairs => Limits::NONE,
+        };
     Ok(Limits {
         chat: options.max_tokens.unwrap_or(usual.chat),
         prompt: options.max_prompt_tokens.unwrap_or(usual.prompt),
@@ -136,95 +152,61 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
     })
 }
 
-/// The report of a trim.
-struct TrimReport<'a> {
-    options: &'a Options,
-    name: String,
-    format: &'static str,
-    counted: &'a str,
-    exact: bool,
+/// The fields that only trims report.
+#[derive(Serialize)]
+struct Details<'a> {
+    rule: &'static str,
+    tokenizer: &'a str,
+    /// Whether the token counts are estimates.
+    estimate: bool,
+    target: u64,
+    before: u64,
+    after: u64,
+    /// Whether the result fits the target.
+    reached: bool,
+    events: Counts,
 }
 
-impl TrimReport<'_> {
-    /// The name of the tokenizer, and whether its count is exact.
-    fn tokenizer_note(&self) -> String {
-        match (self.options.rule, self.exact) {
-            (RuleName::Cycod, _) => "bytes/4 as CycoD counts, an estimate".to_owned(),
-            (RuleName::Pairs, true) => format!("{}, exact for the texts", self.counted),
-            (RuleName::Pairs, false) => format!("{}, an estimate", self.counted),
-        }
-    }
-
-    fn people(&self, account: &Account, output: &mut Output<'_>) -> Result<(), CommandError> {
-        if self.options.target.dry_run {
-            for went in &account.went {
-                let line = went.line.map_or(String::new(), |line| format!(" (line {line})"));
-                let (event, kind, how) = (went.event + 1, went.kind.name(), went.how.name());
-                output.line(&format!("event {event}{line}: {kind} {how}, {}", counted(went.tokens, "token")))?;
-            }
-        }
-        let (before, after) = (counted(account.before, "token"), grouped(account.after));
-        let counts = self.tokenizer_note();
-        if account.went.is_empty() {
-            let why = if account.is_reached() { "already short enough" } else { "nothing can be removed" };
-            output.say(&format!("{}: {before} ({counts}); {why}", self.name));
-        } else {
-            output.say(&format!("{}: {before}, {after} after trimming ({counts})", self.name));
-        }
-        for (how, said) in [
-            (Manner::Cut, "cut"),
-            (Manner::Snipped, "replaced by ...snip..."),
-            (Manner::Removed, "removed with whole turns"),
-        ] {
-            let went = account.went.iter().filter(|went| went.how == how);
-            let (count, tokens) = went.fold((0, 0), |(count, tokens), went| (count + 1, tokens + went.tokens));
-            if count > 0 {
-                output.say(&format!("  {} {said}: {}", counted(count, "event"), counted(tokens, "token")));
-            }
-        }
-        if !account.is_reached() {
-            output.say(&format!("this rule cannot reach the target of {} tokens", grouped(account.target)));
-            match (self.options.rule, self.options.keep_newest) {
-                (RuleName::Cycod, _) => output.say("hint: --rule pairs also removes whole old turns"),
-                (RuleName::Pairs, true) => {
-                    output.say("hint: without --keep-newest, tool results of the newest turn are shortened too");
-                }
-                (RuleName::Pairs, false) => output.say("only system prompts and the newest turn are left"),
-            }
-        }
-        Ok(())
-    }
-
-    fn json(&self, account: &Account, fields: &str) -> String {
-        let rule = match self.options.rule {
+impl RuleName {
+    fn name(self) -> &'static str {
+        match self {
             RuleName::Pairs => "pairs",
             RuleName::Cycod => "cycod",
-        };
-        let went: Vec<String> = account
-            .went
-            .iter()
-            .map(|went| {
-                let line = went.line.map_or(String::new(), |line| format!(",\"line\":{line}"));
-                let (kind, how) = (quote(went.kind.name()), quote(went.how.name()));
-                format!(
-                    "{{\"event\":{}{line},\"kind\":{kind},\"how\":{how},\"tokens\":{}}}",
-                    went.event + 1,
-                    went.tokens
-                )
-            })
-            .collect();
-        let (file, format) = (quote(&self.name), quote(self.format));
-        format!(
-            "{{\"file\":{file},\"format\":{format},\"rule\":{},\"tokenizer\":{},\"estimate\":{},\"target\":{},\
-             \"before\":{},\"after\":{},\"reached\":{},\"went\":[{}],{fields}}}",
-            quote(rule),
-            quote(self.counted),
-            !self.exact,
-            account.target,
-            account.before,
-            account.after,
-            account.is_reached(),
-            went.join(",")
-        )
+        }
     }
+}
+
+fn sentences(options: &Options, name: &str, details: &Details<'_>, report: &TrimReport) -> Vec<String> {
+    let (before, after) = (counted(report.before, "token"), grouped(report.after));
+    let tokenizer = match (options.rule, details.estimate) {
+        (RuleName::Cycod, _) => "bytes/4 as CycoD counts, an estimate".to_owned(),
+        (RuleName::Pairs, false) => format!("{}, exact for the texts", details.tokenizer),
+        (RuleName::Pairs, true) => format!("{}, an estimate", details.tokenizer),
+    };
+    let mut sentences = vec![match (report.trimmed.is_empty(), report.is_reached()) {
+        (true, true) => format!("{name}: {before} ({tokenizer}); already short enough"),
+        (true, false) => format!("{name}: {before} ({tokenizer}); nothing can be removed"),
+        (false, _) => format!("{name}: {before}, {after} after trimming ({tokenizer})"),
+    }];
+    for (action, words) in [
+        (TrimAction::Cut, "cut"),
+        (TrimAction::Snipped, "replaced by ...snip..."),
+        (TrimAction::Removed, "removed with whole turns"),
+    ] {
+        let events = report.trimmed.iter().filter(|event| event.action == action);
+        let (count, saved) = events.fold((0, 0), |(count, saved), event| (count + 1, saved + event.saved));
+        if count > 0 {
+            sentences.push(format!("  {} {words}: {}", counted(count, "event"), signed_tokens(saved)));
+        }
+    }
+    if !report.is_reached() {
+        sentences.push(format!("this rule cannot reach the target of {}", counted(report.target, "token")));
+        let next = match (options.rule, options.keep_newest) {
+            (RuleName::Cycod, _) => "hint: --rule pairs also removes whole old turns",
+            (RuleName::Pairs, true) => "hint: without --keep-newest, tool results of the newest turn are shortened too",
+            (RuleName::Pairs, false) => "only system prompts and the newest turn are left",
+        };
+        sentences.push(next.to_owned());
+    }
+    sentences
 }

@@ -1,4 +1,4 @@
-//! `steno undo`: takes back the last edit of a file, or the last compaction of a context.
+//! `steno undo`: undoes the last edit of a file, or the last compaction of a context.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
 use crate::store::{ResolvedName, SessionArgs};
 use stenograph_store::layouts::chibi::Context;
-use stenograph_store::undo;
+use stenograph_store::undo::{self, EditCommand};
 
 /// Undo the last edit of a file
 ///
@@ -55,7 +55,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 /// Undoes the last change of a context: a compaction, which also changed its archive, or an edit of its window as a file.
 fn undo_in_context(context: &Context, json: bool, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match undo::last_edit(&context.window())? {
-        Some(by) if by != "compact" => edit_output::undo_last_edit(&context.window(), json, output),
-        Some(_) | None => undo_context(context, json, output),
+        Some(EditCommand::Trim | EditCommand::Cut) => edit_output::undo_last_edit(&context.window(), json, output),
+        Some(EditCommand::Compact) | None => undo_context(context, json, output),
     }
 }

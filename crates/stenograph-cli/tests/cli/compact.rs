@@ -122,7 +122,7 @@ fn a_summariser_reads_the_removed_events_and_prints_the_summary() {
     let folder = Folder::with("a.jsonl", turns(6));
     let count = r#"grep -c '"kind":"message"'"#;
     let json = summarised(&folder, "compact a.jsonl --in-place --keep 2 --json", count).ends(0).json();
-    assert_eq!((&json[0]["summary"], &json[0]["events"]["gone"]), (&"8".into(), &8.into()));
+    assert_eq!((&json[0]["summary"], &json[0]["events"]["removed"]), (&"8".into(), &8.into()));
     // The next summariser also reads the previous summary.
     let json = summarised(&folder, "compact a.jsonl --in-place --keep 1 --json", "grep -c .").ends(0).json();
     assert_eq!(json[0]["summary"], "3");

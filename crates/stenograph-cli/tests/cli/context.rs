@@ -181,7 +181,7 @@ fn a_window_that_is_marked_out_of_date_is_shown_and_listed_as_the_transcript_has
     // Nobody requested a change.
     assert_eq!(folder.read(".chibi/contexts/research/context.jsonl"), CHIBI.as_bytes());
     let dry = folder.run("compact --context research --root . --keep 1 --dry-run --json").ends(0).json();
-    assert_eq!(dry[0]["events"]["gone"], 2, "{dry:?}");
+    assert_eq!(dry[0]["events"]["removed"], 2, "{dry:?}");
     assert_eq!(folder.read(".chibi/contexts/research/context.jsonl"), CHIBI.as_bytes());
 }
 

@@ -25,7 +25,7 @@ fn lines(numbers: &[usize]) -> String {
 }
 
 #[test]
-fn events_are_taken_out_by_number_and_a_call_goes_with_its_result() {
+fn events_are_removed_by_number_and_a_call_with_its_result() {
     let folder = Folder::with("talk.jsonl", talk());
     let done = folder.run("cut talk.jsonl --events 5..6");
     assert_eq!(done.ends(0).text(), lines(&[1, 2, 3, 7, 8, 9]));
@@ -36,7 +36,21 @@ fn events_are_taken_out_by_number_and_a_call_goes_with_its_result() {
 }
 
 #[test]
-fn turns_and_times_are_taken_out() {
+fn a_dry_run_lists_the_events_and_writes_nothing() {
+    let folder = Folder::with("talk.jsonl", talk());
+    let done = folder.run("cut talk.jsonl --events 5..6 --dry-run");
+    done.ends(0).says("event 4 (line 4): tool_call removed\n").talks("would remove 3 of 9 events");
+    done.talks("1 event would be removed in addition");
+    let report = &folder.run("cut talk.jsonl --events 4..6 --dry-run --json").ends(0).json()[0];
+    assert_eq!((&report["dry_run"], &report["events"]["removed"]), (&true.into(), &3.into()));
+    assert_eq!(report["removed"][1]["kind"], "tool_result");
+    let protected = folder.run("cut talk.jsonl --events 1 -o out.jsonl");
+    assert_eq!(protected.ends(1).talk, "talk.jsonl: the format requires the selected event; nothing was written\n");
+    assert_eq!(folder.names(), ["talk.jsonl"]);
+}
+
+#[test]
+fn turns_and_times_are_removed() {
     let folder = Folder::with("talk.jsonl", talk());
     assert_eq!(folder.run("cut talk.jsonl --turns 2").ends(0).text(), lines(&[1, 2, 3, 4, 5, 6, 9]));
     assert_eq!(folder.run("cut talk.jsonl --turns ..2").ends(0).text(), lines(&[1, 2, 9]));
@@ -177,7 +191,9 @@ fn a_cut_that_leaves_nothing_is_refused() {
 fn contradictory_options_are_refused() {
     let folder = Folder::with("talk.jsonl", NATIVE);
     folder.run("cut talk.jsonl").fails("say what to cut");
-    folder.run("cut talk.jsonl --split-every 1 --split-tokens 5").fails("several ways to split");
+    folder.run("cut talk.jsonl --events 1 --tokenizer o200k").fails("cannot be used with");
+    folder.run("cut talk.jsonl --split-every 1 --tokenizer o200k").fails("cannot be used with");
+    folder.run("cut talk.jsonl --split-every 1 --split-tokens 5").fails("cannot be used with");
     folder.run_with("cut - --split-every 1", NATIVE.as_bytes()).fails("the pieces need a name");
     for wrong in [
         "--events 0",

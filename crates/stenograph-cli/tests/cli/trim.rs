@@ -32,7 +32,7 @@ fn chat() -> String {
 }
 
 #[test]
-fn old_results_go_first_and_everything_else_is_copied() {
+fn old_results_are_replaced_first_and_everything_else_is_copied() {
     let folder = Folder::with("chat.jsonl", chat());
     folder
         .run("trim chat.jsonl --max-tokens 130 -o out.jsonl")
@@ -47,7 +47,7 @@ fn old_results_go_first_and_everything_else_is_copied() {
 }
 
 #[test]
-fn whole_turns_go_when_results_are_not_enough() {
+fn whole_turns_are_removed_if_results_are_not_enough() {
     let folder = Folder::with("chat.jsonl", chat());
     let done = folder.run("trim chat.jsonl --max-tokens 8");
     assert_eq!(done.ends(0).text().lines().count(), 2);
@@ -56,7 +56,7 @@ fn whole_turns_go_when_results_are_not_enough() {
 }
 
 #[test]
-fn a_target_that_cannot_be_reached_is_said_so() {
+fn a_target_that_cannot_be_reached_is_reported() {
     let folder = Folder::with("chat.jsonl", chat());
     folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot reach the target");
     let kept = folder.run("trim chat.jsonl --max-tokens 1 --keep-newest -o kept.jsonl");
@@ -78,7 +78,8 @@ fn a_dry_run_reports_what_it_would_remove_and_writes_nothing() {
     assert_eq!(report["rule"], "pairs");
     assert_eq!(report["reached"], true);
     assert_eq!(report["estimate"], true);
-    assert_eq!(report["went"][0]["event"], 4);
+    assert_eq!(report["removed"][0]["event"], 4);
+    assert_eq!((&report["removed"][0]["action"], &report["dry_run"]), (&"snipped".into(), &true.into()));
     assert!(report["after"].as_u64().unwrap() <= 130);
 }
 
@@ -133,7 +134,7 @@ fn nothing_to_do_leaves_the_file_alone() {
 fn cycod_trims_as_cycod_does() {
     let folder = Folder::with("chat.jsonl", chat());
     let done = folder.run("trim chat.jsonl --rule cycod --max-tokens 100 --max-tool-tokens 20");
-    // Both results precede the last answer, and nothing else may go.
+    // Both results precede the last answer, and nothing else may be replaced.
     assert_eq!(done.ends(1).text().matches("\"content\":\"...snip...\"").count(), 2);
     assert_eq!(done.text().lines().count(), 10);
     let done = folder.run("trim chat.jsonl --rule cycod --max-tool-tokens 20");

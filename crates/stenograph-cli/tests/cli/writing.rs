@@ -161,21 +161,21 @@ fn of_two_edits_at_once_none_is_lost() {
             command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
         });
         let done = running.map(|child| child.wait_with_output().unwrap());
-        let (mut went, mut removed) = (0, 0);
+        let (mut edits_done, mut removed) = (0, 0);
         for done in done {
             if done.status.success() {
                 // The second command counts the remaining events, and may remove a call with its result.
                 let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-                (went, removed) = (went + 1, removed + report["went"].as_array().unwrap().len());
+                (edits_done, removed) = (edits_done + 1, removed + report["removed"].as_array().unwrap().len());
             } else {
                 let talk = String::from_utf8_lossy(&done.stderr);
                 assert!(done.status.code() == Some(2) && talk.contains("process "), "{round}: {talk}");
             }
         }
-        assert!(went >= 1 && removed >= went, "{round}");
+        assert!(edits_done >= 1 && removed >= edits_done, "{round}");
         let lines = folder.read("in.jsonl").iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(lines, 8 - removed, "{round}");
-        for _ in 0..went {
+        for _ in 0..edits_done {
             folder.run("undo in.jsonl").ends(0);
         }
         assert_eq!(folder.read("in.jsonl"), input().as_bytes(), "{round}");

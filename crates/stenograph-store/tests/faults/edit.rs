@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stenograph_store::edit::FileEdit;
 use stenograph_store::files::Files;
-use stenograph_store::undo::{UndoOutcome, undo_on};
+use stenograph_store::undo::{EditCommand, UndoOutcome, undo_on};
 use stenograph_store::{Error, Existing, NewFile, Problem};
 
 use crate::disk::{FaultyDisk, files_below, memory};
@@ -31,7 +31,7 @@ fn edit(disk: &FaultyDisk, path: &Path) -> Result<(), Error> {
     let edit = FileEdit::begin_on(&on(disk), path)?;
     let mut out = edit.output()?;
     out.write_all(AFTER).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-    edit.finish(out, "cut").map(drop)
+    edit.finish(out, EditCommand::Cut).map(drop)
 }
 
 /// Does something on a disk that fails in every way, then checks the result.

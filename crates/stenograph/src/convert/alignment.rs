@@ -53,7 +53,7 @@ impl<'e> Alignment<'e> {
             let Some(event) = self.source.get(number) else { continue };
             match self.current_of.get(index).copied().flatten().and_then(|twin| self.current.get(twin)) {
                 Some(current) if written.body != current.body && !self.records.is_sealed(current) => {
-                    plan.say(number, event, merged(&event.body, &written.body, &current.body));
+                    plan.replace_body(number, event, merged(&event.body, &written.body, &current.body));
                 }
                 Some(_) => {}
                 None => {
@@ -74,10 +74,10 @@ impl<'e> Alignment<'e> {
             }
             match last {
                 // The source may end with records that have no place in the file: a continuation comes after them.
-                _ if self.records.is_after_all_runs(event) => plan.put_before(self.source.len(), event.clone()),
-                Some(last) => plan.put_after(last, event.clone()),
+                _ if self.records.is_after_all_runs(event) => plan.insert_before(self.source.len(), event.clone()),
+                Some(last) => plan.insert_after(last, event.clone()),
                 // An event added before all others goes to the beginning of the source too.
-                None => plan.put_before(0, event.clone()),
+                None => plan.insert_before(0, event.clone()),
             }
         }
         plan
@@ -96,7 +96,7 @@ impl<'e> Alignment<'e> {
         let unwritten = |from: usize, to: usize| {
             let events = self.source.iter().zip(&is_in_file).enumerate().take(to).skip(from);
             let stay = events.filter(|(number, (event, is_in_file))| {
-                !**is_in_file && !event.restates && plan.fate(*number) != Fate::Goes
+                !**is_in_file && !event.restates && plan.fate(*number) != Fate::Removed
             });
             stay.map(|(_, (event, _))| Event { at: None, carried: None, ..event.clone() }).collect::<Vec<_>>()
         };

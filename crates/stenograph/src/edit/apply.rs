@@ -1,6 +1,6 @@
-//! Carries out a plan: runs of the source are replaced where that does it, else the whole source is written again through events.
-//! The result is read back and compared with the plan; what differs is reported, never ignored. Everything is done in passes over
-//! the source, so that neither it nor the result is held.
+//! Carries out a plan: replaces the changed records in a copy of the source, or if that fails, writes the whole source again from its
+//! events. Reads the result back, compares it with the plan, and reports every difference. All of this takes several passes over the
+//! source, so that neither the source nor the result is in memory.
 
 use std::io;
 use std::ops::Range;
@@ -11,66 +11,78 @@ use super::original::{EditSource, Rewritable};
 use super::read_back::read_back;
 use super::splice::splice;
 use super::step::Steps;
-use super::{Fate, Plan, Sketches, echo};
+use super::{Fate, Plan, Sketches, consequences};
 use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline};
 use crate::write::{OutputPiece, Writing};
 
-/// What came of an edit.
+/// The outcome of an edit.
 #[derive(Debug)]
 pub struct Edited {
     /// How the result was made.
-    pub way: Way,
-    /// What is not as it was planned: empty, unless the format cannot say it.
-    pub differs: LossReport,
-    /// Remarks about the result that could not be made about the source; of very many, some.
+    pub method: EditMethod,
+    /// Differences between the plan and the result: empty, unless the format cannot express the plan.
+    pub differences: LossReport,
+    /// Notes about the result that do not apply to the source; if there are very many, some of them.
     pub notes: Vec<Note>,
-    /// How many records were edited only because they say again what another one says, or hang on one that is gone.
-    pub followed: u64,
-    /// Fields that still tell of the whole session, though something of it went.
+    /// The number of events that changed only as a consequence of others: they restate an event, or follow a removed one.
+    pub also_changed: u64,
+    /// Fields that still describe the whole session although events were removed.
     pub untouched_totals: Vec<&'static str>,
-    /// How many events the result has.
+    /// The number of events of the result.
     pub count: u64,
 }
 
 impl Edited {
-    /// Whether exactly what was planned has changed.
+    /// Whether the result is exactly as planned.
     pub fn is_exact(&self) -> bool {
-        self.differs.losses.is_empty() && self.notes.is_empty()
+        self.differences.losses.is_empty() && self.notes.is_empty()
     }
 
-    fn weight(&self) -> u64 {
-        let lost = self.differs.losses.iter().filter(|((_, _, how), _)| how.is_loss());
+    /// A measure of the differences between plan and result.
+    fn loss(&self) -> u64 {
+        let lost = self.differences.losses.iter().filter(|((_, _, how), _)| how.is_loss());
         lost.map(|(_, count)| count.times).sum::<u64>() + self.notes.len() as u64
     }
 }
 
 /// How an edited source was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Nothing was planned: it is the source itself.
+pub enum EditMethod {
+    /// The plan is empty: the result is a copy of the source.
     Copied,
-    /// Runs of the source were replaced, and everything else copied byte for byte.
+    /// Changed records were replaced, and everything else copied byte for byte.
     Spliced,
-    /// All of it was written again: the format has no records that could be replaced one by one.
+    /// All records were written again: the format has no records that can be replaced one by one.
     Rewritten,
 }
 
-/// A plan with all that carrying it out needs.
-pub(super) struct Work<'a> {
+impl EditMethod {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            EditMethod::Copied => "copied",
+            EditMethod::Spliced => "spliced",
+            EditMethod::Rewritten => "rewritten",
+        }
+    }
+}
+
+/// A plan with everything that is needed to carry it out.
+pub(super) struct PreparedPlan<'a> {
     pub(super) sketches: &'a Sketches,
     plan: &'a Plan,
-    /// The plan with everything that follows from it.
-    pub(super) whole: Plan,
+    /// The plan with all its consequences.
+    pub(super) complete: Plan,
     lookup: Lookup,
-    /// What goes and does not have to be read.
+    /// Removed stretches that do not have to be read.
     pub(super) gaps: Vec<Gap>,
 }
 
-impl Work<'_> {
-    /// Begins to carry out the plan once more.
+impl PreparedPlan<'_> {
+    /// Starts at the first event.
     pub(super) fn steps(&self) -> Steps<'_> {
-        Steps::new(self.sketches, self.plan, &self.whole, &self.lookup)
+        Steps::new(self.sketches, self.plan, &self.complete, &self.lookup)
     }
 }
 
@@ -92,63 +104,63 @@ fn carry_out_on(
         io::copy(&mut *source.source.open()?, out)?;
         let (notes, untouched_totals, count) = (Vec::new(), Vec::new(), sketches.len() as u64);
         return Ok(Edited {
-            way: Way::Copied,
-            differs: LossReport::default(),
+            method: EditMethod::Copied,
+            differences: LossReport::default(),
             notes,
-            followed: 0,
+            also_changed: 0,
             untouched_totals,
             count,
         });
     }
-    let whole = echo::follow(sketches, plan);
-    let mut lookup = Lookup::wanted(whole.changes.values());
+    let complete = consequences::add(sketches, plan);
+    let mut lookup = Lookup::wanted(complete.changes.values());
     if !lookup.is_empty() {
         let unwanted = gaps(source.format, sketches, |numbers| !lookup.wants(numbers));
         each_between(source.format, &mut *source.source.open()?, &unwanted, &mut |number, event| {
-            lookup.add(number, event, whole.changes.get(&number));
+            lookup.add(number, event, complete.changes.get(&number));
         })?;
     }
-    let gone = |numbers: &Range<usize>| {
-        numbers.clone().all(|number| whole.fate(number) == Fate::Goes) && !whole.puts_into(numbers)
+    let is_removed = |numbers: &Range<usize>| {
+        numbers.clone().all(|number| complete.fate(number) == Fate::Removed) && !complete.inserts_into(numbers)
     };
-    // What is put in goes on from the record before, which has to be seen.
-    let gaps = if whole.put_in().is_empty() { gaps(source.format, sketches, gone) } else { Vec::new() };
-    let work = Work { sketches, plan, whole, lookup, gaps };
-    let spliced = match splice(source, &work, out)? {
-        true => Some(read_back(source, &work, out, Way::Spliced)?),
+    // The writer continues an inserted record from the record before it, which therefore has to be read.
+    let gaps = if complete.insertions().is_empty() { gaps(source.format, sketches, is_removed) } else { Vec::new() };
+    let prepared = PreparedPlan { sketches, plan, complete, lookup, gaps };
+    let spliced = match splice(source, &prepared, out)? {
+        true => Some(read_back(source, &prepared, out, EditMethod::Spliced)?),
         false => None,
     };
     let mut best = match spliced {
         Some(spliced) if spliced.is_exact() => spliced,
         spliced => {
             out.restart()?;
-            rewrite(source, &work, out)?;
-            let rewritten = read_back(source, &work, out, Way::Rewritten)?;
+            rewrite(source, &prepared, out)?;
+            let rewritten = read_back(source, &prepared, out, EditMethod::Rewritten)?;
             match spliced {
-                // Where neither is exact, the one that leaves the source alone has to be worse to be passed over.
-                Some(spliced) if spliced.weight() <= rewritten.weight() => {
+                // If neither is exact, splicing is better unless it loses more: it copies the other records.
+                Some(spliced) if spliced.loss() <= rewritten.loss() => {
                     out.restart()?;
-                    splice(source, &work, out)?;
+                    splice(source, &prepared, out)?;
                     spliced
                 }
                 _ => rewritten,
             }
         }
     };
-    if !(0..sketches.len()).any(|number| work.whole.fate(number) == Fate::Goes) {
+    if !(0..sketches.len()).any(|number| prepared.complete.fate(number) == Fate::Removed) {
         best.untouched_totals = Vec::new();
     }
     Ok(best)
 }
 
-/// Writes all of the result through the format's own writer.
-fn rewrite(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritable) -> io::Result<()> {
+/// Writes the whole result with the writer of the format.
+fn rewrite(source: &mut EditSource<'_>, prepared: &PreparedPlan<'_>, out: &mut dyn Rewritable) -> io::Result<()> {
     let format = source.format;
     let mut outline = Outline::new(format.info().name);
-    each_left(source, work, &mut |event| outline.add(event))?;
+    each_result(source, prepared, &mut |event| outline.add(event))?;
     let mut writing = Writing::new(format, &outline);
     let mut failed = Ok(());
-    each_left(source, work, &mut |event| {
+    each_result(source, prepared, &mut |event| {
         let pieces = writing.event(event);
         if failed.is_ok() {
             failed = write(pieces, out);
@@ -166,10 +178,14 @@ fn write(pieces: Vec<OutputPiece>, out: &mut dyn Rewritable) -> io::Result<()> {
     Ok(())
 }
 
-/// Shows each event of the result.
-fn each_left(source: &mut EditSource<'_>, work: &Work<'_>, each: &mut dyn FnMut(&Event<'_>)) -> io::Result<()> {
-    let mut steps = work.steps();
-    source.each(&mut |event| steps.event(event, &mut |step| step.each_left(each)))?;
-    steps.end(&mut |step| step.each_left(each));
+/// Calls `each` with every event of the result.
+fn each_result(
+    source: &mut EditSource<'_>,
+    prepared: &PreparedPlan<'_>,
+    each: &mut dyn FnMut(&Event<'_>),
+) -> io::Result<()> {
+    let mut steps = prepared.steps();
+    source.each(&mut |event| steps.event(event, &mut |step| step.each_result(each)))?;
+    steps.end(&mut |step| step.each_result(each));
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! What changes in an event, said in few bytes: a plan holds this instead of the new event, which is made when the event itself comes
-//! along. Which events change is not decided here.
+//! The change of one event, in few bytes: a plan holds it instead of the new event, which is made when the event itself is read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,118 +11,118 @@ use crate::text::{Str, Text};
 
 /// What changes in one event.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Change {
-    /// What it says from now on.
+pub(super) struct EventChange {
     pub(super) body: Option<NewBody>,
-    /// What it follows from now on.
     pub(super) parent: Option<NewParent>,
-    /// Fields that hold another JSON value: the format in whose words they are, the field, the value.
+    /// Fields with a new JSON value: the format that names the field, the field, the value.
     pub(super) fields: Vec<(&'static str, &'static str, String)>,
 }
 
-/// What an event says from now on.
+/// The new body of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NewBody {
-    /// This.
+    /// This body.
     Given(Box<Body<'static>>),
-    /// The same, with another content.
+    /// The old body with this content.
     Content(Content<'static>),
-    /// The beginnings of its texts.
+    /// The old body with shortened texts.
     Shortened(Shortening),
-    /// What the event of that number says from now on.
-    As(usize),
+    /// The new body of the event with this number, which this event restates.
+    SameAs(usize),
 }
 
-/// How the texts of an event are shortened.
+/// How the texts of an event are shortened. `...snip...` follows each shortened text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shortening {
-    /// So many UTF-16 units of each text stay, and the mark follows.
+    /// Each text keeps this many UTF-16 units.
     Units(usize),
-    /// So many bytes of each text stay, and the mark follows; `None` where all of it stays.
-    Bytes(Box<[Option<usize>]>),
+    /// The text with this index keeps this many bytes. The texts before it stay, and those after it are removed.
+    FirstTexts { text: usize, bytes: usize },
 }
 
 impl Shortening {
     /// The body with its texts shortened.
     pub(super) fn of(&self, body: &Body<'_>) -> Body<'static> {
-        let mut number = 0;
+        let mut index = 0;
         with_texts(body, |text| {
-            let at = number;
-            number += 1;
+            let at = index;
+            index += 1;
             let text = text.decode();
             match self {
                 Shortening::Units(kept) => {
-                    // C# may cut a character in two; on its way to disk the half becomes U+FFFD.
+                    // C# may divide a character; when CycoD writes the half, it becomes U+FFFD.
                     let units: Vec<u16> = text.encode_utf16().take(*kept).collect();
-                    String::from_utf16_lossy(&units) + SNIP
+                    Some(String::from_utf16_lossy(&units) + SNIP)
                 }
-                Shortening::Bytes(kept) => match kept.get(at).copied().flatten() {
-                    Some(kept) => text.get(..kept).unwrap_or_default().to_owned() + SNIP,
-                    None => text.into_owned(),
-                },
+                Shortening::FirstTexts { text: last, .. } if at < *last => Some(text.into_owned()),
+                Shortening::FirstTexts { text: last, bytes } if at == *last => {
+                    Some(text.get(..*bytes).unwrap_or_default().to_owned() + SNIP)
+                }
+                Shortening::FirstTexts { .. } => None,
             }
         })
     }
 }
 
-/// The body with every text of it changed.
-pub(super) fn with_texts(body: &Body<'_>, mut change: impl FnMut(&Text<'_>) -> String) -> Body<'static> {
+/// The body with each of its texts changed or, for `None`, removed.
+fn with_texts(body: &Body<'_>, mut change: impl FnMut(&Text<'_>) -> Option<String>) -> Body<'static> {
     let body = body.clone().into_owned();
     let content = match body.content() {
         None => return body,
-        Some(Content::Text(text)) => Content::Text(change(text).into()),
+        Some(Content::Text(text)) => Content::Text(change(text).unwrap_or_default().into()),
         Some(Content::Pieces(pieces)) => {
             let piece = |piece: &Piece<'static>| match &piece.kind {
                 PieceKind::Text(text) => {
-                    Piece { kind: PieceKind::Text(change(text).into()), extra: piece.extra.clone() }
+                    let kind = PieceKind::Text(change(text)?.into());
+                    Some(Piece { kind, extra: piece.extra.clone() })
                 }
-                PieceKind::Blob { .. } | PieceKind::Other(_) => piece.clone(),
+                PieceKind::Blob { .. } | PieceKind::Other(_) => Some(piece.clone()),
             };
-            Content::Pieces(pieces.iter().map(piece).collect())
+            Content::Pieces(pieces.iter().filter_map(piece).collect())
         }
     };
     body.with_content(content)
 }
 
-/// What an event follows from now on.
+/// The new parent of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NewParent {
-    /// Nothing.
+    /// It follows nothing.
     Nothing,
     /// The record with this id.
     Given(Str<'static>),
-    /// The event of that number.
+    /// The event with this number.
     Event(usize),
-    /// What the event of that number follows.
+    /// The parent of the event with this number.
     ParentOf(usize),
 }
 
-/// What changes need to know of other events than the one they change, found in a pass of its own.
+/// The properties of other events that changes need. A pass of its own collects them.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     /// The id and the parent of events.
-    links: HashMap<usize, (Option<String>, Option<String>)>,
-    /// What events say that others repeat.
-    bodies: BTreeMap<usize, Option<Repeated>>,
+    parents: HashMap<usize, (Option<String>, Option<String>)>,
+    /// The bodies that restatements repeat.
+    bodies: BTreeMap<usize, Option<RestatedBody>>,
 }
 
-/// What an event says from now on, and what it is recognised by.
+/// The new body of an event, and fingerprints of the old one to recognize its restatements.
 #[derive(Debug)]
-struct Repeated {
-    content: u64,
-    body: u64,
+struct RestatedBody {
+    old_content: u64,
+    old_body: u64,
     new: Body<'static>,
 }
 
 impl Lookup {
-    /// What these changes need.
-    pub(super) fn wanted<'c>(changes: impl Iterator<Item = &'c Change>) -> Lookup {
+    /// An empty lookup for the events that these changes need.
+    pub(super) fn wanted<'c>(changes: impl Iterator<Item = &'c EventChange>) -> Lookup {
         let mut wanted = Lookup::default();
         for change in changes {
             if let Some(NewParent::Event(number) | NewParent::ParentOf(number)) = change.parent {
-                wanted.links.insert(number, (None, None));
+                wanted.parents.insert(number, (None, None));
             }
-            if let Some(NewBody::As(number)) = change.body {
+            if let Some(NewBody::SameAs(number)) = change.body {
                 wanted.bodies.insert(number, None);
             }
         }
@@ -131,38 +130,39 @@ impl Lookup {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.links.is_empty() && self.bodies.is_empty()
+        self.parents.is_empty() && self.bodies.is_empty()
     }
 
-    /// Whether one of these events is needed.
+    /// Whether it needs one of these events.
     pub(super) fn wants(&self, numbers: &Range<usize>) -> bool {
-        numbers.clone().any(|number| self.links.contains_key(&number) || self.bodies.contains_key(&number))
+        numbers.clone().any(|number| self.parents.contains_key(&number) || self.bodies.contains_key(&number))
     }
 
-    /// Takes notice of an event, which may change.
-    pub(super) fn add(&mut self, number: usize, event: &Event<'_>, change: Option<&Change>) {
-        if let Some(links) = self.links.get_mut(&number) {
-            let own = |id: &Option<Str<'_>>| id.as_deref().map(str::to_owned);
-            *links = (own(&event.id), own(&event.parent));
+    /// Adds an event with its change.
+    pub(super) fn add(&mut self, number: usize, event: &Event<'_>, change: Option<&EventChange>) {
+        if let Some(slot) = self.parents.get_mut(&number) {
+            let owned = |id: &Option<Str<'_>>| id.as_deref().map(str::to_owned);
+            *slot = (owned(&event.id), owned(&event.parent));
         }
         if let Some(slot) = self.bodies.get_mut(&number) {
             let new =
-                change.map_or_else(|| event.clone().into_owned(), |change| change.made(event, &Lookup::default()));
-            *slot = Some(Repeated { content: of_content(event.content()), body: of_body(&event.body), new: new.body });
+                change.map_or_else(|| event.clone().into_owned(), |change| change.apply(event, &Lookup::default()));
+            let (old_content, old_body) = (content_print(event.content()), body_print(&event.body));
+            *slot = Some(RestatedBody { old_content, old_body, new: new.body });
         }
     }
 }
 
-impl Change {
-    /// The event as it is from now on.
-    pub(super) fn made(&self, event: &Event<'_>, lookup: &Lookup) -> Event<'static> {
+impl EventChange {
+    /// The changed event.
+    pub(super) fn apply(&self, event: &Event<'_>, lookup: &Lookup) -> Event<'static> {
         let body = match &self.body {
             None => None,
             Some(NewBody::Given(body)) => Some((**body).clone()),
             Some(NewBody::Content(content)) => Some(event.body.clone().into_owned().with_content(content.clone())),
             Some(NewBody::Shortened(shortening)) => Some(shortening.of(&event.body)),
-            Some(NewBody::As(base)) => {
-                lookup.bodies.get(base).and_then(Option::as_ref).and_then(|base| base.as_of(event))
+            Some(NewBody::SameAs(base)) => {
+                lookup.bodies.get(base).and_then(Option::as_ref).and_then(|base| base.restated_in(event))
             }
         };
         let mut new = event.clone().into_owned();
@@ -174,10 +174,10 @@ impl Change {
             Some(NewParent::Nothing) => new.parent = None,
             Some(NewParent::Given(id)) => new.parent = Some(id.clone()),
             Some(NewParent::Event(number)) => {
-                new.parent = lookup.links.get(number).and_then(|(id, _)| id.clone()).map(Into::into);
+                new.parent = lookup.parents.get(number).and_then(|(id, _)| id.clone()).map(Into::into);
             }
             Some(NewParent::ParentOf(number)) => {
-                new.parent = lookup.links.get(number).and_then(|(_, parent)| parent.clone()).map(Into::into);
+                new.parent = lookup.parents.get(number).and_then(|(_, parent)| parent.clone()).map(Into::into);
             }
         }
         for (origin, field, json) in &self.fields {
@@ -187,23 +187,23 @@ impl Change {
     }
 }
 
-impl Repeated {
-    /// What an event says that repeats this one.
-    fn as_of(&self, event: &Event<'_>) -> Option<Body<'static>> {
-        if self.body == of_body(&event.body) {
+impl RestatedBody {
+    /// The new body of a restatement.
+    fn restated_in(&self, event: &Event<'_>) -> Option<Body<'static>> {
+        if self.old_body == body_print(&event.body) {
             return Some(self.new.clone());
         }
         let content = self.new.content()?;
         let content = match event.content() {
-            Some(before) if self.content == of_content(Some(before)) => content.clone(),
+            Some(before) if self.old_content == content_print(Some(before)) => content.clone(),
             _ => Content::Text(content.joined().into_owned()),
         };
         Some(event.body.clone().into_owned().with_content(content))
     }
 }
 
-/// A fingerprint of a content: equal for contents that are.
-fn of_content(content: Option<&Content<'_>>) -> u64 {
+/// A fingerprint of a content.
+fn content_print(content: Option<&Content<'_>>) -> u64 {
     let mut hasher = Xxh3::new();
     match content {
         None => {}
@@ -227,8 +227,8 @@ fn of_content(content: Option<&Content<'_>>) -> u64 {
     hasher.digest()
 }
 
-/// A fingerprint of a body: equal for bodies that are.
-fn of_body(body: &Body<'_>) -> u64 {
+/// A fingerprint of a body.
+fn body_print(body: &Body<'_>) -> u64 {
     let rest = match body {
         Body::Fact { fact: name, .. } => format!("fact {name}"),
         Body::Message { role, .. } => format!("message {}", role.name()),
@@ -240,12 +240,12 @@ fn of_body(body: &Body<'_>) -> u64 {
         Body::Stop { reason, success, .. } => format!("stop {reason:?} {success:?}"),
         Body::Other { name, bytes } => format!("other {name:?} {bytes:?}"),
     };
-    xxh3_64_with_seed(rest.as_bytes(), of_content(body.content()))
+    xxh3_64_with_seed(rest.as_bytes(), content_print(body.content()))
 }
 
-/// What a stretch of a session is called as a session of its own.
-pub(super) fn own_session(session: &str, stretch: &Range<usize>) -> String {
-    let name = format!("{session} {}..{}", stretch.start, stretch.end);
+/// The id of the session that a range of events becomes.
+pub(super) fn own_session(session: &str, range: &Range<usize>) -> String {
+    let name = format!("{session} {}..{}", range.start, range.end);
     let bits = xxhash_rust::xxh3::xxh3_128(name.as_bytes());
     match is_uuid(session) {
         true => uuid_of(bits),

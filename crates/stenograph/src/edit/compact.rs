@@ -1,5 +1,5 @@
-//! Compacting: which old part of a conversation a summary takes the place of, and the plan that puts it there. The summary itself
-//! is made elsewhere. What is kept stands after the marker, so that whoever goes on from the last marker goes on with it.
+//! Compaction: which old part of a conversation a summary replaces, and the plan for that. The caller writes the summary. Kept
+//! events follow the marker, so that an agent that resumes at the last marker has them.
 //!
 //! ```
 //! use stenograph::edit::EditSource;
@@ -16,12 +16,12 @@
 //! let mut compacting = Compacting::new(&tokenizer);
 //! let mut source = bytes.as_bytes();
 //! let mut source = EditSource::read(Registry::built_in().named("steno").unwrap(), &mut source, &mut |event| compacting.add(event))?;
-//! let old = compacting.aside(&source.sketches, Keep::Turns(1)).unwrap();
+//! let old = compacting.old_part(&source.sketches, Keep::Turns(1)).unwrap();
 //! let stamp = Stamp { id: "m".into(), time: Time { text: "0".into(), unit: TimeUnit::Seconds } };
 //! let plan = plan(&mut source, &old, "They counted.", &stamp)?.unwrap();
 //! let mut compacted = Vec::new();
 //! let edited = carry_out(&mut source, &plan, &mut compacted)?;
-//! assert_eq!(edited.count, 3); // the marker, and the newest turn
+//! assert_eq!(edited.count, 3); // the marker and the newest turn
 //! assert!(edited.is_exact());
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -30,21 +30,22 @@ mod marker;
 
 use std::collections::HashSet;
 
+use super::links::Links;
 use super::sketch::{Sketch, Sketched, Sketches};
 use super::tokens::Tokenizer;
-use super::units::{Units, bonds};
+use super::units::Units;
 use crate::model::{Event, Kind, Role};
 
 pub use marker::{Stamp, has_place, plan};
 
-/// How much stays as it is.
+/// How much of a conversation a compaction keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// So many of the newest turns.
+    /// This many of the newest turns.
     Turns(usize),
-    /// The newest turns that have so many tokens at most. A turn that alone has more is cut between two answers of the model.
+    /// The newest turns with at most this many tokens. A longer turn is divided between two answers of the model.
     Tokens(u64),
-    /// What is left when so many of a hundred messages, the oldest ones, go. A short conversation stays as it is.
+    /// The rest after removing this percentage of the messages, oldest first. A short conversation stays whole.
     Dropping(u8),
 }
 
@@ -54,71 +55,71 @@ impl Default for Keep {
     }
 }
 
-/// The old part of a conversation.
+/// The old part of a conversation, which a compaction removes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Aside {
-    /// The numbers of the events that go.
-    pub goes: Vec<usize>,
-    /// Of these, the ones that a model is told until now: what the summary stands for. The summary before is among them.
-    pub told: Vec<usize>,
-    /// The number of the first event that is kept; what is after the last one when none is.
-    pub kept_from: usize,
-    /// How many whole turns go, and how many are kept, one of them perhaps in part.
-    pub turns: Split,
-    /// How many tokens go, and how many are kept, without the new summary.
-    pub tokens: Split,
-    /// Whom the summary is for, where speakers have names.
-    to: Option<String>,
+pub struct OldPart {
+    /// The numbers of the removed events.
+    pub removed: Vec<usize>,
+    /// Those of them that the model received so far: the summary replaces them. They include an earlier summary.
+    pub summarized: Vec<usize>,
+    /// The number of the first kept event; the number of events if none is kept.
+    pub first_kept: usize,
+    /// The number of whole turns that are removed, and of turns that are kept at least in part.
+    pub turns: RemovedAndKept,
+    /// The numbers of removed and kept tokens, without the new summary.
+    pub tokens: RemovedAndKept,
+    /// The recipient of the summary, in formats where speakers have names.
+    recipient: Option<String>,
 }
 
-/// How much of something goes and how much is kept.
+/// Two counts: how many are removed and how many are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Split {
-    /// What goes.
-    pub gone: u64,
-    /// What is kept.
+pub struct RemovedAndKept {
+    /// How many are removed.
+    pub removed: u64,
+    /// How many are kept.
     pub kept: u64,
 }
 
-/// Decides which events go. `None` when there is nothing that a summary could take the place of: what an earlier summary stands
-/// for already does not count.
-pub fn aside(events: &[Event<'_>], keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<Aside> {
+/// Decides which events a compaction removes. `None` if there is nothing new to summarize: events before an earlier summary do
+/// not count.
+pub fn old_part(events: &[Event<'_>], keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<OldPart> {
     let mut compacting = Compacting::new(tokenizer);
     events.iter().for_each(|event| compacting.add(event));
-    compacting.aside(&events.sketches(), keep)
+    compacting.old_part(&events.sketches(), keep)
 }
 
-/// A conversation being compacted whose events are not in memory: every event is measured as it comes along.
+/// Plans the compaction of a conversation that is not in memory: counts each event as it is read.
 #[derive(Debug)]
 pub struct Compacting<'t> {
     tokenizer: &'t Tokenizer<'t>,
     /// The tokens of each event.
     tokens: Vec<u64>,
-    /// Whom the first user speaks to who names somebody, and whom the last marker is for.
+    /// The recipient of the first user message that names one, and of the last marker.
     user_to: Option<String>,
     marker_to: Option<String>,
 }
 
-/// An event that goes.
+/// An event that a compaction removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone {
+pub struct RemovedEvent {
     /// Its number, from 0.
     pub event: usize,
-    /// The line its record begins on, where it is in a file.
+    /// The line on which its record begins, if it is in a file.
     pub line: Option<u64>,
-    /// What kind of event it is.
+    /// Its kind.
     pub kind: Kind,
-    /// How many tokens a model is told by it until now.
+    /// The number of its tokens; 0 if the model does not receive it.
     pub tokens: u64,
 }
 
 impl<'t> Compacting<'t> {
-    /// Begins to measure.
+    /// Creates a plan without events.
     pub fn new(tokenizer: &'t Tokenizer<'t>) -> Compacting<'t> {
         Compacting { tokenizer, tokens: Vec::new(), user_to: None, marker_to: None }
     }
 
-    /// Measures the next event; every event, in order.
+    /// Counts the next event. Call it for every event, in order.
     pub fn add(&mut self, event: &Event<'_>) {
         self.tokens.push(self.tokenizer.event(event));
         if event.role() == Some(Role::User) && self.user_to.is_none() {
@@ -129,72 +130,76 @@ impl<'t> Compacting<'t> {
         }
     }
 
-    /// Decides which of the events that were measured go, as [`aside`] does.
-    pub fn aside(&self, events: &Sketches, keep: Keep) -> Option<Aside> {
+    /// Decides which of the added events to remove, as [`old_part`] does.
+    pub fn old_part(&self, events: &Sketches, keep: Keep) -> Option<OldPart> {
         let units = Units::of(events);
-        let first = units.units.first()?.events.start;
-        let view = View { events, units: &units, tokens: &self.tokens, visible_from: visible_from(events) };
-        // What stands before the first turn, such as what an agent tells itself about its surroundings, goes with a turn.
-        let kept_from = view.cut(keep).filter(|cut| *cut > first)?;
-        // What an earlier marker kept is all that is left of the conversation: none of it goes, so nothing does.
-        if events.iter().rposition(is_marker).is_some_and(|last| last >= kept_from) {
+        let first_turn = units.units.first()?.events.start;
+        let conversation =
+            Conversation { events, units: &units, tokens: &self.tokens, visible_from: visible_from(events) };
+        // Events before the first turn, such as a description of the environment, are only removed together with a turn.
+        let first_kept = conversation.first_kept(keep).filter(|first_kept| *first_kept > first_turn)?;
+        // If the last marker would be kept, everything before it is summarized already.
+        if events.iter().rposition(is_marker).is_some_and(|last| last >= first_kept) {
             return None;
         }
-        let goes = |number: &usize| {
-            // A statement about no turn in particular stays where it is.
-            let of_all = *number < first && events.get(*number).is_some_and(|event| event.kind == Kind::Fact);
-            units.is_movable(*number) && !of_all
+        let is_removed = |number: &usize| {
+            // A fact before the first turn belongs to no turn.
+            let is_about_session =
+                *number < first_turn && events.get(*number).is_some_and(|event| event.kind == Kind::Fact);
+            units.is_removable(*number) && !is_about_session
         };
-        let goes: Vec<usize> = (0..kept_from).filter(goes).collect();
-        let told: Vec<usize> = goes.iter().copied().filter(|number| view.is_talk(*number)).collect();
-        let new = |number: &usize| events.get(*number).is_some_and(|event| event.kind != Kind::Compaction);
-        if !told.iter().any(new) {
+        let removed: Vec<usize> = (0..first_kept).filter(is_removed).collect();
+        let summarized: Vec<usize> =
+            removed.iter().copied().filter(|number| conversation.is_visible(*number)).collect();
+        let is_new = |number: &usize| events.get(*number).is_some_and(|event| event.kind != Kind::Compaction);
+        if !summarized.iter().any(is_new) {
             return None;
         }
-        let mut turns = Split::default();
+        let mut turns = RemovedAndKept::default();
         for unit in &units.units {
-            let turn = if unit.events.end <= kept_from { &mut turns.gone } else { &mut turns.kept };
-            *turn += unit.turns as u64;
+            let count = if unit.events.end <= first_kept { &mut turns.removed } else { &mut turns.kept };
+            *count += unit.turns as u64;
         }
-        let gone = told.iter().map(|number| view.tokens(*number)).sum();
-        let all: u64 = (0..events.len()).map(|number| view.tokens(number)).sum();
-        let to = self.marker_to.clone().or_else(|| self.user_to.clone());
-        Some(Aside { goes, told, kept_from, turns, tokens: Split { gone, kept: all - gone }, to })
+        let removed_tokens = summarized.iter().map(|number| conversation.tokens(*number)).sum();
+        let all_tokens: u64 = (0..events.len()).map(|number| conversation.tokens(number)).sum();
+        let tokens = RemovedAndKept { removed: removed_tokens, kept: all_tokens - removed_tokens };
+        let recipient = self.marker_to.clone().or_else(|| self.user_to.clone());
+        Some(OldPart { removed, summarized, first_kept, turns, tokens, recipient })
     }
 
-    /// What goes, event by event.
-    pub fn gone(&self, events: &Sketches, aside: &Aside) -> impl Iterator<Item = Gone> {
-        aside.goes.iter().filter_map(|number| {
+    /// The removed events.
+    pub fn removed(&self, events: &Sketches, old: &OldPart) -> impl Iterator<Item = RemovedEvent> {
+        old.removed.iter().filter_map(|number| {
             let event = events.get(*number)?;
-            let told = aside.told.binary_search(number).is_ok();
-            let tokens = self.tokens.get(*number).copied().filter(|_| told).unwrap_or(0);
-            Some(Gone { event: *number, line: event.line(), kind: event.kind, tokens })
+            let is_summarized = old.summarized.binary_search(number).is_ok();
+            let tokens = self.tokens.get(*number).copied().filter(|_| is_summarized).unwrap_or(0);
+            Some(RemovedEvent { event: *number, line: event.line(), kind: event.kind, tokens })
         })
     }
 }
 
-/// Whether what came before it was put aside there.
+/// Whether it is the marker of an earlier compaction.
 fn is_marker(event: &Sketch) -> bool {
     event.kind == Kind::Compaction && !event.restates
 }
 
-/// Where what a model is told begins: at the last summary that can be read. What stands before one that is sealed is still all
-/// that can be read of it.
+/// The first event that the model receives: the last readable summary. An encrypted summary cannot be read, so the events before
+/// it still count.
 fn visible_from(events: &Sketches) -> usize {
-    events.iter().rposition(|event| is_marker(event) && event.says).unwrap_or(0)
+    events.iter().rposition(|event| is_marker(event) && event.has_text).unwrap_or(0)
 }
 
-/// A conversation, and what of it a model is told.
-struct View<'a> {
+/// A conversation, and which of its events the model receives.
+struct Conversation<'a> {
     events: &'a Sketches,
     units: &'a Units,
     tokens: &'a [u64],
     visible_from: usize,
 }
 
-impl View<'_> {
-    /// Where what is kept begins.
-    fn cut(&self, keep: Keep) -> Option<usize> {
+impl Conversation<'_> {
+    /// The first event to keep; `None` if everything stays.
+    fn first_kept(&self, keep: Keep) -> Option<usize> {
         let end = self.end();
         match keep {
             Keep::Turns(0) | Keep::Tokens(0) | Keep::Dropping(100..) => Some(end),
@@ -208,7 +213,7 @@ impl View<'_> {
                 unit.map(|unit| unit.events.start)
             }
             Keep::Tokens(tokens_max) => {
-                // How many tokens there are from this event on.
+                // The tokens of all events from `from` on.
                 let (mut from, mut rest) = (0, (0..end).map(|number| self.tokens(number)).sum::<u64>());
                 if rest <= tokens_max {
                     return None;
@@ -227,7 +232,7 @@ impl View<'_> {
                 if messages.len() <= SHORT_MESSAGES {
                     return None;
                 }
-                // Rounded to the nearest, and at least one.
+                // Rounded to the nearest number, and at least one.
                 let target = ((messages.len() * usize::from(percent) + 50) / 100).max(1);
                 let cuts = self.cuts();
                 let dropped = |cut: usize| messages.partition_point(|number| *number < cut);
@@ -236,83 +241,80 @@ impl View<'_> {
         }
     }
 
-    /// Where a conversation in which nothing is kept ends: before what nobody understands, such as half a line.
+    /// The end of the conversation, without unknown records at the end of the file such as half a line.
     fn end(&self) -> usize {
         let rest = self.events.iter().rev().take_while(|event| event.kind == Kind::Other).count();
         self.events.len() - rest
     }
 
-    /// Where a conversation can be cut: before a turn, and before an answer to results. Nothing that belongs together is on both
-    /// sides.
+    /// The places where the conversation can be divided: before a turn of the spine, and before an answer to results, unless a link
+    /// crosses it.
     fn cuts(&self) -> Vec<usize> {
-        let main = (0..self.events.len()).any(|number| self.is_talk(number) && !self.is_aside(number));
-        let turns: HashSet<usize> = self.units.units.iter().map(|unit| unit.events.start).collect();
-        let mut bonds = bonds(self.events).into_iter().peekable();
-        // How far what was begun before reaches, and whether the last thing said was a result.
-        let (mut reach, mut answered) = (0, false);
+        let has_main = (0..self.events.len()).any(|number| self.is_visible(number) && !self.is_side(number));
+        let active = self.units.units.iter().filter(|unit| unit.turns > 0);
+        let turns: HashSet<usize> = active.map(|unit| unit.events.start).collect();
+        let links = Links::of(self.events);
+        let mut crossings = links.crossings(None);
+        let mut is_after_result = false;
         let mut cuts = Vec::new();
         for (number, event) in self.events.iter().enumerate() {
-            while let Some((_, to)) = bonds.next_if(|(from, _)| *from < number) {
-                reach = reach.max(to);
-            }
-            let speaks = self.is_talk(number) && !(main && self.is_aside(number)) && !event.restates;
+            let speaks = self.is_visible(number) && !(has_main && self.is_side(number)) && !event.restates;
             let answers = match (event.kind, event.role) {
-                (Kind::Message, Some(Role::Assistant)) | (Kind::Thinking | Kind::ToolCall, _) => answered,
+                (Kind::Message, Some(Role::Assistant)) | (Kind::Thinking | Kind::ToolCall, _) => is_after_result,
                 _ => false,
             };
-            let step = speaks && answers && event.part == 0 && reach < number;
             if turns.contains(&number) {
                 cuts.push(number);
-            } else if step {
-                cuts.push(self.with_echoes(number));
+            } else if speaks && answers && event.part == 0 && !crossings.is_crossed(number) {
+                cuts.push(self.before_restatements(number));
             }
             if speaks {
-                answered = event.kind == Kind::ToolResult;
+                is_after_result = event.kind == Kind::ToolResult;
             }
         }
         cuts.dedup();
         cuts
     }
 
-    /// What says beforehand what an answer says stays with it.
-    fn with_echoes(&self, number: usize) -> usize {
+    /// The place before an answer and the records just before it that repeat it.
+    fn before_restatements(&self, number: usize) -> usize {
         let before = self.events.as_slice().get(..number).unwrap_or_default();
-        let echo = |event: &&Sketch| event.restates && event.kind != Kind::ToolResult;
-        number - before.iter().rev().take_while(echo).count()
+        let repeats = |event: &&Sketch| event.restates && event.kind != Kind::ToolResult;
+        number - before.iter().rev().take_while(repeats).count()
     }
 
-    /// Whether a model is told it.
-    fn is_talk(&self, number: usize) -> bool {
-        let talk = |event: &Sketch| match event.kind {
+    /// Whether the model receives this event.
+    fn is_visible(&self, number: usize) -> bool {
+        let is_talk = |event: &Sketch| match event.kind {
             Kind::Message | Kind::Thinking | Kind::ToolCall | Kind::ToolResult | Kind::Compaction | Kind::Failure => {
                 true
             }
             Kind::Fact | Kind::Stop | Kind::Other => false,
         };
-        number >= self.visible_from && self.units.is_told(number) && self.events.get(number).is_some_and(talk)
+        number >= self.visible_from && self.units.is_in_spine(number) && self.events.get(number).is_some_and(is_talk)
     }
 
-    /// Whether it counts where messages are counted.
+    /// Whether [`Keep::Dropping`] counts this event as a message.
     fn is_message(&self, number: usize) -> bool {
-        let message = |event: &Sketch| match event.kind {
+        let is_message = |event: &Sketch| match event.kind {
             Kind::Message => !matches!(event.role, Some(Role::System | Role::Developer)),
             Kind::ToolCall | Kind::ToolResult => true,
             Kind::Thinking | Kind::Compaction | Kind::Failure | Kind::Fact | Kind::Stop | Kind::Other => false,
         };
-        self.is_talk(number) && self.events.get(number).is_some_and(message)
+        self.is_visible(number) && self.events.get(number).is_some_and(is_message)
     }
 
-    /// Whether it belongs to a side conversation.
-    fn is_aside(&self, number: usize) -> bool {
+    /// Whether this event belongs to a side conversation.
+    fn is_side(&self, number: usize) -> bool {
         self.events.get(number).is_some_and(|event| event.thread != 0)
     }
 
     fn tokens(&self, number: usize) -> u64 {
-        self.tokens.get(number).copied().filter(|_| self.is_talk(number)).unwrap_or(0)
+        self.tokens.get(number).copied().filter(|_| self.is_visible(number)).unwrap_or(0)
     }
 }
 
-/// A conversation of so many messages is too short for a part of it to be dropped: Chibi's own rule.
+/// [`Keep::Dropping`] keeps a conversation of up to this many messages whole. Chibi has the same rule.
 const SHORT_MESSAGES: usize = 4;
 
 #[cfg(test)]

@@ -1,32 +1,31 @@
-//! Copies a source of lines with some of its records replaced, as the source comes along: of the source only what is not decided yet is
-//! held. Which records are replaced is not decided here.
+//! Copies a source of lines and replaces some of its records. It holds only the part of the source that is not decided yet.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use super::splice::{Splice, What};
+use super::splice::{Splice, SpliceOperation};
 use crate::frame::{RECORD_SIZE_MAX, after_boms};
 
-/// How many blanks at the beginning of a line are held; a line that begins with more counts as one with something on it.
+/// The limit of spaces held at the beginning of a line; a line that begins with more does not count as blank.
 const BLANKS_MAX: usize = 1 << 20;
 
-/// A source of lines being copied.
+/// The copy of a source of lines.
 pub(super) struct LineCopy<'o> {
     out: &'o mut dyn Write,
-    /// What came and is not copied yet.
+    /// Bytes of the source that are not copied yet.
     window: Vec<u8>,
-    /// How much of the window is copied, and where in the source that is.
+    /// How much of the window is copied, and the offset of that place in the source.
     used: usize,
     at: u64,
-    /// The newline that was copied last, until something follows it.
+    /// The last newline, which is written when something follows it.
     newline: &'static [u8],
-    /// The blanks with which the line begins that is being copied, as long as nothing else is on it.
+    /// The spaces at the beginning of the current line, as long as nothing else is on it.
     blanks: Vec<u8>,
-    /// Whether nothing but blanks is on the line so far.
+    /// Whether the current line has only spaces so far.
     is_blank: bool,
-    /// Whether the last line of the source, which has no newline, is gone.
+    /// Whether the last line of the source, which has no newline, was removed.
     has_lost_end: bool,
-    /// The last byte that came.
+    /// The last byte of the source so far.
     last: Option<u8>,
 }
 
@@ -36,7 +35,7 @@ impl<'o> LineCopy<'o> {
         LineCopy { out, window, used: 0, at: 0, newline: b"", blanks, is_blank: true, has_lost_end: false, last: None }
     }
 
-    /// Takes the next bytes of the source.
+    /// Adds the next bytes of the source.
     pub(super) fn feed(&mut self, chunk: &[u8]) {
         self.window.drain(..self.used);
         self.used = 0;
@@ -44,15 +43,15 @@ impl<'o> LineCopy<'o> {
         self.last = chunk.last().copied().or(self.last);
     }
 
-    /// Where what came so far ends.
+    /// The offset of the end of the window.
     pub(super) fn end_of_window(&self) -> u64 {
         self.at + (self.window.len() - self.used) as u64
     }
 
-    /// Does what was found and copies what is decided: nothing more will be done to what stands before `until`. Gives `false` when
-    /// something is done to what was copied already.
-    pub(super) fn carry_out(&mut self, found: &mut VecDeque<Splice>, until: u64) -> io::Result<bool> {
-        Ok(match self.splice(found, Rest::Comes)? {
+    /// Applies these splices and copies everything before `until`: no later splice is before it. Returns `false` if a splice is at a
+    /// place that was already copied.
+    pub(super) fn carry_out(&mut self, splices: &mut VecDeque<Splice>, until: u64) -> io::Result<bool> {
+        Ok(match self.splice(splices, Rest::Comes)? {
             Spliced::All => {
                 self.copy_to(until)?;
                 true
@@ -62,61 +61,61 @@ impl<'o> LineCopy<'o> {
         })
     }
 
-    /// The same when the source has ended.
-    pub(super) fn end(mut self, found: &mut VecDeque<Splice>) -> io::Result<bool> {
-        let at_end = match found.pop_back() {
-            Some(Splice { what: What::PutAtEnd(new), .. }) => Some(new),
+    /// Applies the last splices after the end of the source.
+    pub(super) fn end(mut self, splices: &mut VecDeque<Splice>) -> io::Result<bool> {
+        let at_end = match splices.pop_back() {
+            Some(Splice { operation: SpliceOperation::Append(new), .. }) => Some(new),
             Some(other) => {
-                found.push_back(other);
+                splices.push_back(other);
                 None
             }
             None => None,
         };
-        if !matches!(self.splice(found, Rest::Ended)?, Spliced::All) {
+        if !matches!(self.splice(splices, Rest::Ended)?, Spliced::All) {
             return Ok(false);
         }
         self.copy_to(u64::MAX)?;
         if let Some(new) = at_end {
             self.write_held()?;
             let lines = new.join(b"\n".as_slice());
-            // The file ends as it ended before: with a newline or without one.
+            // The file ends with a newline only if it did before.
             let needs_newline = self.last.is_some_and(|last| last != b'\n');
             let (before, after): (&[u8], &[u8]) = if needs_newline { (b"\n", b"") } else { (b"", b"\n") };
             for part in [before, &lines, after] {
                 self.out.write_all(part)?;
             }
         } else if self.has_lost_end {
-            // What separated the last line from the one before goes with it.
+            // The newline before the last line is removed with it.
             self.newline = b"";
         }
         self.write_held()?;
         Ok(true)
     }
 
-    fn splice(&mut self, found: &mut VecDeque<Splice>, rest: Rest) -> io::Result<Spliced> {
-        while let Some(Splice { at, what }) = found.front() {
+    fn splice(&mut self, splices: &mut VecDeque<Splice>, rest: Rest) -> io::Result<Spliced> {
+        while let Some(Splice { at, operation }) = splices.front() {
             let at = *at;
             if at.offset < self.at {
                 return Ok(Spliced::TooLate);
             }
             self.copy_to(at.offset)?;
-            match what {
-                What::PutBefore(new) => {
+            match operation {
+                SpliceOperation::InsertBefore(new) => {
                     self.write_held()?;
-                    // Another record may stand before this one on its line.
+                    // Another record may be before this one on its line.
                     if !self.is_blank {
                         self.out.write_all(b"\n")?;
                     }
                     self.out.write_all(&new.join(b"\n".as_slice()))?;
                     self.out.write_all(b"\n")?;
                 }
-                What::Replace(with) => {
+                SpliceOperation::Replace(with) => {
                     self.write_held()?;
                     self.out.write_all(with)?;
                     self.skip(at.length);
                     self.is_blank = false;
                 }
-                What::Remove => match self.line_end(at.length, rest) {
+                SpliceOperation::Remove => match self.line_end(at.length, rest) {
                     LineEnd::Unknown => return Ok(Spliced::Waits),
                     LineEnd::After(length) if self.is_blank => self.drop_line(length),
                     LineEnd::After(_) | LineEnd::Taken => {
@@ -125,14 +124,14 @@ impl<'o> LineCopy<'o> {
                         self.is_blank = false;
                     }
                 },
-                What::PutAtEnd(_) => return Ok(Spliced::TooLate),
+                SpliceOperation::Append(_) => return Ok(Spliced::TooLate),
             }
-            found.pop_front();
+            splices.pop_front();
         }
         Ok(Spliced::All)
     }
 
-    /// Drops the line that is being copied, of which so many bytes are still to come.
+    /// Drops the current line, of which this many bytes are not copied yet.
     fn drop_line(&mut self, length: u64) {
         let end = self.used.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
         self.has_lost_end = self.window.get(self.used..end).is_some_and(|line| !line.ends_with(b"\n"));
@@ -140,7 +139,7 @@ impl<'o> LineCopy<'o> {
         self.skip(length);
     }
 
-    /// Where the line of a record ends, which begins here and is that long.
+    /// The end of the line of a record that begins here and has this length.
     fn line_end(&self, length: u64, rest: Rest) -> LineEnd {
         let from = self.used.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
         let after = self.window.get(from..).unwrap_or_default();
@@ -161,7 +160,7 @@ impl<'o> LineCopy<'o> {
         self.at += length as u64;
     }
 
-    /// Copies what stands before this place.
+    /// Copies everything before this offset.
     fn copy_to(&mut self, offset: u64) -> io::Result<()> {
         let length = usize::try_from(offset.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let end = self.used.saturating_add(length).min(self.window.len());
@@ -179,7 +178,7 @@ impl<'o> LineCopy<'o> {
     fn copy(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         if self.at == 0 {
-            // A byte order mark is no part of the first line: it stays.
+            // A byte order mark is not part of the first line: it stays.
             let after = after_boms(rest);
             self.out.write_all(rest.get(..rest.len() - after.len()).unwrap_or_default())?;
             rest = after;
@@ -214,29 +213,29 @@ impl<'o> LineCopy<'o> {
     }
 }
 
-/// Whether more of the source comes.
+/// Whether the source has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     Comes,
     Ended,
 }
 
-/// How far what was found is done.
+/// Whether all splices were applied.
 enum Spliced {
     All,
-    /// More of the source has to come first.
+    /// More of the source is needed.
     Waits,
-    /// Something is done to what was copied already.
+    /// A splice is at a place that was already copied.
     TooLate,
 }
 
-/// Where the line of a record ends.
+/// The end of the line of a record.
 enum LineEnd {
-    /// After so many bytes.
+    /// After this many bytes.
     After(u64),
     /// Something else is on the line.
     Taken,
-    /// It did not come yet.
+    /// It is not in the window yet.
     Unknown,
 }
 
@@ -250,30 +249,30 @@ mod tests {
     }
 
     fn remove(source: &str, word: &str) -> Splice {
-        Splice { at: at(source, word), what: What::Remove }
+        Splice { at: at(source, word), operation: SpliceOperation::Remove }
     }
 
-    /// The source with this done to it, whatever pieces it comes in.
+    /// The source with these splices, which must not depend on the sizes of the chunks.
     fn copied(source: &str, splices: impl Fn() -> Vec<Splice>) -> String {
         let mut results = Vec::new();
         for size in [1, 2, 3, 5, 1000] {
             let mut out = Vec::new();
             let mut copy = LineCopy::new(&mut out);
-            let (mut offset, mut left) = (0, VecDeque::from(splices()));
+            let (mut offset, mut pending) = (0, VecDeque::from(splices()));
             let mut found = VecDeque::new();
             for chunk in source.as_bytes().chunks(size) {
                 copy.feed(chunk);
                 offset += chunk.len() as u64;
-                // What is done to a record is known when its line has come.
-                while left.front().is_some_and(|splice| splice.at.end() < offset) {
-                    found.extend(left.pop_front());
+                // The splice of a record is known when its line is complete.
+                while pending.front().is_some_and(|splice| splice.at.end() < offset) {
+                    found.extend(pending.pop_front());
                 }
-                let until = left.front().map_or(offset, |splice| splice.at.offset.min(offset));
+                let until = pending.front().map_or(offset, |splice| splice.at.offset.min(offset));
                 let before = &source.as_bytes()[..until as usize];
                 let until = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
                 assert!(copy.carry_out(&mut found, until).unwrap());
             }
-            found.extend(left);
+            found.extend(pending);
             assert!(copy.end(&mut found).unwrap());
             results.push(String::from_utf8(out).unwrap());
         }
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_goes_with_its_line() {
+    fn a_record_is_removed_with_its_line() {
         for (source, word, left) in [
             ("a\nb\nc\n", "b", "a\nc\n"),
             ("a\n  b \t\nc\n", "b", "a\nc\n"),
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_newline_at_its_end_has_none_when_its_last_record_is_gone() {
+    fn a_file_without_a_final_newline_has_none_after_its_last_record_is_removed() {
         for (source, left) in [("a\nb", "a"), ("a\r\nb", "a"), ("a\n\n  b ", "a\n"), ("a\nb\n", "a\n")] {
             assert_eq!(copied(source, || vec![remove(source, "b")]), left, "{source:?}");
         }
@@ -308,13 +307,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_and_put_in_stands_on_lines_of_its_own() {
+    fn replaced_and_inserted_records_are_on_lines_of_their_own() {
         let source = "a\n b\nc";
-        let put = |word| Splice { at: at(source, word), what: What::PutBefore(vec![b"x".to_vec(), b"y".to_vec()]) };
-        let replace = |word| Splice { at: at(source, word), what: What::Replace(b"z".to_vec()) };
+        let put = |word| Splice {
+            at: at(source, word),
+            operation: SpliceOperation::InsertBefore(vec![b"x".to_vec(), b"y".to_vec()]),
+        };
+        let replace = |word| Splice { at: at(source, word), operation: SpliceOperation::Replace(b"z".to_vec()) };
         assert_eq!(copied(source, || vec![replace("b")]), "a\n z\nc");
         assert_eq!(copied(source, || vec![put("c"), replace("c")]), "a\n b\nx\ny\nz");
-        let end = || Splice { at: Span::default(), what: What::PutAtEnd(vec![b"x".to_vec()]) };
+        let end = || Splice { at: Span::default(), operation: SpliceOperation::Append(vec![b"x".to_vec()]) };
         let mut out = Vec::new();
         let mut copy = LineCopy::new(&mut out);
         copy.feed(source.as_bytes());
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_copied_already_cannot_be_changed() {
+    fn a_place_that_was_copied_cannot_be_changed() {
         let mut out = Vec::new();
         let mut copy = LineCopy::new(&mut out);
         copy.feed(b"a\nb\n");

@@ -1,129 +1,125 @@
-//! Cutting: taking a stretch out of a conversation, or dividing it into several. No call is parted from its result, no response
-//! of a model torn in two, and what a file needs to be one (a header, the system prompt) is in every piece.
+//! Cutting: removing a range of events from a conversation, or splitting it. Neither separates a call from its result or divides
+//! a model response, and every part of a split has the header and the system prompt.
 
 mod divisions;
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 pub use divisions::{Division, Hindrance, divisions};
 
-use super::sketch::{Fact, Sketch, Sketched, Sketches};
-use super::units::{Units, bonds};
+use super::links::Links;
+use super::sketch::{Sketch, Sketched, Sketches};
+use super::units::{Units, shared_places};
 use super::{Fate, Plan};
 use crate::model::{Kind, Role};
 
-/// Selects the events for which every condition holds.
+/// Selects the events that match every condition.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Events with these numbers, from 0.
     pub events: Option<Range<usize>>,
     /// Events of turns with these numbers, from 0.
     pub turns: Option<Range<usize>>,
-    /// Events at this moment or later.
+    /// Events at this time or later.
     pub since: Option<jiff::Timestamp>,
-    /// Events before this moment.
+    /// Events before this time.
     pub until: Option<jiff::Timestamp>,
 }
 
-/// What is taken out.
+/// The events that a cut removes.
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
     /// What happens to each event.
     pub plan: Plan,
-    /// The events that go, by number.
-    pub went: Vec<usize>,
-    /// Those of them that were not selected and go because they belong to one that was.
-    pub drawn_in: Vec<usize>,
-    /// Those that were selected and stay, because the file would be none without them.
-    pub kept: Vec<usize>,
+    /// The numbers of the removed events.
+    pub removed: Vec<usize>,
+    /// Those of them that were not selected: they belong to a selected event.
+    pub also_removed: Vec<usize>,
+    /// Selected events that stay because the file needs them.
+    pub protected: Vec<usize>,
 }
 
-/// Plans to take out what is selected.
+/// Plans to remove the selected events.
 pub fn cut<S: Sketched + ?Sized>(events: &S, selection: &Selection) -> Cut {
     let events = &*events.sketches();
-    let times = moments(events);
-    let turns = selection.turns.as_ref().map(|turns| stretch(events, turns));
-    let selected = |number: &usize| {
-        let at = times.get(*number).copied().flatten();
+    let times = times(events);
+    let turns = selection.turns.as_ref().map(|turns| events_of_turns(events, turns));
+    let is_selected = |number: usize| {
+        let at = times.get(number).copied().flatten();
         let is_since = selection.since.is_none_or(|since| at.is_some_and(|at| at >= since));
         let is_until = selection.until.is_none_or(|until| at.is_some_and(|at| at < until));
-        let within = |range: &Option<Range<usize>>| range.as_ref().is_none_or(|range| range.contains(number));
+        let within = |range: &Option<Range<usize>>| range.as_ref().is_none_or(|range| range.contains(&number));
         within(&selection.events) && within(&turns) && is_since && is_until
     };
-    let chosen: BTreeSet<usize> = (0..events.len()).filter(selected).collect();
-    let needed = needed(events);
-    let mut goes: BTreeSet<usize> =
-        chosen.iter().copied().filter(|number| needed.get(*number) != Some(&true)).collect();
-    // What belongs together goes together: a result of a call whose response goes draws in its call, and so on.
-    let bonds = bonds(events);
-    loop {
-        let count = goes.len();
-        for (one, other) in &bonds {
-            if goes.contains(one) || goes.contains(other) {
-                goes.extend([*one, *other]);
+    let selected: Vec<bool> = (0..events.len()).map(is_selected).collect();
+    let mut removed: Vec<bool> =
+        selected.iter().zip(needed(events)).map(|(selected, needed)| *selected && !needed).collect();
+    Links::of(events).complete(&mut removed);
+    let mut plan = Plan::of_count(events.len());
+    (0..).zip(&removed).filter(|(_, removed)| **removed).for_each(|(number, _)| plan.remove(number));
+    keep_heads(events, &mut plan);
+    let mut cut = Cut { plan, ..Cut::default() };
+    for (number, selected) in selected.into_iter().enumerate() {
+        match (cut.plan.fate(number) == Fate::Removed, selected) {
+            (true, true) => cut.removed.push(number),
+            (true, false) => {
+                cut.removed.push(number);
+                cut.also_removed.push(number);
             }
-        }
-        if goes.len() == count {
-            break;
+            (false, true) => cut.protected.push(number),
+            (false, false) => {}
         }
     }
-    let mut plan = Plan::of_count(events.len());
-    goes.iter().for_each(|number| plan.remove(*number));
-    keep_heads(events, &mut plan);
-    goes.retain(|number| plan.fate(*number) == Fate::Goes);
-    let drawn_in = goes.difference(&chosen).copied().collect();
-    let kept = chosen.difference(&goes).copied().collect();
-    Cut { plan, went: goes.into_iter().collect(), drawn_in, kept }
+    cut
 }
 
-/// A fact that stands for a record stays when anything of the record does.
+/// Keeps a fact at the head of a record if any other part of the record stays.
 fn keep_heads(events: &Sketches, plan: &mut Plan) {
     for range in events.records() {
-        let head = events.get(range.start).is_some_and(|event| event.kind == Kind::Fact);
-        if head && range.clone().any(|number| plan.fate(number) != Fate::Goes) {
+        let has_head = events.get(range.start).is_some_and(|event| event.kind == Kind::Fact);
+        if has_head && range.clone().any(|number| plan.fate(number) != Fate::Removed) {
             plan.keep(range.start);
         }
     }
 }
 
-/// Where a conversation is divided.
+/// How to split a conversation.
 #[derive(Debug)]
-pub enum Split<'a> {
-    /// After every so many turns.
-    Every(usize),
-    /// Before these events, by number, or where that would tear something, at the next place where nothing is torn.
-    At(Vec<usize>),
-    /// So that no piece has more than so many tokens, unless a single turn has; and how many tokens each event has.
+pub enum SplitBy<'a> {
+    /// After every this many turns.
+    Turns(usize),
+    /// Before the events with these numbers, or at the next place where a split is possible.
+    Events(Vec<usize>),
+    /// Into parts of at most this many tokens, unless a single turn has more; and the tokens of each event.
     Tokens(u64, &'a [u64]),
 }
 
-/// One piece of a divided conversation.
+/// One part of a split conversation.
 #[derive(Clone, Debug)]
-pub struct Piece {
-    /// The stretch of events that is its own.
+pub struct SplitPart {
+    /// The events that only this part has.
     pub events: Range<usize>,
-    /// How many turns it has.
+    /// The number of its turns.
     pub turns: usize,
 }
 
-/// A conversation in pieces.
+/// A split conversation.
 #[derive(Clone, Debug)]
-pub struct Pieces {
-    /// The pieces, in order. Every event is in at least one of them.
-    pub pieces: Vec<Piece>,
-    /// For each event whether every piece has it.
-    repeated: Vec<bool>,
+pub struct SplitParts {
+    /// The parts, in order. Every event is in at least one of them.
+    pub parts: Vec<SplitPart>,
+    /// For each event whether every part has it.
+    shared: Vec<bool>,
 }
 
-impl Pieces {
-    /// What is left of the whole in a piece.
-    pub fn plan<S: Sketched + ?Sized>(&self, events: &S, piece: &Piece) -> Plan {
+impl SplitParts {
+    /// The plan that keeps only one part.
+    pub fn plan<S: Sketched + ?Sized>(&self, events: &S, part: &SplitPart) -> Plan {
         let events = &*events.sketches();
         let mut plan = Plan::of_count(events.len());
-        for number in (0..events.len()).filter(|number| !piece.events.contains(number)) {
-            // What only restates goes where that goes which it restates.
-            if self.repeated.get(number) != Some(&true) && events.tie(number).is_none() {
+        for number in (0..events.len()).filter(|number| !part.events.contains(number)) {
+            // A restatement is removed with the event that it restates.
+            if self.shared.get(number) != Some(&true) && events.restatement(number).is_none() {
                 plan.remove(number);
             }
         }
@@ -131,46 +127,45 @@ impl Pieces {
         plan
     }
 
-    /// The plan of a piece as a session of its own: where the format states which session a record belongs to, it names another
-    /// one, which follows from the session and the stretch. `None` when no record states one.
-    pub fn plan_of_its_own<S: Sketched + ?Sized>(&self, events: &S, piece: &Piece) -> Option<Plan> {
+    /// The plan that makes one part a session of its own: its records name a new session, whose id is derived from the old id
+    /// and the range of events. `None` if no record names a session.
+    pub fn plan_as_session<S: Sketched + ?Sized>(&self, events: &S, part: &SplitPart) -> Option<Plan> {
         let events = &*events.sketches();
-        let mut plan = self.plan(events, piece);
-        let named = |(number, event): (usize, &Sketch)| event.has_session && plan.fate(number) != Fate::Goes;
-        let named = events.iter().enumerate().any(named);
-        plan.own_session = Some(piece.events.clone());
-        named.then_some(plan)
+        let mut plan = self.plan(events, part);
+        let names_session = |(number, event): (usize, &Sketch)| event.has_session && plan.fate(number) != Fate::Removed;
+        let is_named = events.iter().enumerate().any(names_session);
+        plan.own_session = Some(part.events.clone());
+        is_named.then_some(plan)
     }
 }
 
-/// Plans the pieces of a conversation.
-pub fn split<S: Sketched + ?Sized>(events: &S, how: &Split<'_>) -> Pieces {
+/// Splits a conversation.
+pub fn split<S: Sketched + ?Sized>(events: &S, by: &SplitBy<'_>) -> SplitParts {
     let events = &*events.sketches();
     let units = Units::of(events);
     let prelude = units.units.first().map_or(events.len(), |unit| unit.events.start);
-    let needed = needed(events);
-    let repeated = |(number, event): (usize, &Sketch)| {
-        needed.get(number) == Some(&true) || event.fact == Fact::Title || number < prelude && is_prompt(event)
+    let is_shared = |((number, event), needed): ((usize, &Sketch), bool)| {
+        needed || event.is_title || number < prelude && is_prompt(event)
     };
-    let repeated: Vec<bool> = events.iter().enumerate().map(repeated).collect();
-    let starts = match how {
-        Split::Every(turns) => every(&units, (*turns).max(1)),
-        Split::At(places) => at(events, places),
-        Split::Tokens(most, tokens) => by_tokens(&units, &repeated, *most, tokens),
+    let shared: Vec<bool> = events.iter().enumerate().zip(needed(events)).map(is_shared).collect();
+    let starts = match by {
+        SplitBy::Turns(turns) => starts_by_turns(&units, (*turns).max(1)),
+        SplitBy::Events(places) => starts_at(events, places),
+        SplitBy::Tokens(tokens_max, tokens) => starts_by_tokens(&units, &shared, *tokens_max, tokens),
     };
     let mut bounds: Vec<usize> = std::iter::once(0).chain(starts).chain([events.len()]).collect();
     bounds.dedup();
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     for range in bounds.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)) {
         let own = units.units.iter().filter(|unit| range.contains(&unit.events.start));
-        pieces.push(Piece { turns: own.map(|unit| unit.turns).sum(), events: range });
+        parts.push(SplitPart { turns: own.map(|unit| unit.turns).sum(), events: range });
     }
-    Pieces { pieces, repeated }
+    SplitParts { parts, shared }
 }
 
-fn every(units: &Units, turns: usize) -> Vec<usize> {
+fn starts_by_turns(units: &Units, turns: usize) -> Vec<usize> {
     let (mut starts, mut count) = (Vec::new(), 0);
-    for unit in &units.units {
+    for unit in units.units.iter().filter(|unit| unit.turns > 0) {
         if count >= turns {
             starts.push(unit.events.start);
             count = 0;
@@ -180,71 +175,66 @@ fn every(units: &Units, turns: usize) -> Vec<usize> {
     starts
 }
 
-fn at(events: &Sketches, places: &[usize]) -> Vec<usize> {
+fn starts_at(events: &Sketches, places: &[usize]) -> Vec<usize> {
     let mut starts: Vec<usize> = divisions(events, places).iter().filter_map(|division| division.at).collect();
     starts.sort_unstable();
     starts.dedup();
     starts
 }
 
-fn by_tokens(units: &Units, repeated: &[bool], most: u64, tokens: &[u64]) -> Vec<usize> {
-    let count = repeated.len();
+fn starts_by_tokens(units: &Units, shared: &[bool], tokens_max: u64, tokens: &[u64]) -> Vec<usize> {
+    let count = shared.len();
+    let is_shared = |number: &usize| shared.get(*number) == Some(&true);
     let tokens = |number: usize| match tokens.get(number) {
-        Some(tokens) if units.is_told(number) => *tokens,
+        Some(tokens) if units.is_in_spine(number) => *tokens,
         _ => 0,
     };
-    let again: u64 = (0..count).filter(|number| repeated.get(*number) == Some(&true)).map(tokens).sum();
-    let own = |range: &Range<usize>| -> u64 {
-        range.clone().filter(|number| repeated.get(*number) != Some(&true)).map(tokens).sum()
-    };
+    let shared_tokens: u64 = (0..count).filter(is_shared).map(tokens).sum();
+    let own_tokens = |range: Range<usize>| -> u64 { range.filter(|number| !is_shared(number)).map(tokens).sum() };
     let prelude = 0..units.units.first().map_or(count, |unit| unit.events.start);
-    let (mut starts, mut total, mut empty) = (Vec::new(), again + own(&prelude), true);
-    for unit in &units.units {
-        let size = own(&unit.events);
-        if !empty && total + size > most {
+    let (mut starts, mut total, mut is_empty) = (Vec::new(), shared_tokens + own_tokens(prelude), true);
+    for unit in units.units.iter().filter(|unit| unit.turns > 0) {
+        let size = own_tokens(unit.events.clone());
+        if !is_empty && total + size > tokens_max {
             starts.push(unit.events.start);
-            total = again;
+            total = shared_tokens;
         }
         total += size;
-        empty = false;
+        is_empty = false;
     }
     starts
 }
 
 /// The events of these turns.
-fn stretch(events: &Sketches, turns: &Range<usize>) -> Range<usize> {
+fn events_of_turns(events: &Sketches, turns: &Range<usize>) -> Range<usize> {
     let starts = Units::turns(events);
     let at = |turn: usize| starts.get(turn).copied().unwrap_or(events.len());
     at(turns.start)..at(turns.end)
 }
 
-/// For each event whether the file needs it: headers, and what is told of in one.
+/// For each event whether the file needs it: headers, and every event that shares a place with another record.
 fn needed(events: &Sketches) -> Vec<bool> {
-    let shared = super::units::shared_places(events);
-    let needs =
-        |(event, shared): (&Sketch, bool)| shared || matches!(event.fact, Fact::Session | Fact::End) && !event.restates;
-    let needed: Vec<bool> = events.iter().zip(shared).map(needs).collect();
-    // The parts of a header go together: the instructions stand in it.
-    let first = |number: usize| {
-        let back = events.get(number).map_or(0, |event| event.part as usize);
-        number.saturating_sub(back)
-    };
-    let whole = |number: usize| {
-        let head = first(number);
+    let is_needed = |(event, shared): (&Sketch, bool)| shared || event.is_frame && !event.restates;
+    let needed: Vec<bool> = events.iter().zip(shared_places(events)).map(is_needed).collect();
+    // All parts of a header stay: one of them may be the instructions.
+    let is_in_header = |number: usize| {
+        let parts_before = events.get(number).map_or(0, |event| event.part as usize);
+        let head = number.saturating_sub(parts_before);
         let places = events.get(head).zip(events.get(number)).map(|(head, event)| (head.place(), event.place()));
-        let same = places.is_some_and(|(head, place)| head == place && head.is_some());
-        needed.get(number) == Some(&true) || same && needed.get(head) == Some(&true)
+        let is_same_record = places.is_some_and(|(head, place)| head == place && head.is_some());
+        is_same_record && needed.get(head) == Some(&true)
     };
-    (0..events.len()).map(whole).collect()
+    (0..events.len()).map(|number| needed.get(number) == Some(&true) || is_in_header(number)).collect()
 }
 
-/// What every piece of a conversation is told first.
+/// Whether every part of a split conversation needs this message if it comes before the first turn.
 fn is_prompt(event: &Sketch) -> bool {
     matches!(event.role, Some(Role::System | Role::Developer | Role::User))
 }
 
-/// The moment of each event. One that states none happened when the one before it did, or where none did, the one after it.
-fn moments(events: &Sketches) -> Vec<Option<jiff::Timestamp>> {
+/// The time of each event. An event without a time has that of the event before it; the first events have that of the first event
+/// with a time.
+fn times(events: &Sketches) -> Vec<Option<jiff::Timestamp>> {
     let mut times: Vec<Option<jiff::Timestamp>> = events.iter().map(Sketch::moment).collect();
     let mut last = times.iter().flatten().next().copied();
     for time in &mut times {
@@ -258,10 +248,10 @@ fn moments(events: &Sketches) -> Vec<Option<jiff::Timestamp>> {
 mod tests {
     use super::*;
     use crate::edit::tokens::Tokenizer;
-    use crate::model::{Body, Content, Event, Input};
+    use crate::model::{Body, Content, Event, Input, Part, Span};
     use crate::time::Time;
 
-    fn said(role: Role, text: &'static str) -> Event<'static> {
+    fn message(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
     }
 
@@ -275,40 +265,40 @@ mod tests {
 
     fn conversation() -> Vec<Event<'static>> {
         vec![
-            said(Role::System, "rules"),
-            said(Role::User, "one"),
+            message(Role::System, "rules"),
+            message(Role::User, "one"),
             call("a"),
             result("a"),
-            said(Role::Assistant, "1"),
-            said(Role::User, "two"),
-            said(Role::Assistant, "2"),
-            said(Role::User, "three"),
+            message(Role::Assistant, "1"),
+            message(Role::User, "two"),
+            message(Role::Assistant, "2"),
+            message(Role::User, "three"),
         ]
     }
 
     #[test]
-    fn a_call_goes_with_its_result() {
+    fn a_call_is_removed_with_its_result() {
         let found = cut(&conversation(), &Selection { events: Some(3..5), ..Selection::default() });
-        assert_eq!((found.went, found.drawn_in), (vec![2, 3, 4], vec![2]));
+        assert_eq!((found.removed, found.also_removed), (vec![2, 3, 4], vec![2]));
     }
 
     #[test]
-    fn turns_are_counted_by_what_users_said() {
+    fn user_messages_begin_turns() {
         let found = cut(&conversation(), &Selection { turns: Some(1..2), ..Selection::default() });
-        assert_eq!(found.went, [5, 6]);
+        assert_eq!(found.removed, [5, 6]);
     }
 
     #[test]
-    fn a_stretch_of_time_is_taken_out_and_what_states_none_goes_with_the_one_before() {
+    fn an_event_without_a_time_has_the_time_of_the_event_before() {
         let mut events = conversation();
         for (number, time) in [(1, "2026-03-02T10:00:00Z"), (5, "2026-03-02T11:00:00Z"), (7, "2026-03-02T12:00:00Z")] {
             events[number].time = Time::iso(time.into());
         }
         let time = |text: &str| text.parse().ok();
         let since = Selection { since: time("2026-03-02T11:00:00Z"), ..Selection::default() };
-        assert_eq!(cut(&events, &since).went, [5, 6, 7]);
+        assert_eq!(cut(&events, &since).removed, [5, 6, 7]);
         let both = Selection { until: time("2026-03-02T13:00:00+01:00"), ..since };
-        assert_eq!(cut(&events, &both).went, [5, 6]);
+        assert_eq!(cut(&events, &both).removed, [5, 6]);
     }
 
     #[test]
@@ -316,17 +306,17 @@ mod tests {
         let mut events = conversation();
         events.insert(0, Event::new(Body::Fact { fact: "session".into(), content: None }));
         let found = cut(&events, &Selection { events: Some(0..3), ..Selection::default() });
-        assert_eq!(found.kept, [0]);
+        assert_eq!(found.protected, [0]);
     }
 
     #[test]
-    fn every_piece_has_the_system_prompt_and_every_event_is_in_one() {
+    fn every_part_has_the_system_prompt_and_every_event_is_in_one() {
         let events = conversation();
-        let pieces = split(&events, &Split::Every(1));
-        assert_eq!(pieces.pieces.iter().map(|piece| piece.turns).collect::<Vec<_>>(), [1, 1, 1]);
+        let parts = split(&events, &SplitBy::Turns(1));
+        assert_eq!(parts.parts.iter().map(|part| part.turns).collect::<Vec<_>>(), [1, 1, 1]);
         let mut texts = Vec::new();
-        for piece in &pieces.pieces {
-            let left = pieces.plan(&events, piece).outcome(&events);
+        for part in &parts.parts {
+            let left = parts.plan(&events, part).outcome(&events);
             assert_eq!(left[0].role(), Some(Role::System));
             texts.extend(left.into_iter().skip(1));
         }
@@ -334,10 +324,10 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_would_tear_something_moves_to_the_next_one_that_does_not() {
+    fn a_split_that_would_separate_a_call_moves_to_the_next_place() {
         let events = conversation();
         let ranges = |places: &[usize]| -> Vec<Range<usize>> {
-            split(&events, &Split::At(places.to_vec())).pieces.into_iter().map(|piece| piece.events).collect()
+            split(&events, &SplitBy::Events(places.to_vec())).parts.into_iter().map(|part| part.events).collect()
         };
         assert_eq!(ranges(&[3]), [0..4, 4..8]);
         assert_eq!(ranges(&[6, 4]), [0..4, 4..6, 6..8]);
@@ -345,17 +335,74 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_filled_up_to_a_number_of_tokens() {
+    fn parts_are_filled_up_to_a_number_of_tokens() {
         let words = Tokenizer::new("words", |text: &str| text.split_whitespace().count() as u64);
         let events = conversation();
         let tokens: Vec<u64> = events.iter().map(|event| words.event(event)).collect();
-        let turns = |most| -> Vec<usize> {
-            split(&events, &Split::Tokens(most, &tokens)).pieces.into_iter().map(|piece| piece.turns).collect()
+        let turns = |tokens_max| -> Vec<usize> {
+            split(&events, &SplitBy::Tokens(tokens_max, &tokens)).parts.into_iter().map(|part| part.turns).collect()
         };
         // The system prompt is one word, the first turn five, the second two, the third one.
         assert_eq!(turns(8), [2, 1]);
         assert_eq!(turns(9), [3]);
         assert_eq!(turns(4), [1, 2]);
         assert_eq!(turns(1), [1, 1, 1]);
+    }
+
+    #[test]
+    fn abandoned_turns_are_not_counted() {
+        let rewind = Event::new(Body::Fact { fact: "rewind".into(), content: Some(Content::text("1")) });
+        let events = [
+            message(Role::User, "one"),
+            message(Role::Assistant, "1"),
+            message(Role::User, "two"),
+            message(Role::Assistant, "2"),
+            rewind,
+            message(Role::User, "three"),
+        ];
+        let parts = split(&events, &SplitBy::Turns(1)).parts;
+        let parts: Vec<_> = parts.into_iter().map(|part| (part.events, part.turns)).collect();
+        assert_eq!(parts, [(0..5, 1), (5..6, 1)]);
+    }
+
+    #[test]
+    fn a_result_without_an_id_is_removed_with_the_call_that_the_fold_pairs_it_with() {
+        let mut events = conversation();
+        events[3] = Event::new(Body::ToolResult { call: None, name: None, content: Content::text("r"), error: None });
+        let found = cut(&events, &Selection { events: Some(3..4), ..Selection::default() });
+        assert_eq!(found.removed, [2, 3]);
+        // An id pairs across threads.
+        events[3] = Event { thread: Some("side".into()), ..result("a") };
+        let found = cut(&events, &Selection { events: Some(2..3), ..Selection::default() });
+        assert_eq!(found.removed, [2, 3]);
+    }
+
+    #[test]
+    fn many_open_calls_keep_their_results() {
+        let ids: Vec<String> = (0..1000).map(|number| format!("call-{number}")).collect();
+        let mut events = vec![message(Role::User, "one")];
+        for id in &ids {
+            let input = Input::Json(format!("{{\"id\":\"{id}\"}}").into());
+            events.push(Event::new(Body::ToolCall { call: Some(id.clone().into()), name: "read".into(), input }));
+        }
+        let content = || Content::text("r");
+        for id in &ids {
+            let call = Some(id.clone().into());
+            events.push(Event::new(Body::ToolResult { call, name: None, content: content(), error: None }));
+        }
+        let found = cut(&events, &Selection { events: Some(1001..1002), ..Selection::default() });
+        assert_eq!(found.removed, [1, 1001]);
+    }
+
+    #[test]
+    fn a_record_with_very_many_parts_is_removed_whole() {
+        let at = Some(Span { offset: 10, length: 10, line: 2 });
+        let mut events = vec![message(Role::User, "one")];
+        for index in 0..100_000 {
+            let part = Part { index, of: 100_000 };
+            events.push(Event { at, part, ..message(Role::Assistant, "x") });
+        }
+        let found = cut(&events, &Selection { events: Some(100_000..100_001), ..Selection::default() });
+        assert_eq!(found.removed.len(), 100_000);
     }
 }

@@ -1,5 +1,5 @@
-//! Stretches of a source that nobody has to read: a plan may take out most of a large file, and what goes is known by its place. Only
-//! a file of lines whose records can be read one by one has gaps. What a stretch is passed over for is not known here.
+//! Gaps: stretches of a source that do not have to be read. A plan may remove most of a large file, and the places of removed records
+//! are known. Only files of lines whose records can be read one by one have gaps. The caller decides which records to skip.
 
 use std::io;
 use std::ops::Range;
@@ -10,23 +10,22 @@ use crate::frame::Framing;
 use crate::model::{Event, Note, Span};
 use crate::read::{Reading, Sink};
 
-/// A shorter stretch is read: to begin again behind it costs more.
+/// A shorter stretch is read: starting again after it costs more.
 const SIZE_MIN: u64 = 16 << 10;
 
-/// A stretch that is passed over.
+/// A stretch that is skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
-    /// Its events.
+    /// The numbers of its events.
     numbers: Range<usize>,
-    /// Where it begins and ends.
+    /// Its offsets.
     bytes: Range<u64>,
-    /// The line on which what follows begins.
+    /// The line after it.
     line: u64,
 }
 
-/// The gaps of a source: the stretches of records that `passes` says can be passed over. It is asked about records that change
-/// together.
-pub(super) fn gaps(format: &dyn Format, events: &Sketches, passes: impl Fn(&Range<usize>) -> bool) -> Vec<Gap> {
+/// The gaps of a source: the stretches of records for which `can_skip` is true. It is called with records that change together.
+pub(super) fn gaps(format: &dyn Format, events: &Sketches, can_skip: impl Fn(&Range<usize>) -> bool) -> Vec<Gap> {
     let info = format.info();
     if info.framing != Framing::Lines || !info.traits.pieces || info.traits.lossy {
         return Vec::new();
@@ -44,17 +43,17 @@ pub(super) fn gaps(format: &dyn Format, events: &Sketches, passes: impl Fn(&Rang
             return Vec::new();
         }
         // A gap begins and ends with a line.
-        let is_apart = line > last_line;
+        let is_new_line = line > last_line;
         match &mut open {
-            Some(gap) if passes(&numbers) => gap.numbers.end = numbers.end,
-            Some(gap) if is_apart => {
+            Some(gap) if can_skip(&numbers) => gap.numbers.end = numbers.end,
+            Some(gap) if is_new_line => {
                 gap.bytes.end = offset;
                 gap.line = line;
                 found.extend(open.take());
             }
-            // The line goes on with something that stays.
+            // A kept record is on the same line.
             Some(_) => open = None,
-            None if is_apart && passes(&numbers) => open = Some(Gap { numbers, bytes: offset..u64::MAX, line: 0 }),
+            None if is_new_line && can_skip(&numbers) => open = Some(Gap { numbers, bytes: offset..u64::MAX, line: 0 }),
             None => {}
         }
         (last_line, last_offset) = (end_line, Some(end));
@@ -64,13 +63,13 @@ pub(super) fn gaps(format: &dyn Format, events: &Sketches, passes: impl Fn(&Rang
     found
 }
 
-/// Takes what is read between gaps.
+/// Receives the events between gaps.
 pub(super) trait GapSink: Sink {
-    /// Takes notice that these events were passed over.
-    fn pass_over(&mut self, numbers: Range<usize>);
+    /// Called when these events were skipped.
+    fn skip(&mut self, numbers: Range<usize>);
 }
 
-/// A source being read without its gaps.
+/// Reads a source without its gaps.
 pub(super) struct GapReading<'g> {
     format: &'g dyn Format,
     gaps: &'g [Gap],
@@ -84,11 +83,11 @@ impl<'g> GapReading<'g> {
         GapReading { format, gaps, reading: Some(Reading::new(format, Wanted::All)), offset: 0 }
     }
 
-    /// Takes the next bytes of the source.
+    /// Reads the next bytes of the source.
     pub(super) fn feed(&mut self, chunk: &[u8], sink: &mut dyn GapSink) {
         let mut rest = chunk;
         while !rest.is_empty() {
-            self.turn(sink);
+            self.enter_or_leave_gap(sink);
             let until = match self.gaps.first() {
                 Some(gap) if self.offset >= gap.bytes.start => gap.bytes.end,
                 Some(gap) => gap.bytes.start,
@@ -104,14 +103,14 @@ impl<'g> GapReading<'g> {
         }
     }
 
-    /// Begins or ends a gap where one begins or ends.
-    fn turn(&mut self, sink: &mut dyn GapSink) {
+    /// Stops reading at the start of a gap, and starts again at its end.
+    fn enter_or_leave_gap(&mut self, sink: &mut dyn GapSink) {
         let Some(gap) = self.gaps.first() else { return };
         if self.offset == gap.bytes.start
             && let Some(reading) = self.reading.take()
         {
             reading.end(sink);
-            sink.pass_over(gap.numbers.clone());
+            sink.skip(gap.numbers.clone());
         } else if self.offset == gap.bytes.end {
             let at = Span { offset: self.offset, length: 0, line: gap.line };
             self.reading = Some(Reading::from_line(self.format, Wanted::All, at));
@@ -120,11 +119,11 @@ impl<'g> GapReading<'g> {
     }
 
     /// The offset before which more input changes nothing.
-    pub(super) fn settled(&self) -> u64 {
+    pub(super) fn stable_until(&self) -> u64 {
         self.reading.as_ref().map_or(self.offset, Reading::stable_until)
     }
 
-    /// Takes notice that the source ends.
+    /// Ends the source.
     pub(super) fn end(self, sink: &mut dyn GapSink) {
         if let Some(reading) = self.reading {
             reading.end(sink);
@@ -132,7 +131,7 @@ impl<'g> GapReading<'g> {
     }
 }
 
-/// Reads all of a stream but its gaps, and shows each event with its number.
+/// Reads a stream without its gaps, and calls `each` with every event and its number.
 pub(super) fn each_between(
     format: &dyn Format,
     stream: &mut dyn io::Read,
@@ -154,7 +153,7 @@ pub(super) fn each_between(
     Ok(())
 }
 
-/// How much of a source is read at a time.
+/// The number of bytes that are read at a time.
 pub(super) const CHUNK_SIZE: usize = 256 << 10;
 
 struct Numbered<'f> {
@@ -172,7 +171,7 @@ impl Sink for Numbered<'_> {
 }
 
 impl GapSink for Numbered<'_> {
-    fn pass_over(&mut self, numbers: Range<usize>) {
+    fn skip(&mut self, numbers: Range<usize>) {
         self.number = numbers.end;
     }
 }
@@ -181,7 +180,7 @@ impl GapSink for Numbered<'_> {
 mod tests {
     use super::*;
     use crate::Registry;
-    use crate::edit::{Original, Plan, Sketched, Way, apply};
+    use crate::edit::{EditMethod, Original, Plan, Sketched, apply};
 
     fn line(number: usize) -> String {
         let text = "word ".repeat(1000);
@@ -189,30 +188,30 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_from_a_large_file_goes_line_by_line_wherever_a_piece_of_it_ends() {
+    fn removed_lines_of_a_large_file_are_removed_whole_at_every_chunk_boundary() {
         let source: String = (0..300).map(line).collect();
         let original = Original::read(Registry::built_in().named("steno").unwrap(), source.as_bytes()).unwrap();
         let mut plan = Plan::of(&original.events);
-        let stays = |number: &usize| *number < 20 || (150..153).contains(number) || *number == 290;
-        (0..300).filter(|number| !stays(number)).for_each(|number| plan.remove(number));
+        let is_kept = |number: &usize| *number < 20 || (150..153).contains(number) || *number == 290;
+        (0..300).filter(|number| !is_kept(number)).for_each(|number| plan.remove(number));
         let applied = apply(&original, &plan).unwrap();
-        // The blank line behind each record is nobody's, and stays.
-        let left = |number: usize| if stays(&number) { line(number) } else { "\n".to_owned() };
+        // The blank line after each record belongs to no record and stays.
+        let left = |number: usize| if is_kept(&number) { line(number) } else { "\n".to_owned() };
         let left: String = (0..300).map(left).collect();
-        assert!(applied.is_exact() && applied.way == Way::Spliced, "{applied:?}");
+        assert!(applied.is_exact() && applied.method == EditMethod::Spliced, "{applied:?}");
         assert!(applied.bytes == left.as_bytes());
-        assert_eq!(applied.followed, 0);
+        assert_eq!(applied.also_changed, 0);
     }
 
     #[test]
-    fn what_stands_around_gaps_is_read_as_without_them() {
+    fn events_around_gaps_are_read_as_without_gaps() {
         let source: String = (0..40).map(line).collect();
         let format = Registry::built_in().named("steno").unwrap();
         let events = crate::read::all(format, source.as_bytes()).events;
         let sketches = events.sketches();
-        for (gone, count) in [(vec![0..10, 12..30, 33..40], 3), (vec![5..6, 20..25], 1), (vec![0..20, 20..40], 1)] {
-            let passes = |numbers: &Range<usize>| gone.iter().any(|gone| gone.contains(&numbers.start));
-            let gaps = gaps(format, &sketches, passes);
+        for (removed, count) in [(vec![0..10, 12..30, 33..40], 3), (vec![5..6, 20..25], 1), (vec![0..20, 20..40], 1)] {
+            let can_skip = |numbers: &Range<usize>| removed.iter().any(|removed| removed.contains(&numbers.start));
+            let gaps = gaps(format, &sketches, can_skip);
             assert_eq!(gaps.len(), count);
             let mut read = Vec::new();
             each_between(format, &mut source.as_bytes(), &gaps, &mut |number, event| {

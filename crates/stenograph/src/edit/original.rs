@@ -1,4 +1,4 @@
-//! What is edited: a source that is read again and again and never held, and one that is small and in memory with all that it says.
+//! Sources to edit: [`EditSource`] is read several times and never held, [`Original`] is small and in memory with its events.
 
 use std::io::{self, Read, Write};
 
@@ -11,14 +11,14 @@ use crate::format::{Format, Wanted};
 use crate::model::{Event, Note, NoteKind, Outline};
 use crate::read::{self, Reading, Sink};
 
-/// A source that is edited, of which a few bytes for each event are held.
+/// A source to edit. It holds the sketches of the events, not the events.
 pub struct EditSource<'a> {
     /// Its format.
     pub format: &'a dyn Format,
     pub(super) source: &'a mut dyn Reopen,
-    /// What planning knows of its events. A plan speaks of them by their numbers, from 0.
+    /// The sketches of its events. A plan refers to events by their numbers, from 0.
     pub sketches: Sketches,
-    /// The session in a few lines.
+    /// The outline of the session.
     pub outline: Outline,
     pub(super) notes: NoteCounts,
 }
@@ -31,7 +31,7 @@ impl std::fmt::Debug for EditSource<'_> {
 }
 
 impl<'a> EditSource<'a> {
-    /// Reads a source and shows each event.
+    /// Reads a source, and calls `each` with every event.
     pub fn read(
         format: &'a dyn Format,
         source: &'a mut dyn Reopen,
@@ -40,26 +40,26 @@ impl<'a> EditSource<'a> {
         let mut builder = SketchBuilder::default();
         let mut outline = Outline::new(format.info().name);
         let mut notes = NoteCounts::default();
-        let mut notice = |event: &Event<'_>| {
+        let mut add = |event: &Event<'_>| {
             builder.add(event);
             outline.add(event);
             each(event);
         };
-        pass(format, source, &mut Each { event: &mut notice, note: &mut |note| notes.add(note.kind) })?;
-        let mut naming = builder.naming();
-        if naming.is_wanted() {
-            let gaps = gaps(format, naming.sketches(), |numbers| !naming.wants(numbers));
-            each_between(format, &mut *source.open()?, &gaps, &mut |number, event| naming.add(number, event))?;
+        pass(format, source, &mut Each { event: &mut add, note: &mut |note| notes.add(note.kind) })?;
+        let mut search = builder.search_names();
+        if search.is_needed() {
+            let gaps = gaps(format, search.sketches(), |numbers| !search.needs_any(numbers));
+            each_between(format, &mut *source.open()?, &gaps, &mut |number, event| search.add(number, event))?;
         }
-        Ok(EditSource { format, source, sketches: naming.finish(), outline, notes })
+        Ok(EditSource { format, source, sketches: search.finish(), outline, notes })
     }
 
-    /// Shows each event once more.
+    /// Reads the source again, and calls `each` with every event.
     pub fn each(&mut self, each: &mut dyn FnMut(&Event<'_>)) -> io::Result<()> {
         pass(self.format, self.source, &mut Each { event: each, note: &mut |_| {} })
     }
 
-    /// Shows the events with these numbers once more. The numbers are in order.
+    /// Reads the source again, and calls `each` with the events of these numbers, which must be in order.
     pub fn each_of(&mut self, numbers: &[usize], each: &mut dyn FnMut(usize, &Event<'_>)) -> io::Result<()> {
         let wants = |number: usize| numbers.binary_search(&number).is_ok();
         let gaps = gaps(self.format, &self.sketches, |record| !record.clone().any(wants));
@@ -78,7 +78,7 @@ fn pass(format: &dyn Format, source: &mut dyn Reopen, sink: &mut dyn Sink) -> io
     Ok(())
 }
 
-/// Shows events and notes to functions.
+/// A sink that calls functions.
 struct Each<'f> {
     event: &'f mut dyn FnMut(&Event<'_>),
     note: &'f mut dyn FnMut(Note),
@@ -94,7 +94,7 @@ impl Sink for Each<'_> {
     }
 }
 
-/// How many notes of each kind reading gave.
+/// The number of notes of each kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NoteCounts([usize; NoteKind::ALL.len()]);
 
@@ -112,12 +112,12 @@ impl NoteCounts {
     }
 }
 
-/// Where an edited source is written: it is read back, and may have to be written once more in another way.
+/// The output of an edit: it is read back, and may have to be written again with another method.
 pub trait Rewritable: Write {
-    /// Forgets what was written.
+    /// Discards everything that was written.
     fn restart(&mut self) -> io::Result<()>;
 
-    /// Reads what was written, from the beginning.
+    /// Reads everything that was written.
     fn reread(&mut self) -> io::Result<Box<dyn Read + '_>>;
 }
 
@@ -132,13 +132,13 @@ impl Rewritable for Vec<u8> {
     }
 }
 
-/// A source in memory, and what it says.
+/// A source in memory with its events.
 pub struct Original<'a> {
     /// Its format.
     pub format: &'a dyn Format,
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// Its events, in order. A plan speaks of them by their numbers, from 0.
+    /// Its events, in order. A plan refers to them by their numbers, from 0.
     pub events: Vec<Event<'static>>,
 }
 
@@ -150,11 +150,11 @@ impl std::fmt::Debug for Original<'_> {
 }
 
 impl<'a> Original<'a> {
-    /// Reads a source. One that is too large to be held is refused.
+    /// Reads a source. Refuses sources over [`SIZE_MAX`].
     pub fn read(format: &'a dyn Format, bytes: &'a [u8]) -> io::Result<Original<'a>> {
         if bytes.len() > SIZE_MAX {
-            let said = format!("the source is larger than {} MiB, the limit for editing in memory", SIZE_MAX >> 20);
-            return Err(io::Error::new(io::ErrorKind::Unsupported, said));
+            let message = format!("the source is larger than {} MiB, the limit for editing in memory", SIZE_MAX >> 20);
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
         Ok(Original { format, bytes, events: read::all(format, bytes).events })
     }
@@ -165,9 +165,9 @@ impl<'a> Original<'a> {
 pub struct Applied {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What they say.
+    /// Its events.
     pub events: Vec<Event<'static>>,
-    /// What was done.
+    /// The outcome of the edit.
     pub edited: Edited,
 }
 

@@ -1,11 +1,10 @@
-//! Reads a result and compares it with what was planned, event by event: the source with the plan on one side, the result on the other,
-//! both read piece by piece.
+//! Reads a result back and compares it with the plan, event by event. It reads the source and the result at the same time, in chunks.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::ops::Range;
 
-use super::apply::{Edited, Way, Work};
+use super::apply::{EditMethod, Edited, PreparedPlan};
 use super::gaps::{CHUNK_SIZE, GapReading, GapSink};
 use super::original::{EditSource, NoteCounts, Rewritable};
 use super::step::Steps;
@@ -13,41 +12,45 @@ use crate::loss::{LossComparison, LossReport};
 use crate::model::{Event, FormatInfo, Kind, Note, NoteKind};
 use crate::read::Sink;
 
-/// How many notes of a kind are kept, and how many names of fields.
+/// The limit of kept notes of one kind, and of kept field names.
 const KEPT_MAX: usize = 1000;
 
-/// Reads a result and compares it with what was planned.
+/// Reads a result back and compares it with the plan.
 pub(super) fn read_back(
     source: &mut EditSource<'_>,
-    work: &Work<'_>,
+    prepared: &PreparedPlan<'_>,
     out: &mut dyn Rewritable,
-    way: Way,
+    method: EditMethod,
 ) -> io::Result<Edited> {
-    let (same, followed, found) = compare(source, work, out)?;
-    let differs = if same { LossReport::default() } else { difference(source, work, out)? };
-    let notes = found.new_notes(&source.notes);
-    Ok(Edited { way, differs, notes, followed, untouched_totals: found.totals, count: found.count })
+    let (is_equal, also_changed, result) = compare(source, prepared, out)?;
+    let differences = if is_equal { LossReport::default() } else { differences(source, prepared, out)? };
+    let notes = result.new_notes(&source.notes);
+    Ok(Edited { method, differences, notes, also_changed, untouched_totals: result.totals, count: result.count })
 }
 
-/// Whether both sides are the same, how many events changed that nobody planned to change, and what was found.
-fn compare(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritable) -> io::Result<(bool, u64, Found)> {
-    let mut same = true;
-    let (mut expected, mut found) = sides(source, work, out)?;
+/// Whether plan and result are equal, the number of events that changed as a consequence of others, and the result.
+fn compare(
+    source: &mut EditSource<'_>,
+    prepared: &PreparedPlan<'_>,
+    out: &mut dyn Rewritable,
+) -> io::Result<(bool, u64, ResultQueue)> {
+    let mut is_equal = true;
+    let (mut expected, mut result) = streams(source, prepared, out)?;
     loop {
-        match (expected.next()?, found.next()?) {
-            (None, None) => return Ok((same, expected.sink.steps.followed(), found.sink)),
-            (Some(planned), Some(found)) => same = same && is_same(&planned, &found),
-            (Some(_), None) | (None, Some(_)) => same = false,
+        match (expected.next()?, result.next()?) {
+            (None, None) => return Ok((is_equal, expected.queue.steps.also_changed(), result.queue)),
+            (Some(planned), Some(found)) => is_equal = is_equal && is_same(&planned, &found),
+            (Some(_), None) | (None, Some(_)) => is_equal = false,
         }
     }
 }
 
 fn is_same(planned: &Event<'static>, found: &Event<'static>) -> bool {
-    planned.equals_except_position(found) || unspelled(planned).equals_except_position(&unspelled(found))
+    planned.equals_except_position(found) || without_spelling(planned).equals_except_position(&without_spelling(found))
 }
 
-/// The event without what only spells its record: a link that leads nowhere may be spelled or left out.
-fn unspelled(event: &Event<'static>) -> Event<'static> {
+/// The event without fields that only spell its record, such as a parent that is `null` or absent.
+fn without_spelling(event: &Event<'static>) -> Event<'static> {
     let mut event = event.clone();
     let formats: Vec<&FormatInfo> = event.extra.known().map(|(info, _)| info).collect();
     for info in formats {
@@ -56,71 +59,76 @@ fn unspelled(event: &Event<'static>) -> Event<'static> {
     event
 }
 
-fn difference(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritable) -> io::Result<LossReport> {
+fn differences(
+    source: &mut EditSource<'_>,
+    prepared: &PreparedPlan<'_>,
+    out: &mut dyn Rewritable,
+) -> io::Result<LossReport> {
     let name = source.format.info().name;
     let mut comparison = LossComparison::new(move |origin| origin == name);
-    let (mut expected, mut found) = sides(source, work, out)?;
+    let (mut expected, mut result) = streams(source, prepared, out)?;
     loop {
-        let (planned, found) = (expected.next()?, found.next()?);
+        let (planned, found) = (expected.next()?, result.next()?);
         if planned.is_none() && found.is_none() {
             return Ok(comparison.finish());
         }
         if let Some(event) = planned {
-            comparison.source(&unspelled(&event));
+            comparison.source(&without_spelling(&event));
         }
         if let Some(event) = found {
-            comparison.target(&unspelled(&event));
+            comparison.target(&without_spelling(&event));
         }
     }
 }
 
-/// What was planned, and what came of it.
-fn sides<'s>(
+/// The planned events, and the events of the result.
+fn streams<'s>(
     source: &'s mut EditSource<'_>,
-    work: &'s Work<'_>,
+    prepared: &'s PreparedPlan<'_>,
     out: &'s mut dyn Rewritable,
-) -> io::Result<(Side<'s, Planned<'s>>, Side<'s, Found>)> {
+) -> io::Result<(EventStream<'s, PlannedQueue<'s>>, EventStream<'s, ResultQueue>)> {
     out.flush()?;
     let format = source.format;
-    let planned = Planned { steps: work.steps(), left: VecDeque::new() };
-    let reading = Some(GapReading::new(format, &work.gaps));
-    let expected = Side { stream: source.source.open()?, reading, buffer: vec![0; CHUNK_SIZE], sink: planned };
+    let planned = PlannedQueue { steps: prepared.steps(), events: VecDeque::new() };
+    let reading = Some(GapReading::new(format, &prepared.gaps));
+    let expected = EventStream { stream: source.source.open()?, reading, buffer: vec![0; CHUNK_SIZE], queue: planned };
     let reading = Some(GapReading::new(format, &[]));
-    let found = Side { stream: out.reread()?, reading, buffer: vec![0; CHUNK_SIZE], sink: Found::default() };
-    Ok((expected, found))
+    let queue = ResultQueue::default();
+    let result = EventStream { stream: out.reread()?, reading, buffer: vec![0; CHUNK_SIZE], queue };
+    Ok((expected, result))
 }
 
-/// Events that are read when somebody asks for the next one.
-struct Side<'s, S> {
+/// Reads the events of a stream one at a time.
+struct EventStream<'s, Q> {
     stream: Box<dyn Read + 's>,
     /// `None` when the stream has ended.
     reading: Option<GapReading<'s>>,
     buffer: Vec<u8>,
-    sink: S,
+    queue: Q,
 }
 
-/// Where events wait until they are asked for.
-trait Waiting: GapSink {
+/// Holds the events that were read and not yet returned.
+trait EventQueue: GapSink {
     fn pop(&mut self) -> Option<Event<'static>>;
 
     fn end(&mut self) {}
 }
 
-impl<S: Waiting> Side<'_, S> {
+impl<Q: EventQueue> EventStream<'_, Q> {
     fn next(&mut self) -> io::Result<Option<Event<'static>>> {
         loop {
-            if let Some(event) = self.sink.pop() {
+            if let Some(event) = self.queue.pop() {
                 return Ok(Some(event));
             }
             let Some(reading) = &mut self.reading else { return Ok(None) };
             match self.stream.read(&mut self.buffer) {
                 Ok(0) => {
                     if let Some(reading) = self.reading.take() {
-                        reading.end(&mut self.sink);
+                        reading.end(&mut self.queue);
                     }
-                    self.sink.end();
+                    self.queue.end();
                 }
-                Ok(length) => reading.feed(self.buffer.get(..length).unwrap_or_default(), &mut self.sink),
+                Ok(length) => reading.feed(self.buffer.get(..length).unwrap_or_default(), &mut self.queue),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -128,51 +136,52 @@ impl<S: Waiting> Side<'_, S> {
     }
 }
 
-/// The events that the plan leaves of the source.
-struct Planned<'w> {
+/// The events that the plan makes of the source.
+struct PlannedQueue<'w> {
     steps: Steps<'w>,
-    left: VecDeque<Event<'static>>,
+    events: VecDeque<Event<'static>>,
 }
 
-impl Sink for Planned<'_> {
+impl Sink for PlannedQueue<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        let left = &mut self.left;
-        self.steps.event(event, &mut |step| step.each_left(&mut |event| left.push_back(event.clone().into_owned())));
+        let events = &mut self.events;
+        self.steps
+            .event(event, &mut |step| step.each_result(&mut |event| events.push_back(event.clone().into_owned())));
     }
 
     fn note(&mut self, _note: Note) {}
 }
 
-impl GapSink for Planned<'_> {
-    fn pass_over(&mut self, numbers: Range<usize>) {
-        self.steps.pass_over(&numbers);
+impl GapSink for PlannedQueue<'_> {
+    fn skip(&mut self, numbers: Range<usize>) {
+        self.steps.skip(&numbers);
     }
 }
 
-impl Waiting for Planned<'_> {
+impl EventQueue for PlannedQueue<'_> {
     fn pop(&mut self) -> Option<Event<'static>> {
-        self.left.pop_front()
+        self.events.pop_front()
     }
 
     fn end(&mut self) {
-        let left = &mut self.left;
-        self.steps.end(&mut |step| step.each_left(&mut |event| left.push_back(event.clone().into_owned())));
+        let events = &mut self.events;
+        self.steps.end(&mut |step| step.each_result(&mut |event| events.push_back(event.clone().into_owned())));
     }
 }
 
-/// The events of the result, and what is to be said about it.
+/// The events of the result, and what the report needs.
 #[derive(Default)]
-struct Found {
+struct ResultQueue {
     events: VecDeque<Event<'static>>,
     count: u64,
-    /// The fields of headers that tell what a whole session took, where they tell of anything.
+    /// The fields of headers that state totals of the whole session other than 0.
     totals: Vec<&'static str>,
     counts: NoteCounts,
     /// The last notes of each kind.
     notes: [VecDeque<Note>; NoteKind::ALL.len()],
 }
 
-impl Sink for Found {
+impl Sink for ResultQueue {
     fn event(&mut self, event: &Event<'_>) {
         self.count += 1;
         if event.kind() == Kind::Fact && self.totals.len() < KEPT_MAX {
@@ -193,18 +202,18 @@ impl Sink for Found {
     }
 }
 
-impl GapSink for Found {
-    fn pass_over(&mut self, _numbers: Range<usize>) {}
+impl GapSink for ResultQueue {
+    fn skip(&mut self, _numbers: Range<usize>) {}
 }
 
-impl Waiting for Found {
+impl EventQueue for ResultQueue {
     fn pop(&mut self) -> Option<Event<'static>> {
         self.events.pop_front()
     }
 }
 
-impl Found {
-    /// Notes of which there are more than there were.
+impl ResultQueue {
+    /// The notes that the source does not have.
     fn new_notes(&self, before: &NoteCounts) -> Vec<Note> {
         let mut new = Vec::new();
         for (kind, notes) in NoteKind::ALL.into_iter().zip(&self.notes) {
@@ -217,9 +226,8 @@ impl Found {
 
 fn totals(event: &Event<'_>) -> Vec<&'static str> {
     let mut found = Vec::new();
-    for (info, residue) in event.extra.known() {
-        residue
-            .each("", &mut |path, raw| found.extend(info.totals.iter().filter(|total| **total == path && raw != "0")));
+    for (info, extra) in event.extra.known() {
+        extra.each("", &mut |path, raw| found.extend(info.totals.iter().filter(|total| **total == path && raw != "0")));
     }
     found
 }

@@ -1,10 +1,10 @@
-//! What planning knows of each event: a hundred bytes, however long its text is. Ids and texts are kept as fingerprints, which only
-//! say whether two are the same. What an event says, and what happens to it, is not known here.
+//! Sketches: what planning knows about each event, in about a hundred bytes, however long its text is. A sketch holds
+//! fingerprints of ids and texts, which only tell whether two of them are equal.
 
 mod build;
 mod make;
 mod postings;
-mod view;
+mod spine_view;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,29 +13,29 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 pub(super) use build::SketchBuilder;
-use view::View;
+use spine_view::SpineView;
 
 use super::{Fate, Plan};
 use crate::evidence::UserMessage;
 use crate::model::{Event, Kind, Part, Role, Span, Spine};
 
-/// What planning knows of one event. A fingerprint of 0 stands for nothing.
+/// What planning knows about one event. A fingerprint of 0 means none.
 #[derive(Clone, Debug)]
 pub struct Sketch {
     offset: u64,
-    /// The last digits of how many bytes its record has: enough to tell two records apart that begin at the same place.
+    /// The low 32 bits of the length of its record: enough to tell apart two records that begin at the same offset.
     length: u32,
     line: u32,
     has_place: bool,
-    /// Its kind.
     pub(super) kind: Kind,
-    /// Who speaks.
     pub(super) role: Option<Role>,
-    /// What a fact is about.
-    pub(super) fact: Fact,
-    /// Which part of its record it is.
+    /// Whether it is a fact that the file needs: the header, or the end of the session or the file.
+    pub(super) is_frame: bool,
+    /// Whether it states the title.
+    pub(super) is_title: bool,
+    /// Its part number within the record.
     pub(super) part: u32,
-    /// Whether its record gives no other event.
+    /// Whether its record has no other events.
     pub(super) is_only: bool,
     /// The fingerprint of its own id.
     pub(super) id: u64,
@@ -45,48 +45,37 @@ pub struct Sketch {
     pub(super) group: u64,
     /// The fingerprint of its side conversation.
     pub(super) thread: u64,
-    /// The fingerprint of what ties call and result.
+    /// The fingerprint of the id that pairs a call and its result.
     pub(super) call: u64,
-    /// The fingerprint of its text, without the spaces around it; that of a call is of what is called with what.
-    pub(super) said: u64,
-    /// Where its fingerprints begin among those of all.
+    /// The number that the fold [`Calls`](crate::calls::Calls) gives to the call that the event makes or answers.
+    pub(super) call_number: u32,
+    /// The fingerprint of its text without the spaces around it; for a call, that of the tool and its input.
+    pub(super) text: u64,
+    /// Where its fingerprints for the spine begin in the list of all of them.
     prints: u32,
     time: Option<jiff::Timestamp>,
-    /// Whether it says again what another record says.
+    /// Whether it repeats another record.
     pub(super) restates: bool,
-    /// Whether it says anything that could be recognised.
-    pub(super) says: bool,
+    /// Whether it has a text, or a call, by which it can be recognized.
+    pub(super) has_text: bool,
     /// Whether its record names a session.
     pub(super) has_session: bool,
-    /// Whether it states what a response cost.
+    /// Whether it states the usage of a response.
     pub(super) has_usage: bool,
-    /// Whether a mark has a place in what it says.
-    pub(super) has_room: bool,
+    /// Whether the format has a place for `...snip...` instead of its content.
+    pub(super) is_replaceable: bool,
     /// What it is as a message in the role of the user.
     pub(super) message: Option<UserMessage>,
 }
 
-/// What a fact is about, as far as planning asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fact {
-    /// The session: a header.
-    Session,
-    /// The end of the session or of the file.
-    End,
-    /// The title.
-    Title,
-    /// Anything else, or no fact.
-    Other,
-}
-
 impl Sketch {
-    /// Where its record is. One that is larger than any record that is read is not told in full.
+    /// The place of its record. Lengths over 4 GiB are not exact; no record that is read is that long.
     pub(super) fn span(&self) -> Option<Span> {
         let (length, line) = (u64::from(self.length), u64::from(self.line));
         self.has_place.then_some(Span { offset: self.offset, length, line })
     }
 
-    /// Where its record begins.
+    /// The offset of its record.
     pub(super) fn offset(&self) -> Option<u64> {
         self.has_place.then_some(self.offset)
     }
@@ -96,29 +85,25 @@ impl Sketch {
         self.has_place.then_some(u64::from(self.line))
     }
 
-    /// Where its record is, for comparing places.
+    /// The place of its record, to compare it with others.
     pub(super) fn place(&self) -> Option<(u64, u32)> {
         self.has_place.then_some((self.offset, self.length))
     }
 
-    /// The fingerprint of what it says, the same for a record and for what restates it.
-    fn print(&self) -> u64 {
-        let is_tied = matches!(self.kind, Kind::ToolCall | Kind::ToolResult) && self.call != 0;
-        let said = if is_tied { self.call } else { self.said };
+    /// A fingerprint of its content that is the same for a record and for its restatement.
+    fn content_print(&self) -> u64 {
+        let is_paired = matches!(self.kind, Kind::ToolCall | Kind::ToolResult) && self.call != 0;
+        let content = if is_paired { self.call } else { self.text };
         let seed = (self.kind as u64) << 8 | self.role.map_or(0, |role| 1 + role as u64);
-        xxh3_64_with_seed(&said.to_le_bytes(), seed)
+        xxh3_64_with_seed(&content.to_le_bytes(), seed)
     }
 
-    /// The moment it states.
+    /// The time that it states.
     pub(super) fn moment(&self) -> Option<jiff::Timestamp> {
         self.time
     }
 
-    pub(super) fn is_user(&self) -> bool {
-        self.role == Some(Role::User)
-    }
-
-    /// Whether somebody says or does something of its own.
+    /// Whether somebody speaks or acts in it, and it does not only repeat another record.
     pub(super) fn is_talk(&self) -> bool {
         matches!(self.kind, Kind::Message | Kind::ToolCall | Kind::Thinking) && !self.restates
     }
@@ -129,59 +114,58 @@ impl Sketch {
         part(self).follows(part(before))
     }
 
-    /// [`Event::continues_record_at`] the place of another one.
+    /// [`Event::continues_record_at`] the place of another event.
     pub(super) fn continues_record_of(&self, before: &Sketch) -> bool {
         self.part > 0 && self.place() == before.place()
     }
 }
 
-/// The fingerprint of a text, without the spaces around it.
-pub(super) fn of_text(text: &str) -> u64 {
+/// The fingerprint of a text without the spaces around it.
+pub(super) fn text_print(text: &str) -> u64 {
     xxh3_64(text.trim().as_bytes())
 }
 
 /// A field of a header that counts events.
 #[derive(Clone, Debug)]
 pub(super) struct CountField {
-    /// The header.
+    /// The number of the header's event.
     pub(super) event: usize,
-    /// The format in whose words it is.
+    /// The format that names the field.
     pub(super) origin: &'static str,
-    /// The field.
     pub(super) field: &'static str,
-    /// What it counts.
+    /// The kind of the counted events.
     pub(super) kind: Kind,
-    /// What it states.
+    /// The number in the source.
     pub(super) stated: u64,
 }
 
-/// What a record that restates others speaks of.
+/// Which events a restatement repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tie<'s> {
-    /// The event it says again.
-    Same(usize),
-    /// Calls and results that it names, when it says them in other words.
-    Named(&'s [usize]),
+pub(super) enum Restatement<'s> {
+    /// It repeats the text of this event.
+    SameText(usize),
+    /// It describes these calls and results in other words and names their ids.
+    NamedCalls(&'s [usize]),
 }
 
-/// What planning knows of the events of a source, in order.
+/// The sketches of all events of a source, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Sketches {
     all: Vec<Sketch>,
     prints: Vec<u64>,
-    /// Facts that take turns back, and how many.
+    /// Facts that take turns back, and the number of turns.
     pub(super) rewinds: Vec<(usize, u64)>,
     pub(super) counts: Vec<CountField>,
-    /// Events that say another one again, in order, each with the one that it says.
-    same: Vec<(u32, u32)>,
-    /// Calls and results that an event names, when it says them in other words.
-    named: HashMap<usize, Vec<usize>>,
-    told: Vec<bool>,
+    /// Restatements with the same text, in order, each with the event that it repeats.
+    same_text: Vec<(u32, u32)>,
+    /// Restatements in other words, each with the calls and results that it names.
+    named_calls: HashMap<usize, Vec<usize>>,
+    spine: Vec<bool>,
 }
 
-/// Events, or what is kept of them.
+/// A list of events, or their sketches.
 pub trait Sketched {
-    /// What planning knows of them.
+    /// The sketches of these events.
     fn sketches(&self) -> Cow<'_, Sketches>;
 }
 
@@ -195,11 +179,11 @@ impl Sketched for [Event<'_>] {
     fn sketches(&self) -> Cow<'_, Sketches> {
         let mut builder = SketchBuilder::default();
         self.iter().for_each(|event| builder.add(event));
-        let mut naming = builder.naming();
-        if naming.is_wanted() {
-            self.iter().enumerate().for_each(|(number, event)| naming.add(number, event));
+        let mut search = builder.search_names();
+        if search.is_needed() {
+            self.iter().enumerate().for_each(|(number, event)| search.add(number, event));
         }
-        Cow::Owned(naming.finish())
+        Cow::Owned(search.finish())
     }
 }
 
@@ -216,14 +200,19 @@ impl Sketched for Vec<Event<'_>> {
 }
 
 impl Sketches {
-    /// How many events there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// The kind of an event, and the line on which its record begins if it is in a file.
+    pub fn kind_and_line(&self, number: usize) -> Option<(Kind, Option<u64>)> {
+        self.get(number).map(|event| (event.kind, event.line()))
     }
 
     pub(super) fn get(&self, number: usize) -> Option<&Sketch> {
@@ -238,21 +227,26 @@ impl Sketches {
         &self.all
     }
 
-    /// What an event that restates others speaks of; `None` for one that stands for itself.
-    pub(super) fn tie(&self, number: usize) -> Option<Tie<'_>> {
-        let same = self.same.binary_search_by_key(&postings::small(number), |(event, _)| *event).ok();
-        match same.and_then(|at| self.same.get(at)) {
-            Some((_, base)) => Some(Tie::Same(*base as usize)),
-            None => self.named.get(&number).map(|named| Tie::Named(named)),
+    /// Which events this one repeats; `None` if it repeats no other event.
+    pub(super) fn restatement(&self, number: usize) -> Option<Restatement<'_>> {
+        let same = self.same_text.binary_search_by_key(&postings::small(number), |(event, _)| *event).ok();
+        match same.and_then(|at| self.same_text.get(at)) {
+            Some((_, base)) => Some(Restatement::SameText(*base as usize)),
+            None => self.named_calls.get(&number).map(|calls| Restatement::NamedCalls(calls)),
         }
     }
 
-    /// Whether an event is a part of the conversation that goes on.
-    pub(super) fn is_told(&self, number: usize) -> bool {
-        self.told.get(number) == Some(&true)
+    /// Whether an event takes turns back.
+    pub(super) fn is_rewind(&self, number: usize) -> bool {
+        self.rewinds.binary_search_by_key(&number, |(event, _)| *event).is_ok()
     }
 
-    /// The records: runs of events that stand in one place together.
+    /// Whether an event is in the spine.
+    pub(super) fn is_in_spine(&self, number: usize) -> bool {
+        self.spine.get(number) == Some(&true)
+    }
+
+    /// The ranges of events that came from one record each.
     pub(super) fn records(&self) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         std::iter::from_fn(move || {
@@ -262,15 +256,15 @@ impl Sketches {
         })
     }
 
-    /// Where the record that begins there ends.
+    /// The end of the record that begins with this event.
     pub(super) fn record_end(&self, start: usize) -> Option<usize> {
         let first = self.get(start)?;
         let rest = self.all.get(start + 1..).unwrap_or_default();
         Some(start + 1 + rest.iter().take_while(|next| next.continues_record_of(first)).count())
     }
 
-    /// Where what changes together with the record that begins there ends: where each part of a record has a place of its own, with the
-    /// last part.
+    /// The end of the records that change together with the one that begins with this event. In some formats each part of a
+    /// record has a place of its own; such parts change together.
     pub(super) fn bundle_end(&self, start: usize) -> usize {
         let mut end = self.record_end(start).unwrap_or(start + 1);
         while let (Some(last), Some(next)) = (self.get(end - 1), self.get(end)) {
@@ -282,49 +276,49 @@ impl Sketches {
         end
     }
 
-    /// Whether a record begins with this event, as far as the one before it tells.
+    /// Whether a record begins with this event.
     pub(super) fn begins_record(&self, number: usize) -> bool {
         let before = number.checked_sub(1).and_then(|before| self.get(before));
         !before.zip(self.get(number)).is_some_and(|(before, event)| event.continues_record_of(before))
     }
 
-    /// Which of the events that a plan leaves are then a part of the conversation that goes on, with their numbers.
-    pub(super) fn told_after(&self, plan: &Plan) -> Vec<(usize, bool)> {
+    /// The events that a plan keeps, each with whether it is in the spine of the result.
+    pub(super) fn spine_after(&self, plan: &Plan) -> Vec<(usize, bool)> {
         let mut spine = Spine::default();
-        self.each_left(plan, &mut |_, view| spine.add_any(view));
+        self.each_kept(plan, &mut |_, view| spine.add_any(view));
         spine.decide();
-        let mut told = Vec::new();
-        self.each_left(plan, &mut |number, view| told.push((number, spine.left_out_any(view).is_none())));
-        told
+        let mut found = Vec::new();
+        self.each_kept(plan, &mut |number, view| found.push((number, spine.left_out_any(view).is_none())));
+        found
     }
 
-    /// Shows each event that a plan leaves as it is then.
-    fn each_left(&self, plan: &Plan, visit: &mut dyn FnMut(usize, &View<'_>)) {
-        // Where parts of a record go, the others are numbered again.
+    /// Calls `visit` with each event that a plan keeps, as it is in the result.
+    fn each_kept(&self, plan: &Plan, visit: &mut dyn FnMut(usize, &SpineView<'_>)) {
+        // Where a plan removes parts of a record, the other parts get new numbers.
         let mut index = 0;
         for (number, sketch) in self.all.iter().enumerate() {
-            let goes_on = number.checked_sub(1).and_then(|before| self.get(before)).is_some_and(|b| sketch.follows(b));
-            if !goes_on {
+            let before = number.checked_sub(1).and_then(|before| self.get(before));
+            if !before.is_some_and(|before| sketch.follows(before)) {
                 index = sketch.part;
             }
-            if plan.fate(number) == Fate::Goes {
+            if plan.fate(number) == Fate::Removed {
                 continue;
             }
             let mut view = self.view(number, sketch);
             view.part_index = index;
             view.parent = plan.parent_key(self, number).unwrap_or(sketch.parent);
-            view.is_marked = plan.is_shortened(number);
+            view.is_shortened = plan.is_shortened(number);
             visit(number, &view);
             index += 1;
         }
     }
 
-    fn view<'a>(&'a self, number: usize, sketch: &'a Sketch) -> View<'a> {
+    fn view<'a>(&'a self, number: usize, sketch: &'a Sketch) -> SpineView<'a> {
         let end = self.get(number + 1).map_or(self.prints.len(), |next| next.prints as usize);
         let prints = self.prints.get(sketch.prints as usize..end).unwrap_or_default();
         let turns = self.rewinds.binary_search_by_key(&number, |(event, _)| *event).ok();
         let rewinds = turns.and_then(|at| self.rewinds.get(at)).map(|(_, turns)| *turns);
-        View { sketch, prints, rewinds, part_index: sketch.part, parent: sketch.parent, is_marked: false }
+        SpineView { sketch, prints, rewinds, part_index: sketch.part, parent: sketch.parent, is_shortened: false }
     }
 }
 
@@ -333,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_takes_few_bytes() {
+    fn a_sketch_takes_few_bytes() {
         assert!(size_of::<Sketch>() <= 112, "{}", size_of::<Sketch>());
     }
 }

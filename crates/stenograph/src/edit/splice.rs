@@ -1,17 +1,16 @@
-//! Copies a source with the records replaced that a plan changes. How a record goes depends on what holds the records together: a line
-//! goes with its newline (`copy.rs`), an item of a document with its comma, a block of text with the blank lines after it. Whether
-//! the result is right is not decided here.
+//! Copies a source and replaces the records that a plan changes. A line is removed with its newline (`copy.rs`), an item of a document
+//! with its comma, a block of text with the blank lines after it. `read_back.rs` checks the result.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
-use super::apply::Work;
+use super::apply::PreparedPlan;
 use super::copy::LineCopy;
 use super::gaps::{CHUNK_SIZE, GapReading, GapSink};
 use super::original::EditSource;
 use super::sketch::Sketch;
-use super::step::{Changes, Step, Steps};
+use super::step::{ChangedEvents, EditStep, Steps};
 use super::{SIZE_MAX, Sketches};
 use crate::format::Format;
 use crate::frame::{Frame, Framer, Framing, RECORD_SIZE_MAX, RecordPlace};
@@ -19,48 +18,50 @@ use crate::model::{Event, Note, Outline, Span};
 use crate::read::Sink;
 use crate::write::{self, Edit, OutputPiece, Writing, fragment};
 
-/// What holds the records of a source together.
+/// How the records of a source are separated.
 enum Shape {
-    /// Newlines.
+    /// By newlines.
     Lines,
-    /// Commas: the spans of the items of a document.
+    /// By commas: the spans of the items of a document.
     Items(Vec<Span>),
-    /// Blank lines, and words for people: where the records begin.
+    /// By blank lines or headings: the offsets of the records.
     Blocks(Vec<u64>),
 }
 
-/// Something that is done to a source.
+/// A change of the source at one record.
 #[derive(Debug)]
 pub(super) struct Splice {
-    /// The record it is done to.
+    /// The place of the record.
     pub(super) at: Span,
-    /// What is done.
-    pub(super) what: What,
+    pub(super) operation: SpliceOperation,
 }
 
-/// What is done to a source.
+/// A change of the source.
 #[derive(Debug)]
-pub(super) enum What {
-    /// These records are put in before the record.
-    PutBefore(Vec<Vec<u8>>),
-    /// This takes the place of the record.
+pub(super) enum SpliceOperation {
+    /// Inserts these records before the record.
+    InsertBefore(Vec<Vec<u8>>),
+    /// Replaces the record with these bytes.
     Replace(Vec<u8>),
-    /// The record goes.
+    /// Removes the record.
     Remove,
-    /// These records are put in at the end of the source.
-    PutAtEnd(Vec<Vec<u8>>),
+    /// Appends these records to the source.
+    Append(Vec<Vec<u8>>),
 }
 
-/// Writes the source with the records replaced that the plan changes; `false` when that cannot be done, and what was written is of no
-/// use.
-pub(super) fn splice(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Write) -> io::Result<bool> {
-    if shares_place(work) {
+/// Writes the source with the changed records replaced. Returns `false` if that is not possible; then the output is useless.
+pub(super) fn splice(
+    source: &mut EditSource<'_>,
+    prepared: &PreparedPlan<'_>,
+    out: &mut dyn Write,
+) -> io::Result<bool> {
+    if shares_place(prepared) {
         return Ok(false);
     }
-    let shape = shape(source, work.sketches)?;
+    let shape = shape(source, prepared.sketches)?;
     let (format, outline) = (source.format, source.outline.clone());
-    let mut splicer = Splicer::new(format, &outline, work);
-    let mut reading = GapReading::new(format, &work.gaps);
+    let mut splicer = Splicer::new(format, &outline, prepared);
+    let mut reading = GapReading::new(format, &prepared.gaps);
     let mut stream = source.source.open()?;
     let mut buffer = vec![0; CHUNK_SIZE];
     let mut read = || loop {
@@ -80,15 +81,15 @@ pub(super) fn splice(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn
             reading.feed(&chunk, &mut splicer);
             copy.feed(&chunk);
             splicer.remove_before(copy.end_of_window());
-            let until = splicer.undecided_from().map_or(reading.settled(), |from| from.min(reading.settled()));
-            if splicer.has_failed || !copy.carry_out(&mut splicer.found, until)? {
+            let until = splicer.undecided_from().unwrap_or(u64::MAX).min(reading.stable_until());
+            if splicer.has_failed || !copy.carry_out(&mut splicer.splices, until)? {
                 return Ok(false);
             }
         }
         reading.end(&mut splicer);
         splicer.remove_before(u64::MAX);
         splicer.end();
-        return Ok(!splicer.has_failed && copy.end(&mut splicer.found)?);
+        return Ok(!splicer.has_failed && copy.end(&mut splicer.splices)?);
     }
     let mut bytes = Vec::new();
     loop {
@@ -99,8 +100,8 @@ pub(super) fn splice(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn
         reading.feed(&chunk, &mut splicer);
         bytes.extend_from_slice(&chunk);
         if bytes.len() > SIZE_MAX {
-            let said = format!("a document larger than {} MiB cannot be edited", SIZE_MAX >> 20);
-            return Err(io::Error::new(io::ErrorKind::Unsupported, said));
+            let message = format!("a document larger than {} MiB cannot be edited", SIZE_MAX >> 20);
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
     }
     reading.end(&mut splicer);
@@ -108,8 +109,8 @@ pub(super) fn splice(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn
     if splicer.has_failed {
         return Ok(false);
     }
-    let found: Option<Vec<Edit>> = splicer.found.into_iter().map(|splice| shape.edit(splice, &bytes)).collect();
-    let Some(edits) = found.map(|found| shape.joined(found)).filter(|edits| is_in_order(edits)) else {
+    let edits: Option<Vec<Edit>> = splicer.splices.into_iter().map(|splice| shape.edit(splice, &bytes)).collect();
+    let Some(edits) = edits.map(|edits| shape.joined(edits)).filter(|edits| is_in_order(edits)) else {
         return Ok(false);
     };
     write::splice(&mut bytes.as_slice(), &edits, out)?;
@@ -159,30 +160,32 @@ fn shape(source: &mut EditSource<'_>, sketches: &Sketches) -> io::Result<Shape> 
 }
 
 impl Shape {
-    /// The run of a document that is replaced; `None` when it cannot be.
+    /// A splice as an edit of the bytes of a document; `None` if it is not possible.
     fn edit(&self, splice: Splice, bytes: &[u8]) -> Option<Edit> {
-        let Splice { at, what } = splice;
-        Some(match (what, self) {
-            (What::Replace(with), _) => Edit { at, with },
-            (What::Remove, _) => Edit { at: self.extent(at, bytes), with: Vec::new() },
-            (What::PutBefore(new), Shape::Items(items)) if items.iter().any(|item| item.offset == at.offset) => {
+        let Splice { at, operation } = splice;
+        Some(match (operation, self) {
+            (SpliceOperation::Replace(with), _) => Edit { at, with },
+            (SpliceOperation::Remove, _) => Edit { at: self.extent(at, bytes), with: Vec::new() },
+            (SpliceOperation::InsertBefore(new), Shape::Items(items))
+                if items.iter().any(|item| item.offset == at.offset) =>
+            {
                 let with = new.iter().flat_map(|item| [item.as_slice(), b",\n".as_slice()].concat()).collect();
                 Edit { at: Span { length: 0, ..at }, with }
             }
-            (What::PutAtEnd(new), Shape::Items(items)) => {
+            (SpliceOperation::Append(new), Shape::Items(items)) => {
                 let with = new.iter().flat_map(|item| [b",\n".as_slice(), item].concat()).collect();
                 Edit { at: Span { offset: items.last()?.end(), length: 0, line: 0 }, with }
             }
-            (What::PutBefore(_) | What::PutAtEnd(_), _) => return None,
+            (SpliceOperation::InsertBefore(_) | SpliceOperation::Append(_), _) => return None,
         })
     }
 
-    /// What goes when a record goes.
+    /// The bytes that are removed with a record.
     fn extent(&self, span: Span, bytes: &[u8]) -> Span {
         match self {
             Shape::Lines => span,
             Shape::Blocks(places) => {
-                // What stands in the header may be told of at the end: the next block is the next one in the file.
+                // An event of the header may come last: the next block is the next one in the file.
                 let next = places.get(places.partition_point(|offset| *offset <= span.offset)).copied();
                 Span { length: next.unwrap_or(bytes.len() as u64) - span.offset, ..span }
             }
@@ -194,7 +197,7 @@ impl Shape {
         }
     }
 
-    /// The edits, of which none overlaps. Where the last items go, what separated them from the one before goes too.
+    /// Joins removals that touch. If the last items are removed, the separator before them is removed too.
     fn joined(&self, edits: Vec<Edit>) -> Vec<Edit> {
         let mut joined: Vec<Edit> = Vec::with_capacity(edits.len());
         for edit in edits {
@@ -218,34 +221,34 @@ impl Shape {
     }
 }
 
-/// Whether a record that is touched stands in the same place as another one: such a place cannot be replaced for one of them.
-fn shares_place(work: &Work<'_>) -> bool {
+/// Whether a changed record shares its place with another record: then the place cannot be replaced for one of them.
+fn shares_place(prepared: &PreparedPlan<'_>) -> bool {
     let mut places: Vec<(u64, bool)> = Vec::new();
-    for range in work.sketches.records() {
-        if let Some(offset) = work.sketches.get(range.start).and_then(Sketch::offset) {
-            places.push((offset, work.whole.touches(work.sketches, &range)));
+    for range in prepared.sketches.records() {
+        if let Some(offset) = prepared.sketches.get(range.start).and_then(Sketch::offset) {
+            places.push((offset, prepared.complete.touches(prepared.sketches, &range)));
         }
     }
     places.sort_unstable();
     places.windows(2).any(|pair| matches!(pair, [(a, touched), (b, also)] if a == b && (*touched || *also)))
 }
 
-/// Finds what is done to the source while its events come along.
+/// Computes the splices while the source is read.
 struct Splicer<'a> {
     format: &'a dyn Format,
     outline: &'a Outline,
     sketches: &'a Sketches,
     steps: Steps<'a>,
-    found: VecDeque<Splice>,
-    shown: Option<Shown>,
-    /// Events that were passed over and go, as far as that was not said yet.
-    gone: Range<usize>,
+    splices: VecDeque<Splice>,
+    context: Option<WriterContext>,
+    /// Skipped events that are removed and have no splice yet.
+    skipped: Range<usize>,
     has_failed: bool,
 }
 
-/// What stands in the source already where something is put in: the first record, and the one before.
+/// The records that a writer has to see before it writes an inserted one: the first record, and the one before.
 #[derive(Default)]
-struct Shown {
+struct WriterContext {
     first: Vec<Event<'static>>,
     last: Vec<Event<'static>>,
     /// The number of the next record.
@@ -255,10 +258,11 @@ struct Shown {
 impl Sink for Splicer<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.remove_before(u64::MAX);
-        let Splicer { format, outline, sketches, steps, found, shown, has_failed, .. } = self;
+        let Splicer { format, outline, sketches, steps, splices, context, has_failed, .. } = self;
         steps.event(event, &mut |step| {
-            let done = Making { format: *format, outline, sketches, shown: shown.as_mut() }.step(step, found);
-            *has_failed |= done.is_none();
+            let writer =
+                RecordWriter { format: *format, outline, sketches, context: context.as_mut() }.step(step, splices);
+            *has_failed |= writer.is_none();
         });
     }
 
@@ -266,106 +270,116 @@ impl Sink for Splicer<'_> {
 }
 
 impl GapSink for Splicer<'_> {
-    fn pass_over(&mut self, numbers: Range<usize>) {
-        self.steps.pass_over(&numbers);
-        self.gone = numbers;
+    fn skip(&mut self, numbers: Range<usize>) {
+        self.steps.skip(&numbers);
+        self.skipped = numbers;
     }
 }
 
 impl<'a> Splicer<'a> {
-    /// The first byte of what is not decided yet, though it was read or passed over.
+    /// The first offset whose splice is not decided yet.
     fn undecided_from(&self) -> Option<u64> {
-        let gone = self.sketches.get(self.gone.start).filter(|_| !self.gone.is_empty()).and_then(Sketch::offset);
-        self.steps.held_from().into_iter().chain(gone).min()
+        let skipped =
+            self.sketches.get(self.skipped.start).filter(|_| !self.skipped.is_empty()).and_then(Sketch::offset);
+        self.steps.held_from().into_iter().chain(skipped).min()
     }
 
-    /// Removes the records that were passed over and stand before this place.
+    /// Adds splices for the skipped records before this offset.
     fn remove_before(&mut self, offset: u64) {
-        while let Some(at) = self.sketches.get(self.gone.start).filter(|_| !self.gone.is_empty()).and_then(Sketch::span)
+        while let Some(at) =
+            self.sketches.get(self.skipped.start).filter(|_| !self.skipped.is_empty()).and_then(Sketch::span)
             && at.end() <= offset
         {
-            self.found.push_back(Splice { at, what: What::Remove });
-            self.gone.start = self.sketches.record_end(self.gone.start).unwrap_or(self.gone.end).min(self.gone.end);
+            self.splices.push_back(Splice { at, operation: SpliceOperation::Remove });
+            self.skipped.start =
+                self.sketches.record_end(self.skipped.start).unwrap_or(self.skipped.end).min(self.skipped.end);
         }
     }
 
-    fn new(format: &'a dyn Format, outline: &'a Outline, work: &'a Work<'_>) -> Splicer<'a> {
-        let shown = (!work.whole.put_in().is_empty()).then(Shown::default);
-        let (sketches, steps, found) = (work.sketches, work.steps(), VecDeque::new());
-        Splicer { format, outline, sketches, steps, found, shown, gone: 0..0, has_failed: false }
+    fn new(format: &'a dyn Format, outline: &'a Outline, prepared: &'a PreparedPlan<'_>) -> Splicer<'a> {
+        let context = (!prepared.complete.insertions().is_empty()).then(WriterContext::default);
+        let (sketches, steps, splices) = (prepared.sketches, prepared.steps(), VecDeque::new());
+        Splicer { format, outline, sketches, steps, splices, context, skipped: 0..0, has_failed: false }
     }
 
     fn end(&mut self) {
-        let Splicer { format, outline, sketches, steps, found, shown, has_failed, .. } = self;
+        let Splicer { format, outline, sketches, steps, splices, context, has_failed, .. } = self;
         steps.end(&mut |step| {
-            let done = Making { format: *format, outline, sketches, shown: shown.as_mut() }.step(step, found);
-            *has_failed |= done.is_none();
+            let writer =
+                RecordWriter { format: *format, outline, sketches, context: context.as_mut() }.step(step, splices);
+            *has_failed |= writer.is_none();
         });
     }
 }
 
-/// Makes records.
-struct Making<'a> {
+/// Writes changed and inserted records.
+struct RecordWriter<'a> {
     format: &'a dyn Format,
     outline: &'a Outline,
     sketches: &'a Sketches,
-    shown: Option<&'a mut Shown>,
+    context: Option<&'a mut WriterContext>,
 }
 
-impl Making<'_> {
-    fn step(&mut self, step: &Step<'_, '_>, found: &mut VecDeque<Splice>) -> Option<()> {
+impl RecordWriter<'_> {
+    fn step(&mut self, step: &EditStep<'_, '_>, splices: &mut VecDeque<Splice>) -> Option<()> {
         match step {
-            Step::Stays { number, event } => {
-                if let Some(shown) = &mut self.shown {
-                    let begins = shown.records == 0 || self.sketches.begins_record(*number);
-                    shown.add(std::slice::from_ref(*event), begins);
+            EditStep::Keep { number, event } => {
+                if let Some(context) = &mut self.context {
+                    let begins = context.records == 0 || self.sketches.begins_record(*number);
+                    context.add(std::slice::from_ref(*event), begins);
                 }
             }
-            Step::Changes(changes) => {
-                let mut start = changes.numbers.start;
-                while start < changes.numbers.end {
-                    let end = self.sketches.record_end(start)?.min(changes.numbers.end);
-                    self.record(changes, &(start..end), found)?;
+            EditStep::Change(changed) => {
+                let mut start = changed.numbers.start;
+                while start < changed.numbers.end {
+                    let end = self.sketches.record_end(start)?.min(changed.numbers.end);
+                    self.record(changed, &(start..end), splices)?;
                     start = end;
                 }
             }
-            Step::Ends(put_in) => {
-                let what = What::PutAtEnd(self.made(put_in));
-                found.push_back(Splice { at: Span::default(), what });
+            EditStep::Append(inserted) => {
+                let operation = SpliceOperation::Append(self.written(inserted));
+                splices.push_back(Splice { at: Span::default(), operation });
             }
         }
         Some(())
     }
 
-    fn record(&mut self, changes: &Changes<'_>, range: &Range<usize>, found: &mut VecDeque<Splice>) -> Option<()> {
-        let events = changes.events.get(range.start - changes.numbers.start..range.end - changes.numbers.start)?;
-        let left = changes.record(range);
+    fn record(
+        &mut self,
+        changed: &ChangedEvents<'_>,
+        range: &Range<usize>,
+        splices: &mut VecDeque<Splice>,
+    ) -> Option<()> {
+        let events = changed.events.get(range.start - changed.numbers.start..range.end - changed.numbers.start)?;
+        let result = changed.record(range);
         let at = events.first()?.at;
-        if !left.before.is_empty() {
-            found.push_back(Splice { at: at?, what: What::PutBefore(self.made(&left.before)) });
+        if !result.inserted.is_empty() {
+            let operation = SpliceOperation::InsertBefore(self.written(&result.inserted));
+            splices.push_back(Splice { at: at?, operation });
         }
-        if left.is_touched {
-            let what = match left.kept.is_empty() {
-                true => What::Remove,
+        if result.is_changed {
+            let operation = match result.remaining.is_empty() {
+                true => SpliceOperation::Remove,
                 false => {
-                    let kept: Vec<Event<'static>> = left.kept.into_iter().cloned().collect();
-                    What::Replace(fragment(self.format, self.outline, &kept)?)
+                    let events: Vec<Event<'static>> = result.remaining.into_iter().cloned().collect();
+                    SpliceOperation::Replace(fragment(self.format, self.outline, &events)?)
                 }
             };
-            found.push_back(Splice { at: at?, what });
+            splices.push_back(Splice { at: at?, operation });
         }
-        if let Some(shown) = &mut self.shown {
-            shown.add(events, true);
+        if let Some(context) = &mut self.context {
+            context.add(events, true);
         }
         Some(())
     }
 
-    /// The records that the format makes of new events. The writer is shown what stands there already, so that it makes no second
-    /// header and goes on from the record before.
-    fn made(&self, events: &[&Event<'static>]) -> Vec<Vec<u8>> {
+    /// The records of inserted events. The writer first sees the records of the context, so that it writes no second header and
+    /// continues from the record before.
+    fn written(&self, events: &[&Event<'static>]) -> Vec<Vec<u8>> {
         let mut writing = Writing::new(self.format, self.outline);
-        if let Some(shown) = &self.shown {
-            shown.each(&mut |event| drop(writing.event(event)));
+        if let Some(context) = &self.context {
+            context.each(&mut |event| drop(writing.event(event)));
         }
         let mut pieces: Vec<OutputPiece> = events.iter().flat_map(|event| writing.event(event)).collect();
         pieces.extend(writing.finish());
@@ -377,8 +391,8 @@ impl Making<'_> {
     }
 }
 
-impl Shown {
-    /// Takes notice of events of a record that stands in the source.
+impl WriterContext {
+    /// Adds events of a record of the source.
     fn add(&mut self, events: &[Event<'_>], begins: bool) {
         if begins {
             self.records += 1;

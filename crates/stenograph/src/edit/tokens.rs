@@ -1,12 +1,12 @@
-//! How many tokens a model is told. Four bytes make one, as most systems reckon, unless the caller counts with a vocabulary: the
-//! library holds none, for it would be larger than the library. Nothing here knows what is counted for.
+//! Counts the tokens of events. One token is four bytes, as in most systems, unless the caller provides a vocabulary: the library
+//! has none, because it would be larger than the library itself.
 
 use crate::model::{Body, Content, Event, PieceKind};
 
-/// How many bytes make a token, about.
+/// The estimated bytes per token.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
-/// What an image, a sound or a document costs, about: services reckon by its size on a screen, which no transcript states.
+/// The estimated tokens of an image, a sound or a document. Services count by its size on a screen, which transcripts do not state.
 pub(crate) const BLOB_TOKENS: u64 = 1600;
 
 /// Counts tokens.
@@ -28,17 +28,17 @@ impl Default for Tokenizer<'_> {
 }
 
 impl<'a> Tokenizer<'a> {
-    /// A tokenizer with a name for reports and a function that counts.
+    /// Creates a tokenizer from a name for reports and a function that counts.
     pub fn new(name: impl Into<String>, count: impl Fn(&str) -> u64 + 'a) -> Tokenizer<'a> {
         Tokenizer { name: name.into(), count: Box::new(count) }
     }
 
-    /// The same tokenizer, lent out.
+    /// A tokenizer that borrows this one.
     pub fn borrowed(&self) -> Tokenizer<'_> {
         Tokenizer::new(self.name.clone(), |text: &str| (self.count)(text))
     }
 
-    /// Its name.
+    /// The name in reports.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -48,7 +48,7 @@ impl<'a> Tokenizer<'a> {
         if text.is_empty() { 0 } else { (self.count)(text) }
     }
 
-    /// The tokens that a model is told by an event. What only people and programs are told costs nothing.
+    /// The tokens of an event. Events that a model never receives have none.
     pub fn event(&self, event: &Event<'_>) -> u64 {
         match &event.body {
             Body::ToolCall { name, input, .. } => self.text(name) + self.text(&input.to_text().decode()),
@@ -76,7 +76,7 @@ impl<'a> Tokenizer<'a> {
         }
     }
 
-    /// The longest beginning of a text, in whole characters, that with `mark` after it has at most so many tokens.
+    /// The longest beginning of a text, in whole characters, that together with `mark` has at most this many tokens.
     pub fn cut<'t>(&self, text: &'t str, tokens_max: u64, mark: &str) -> &'t str {
         let fits = |end: usize| {
             let head = text.get(..end).unwrap_or_default();
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_text_has_as_many_tokens_as_it_may() {
+    fn a_cut_text_has_at_most_the_limit() {
         let tokenizer = Tokenizer::default();
         assert_eq!(tokenizer.cut("abcdefghijklmnop", 3, "..."), "abcdefghi");
         assert_eq!(tokenizer.cut("ab", 3, "..."), "ab");

@@ -1,23 +1,23 @@
-//! Trimming: what goes so that a conversation fits a number of tokens. A rule makes a plan and an account of it; carrying it out is
-//! `apply`'s to do, for a file, or [`Plan::outcome`]'s, for events that an agent holds in memory.
+//! Trimming: shortens a conversation until it fits a number of tokens. A rule makes a plan and a report.
+//! [`carry_out`](super::carry_out) applies the plan to a file, and [`Plan::outcome`] to events in memory.
 //!
-//! An agent trims at three moments, and says which one it is:
+//! An agent trims at three moments:
 //!
 //! ```
 //! use stenograph::edit::trim::{Limits, Moment, Rule, Trim, trim};
 //! use stenograph::model::{Body, Content, Event, Role};
 //!
-//! let said = |role, text: &str| Event::new(Body::Message { role, content: Content::text(text.to_owned()) });
+//! let message = |role, text: &str| Event::new(Body::Message { role, content: Content::text(text.to_owned()) });
 //! let history = [
-//!     said(Role::System, "Be brief."),
-//!     said(Role::User, "An old question"),
-//!     said(Role::Assistant, &"An answer that went on and on. ".repeat(40)),
-//!     said(Role::User, "A new question"),
+//!     message(Role::System, "Be brief."),
+//!     message(Role::User, "An old question"),
+//!     message(Role::Assistant, &"An answer that went on and on. ".repeat(40)),
+//!     message(Role::User, "A new question"),
 //! ];
 //! let how = Trim { rule: Rule::Pairs, limits: Limits { chat: 20, ..Limits::NONE }, ..Trim::default() };
-//! // Before each request to the model; the others are `Moment::Load` and `Moment::UserMessage`.
+//! // Before each request to the model. The other moments are `Moment::Load` and `Moment::UserMessage`.
 //! let trimmed = trim(&history, Moment::Request, &how);
-//! assert!(trimmed.account.is_reached());
+//! assert!(trimmed.report.is_reached());
 //! let left = trimmed.plan.outcome(&history);
 //! assert_eq!(left.len(), 2); // the system prompt and the new question
 //! ```
@@ -30,16 +30,16 @@ use super::sketch::{Sketched, Sketches};
 use super::tokens::Tokenizer;
 use crate::model::{Event, Kind};
 
-/// What stands in the place of something that was cut out.
+/// The text that replaces removed text.
 pub(crate) const SNIP: &str = "...snip...";
 
-/// By which rule a conversation is trimmed.
+/// The rule by which a conversation is trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rule {
-    /// CycoD's own: long prompts and tool results are cut, then old tool results replaced. It may stay over its target.
+    /// The rule of CycoD: cuts long prompts and tool results, then replaces old tool results. It may miss its target.
     Cycod,
-    /// Ours: large old tool results, then whole old turns, until the target is reached. No call is parted from its result, and
-    /// neither system prompts nor the newest turn are touched.
+    /// Replaces large old tool results, then removes whole old turns, until the target is reached. It never separates a call from
+    /// its result, and keeps system prompts and the newest question.
     #[default]
     Pairs,
 }
@@ -47,33 +47,33 @@ pub enum Rule {
 /// When a conversation is trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Moment {
-    /// It was just loaded: all limits hold.
+    /// After loading it: all limits apply.
     #[default]
     Load,
-    /// The user just said something: the limit on tool results has nothing new to look at.
+    /// After a message of the user: there are no new tool results, so their limit does not apply.
     UserMessage,
-    /// It is about to be sent to a model: all limits hold.
+    /// Before sending it to a model: all limits apply.
     Request,
 }
 
-/// How many tokens there may be; 0 is no limit.
+/// Limits in tokens; 0 means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// In the whole conversation.
+    /// The limit of the whole conversation.
     pub chat: u64,
-    /// In one message of the user.
+    /// The limit of the texts of one user message.
     pub prompt: u64,
-    /// In one result of a tool.
+    /// The limit of the texts of one tool result.
     pub tool: u64,
 }
 
 impl Limits {
-    /// No limit at all.
+    /// No limits.
     pub const NONE: Limits = Limits { chat: 0, prompt: 0, tool: 0 };
-    /// CycoD's own.
+    /// The default limits of CycoD.
     pub const CYCOD: Limits = Limits { chat: 160_000, prompt: 50_000, tool: 50_000 };
 
-    /// The limits that hold at that moment.
+    /// The limits that apply at this moment.
     fn at(self, moment: Moment) -> Limits {
         match moment {
             Moment::Load | Moment::Request => self,
@@ -82,27 +82,27 @@ impl Limits {
     }
 }
 
-/// How far the rule [`Rule::Pairs`] may go.
+/// Which turns [`Rule::Pairs`] may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Depth {
-    /// All that came since the newest question stays as it is.
+    /// Only turns before the newest question.
     OldTurns,
-    /// When nothing old is left to go, tool results since the newest question are shortened too, up to the last answer of the model:
-    /// an agent may work for hours on one question. The question itself stays as it is.
+    /// As a last resort, also tool results after the newest question, up to the last answer of the model: an agent may work for
+    /// hours on one question. The question itself stays.
     #[default]
     NewestTurn,
 }
 
-/// How a conversation is trimmed.
+/// How to trim a conversation.
 #[derive(Debug)]
 pub struct Trim<'a> {
-    /// By which rule.
+    /// The rule.
     pub rule: Rule,
-    /// To what size.
+    /// The limits.
     pub limits: Limits,
-    /// How far it may go.
+    /// Which turns may change.
     pub depth: Depth,
-    /// Who counts. [`Rule::Cycod`] counts by itself.
+    /// Counts the tokens. [`Rule::Cycod`] counts by itself.
     pub tokenizer: Tokenizer<'a>,
 }
 
@@ -112,117 +112,117 @@ impl Default for Trim<'_> {
     }
 }
 
-/// What to do, and what it gives.
+/// The plan of a trim, and its report.
 #[derive(Clone, Debug, Default)]
 pub struct Trimmed {
     /// What happens to each event.
     pub plan: Plan,
-    /// What goes, and how many tokens that gives.
-    pub account: Account,
+    /// What is trimmed, and how many tokens that saves.
+    pub report: TrimReport,
 }
 
-/// What goes, and how many tokens that gives.
+/// What is trimmed, and how many tokens that saves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct TrimReport {
     /// Tokens before.
     pub before: u64,
     /// Tokens after.
     pub after: u64,
-    /// How many there may be; 0 is no limit.
+    /// The token limit of the conversation; 0 means no limit.
     pub target: u64,
-    /// What goes, in the order of the events.
-    pub went: Vec<Went>,
+    /// The trimmed events, in order.
+    pub trimmed: Vec<TrimmedEvent>,
 }
 
-impl Account {
-    /// Whether it fits now.
+impl TrimReport {
+    /// Whether the conversation fits after the trim.
     pub fn is_reached(&self) -> bool {
         self.target == 0 || self.after <= self.target
     }
 }
 
-/// What happens to one event.
+/// One trimmed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Went {
-    /// The number of the event, from 0.
+pub struct TrimmedEvent {
+    /// Its number, from 0.
     pub event: usize,
-    /// The line its record begins on, where it is in a file.
+    /// The line on which its record begins, if it is in a file.
     pub line: Option<u64>,
-    /// What kind of event it is.
+    /// Its kind.
     pub kind: Kind,
     /// What happens to it.
-    pub how: Manner,
-    /// How many tokens fewer that makes.
-    pub tokens: u64,
+    pub action: TrimAction,
+    /// How many tokens that saves. Negative if [`Rule::Cycod`] makes short texts longer.
+    pub saved: i64,
 }
 
-/// What happens to an event that is trimmed.
+/// What happens to a trimmed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// It ends early.
+pub enum TrimAction {
+    /// Its text ends early.
     Cut,
-    /// Only `...snip...` is left.
+    /// `...snip...` replaces its content.
     Snipped,
-    /// It is gone with its turn.
+    /// It is removed with its turn.
     Removed,
 }
 
-impl Manner {
+impl TrimAction {
     /// The word in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Manner::Cut => "cut",
-            Manner::Snipped => "snipped",
-            Manner::Removed => "removed",
+            TrimAction::Cut => "cut",
+            TrimAction::Snipped => "snipped",
+            TrimAction::Removed => "removed",
         }
     }
 }
 
-/// Plans how to make a conversation fit.
+/// Plans the trim of these events.
 pub fn trim(events: &[Event<'_>], moment: Moment, how: &Trim<'_>) -> Trimmed {
     let mut trimming = Trimming::new(moment, how);
     events.iter().for_each(|event| trimming.add(event));
     trimming.plan(&events.sketches())
 }
 
-/// A conversation being trimmed whose events are not in memory: every event is measured as it comes along.
+/// Plans the trim of a conversation that is not in memory: measures each event as it is read.
 #[derive(Debug)]
-pub struct Trimming<'h>(Weights<'h>);
+pub struct Trimming<'h>(Measured<'h>);
 
 #[derive(Debug)]
-enum Weights<'h> {
+enum Measured<'h> {
     Cycod(cycod::Sizes),
-    Pairs(pairs::Weights<'h>),
+    Pairs(pairs::TokenCounts<'h>),
 }
 
 impl<'h> Trimming<'h> {
-    /// Begins to measure.
+    /// Creates a plan without events.
     pub fn new(moment: Moment, how: &'h Trim<'h>) -> Trimming<'h> {
         let limits = how.limits.at(moment);
         Trimming(match how.rule {
-            Rule::Cycod => Weights::Cycod(cycod::Sizes::new(limits)),
-            Rule::Pairs => Weights::Pairs(pairs::Weights::new(limits, how.depth, &how.tokenizer)),
+            Rule::Cycod => Measured::Cycod(cycod::Sizes::new(limits)),
+            Rule::Pairs => Measured::Pairs(pairs::TokenCounts::new(limits, how.depth, &how.tokenizer)),
         })
     }
 
-    /// Measures the next event; every event, in order.
+    /// Measures the next event. Call it for every event, in order.
     pub fn add(&mut self, event: &Event<'_>) {
         match &mut self.0 {
-            Weights::Cycod(sizes) => sizes.add(event),
-            Weights::Pairs(weights) => weights.add(event),
+            Measured::Cycod(sizes) => sizes.add(event),
+            Measured::Pairs(counts) => counts.add(event),
         }
     }
 
-    /// Plans what goes of the events that were measured.
+    /// Plans the trim of the measured events.
     pub fn plan(self, events: &Sketches) -> Trimmed {
         match self.0 {
-            Weights::Cycod(sizes) => sizes.trim(events),
-            Weights::Pairs(weights) => weights.trim(events),
+            Measured::Cycod(sizes) => sizes.trim(events),
+            Measured::Pairs(counts) => counts.trim(events),
         }
     }
 }
 
-fn went(events: &Sketches, event: usize, how: Manner, tokens: u64) -> Option<Went> {
-    let found = events.get(event)?;
-    Some(Went { event, line: found.line(), kind: found.kind, how, tokens })
+fn trimmed_event(events: &Sketches, event: usize, action: TrimAction, saved: i64) -> Option<TrimmedEvent> {
+    let sketch = events.get(event)?;
+    Some(TrimmedEvent { event, line: sketch.line(), kind: sketch.kind, action, saved })
 }

@@ -41,7 +41,7 @@ enum Author {
     Person,
     /// The agent wrote it.
     Agent,
-    /// The record claims to repeat a message of another record.
+    /// A person typed it, but the record claims to repeat a message of another record.
     Repeated,
 }
 
@@ -58,7 +58,7 @@ impl MessageIndex {
             (Kind::Message, Some(Role::User)) => {
                 let prelude = if event.restates() { record } else { *self.prelude.get_or_insert(record) };
                 let author = match message.is_none_or(UserMessage::begins_turn) {
-                    _ if event.restates() => Author::Repeated,
+                    true if event.restates() => Author::Repeated,
                     true => Author::Person,
                     false => Author::Agent,
                 };

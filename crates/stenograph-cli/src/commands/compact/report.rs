@@ -1,181 +1,146 @@
-//! Reports a compaction: what was removed, how much of it, and where it is now.
+//! The report of a compaction.
 
 use std::path::PathBuf;
 
-use stenograph::edit::compact::{Aside, Compacting, Gone, Split};
+use serde::Serialize;
+use stenograph::edit::Sketches;
+use stenograph::edit::compact::{Compacting, OldPart};
 use stenograph::edit::tokens::Tokenizer;
-use stenograph::edit::{Edited, Sketches};
 use stenograph::text::quote;
 use stenograph_store::layouts::chibi::Context;
 use stenograph_store::systems::chibi::WindowChange;
 
-use crate::edit_output::{self, EditTarget, WrittenFiles};
+use crate::edit_output::EditTarget;
+use crate::edit_report::{Counts, EditReport, EditResult, PathText, ReportedEvent};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped, harmless_json};
 
 pub struct CompactionReport<'a> {
-    name: String,
-    tokenizer: &'a Tokenizer<'a>,
-    events: Split,
-    turns: Split,
-    tokens: Split,
-    /// The removed events, if they are listed.
-    goes: Vec<Gone>,
-    summary: Option<String>,
-    outcome: Outcome,
+    name: &'a str,
+    format: &'a str,
+    removed: Vec<ReportedEvent>,
+    details: Details<'a>,
 }
 
-enum Outcome {
-    /// Nothing so far.
-    None,
-    Edited(Box<Edited>, WrittenFiles),
-    /// The old entries of a window are in an archive.
-    Archived {
-        window: PathBuf,
-        archive: PathBuf,
-    },
+/// The fields that only compactions report.
+#[derive(Serialize)]
+struct Details<'a> {
+    compacted: bool,
+    tokenizer: &'a str,
+    events: Counts,
+    turns: Counts,
+    tokens: Counts,
+    summary: Option<String>,
+    summary_tokens: Option<u64>,
+    #[serde(flatten)]
+    context: Option<CompactedContext>,
+}
+
+/// The files of a compacted context.
+#[derive(Serialize)]
+struct CompactedContext {
+    /// The window.
+    output: PathText,
+    /// The archive with the removed entries.
+    archive: PathText,
 }
 
 impl<'a> CompactionReport<'a> {
     /// A report about a file or folder.
-    pub fn new(name: &str, tokenizer: &'a Tokenizer<'a>) -> CompactionReport<'a> {
-        let (events, turns, tokens) = (Split::default(), Split::default(), Split::default());
-        let name = name.to_owned();
-        CompactionReport {
-            name,
-            tokenizer,
-            events,
-            turns,
-            tokens,
-            goes: Vec::new(),
+    pub fn new(name: &'a str, format: &'a str, tokenizer: &'a Tokenizer<'a>) -> CompactionReport<'a> {
+        let details = Details {
+            compacted: false,
+            tokenizer: tokenizer.name(),
+            events: Counts::default(),
+            turns: Counts::default(),
+            tokens: Counts::default(),
             summary: None,
-            outcome: Outcome::None,
-        }
+            summary_tokens: None,
+            context: None,
+        };
+        CompactionReport { name, format, removed: Vec::new(), details }
     }
 
-    /// Records what is removed.
-    pub fn add(&mut self, events: &Sketches, compacting: &Compacting<'_>, aside: &Aside, target: &EditTarget) {
-        let gone = aside.goes.len() as u64;
-        self.events = Split { gone, kept: events.len() as u64 - gone };
-        (self.turns, self.tokens) = (aside.turns, aside.tokens);
-        if target.json || target.dry_run {
-            self.goes = compacting.gone(events, aside).collect();
-        }
+    /// Adds what is removed.
+    pub fn add(&mut self, events: &Sketches, compacting: &Compacting<'_>, old: &OldPart, target: &EditTarget) {
+        let removed = old.removed.len() as u64;
+        self.details.events = Counts { removed, kept: events.len() as u64 - removed };
+        (self.details.turns, self.details.tokens) = (old.turns.into(), old.tokens.into());
+        let reported = compacting
+            .removed(events, old)
+            .filter_map(|event| ReportedEvent::of(events, event.event, "removed", i64::try_from(event.tokens).ok()));
+        self.removed = if target.lists_events() { reported.collect() } else { Vec::new() };
     }
 
-    pub fn summary(&mut self, summary: &str) {
-        self.summary = Some(summary.to_owned());
+    pub fn summary(&mut self, summary: &str, tokenizer: &Tokenizer<'_>) {
+        self.details.compacted = true;
+        self.details.summary_tokens = Some(tokenizer.text(summary));
+        self.details.summary = Some(summary.to_owned());
     }
 
-    pub fn edited(&mut self, edited: Edited, written: WrittenFiles) {
-        self.outcome = Outcome::Edited(Box::new(edited), written);
+    pub fn archived(&mut self, output: PathBuf, archive: PathBuf) {
+        self.details.context = Some(CompactedContext { output: PathText(output), archive: PathText(archive) });
     }
 
-    pub fn archived(&mut self, window: PathBuf, archive: PathBuf) {
-        self.outcome = Outcome::Archived { window, archive };
-    }
-
-    /// Reports that there is nothing to do.
-    pub fn nothing(&self, target: &EditTarget, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-        if target.json {
-            target.report(&self.json(target), output)?;
-        } else {
-            let why = "everything since the last summary is kept";
-            output.say(&format!("{}: nothing to compact: {why}", self.name));
-        }
+    /// Reports that there is nothing to compact.
+    pub fn nothing(self, target: &EditTarget, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+        let sentence = format!("{}: nothing to compact: everything since the last summary is kept", self.name);
+        self.print(&[sentence], None, target, output)?;
         Ok(ExitStatus::No)
     }
 
-    /// Reports what was done, or what would be done.
-    pub fn done(&self, target: &EditTarget, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-        if target.json {
-            target.report(&self.json(target), output)?;
-            return Ok(ExitStatus::Done);
+    /// Reports the compaction, or what a dry run would do.
+    pub fn done(
+        self,
+        result: Option<EditResult<'_>>,
+        target: &EditTarget,
+        output: &mut Output<'_>,
+    ) -> Result<ExitStatus, CommandError> {
+        let Details { events, turns, tokens, summary_tokens, context, .. } = &self.details;
+        let action = if target.dry_run { "would be removed" } else { "removed" };
+        let (removed, removed_turns) = (counted(events.removed, "event"), counted(turns.removed, "whole turn"));
+        let summary = summary_tokens.map(|tokens| format!("; the summary has {}", counted(tokens, "token")));
+        let (kept, kept_tokens) = (counted(turns.kept, "turn"), counted(tokens.kept, "token"));
+        let mut sentences = vec![
+            format!("{}: {removed} {action}, {removed_turns}: {}", self.name, counted(tokens.removed, "token")),
+            format!("  {kept} kept: {kept_tokens}{}", summary.unwrap_or_default()),
+        ];
+        if let Some(context) = context {
+            let (archive, name) = (context.archive.0.display(), self.name);
+            sentences.push(format!("removed entries are in {archive}; to undo: steno undo {name}"));
         }
-        if target.dry_run {
-            for gone in &self.goes {
-                let line = gone.line.map_or(String::new(), |line| format!(" (line {line})"));
-                let (event, kind, tokens) = (gone.event + 1, gone.kind.name(), in_tokens(gone.tokens));
-                output.line(&format!("event {event}{line}: {kind}, {tokens}"))?;
-            }
-        }
-        let go = if target.dry_run { "would be removed" } else { "removed" };
-        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "whole turn"));
-        output.say(&format!("{}: {gone} {go}, {turns}: {}", self.name, in_tokens(self.tokens.gone)));
-        let kept = counted(self.turns.kept, "turn");
-        let summary = self.summary_tokens().map(|tokens| format!("; the summary has {}", in_tokens(tokens)));
-        output.say(&format!("  {kept} kept: {}{}", in_tokens(self.tokens.kept), summary.unwrap_or_default()));
-        match &self.outcome {
-            Outcome::None => {}
-            Outcome::Edited(done, written) => edit_output::report_differences(done, written, output),
-            Outcome::Archived { archive, .. } => {
-                let (archive, name) = (archive.display(), &self.name);
-                output.say(&format!("removed entries are in {archive}; to undo: steno undo {name}"));
-            }
-        }
+        self.print(&sentences, result, target, output)?;
         Ok(ExitStatus::Done)
     }
 
-    fn summary_tokens(&self) -> Option<u64> {
-        self.summary.as_deref().map(|summary| self.tokenizer.text(summary))
-    }
-
-    fn json(&self, target: &EditTarget) -> String {
-        let split = |split: Split| format!("{{\"gone\":{},\"kept\":{}}}", split.gone, split.kept);
-        let goes = self.goes.iter().map(|gone| {
-            let line = gone.line.map_or(String::new(), |line| format!(",\"line\":{line}"));
-            let (event, kind, tokens) = (gone.event + 1, quote(gone.kind.name()), gone.tokens);
-            format!("{{\"event\":{event}{line},\"kind\":{kind},\"tokens\":{tokens}}}")
-        });
-        let goes: Vec<String> = goes.collect();
-        let outcome = match &self.outcome {
-            Outcome::None => String::new(),
-            Outcome::Edited(done, written) => format!(",{}", edit_output::json_fields(done, written)),
-            Outcome::Archived { window, archive } => {
-                let text = |path: &PathBuf| quote(&path.display().to_string());
-                format!(",\"output\":{},\"archive\":{}", text(window), text(archive))
-            }
-        };
-        format!(
-            "{{\"file\":{},\"compacted\":{},\"dry_run\":{},\"tokenizer\":{},\"events\":{},\"turns\":{},\"tokens\":{},\
-             \"summary\":{},\"summary_tokens\":{},\"went\":[{}]{outcome}}}",
-            quote(&self.name),
-            self.summary.is_some(),
-            target.dry_run,
-            quote(self.tokenizer.name()),
-            split(self.events),
-            split(self.turns),
-            split(self.tokens),
-            self.summary.as_deref().map_or("null".to_owned(), quote),
-            self.summary_tokens().map_or("null".to_owned(), |tokens| tokens.to_string()),
-            goes.join(",")
-        )
+    fn print(
+        self,
+        sentences: &[String],
+        result: Option<EditResult<'_>>,
+        target: &EditTarget,
+        output: &mut Output<'_>,
+    ) -> Result<(), CommandError> {
+        let CompactionReport { name: file, format, removed, details } = self;
+        EditReport { file, format, dry_run: target.dry_run, details, removed, result }.print(target, sentences, output)
     }
 }
 
-fn in_tokens(number: u64) -> String {
-    format!("{} {}", grouped(number), if number == 1 { "token" } else { "tokens" })
-}
-
-/// Reports what returned to a window.
+/// Reports the entries that were restored to a window.
 pub fn report_undo(
     json: bool,
     context: &Context,
     changed: &WindowChange,
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
-    let (name, back, entries) = (context.folder.display(), changed.archived, changed.entries);
+    let (name, restored, entries) = (context.folder.display(), changed.archived, changed.entries);
     if json {
         let file = quote(&name.to_string());
-        let json = format!("{{\"file\":{file},\"undone\":\"compact\",\"back\":{back},\"entries\":{entries}}}");
+        let json = format!("{{\"file\":{file},\"undone\":\"compact\",\"back\":{restored},\"entries\":{entries}}}");
         output.line(&harmless_json(&json))?;
     } else {
-        let are = if back == 1 { "entry" } else { "entries" };
-        output.say(&format!(
-            "{name}: {} {are} restored; the window has {}",
-            grouped(back as u64),
-            grouped(entries as u64)
-        ));
+        let noun = if restored == 1 { "entry" } else { "entries" };
+        let (restored, entries) = (grouped(restored as u64), grouped(entries as u64));
+        output.say(&format!("{name}: {restored} {noun} restored; the window has {entries}"));
     }
     Ok(ExitStatus::Done)
 }

@@ -1,9 +1,9 @@
-//! Splits a transcript: computes the pieces, names them, and never overwrites an existing file unasked.
+//! Splits a transcript: names the pieces, and overwrites existing files only with `--force`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stenograph::edit::cut::{Division, Hindrance, Piece, Split, divisions, split};
+use stenograph::edit::cut::{Division, Hindrance, SplitBy, SplitPart, divisions, split};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::trim::{Moment, Trim, Trimming};
 use stenograph::edit::{EditSource, Edited, Rewritable};
@@ -17,11 +17,11 @@ use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped, harmless_json};
 use crate::tokenizer;
 
-/// The limit of files written.
+/// The limit of written files.
 const PIECES_MAX: usize = 10_000;
 
 pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let counter = tokenizer::named(&options.tokenizer)?;
+    let counter = tokenizer::named(options.tokenizer.as_deref().unwrap_or("bytes"))?;
     let mut file = EditedFile::open(&options.place, &options.input, options.from.as_deref(), &options.target, output)?;
     let (name, format) = (file.name(), file.format());
     let files_like = options.target.output.options(Some(file.source()));
@@ -30,31 +30,33 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStat
     let counts = options.split_tokens.is_some();
     let base = options.target.output.path().or(file.path()).map(Path::to_owned);
     let mut original = file.read(&mut |event| tokens.extend(counts.then(|| counter.tokenizer.event(event))))?;
-    let how = match (options.split_every, options.split_tokens) {
-        (Some(turns), _) => Split::Every(turns),
-        (_, Some(most)) => Split::Tokens(most, &tokens),
-        (None, None) => Split::At(options.split_at.iter().map(|event| event.saturating_sub(1)).collect()),
+    let by = match (options.split_every, options.split_tokens) {
+        (Some(turns), _) => SplitBy::Turns(turns),
+        (_, Some(tokens_max)) => SplitBy::Tokens(tokens_max, &tokens),
+        (None, None) => SplitBy::Events(options.split_at.iter().map(|event| event.saturating_sub(1)).collect()),
     };
-    let mut status = match &how {
-        Split::At(places) => report_moved(&divisions(&original.sketches, places), original.sketches.len(), output),
-        Split::Every(_) | Split::Tokens(..) => ExitStatus::Done,
+    let mut status = match &by {
+        SplitBy::Events(places) => {
+            report_moved(&divisions(&original.sketches, places), original.sketches.len(), output)
+        }
+        SplitBy::Turns(_) | SplitBy::Tokens(..) => ExitStatus::Done,
     };
-    let pieces = split(&original.sketches, &how);
-    let count = pieces.pieces.len();
+    let parts = split(&original.sketches, &by);
+    let count = parts.parts.len();
     let paths = paths(options, base.as_deref(), format, count)?;
     let mut files = Vec::new();
-    let mut report = Vec::new();
+    let mut reports = Vec::new();
     let mut renamed = false;
     let mut result = Spool::new()?;
-    for (piece, path) in pieces.pieces.iter().zip(&paths) {
+    for (part, path) in parts.parts.iter().zip(&paths) {
         // A part of a session must not have the session's id: a program that finds both would take one for a copy of the other.
-        let own = if count > 1 { pieces.plan_of_its_own(&original.sketches, piece) } else { None };
+        let own = if count > 1 { parts.plan_as_session(&original.sketches, part) } else { None };
         renamed |= own.is_some();
-        let plan = own.unwrap_or_else(|| pieces.plan(&original.sketches, piece));
+        let plan = own.unwrap_or_else(|| parts.plan(&original.sketches, part));
         result.restart()?;
         let edited = edit_output::carry_out(&mut original, &plan, &name, &mut result)?;
         drop(plan);
-        report.push(PieceReport::new(path, piece, &edited, format, &mut result, &counter.tokenizer)?);
+        reports.push(PieceReport::new(path, part, &edited, format, &mut result, &counter.tokenizer)?);
         if !options.target.dry_run {
             if is_input(path) {
                 return Err(stenograph_store::Error::about(path, Problem::OwnInput).into());
@@ -69,20 +71,24 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStat
     for file in files {
         file.commit()?;
     }
-    for report in &report {
-        output.line(&if options.target.json { harmless_json(&report.json()).into_owned() } else { report.people() })?;
+    for report in &reports {
+        output.line(&if options.target.json {
+            harmless_json(&report.json()).into_owned()
+        } else {
+            report.sentence()
+        })?;
     }
-    if report.iter().any(|report| !report.exact) {
+    if reports.iter().any(|report| !report.exact) {
         output.say("warning: the format cannot express the whole split: check the pieces with steno check");
     }
     if renamed {
         output.say("note: each piece is a separate session, with an id derived from the original id");
     }
-    let most = options.split_tokens.unwrap_or(u64::MAX);
-    for report in report.iter().filter(|report| report.tokens > most) {
+    let tokens_max = options.split_tokens.unwrap_or(u64::MAX);
+    for report in reports.iter().filter(|report| report.tokens > tokens_max) {
         let (path, tokens) = (crate::output::harmless_line(&report.path), grouped(report.tokens));
         let why = "turns and the shared header are never split";
-        output.say(&format!("note: {path} has {tokens} tokens, more than {}: {why}", grouped(most)));
+        output.say(&format!("note: {path} has {tokens} tokens, more than {}: {why}", grouped(tokens_max)));
         status = status.max(ExitStatus::No);
     }
     if count < 2 {
@@ -92,7 +98,7 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStat
     Ok(status)
 }
 
-/// Reports where the transcript is split elsewhere or not at all. The status is a no if a requested split is missing.
+/// Reports requested splits that moved or are not possible. The status is `No` if one is not possible.
 fn report_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -> ExitStatus {
     let mut status = ExitStatus::Done;
     for division in divisions {
@@ -164,7 +170,7 @@ struct PieceReport {
 impl PieceReport {
     fn new(
         path: &Path,
-        piece: &Piece,
+        part: &SplitPart,
         edited: &Edited,
         format: &dyn Format,
         result: &mut Spool,
@@ -182,18 +188,18 @@ impl PieceReport {
         })?;
         Ok(PieceReport {
             path: path.display().to_string(),
-            turns: piece.turns,
-            first: piece.events.start + 1,
-            last: piece.events.end,
+            turns: part.turns,
+            first: part.events.start + 1,
+            last: part.events.end,
             size,
-            tokens: counting.plan(&left.sketches).account.before,
+            tokens: counting.plan(&left.sketches).report.before,
             tokenizer: tokenizer.name().to_owned(),
             exact: edited.is_exact(),
             session,
         })
     }
 
-    fn people(&self) -> String {
+    fn sentence(&self) -> String {
         let turns = counted(self.turns as u64, "turn");
         let path = crate::output::harmless_line(&self.path);
         let (tokens, size) = (grouped(self.tokens), grouped(self.size));

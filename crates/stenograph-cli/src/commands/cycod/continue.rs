@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use stenograph::edit::trim::{Account, Limits, Moment};
+use stenograph::edit::trim::{Limits, Moment, TrimReport};
 use stenograph::text::quote;
 use stenograph_store::discover::PathHints;
 use stenograph_store::files::{Disk, Files};
@@ -155,13 +155,13 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
     Ok(Limits { chat: options.max_tokens.unwrap_or(set.chat), ..set })
 }
 
-fn report_trim(account: &Account, output: &mut Output<'_>) -> ExitStatus {
-    let Account { before, after, target, went } = account;
-    if !went.is_empty() {
-        let went = counted(went.len() as u64, "event");
-        output.say(&format!("trimmed from {before} to {after} tokens: {went} removed or cut"));
+fn report_trim(report: &TrimReport, output: &mut Output<'_>) -> ExitStatus {
+    let TrimReport { before, after, target, trimmed } = report;
+    if !trimmed.is_empty() {
+        let events = counted(trimmed.len() as u64, "event");
+        output.say(&format!("trimmed from {before} to {after} tokens: {events} removed or cut"));
     }
-    if account.is_reached() {
+    if report.is_reached() {
         return ExitStatus::Done;
     }
     output.say(&format!(

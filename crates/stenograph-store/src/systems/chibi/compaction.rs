@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use stenograph::edit::compact::{Aside, Keep, aside};
+use stenograph::edit::compact::{Keep, OldPart, old_part};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::formats::chibi::Chibi;
 use stenograph::model::Event;
@@ -17,7 +17,7 @@ use crate::files::{Files, truncate_durably};
 use crate::layouts::chibi::NAME;
 use crate::layouts::chibi::entry::{self, Anchor, ContextEntry};
 use crate::layouts::chibi::transcript::ContextTranscript;
-use crate::undo::{self, UndoOutcome};
+use crate::undo::{self, EditCommand, UndoOutcome};
 
 /// The entries that a compaction would archive.
 #[derive(Clone, Debug)]
@@ -25,34 +25,32 @@ pub struct CompactionChoice {
     /// The events of the window.
     pub events: Vec<Event<'static>>,
     /// Which of them are archived.
-    pub aside: Aside,
+    pub old: OldPart,
     places: Vec<EntryPlace>,
 }
 
-impl CompactionChoice {
-    /// The format of the events.
-    pub fn origin(&self) -> &'static str {
+impl Window {
+    /// The name of the format of its events.
+    pub fn format(&self) -> &'static str {
         NAME
     }
-}
 
-impl Window {
     /// Chooses the entries. `None` if there is nothing that a summary could replace.
     pub fn choose(&self, keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<CompactionChoice> {
         let all: Vec<&ContextEntry> = self.entries.iter().collect();
         let events = read::all(&Chibi, &entry::lines(&all)).events;
-        let aside = aside(&events, keep, tokenizer)?;
+        let old = old_part(&events, keep, tokenizer)?;
         let entry_of = |event: &Event<'_>| event.at.and_then(|at| usize::try_from(at.line).ok()?.checked_sub(1));
-        let cut = events.get(aside.kept_from).map_or(Some(all.len()), entry_of)?;
-        let goes: HashSet<usize> =
-            aside.goes.iter().filter_map(|number| events.get(*number)).filter_map(entry_of).collect();
+        let cut = events.get(old.first_kept).map_or(Some(all.len()), entry_of)?;
+        let removed: HashSet<usize> =
+            old.removed.iter().filter_map(|number| events.get(*number)).filter_map(entry_of).collect();
         let place = |(at, entry): (usize, &&ContextEntry)| {
             // A window begins with one anchor, which is replaced.
-            let goes = goes.contains(&at) || entry.is_anchor();
-            if at < cut && goes { EntryPlace::Aside } else { EntryPlace::Window }
+            let is_removed = removed.contains(&at) || entry.is_anchor();
+            if at < cut && is_removed { EntryPlace::Aside } else { EntryPlace::Window }
         };
         let places = all.iter().enumerate().map(place).collect();
-        Some(CompactionChoice { events, aside, places })
+        Some(CompactionChoice { events, old, places })
     }
 
     /// Replaces the chosen entries with the summary.
@@ -65,7 +63,7 @@ impl Window {
         let path = self.context.window();
         let before =
             self.environment.files.read(&path, 0).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
-        undo::save_undo_bytes(&path, &before, &entry::lines(window), "compact").map(drop)
+        undo::save_undo_bytes(&path, &before, &entry::lines(window), EditCommand::Compact).map(drop)
     }
 
     /// Brings back what the last compaction archived, in its old places, and removes it from the archive. Later entries stay at

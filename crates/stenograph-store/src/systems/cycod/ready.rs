@@ -3,7 +3,7 @@
 
 use std::io;
 
-use stenograph::edit::trim::{Account, Limits, Moment, Rule, Trim, Trimmed, trim};
+use stenograph::edit::trim::{Limits, Moment, Rule, Trim, TrimReport, Trimmed, trim};
 use stenograph::edit::{self, Original};
 use stenograph::format::Wanted;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
@@ -40,18 +40,18 @@ pub fn ready(bytes: &[u8]) -> PreparedConversation {
 }
 
 impl PreparedConversation {
-    /// Trims the conversation to the limits of a moment, as far as the system prompts and the newest question allow. Returns an
-    /// account of it. A call and its answer are removed together. Tool results of the newest turn may be shortened, as CycoD
+    /// Trims the conversation to the limits of a moment, as far as the system prompts and the newest question allow. Returns a
+    /// report. A call and its answer are removed together. Tool results of the newest turn may be shortened, as CycoD
     /// does: one question may keep an agent busy for hours.
-    pub fn trim(&mut self, limits: Limits, moment: Moment) -> io::Result<Account> {
+    pub fn trim(&mut self, limits: Limits, moment: Moment) -> io::Result<TrimReport> {
         let mut bytes = self.messages.join("\n").into_bytes();
         bytes.push(b'\n');
         let original = Original::read(DocumentKind::Chat.format(), &bytes)?;
         let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
-        let Trimmed { plan, account } = trim(&original.events, moment, &how);
+        let Trimmed { plan, report } = trim(&original.events, moment, &how);
         let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
         self.messages = trimmed.messages;
-        Ok(account)
+        Ok(report)
     }
 }
 

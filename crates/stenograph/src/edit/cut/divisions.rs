@@ -1,16 +1,15 @@
-//! Where a conversation can be divided: what happens to the requested places, and why. The caller chooses the places and
-//! what the pieces contain.
+//! Where a conversation can be divided, and why a requested place is not possible. The caller chooses the places and what the
+//! parts contain.
 
+use crate::edit::links::{LinkKind, Links};
 use crate::edit::sketch::{Sketch, Sketched, Sketches};
-use crate::edit::units::bonds;
-use crate::model::Kind;
 
 /// A requested place, and where the conversation is divided instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
     /// The number of the requested event.
     pub asked: usize,
-    /// The event before which it is divided; `None` if it is not.
+    /// The event before which the conversation is divided; `None` if it is not.
     pub at: Option<usize>,
     /// Why the place differs from the requested one.
     pub hindrance: Option<Hindrance>,
@@ -41,8 +40,8 @@ impl Hindrance {
     }
 }
 
-/// Where a conversation is divided for each requested place, named by the event after it: at the place itself if that
-/// splits nothing, otherwise at the next such place.
+/// Where a conversation is divided for each requested place, which is before the event of that number: there if possible,
+/// otherwise at the next possible place.
 pub fn divisions<S: Sketched + ?Sized>(events: &S, places: &[usize]) -> Vec<Division> {
     let events = &*events.sketches();
     let hindrances = hindrances(events);
@@ -57,22 +56,14 @@ pub fn divisions<S: Sketched + ?Sized>(events: &S, places: &[usize]) -> Vec<Divi
 
 /// For each event, why the conversation cannot be divided before it.
 fn hindrances(events: &Sketches) -> Vec<Option<Hindrance>> {
-    let inside = |event: &Sketch| (event.part > 0).then_some(Hindrance::Record);
-    let mut found: Vec<Option<Hindrance>> = events.iter().map(inside).collect();
-    // A connection may span the whole conversation: each place is visited once per kind of connection.
-    for kind in [Hindrance::Call, Hindrance::Response] {
-        let is_kind = |(one, other): &(usize, usize)| {
-            let kinds = [one, other].map(|number| events.get(*number).map(|event| event.kind));
-            (kinds == [Some(Kind::ToolCall), Some(Kind::ToolResult)]) == (kind == Hindrance::Call)
-        };
-        let mut reach = 0;
-        let mut bonds = bonds(events).into_iter().filter(is_kind).peekable();
+    let is_inside = |event: &Sketch| (event.part > 0).then_some(Hindrance::Record);
+    let mut found: Vec<Option<Hindrance>> = events.iter().map(is_inside).collect();
+    let links = Links::of(events);
+    for (kind, hindrance) in [(LinkKind::Call, Hindrance::Call), (LinkKind::Response, Hindrance::Response)] {
+        let mut crossings = links.crossings(Some(kind));
         for (place, slot) in found.iter_mut().enumerate() {
-            while let Some((_, to)) = bonds.next_if(|(from, _)| *from < place) {
-                reach = reach.max(to);
-            }
-            if reach >= place && reach > 0 {
-                slot.get_or_insert(kind);
+            if crossings.is_crossed(place) {
+                slot.get_or_insert(hindrance);
             }
         }
     }
@@ -87,7 +78,7 @@ mod tests {
     use super::*;
     use crate::model::{Body, Content, Event, Input, Part, Role};
 
-    fn said(role: Role) -> Event<'static> {
+    fn message(role: Role) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text("x") })
     }
 
@@ -105,8 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn why_a_place_is_another_one_is_known() {
-        let (user, model) = (said(Role::User), said(Role::Assistant));
+    fn a_moved_division_has_a_reason() {
+        let (user, model) = (message(Role::User), message(Role::Assistant));
         let mut events = [user.clone(), user.clone(), call("a"), result("a"), model.clone(), user.clone(), model, user];
         assert_eq!(of(&events, 4), (Some(4), None));
         assert_eq!(of(&events, 3), (Some(4), Some(Hindrance::Call)));
@@ -120,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn calls_at_the_same_time_are_one_stretch_until_the_last_is_answered() {
-        let parallel = [said(Role::User), call("a"), call("b"), result("a"), result("b"), said(Role::Assistant)];
+    fn parallel_calls_are_not_divided_before_the_last_result() {
+        let parallel = [message(Role::User), call("a"), call("b"), result("a"), result("b"), message(Role::Assistant)];
         assert_eq!([2, 3, 4].map(|place| of(&parallel, place)), [(Some(5), Some(Hindrance::Call)); 3]);
         assert_eq!(of(&parallel[..5], 3), (None, Some(Hindrance::Call)));
     }

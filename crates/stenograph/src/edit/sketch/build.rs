@@ -1,86 +1,86 @@
-//! Makes sketches while events come along: all of them once, and those that restate others in other words once more.
+//! Builds sketches in one pass over all events, and a second pass over the restatements whose words differ.
 
 use std::ops::Range;
 
 use super::postings::{Postings, small};
 use super::{CountField, Sketch, Sketches};
-use crate::model::{Body, Event, Kind, REWIND, Spine, SpineEvent, key};
+use crate::calls::Calls;
+use crate::model::{Event, Kind, Spine, SpineEvent, key};
 
-/// Takes notice of every event of a source, in order.
+/// Builds the sketches. Needs every event of a source, in order.
 #[derive(Debug, Default)]
 pub(in crate::edit) struct SketchBuilder {
     sketches: Sketches,
+    calls: Calls,
 }
 
 impl SketchBuilder {
     pub(in crate::edit) fn add(&mut self, event: &Event<'_>) {
         let number = self.sketches.all.len();
-        let sketch = Sketch::of(event, &mut self.sketches.prints);
-        if let Body::Fact { fact: name, content: Some(_) } = &event.body
-            && name == REWIND
-        {
-            self.sketches.rewinds.extend(SpineEvent::rewinds(event).map(|turns| (number, turns)));
-        }
+        let call_number = self.calls.add(event).call;
+        let sketch = Sketch::of(event, call_number, &mut self.sketches.prints);
         if sketch.kind == Kind::Fact {
+            self.sketches.rewinds.extend(SpineEvent::rewinds(event).map(|turns| (number, turns)));
             self.sketches.counts.extend(count_fields(number, event));
         }
         self.sketches.all.push(sketch);
     }
 
-    /// Decides what restates what by its words.
-    pub(in crate::edit) fn naming(mut self) -> Naming {
-        let mut spine = Spine::default();
+    /// Decides the spine, and finds the restatements with equal texts.
+    pub(in crate::edit) fn search_names(mut self) -> NameSearch {
         let sketches = &mut self.sketches;
+        let mut spine = Spine::default();
         for (number, sketch) in sketches.all.iter().enumerate() {
             spine.add_any(&sketches.view(number, sketch));
         }
         spine.decide();
-        let told = sketches.all.iter().enumerate().map(|(number, sketch)| {
+        let in_spine = sketches.all.iter().enumerate().map(|(number, sketch)| {
             let view = sketches.view(number, sketch);
             spine.left_out_any(&view).is_none()
         });
-        let told = told.collect();
+        let in_spine = in_spine.collect();
         drop(spine);
-        sketches.told = told;
+        sketches.spine = in_spine;
         let restating = || sketches.all.iter().enumerate().filter(|(_, sketch)| sketch.restates);
-        let own = || sketches.all.iter().enumerate().filter(|(_, sketch)| !sketch.restates);
-        let wanted =
-            Postings::new(restating().filter(|(_, sketch)| sketch.says).map(|(at, sketch)| (sketch.print(), at)));
-        let said = own().map(|(number, sketch)| (sketch.print(), number));
-        let said = Postings::new(said.filter(|(print, _)| wanted.of(*print).next().is_some()));
-        drop(wanted);
-        let (mut same, mut wants) = (Vec::new(), Vec::new());
+        let original = || sketches.all.iter().enumerate().filter(|(_, sketch)| !sketch.restates);
+        let with_text = restating().filter(|(_, sketch)| sketch.has_text);
+        let repeated = Postings::new(with_text.map(|(number, sketch)| (sketch.content_print(), number)));
+        let originals = original().map(|(number, sketch)| (sketch.content_print(), number));
+        let originals = Postings::new(originals.filter(|(print, _)| repeated.of(*print).next().is_some()));
+        drop(repeated);
+        let (mut same_text, mut other_words) = (Vec::new(), Vec::new());
         for (number, sketch) in restating() {
-            match sketches.nearest(&said, number).filter(|_| sketch.says) {
-                Some(base) => same.push((small(number), small(base))),
-                None => wants.push(small(number)),
+            match sketches.nearest(&originals, number).filter(|_| sketch.has_text) {
+                Some(base) => same_text.push((small(number), small(base))),
+                None => other_words.push(small(number)),
             }
         }
         let mut calls = Postings::default();
-        if !wants.is_empty() {
-            calls = Postings::new(own().filter(|(_, sketch)| sketch.call != 0).map(|(at, sketch)| (sketch.call, at)));
+        if !other_words.is_empty() {
+            let with_id = original().filter(|(_, sketch)| sketch.call != 0);
+            calls = Postings::new(with_id.map(|(number, sketch)| (sketch.call, number)));
         }
-        sketches.same = same;
-        Naming { sketches: self.sketches, wants, calls }
+        sketches.same_text = same_text;
+        NameSearch { sketches: self.sketches, other_words, calls }
     }
 }
 
 impl Sketches {
-    /// The number nearest to this one at which the same was said. No record restates itself.
-    fn nearest(&self, said: &Postings, number: usize) -> Option<usize> {
+    /// The nearest event with the same content. A record never restates itself.
+    fn nearest(&self, originals: &Postings, number: usize) -> Option<usize> {
         let event = self.get(number)?;
         let elsewhere =
             |base: &usize| !event.has_place || self.get(*base).is_some_and(|base| base.place() != event.place());
-        said.of(event.print()).filter(elsewhere).min_by_key(|base| base.abs_diff(number))
+        originals.of(event.content_print()).filter(elsewhere).min_by_key(|base| base.abs_diff(number))
     }
 }
 
 /// The fields of a header that count events.
 fn count_fields(number: usize, event: &Event<'_>) -> Vec<CountField> {
     let mut found = Vec::new();
-    for (info, residue) in event.extra.known() {
+    for (info, extra) in event.extra.known() {
         for (field, kind) in info.counts {
-            let stated = residue.text(field).and_then(|text| text.trim().parse::<u64>().ok());
+            let stated = extra.text(field).and_then(|text| text.trim().parse::<u64>().ok());
             found.extend(stated.map(|stated| CountField {
                 event: number,
                 origin: info.name,
@@ -93,28 +93,28 @@ fn count_fields(number: usize, event: &Event<'_>) -> Vec<CountField> {
     found
 }
 
-/// What restates others in other words names calls: which ones is seen when these events come once more.
+/// Searches the restatements in other words for the ids of calls. Needs those events once more.
 #[derive(Debug)]
-pub(in crate::edit) struct Naming {
+pub(in crate::edit) struct NameSearch {
     sketches: Sketches,
-    /// Numbers of events, in order.
-    wants: Vec<u32>,
+    /// The numbers of the restatements, in order.
+    other_words: Vec<u32>,
     calls: Postings,
 }
 
-impl Naming {
-    /// Whether the events have to come once more.
-    pub(in crate::edit) fn is_wanted(&self) -> bool {
-        !self.wants.is_empty() && !self.calls.is_empty()
+impl NameSearch {
+    /// Whether a second pass over the events is needed.
+    pub(in crate::edit) fn is_needed(&self) -> bool {
+        !self.other_words.is_empty() && !self.calls.is_empty()
     }
 
-    /// Whether one of these events has to come once more.
-    pub(in crate::edit) fn wants(&self, numbers: &Range<usize>) -> bool {
-        numbers.clone().any(|number| self.is_one_wanted(number))
+    /// Whether the second pass needs one of these events.
+    pub(in crate::edit) fn needs_any(&self, numbers: &Range<usize>) -> bool {
+        numbers.clone().any(|number| self.needs(number))
     }
 
-    fn is_one_wanted(&self, number: usize) -> bool {
-        self.wants.binary_search(&small(number)).is_ok()
+    fn needs(&self, number: usize) -> bool {
+        self.other_words.binary_search(&small(number)).is_ok()
     }
 
     pub(in crate::edit) fn sketches(&self) -> &Sketches {
@@ -122,14 +122,14 @@ impl Naming {
     }
 
     pub(in crate::edit) fn add(&mut self, number: usize, event: &Event<'_>) {
-        if !self.is_one_wanted(number) {
+        if !self.needs(number) {
             return;
         }
         let mut json = String::new();
-        event.extra.iter().for_each(|(_, residue)| residue.write_json(&mut json));
+        event.extra.iter().for_each(|(_, extra)| extra.write_json(&mut json));
         let named: Vec<usize> = json.split('"').flat_map(|word| self.calls.of(key(word).max(1))).collect();
         if !named.is_empty() {
-            self.sketches.named.insert(number, named);
+            self.sketches.named_calls.insert(number, named);
         }
     }
 

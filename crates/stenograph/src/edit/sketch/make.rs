@@ -1,20 +1,24 @@
-//! What is kept of an event, made from the event.
+//! Makes the sketch of one event.
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Fact, Sketch, of_text};
+use super::{Sketch, text_print};
 use crate::evidence::UserMessage;
-use crate::model::{Body, Content, Event, Kind, Piece, PieceKind, key, speaker};
+use crate::model::{Body, Content, Event, Fact, Kind, PieceKind, key, prints};
 use crate::time::Time;
 
 impl Sketch {
-    /// What is kept of an event; what the spine compares is added to `prints`.
-    pub(super) fn of(event: &Event<'_>, prints: &mut Vec<u64>) -> Sketch {
+    /// The sketch of an event. Adds the fingerprints that the spine compares to `all_prints`.
+    pub(super) fn of(event: &Event<'_>, call_number: Option<u64>, all_prints: &mut Vec<u64>) -> Sketch {
         let fingerprint = |id: Option<&str>| id.map_or(0, |id| key(id).max(1));
-        let start = u32::try_from(prints.len()).unwrap_or(u32::MAX);
-        let said = said(event, prints);
+        let start = u32::try_from(all_prints.len()).unwrap_or(u32::MAX);
+        all_prints.extend(prints(event));
         let (kind, role, call) = (event.kind(), event.role(), fingerprint(event.call()));
         let at = event.at.unwrap_or_default();
+        let fact = match &event.body {
+            Body::Fact { fact, .. } => Some(fact),
+            _ => None,
+        };
         Sketch {
             offset: at.offset,
             length: u32::try_from(at.length & u64::from(u32::MAX)).unwrap_or_default(),
@@ -22,7 +26,8 @@ impl Sketch {
             has_place: event.at.is_some(),
             kind,
             role,
-            fact: Fact::of(event),
+            is_frame: fact.is_some_and(is_frame),
+            is_title: fact == Some(&Fact::Title),
             part: event.part.index,
             is_only: event.part.of <= 1,
             id: fingerprint(event.id.as_deref()),
@@ -30,59 +35,47 @@ impl Sketch {
             group: fingerprint(event.group.as_deref()),
             thread: fingerprint(event.thread.as_deref()),
             call,
-            said,
+            call_number: call_number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0),
+            text: whole_text(event),
             prints: start,
             time: event.time.as_ref().and_then(Time::instant),
             restates: event.restates,
-            says: call != 0 || kind == Kind::ToolCall || event.content().is_some_and(|content| !content.is_empty()),
+            has_text: call != 0 || kind == Kind::ToolCall || event.content().is_some_and(|content| !content.is_empty()),
             has_session: event.session.is_some(),
             has_usage: event.usage.is_some(),
-            has_room: has_room(event),
+            is_replaceable: is_replaceable(event),
             message: UserMessage::of(event),
         }
     }
 }
 
-impl Fact {
-    fn of(event: &Event<'_>) -> Fact {
-        match &event.body {
-            Body::Fact { fact: name, .. } => match name.as_ref() {
-                "session" => Fact::Session,
-                "session_end" | "end" => Fact::End,
-                "title" => Fact::Title,
-                _ => Fact::Other,
-            },
-            _ => Fact::Other,
-        }
+fn is_frame(fact: &Fact<'_>) -> bool {
+    match fact {
+        Fact::Session | Fact::SessionEnd => true,
+        // The end of a document.
+        Fact::Other(name) => name == "end",
+        Fact::Title | Fact::Summary | Fact::Usage | Fact::Rewind => false,
     }
 }
 
-/// The fingerprint of all that an event says. Where somebody speaks, adds what the spine compares: that of all of it and of each of
-/// its texts, each with who speaks.
-fn said(event: &Event<'_>, prints: &mut Vec<u64>) -> u64 {
-    if let Body::ToolCall { name, input, .. } = &event.body {
-        return xxh3_64(format!("{name} {}", input.to_text().decode()).as_bytes());
+/// The fingerprint of the whole text of an event.
+fn whole_text(event: &Event<'_>) -> u64 {
+    match (&event.body, event.content()) {
+        (Body::ToolCall { name, input, .. }, _) => xxh3_64(format!("{name} {}", input.to_text().decode()).as_bytes()),
+        (_, Some(content)) => text_print(&content.joined().decode()),
+        (_, None) => text_print(""),
     }
-    let Some(content) = event.content() else { return of_text("") };
-    let whole = of_text(&content.joined().decode());
-    if let Some(speaker) = speaker(&event.body) {
-        let spoken = |print: u64| xxh3_64_with_seed(&print.to_le_bytes(), speaker);
-        prints.push(spoken(whole));
-        if content.texts().nth(1).is_some() {
-            prints.extend(content.texts().map(|text| spoken(of_text(&text.decode()))));
-        }
-    }
-    whole
 }
 
-/// Whether the mark has a place in a result: one that is nothing but an image may stand in the record of its call, and one that is
-/// nothing but a structure of its own has no place for a text.
-fn has_room(event: &Event<'_>) -> bool {
-    let Some(content) = event.content() else { return false };
-    let told = |piece: &Piece<'_>| !matches!(piece.kind, PieceKind::Other(_));
-    match content {
-        Content::Text(_) => true,
-        Content::Pieces(pieces) if event.part.of <= 1 => pieces.iter().any(told),
-        Content::Pieces(_) => content.texts().next().is_some(),
+/// Whether a text can replace the content of a result. A result that is only an image may be in the record of its call, and one
+/// that is only a structure of its own has no place for a text.
+fn is_replaceable(event: &Event<'_>) -> bool {
+    match event.content() {
+        None => false,
+        Some(Content::Text(_)) => true,
+        Some(Content::Pieces(pieces)) if event.part.of <= 1 => {
+            pieces.iter().any(|piece| !matches!(piece.kind, PieceKind::Other(_)))
+        }
+        Some(content @ Content::Pieces(_)) => content.texts().next().is_some(),
     }
 }

@@ -1,11 +1,11 @@
-//! Numbers of events by a fingerprint, in sixteen bytes each: collected, sorted once, then looked up.
+//! Event numbers by fingerprint, in sixteen bytes each: collected, sorted once, then looked up.
 
-/// Numbers of events by a fingerprint.
+/// Event numbers by fingerprint.
 #[derive(Debug, Default)]
 pub(super) struct Postings(Vec<(u64, u32)>);
 
 impl Postings {
-    /// Sorts these pairs. Numbers with the same fingerprint stay in order.
+    /// Sorts these pairs by fingerprint, then by number.
     pub fn new(pairs: impl Iterator<Item = (u64, usize)>) -> Postings {
         let mut all: Vec<(u64, u32)> = pairs.map(|(print, number)| (print, small(number))).collect();
         all.sort_unstable();
@@ -24,7 +24,7 @@ impl Postings {
     }
 }
 
-/// A number of an event in four bytes: no source has more events.
+/// An event number in four bytes; no source has more events.
 pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,20 +1,19 @@
-//! CycoD's own rule, step for step: long prompts are cut, long tool results are cut, and if the whole is still too large, every
-//! tool result before the last answer is replaced. Lengths are UTF-16 units, as C# counts them; the whole is measured by the bytes
-//! of the JSON that CycoD makes of its messages in memory. Nothing here is cleverer than CycoD.
+//! The rule of CycoD, step by step: cuts long prompts, cuts long tool results, and if the conversation is still too large, replaces
+//! every tool result before the last answer. Lengths are UTF-16 units, as C# counts them; the size of the conversation is the number
+//! of bytes of the JSON that CycoD makes of its messages in memory. The rule copies CycoD, including its flaws.
 
 use std::ops::Range;
 
-use super::{Account, Limits, Manner, SNIP, Trimmed, went};
+use super::{Limits, SNIP, TrimAction, TrimReport, Trimmed, trimmed_event};
 use crate::edit::Plan;
 use crate::edit::change::{NewBody, Shortening};
 use crate::edit::sketch::{Sketch, Sketches};
+use crate::edit::tokens::BYTES_PER_TOKEN;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role};
 use crate::text::Text;
 
-const BYTES_PER_TOKEN: u64 = 4;
-
-/// Tool results of up to so many tokens stay when the whole is too large.
+/// Tool results of up to this many tokens are not replaced.
 const SMALL_TOKENS: u64 = 10;
 
 /// The sizes of events.
@@ -24,15 +23,15 @@ pub(super) struct Sizes {
     all: Vec<Size>,
 }
 
-/// The sizes of an event as it is, when its texts are cut, and when it is replaced. A record has at most some megabytes.
+/// The sizes of an event: as it is, with cut texts, and replaced.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
-    now: Measure,
+    whole: Measure,
     cut: Measure,
     snipped: Measure,
 }
 
-/// How large an event is.
+/// The size of an event. A record is at most 32 MiB long, so that the numbers fit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measure {
     /// The bytes of the JSON that CycoD makes of it.
@@ -57,67 +56,67 @@ impl Sizes {
 
     /// Measures the next event.
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        let voice = voice(event.kind(), event.role());
-        let now = if voice.is_some() { Measure::of(&event.body) } else { Measure::default() };
-        let limit = match voice {
-            Some(Voice::User) => self.limits.prompt,
-            Some(Voice::Tool) => self.limits.tool,
-            Some(Voice::System | Voice::Developer | Voice::Assistant) | None => 0,
+        let speaker = speaker(event.kind(), event.role());
+        let whole = if speaker.is_some() { Measure::of(&event.body) } else { Measure::default() };
+        let limit = match speaker {
+            Some(Speaker::User) => self.limits.prompt,
+            Some(Speaker::Tool) => self.limits.tool,
+            Some(Speaker::System | Speaker::Developer | Speaker::Assistant) | None => 0,
         };
-        let cut = if limit > 0 { Measure::of(&shortening(limit).of(&event.body)) } else { now };
+        let cut = if limit > 0 { Measure::of(&shortening(limit).of(&event.body)) } else { whole };
         let snipped = match &event.body {
             Body::ToolResult { call, .. } => {
                 let (call, content) = (call.clone(), Content::text(SNIP));
                 Measure::of(&Body::ToolResult { call, name: None, content, error: None })
             }
-            _ => now,
+            _ => whole,
         };
-        self.all.push(Size { now, cut, snipped });
+        self.all.push(Size { whole, cut, snipped });
     }
 
-    /// Plans what CycoD would do.
+    /// Plans the trim as CycoD does it.
     pub(super) fn trim(self, events: &Sketches) -> Trimmed {
         let (limits, sizes) = (self.limits, self.all);
-        let now = sizes.iter().map(|size| size.now).collect();
+        let now = sizes.iter().map(|size| size.whole).collect();
         let plan = Plan::of_count(events.len());
-        let mut work = Work { events, sizes, now, messages: messages(events), plan, went: Vec::new() };
-        let before = work.tokens();
+        let mut trimmer = Trimmer { events, sizes, now, messages: messages(events), plan, actions: Vec::new() };
+        let before = trimmer.tokens();
         if limits.prompt > 0 {
-            work.cut(Voice::User, limits.prompt);
+            trimmer.cut(Speaker::User, limits.prompt);
         }
         if limits.tool > 0 {
-            work.cut(Voice::Tool, limits.tool);
+            trimmer.cut(Speaker::Tool, limits.tool);
         }
-        if limits.chat > 0 && work.tokens() > limits.chat {
-            work.replace_results();
+        if limits.chat > 0 && trimmer.tokens() > limits.chat {
+            trimmer.replace_results();
         }
-        let after = work.tokens();
-        let mut account = Account { before, after, target: limits.chat, went: Vec::new() };
-        work.went.sort_by_key(|(number, _)| *number);
-        for (number, how) in &work.went {
-            let was = work.sizes.get(*number).map_or(0, |size| size.now.bytes);
-            let is = work.now.get(*number).map_or(0, |now| now.bytes);
-            let tokens = u64::from(was.saturating_sub(is)) / BYTES_PER_TOKEN;
-            account.went.extend(went(events, *number, *how, tokens));
+        let after = trimmer.tokens();
+        let mut report = TrimReport { before, after, target: limits.chat, trimmed: Vec::new() };
+        trimmer.actions.sort_by_key(|(number, _)| *number);
+        for (number, action) in &trimmer.actions {
+            let before = trimmer.sizes.get(*number).map_or(0, |size| i64::from(size.whole.bytes));
+            let after = trimmer.now.get(*number).map_or(0, |now| i64::from(now.bytes));
+            let saved = (before - after) / BYTES_PER_TOKEN.cast_signed();
+            report.trimmed.extend(trimmed_event(events, *number, *action, saved));
         }
-        Trimmed { plan: work.plan, account }
+        Trimmed { plan: trimmer.plan, report }
     }
 }
 
-/// How texts are cut that may have so many tokens.
+/// How a text is cut to this many tokens.
 fn shortening(tokens_max: u64) -> Shortening {
     let length_max = tokens_max.saturating_mul(BYTES_PER_TOKEN);
     Shortening::Units(usize::try_from(length_max.saturating_sub(SNIP.len() as u64)).unwrap_or(usize::MAX))
 }
 
-/// One message as CycoD holds it: the events of one record that are in one voice.
+/// A message in the memory of CycoD: the events of one record with the same speaker.
 struct Message {
-    voice: Voice,
+    speaker: Speaker,
     events: Range<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Voice {
+enum Speaker {
     System,
     Developer,
     User,
@@ -125,47 +124,47 @@ enum Voice {
     Tool,
 }
 
-fn voice(kind: Kind, role: Option<Role>) -> Option<Voice> {
+fn speaker(kind: Kind, role: Option<Role>) -> Option<Speaker> {
     match (kind, role) {
-        (Kind::Message, Some(Role::System)) => Some(Voice::System),
-        (Kind::Message, Some(Role::Developer)) => Some(Voice::Developer),
-        (Kind::Message, Some(Role::User)) => Some(Voice::User),
-        (Kind::Message, Some(Role::Assistant)) | (Kind::ToolCall, _) => Some(Voice::Assistant),
-        (Kind::Message, Some(Role::Tool)) | (Kind::ToolResult, _) => Some(Voice::Tool),
-        // CycoD drops what is in no role it knows, and has no place for the rest.
+        (Kind::Message, Some(Role::System)) => Some(Speaker::System),
+        (Kind::Message, Some(Role::Developer)) => Some(Speaker::Developer),
+        (Kind::Message, Some(Role::User)) => Some(Speaker::User),
+        (Kind::Message, Some(Role::Assistant)) | (Kind::ToolCall, _) => Some(Speaker::Assistant),
+        (Kind::Message, Some(Role::Tool)) | (Kind::ToolResult, _) => Some(Speaker::Tool),
+        // CycoD drops messages in unknown roles, and has no place for the other kinds.
         (Kind::Message, Some(Role::Unknown) | None) | (Kind::Thinking | Kind::Compaction, _) => None,
         (Kind::Fact | Kind::Failure | Kind::Stop | Kind::Other, _) => None,
     }
 }
 
-/// The messages of the conversation that goes on.
+/// The messages of the spine.
 fn messages(events: &Sketches) -> Vec<Message> {
     let mut found: Vec<Message> = Vec::new();
     for (number, event) in events.iter().enumerate() {
-        let Some(voice) = voice(event.kind, event.role).filter(|_| events.is_told(number)) else { continue };
+        let Some(speaker) = speaker(event.kind, event.role).filter(|_| events.is_in_spine(number)) else { continue };
         match found.last_mut() {
-            Some(last) if event.part > 0 && last.voice == voice && last.events.end == number => {
+            Some(last) if event.part > 0 && last.speaker == speaker && last.events.end == number => {
                 last.events.end = number + 1;
             }
-            _ => found.push(Message { voice, events: number..number + 1 }),
+            _ => found.push(Message { speaker, events: number..number + 1 }),
         }
     }
     found
 }
 
-struct Work<'a> {
+struct Trimmer<'a> {
     events: &'a Sketches,
     sizes: Vec<Size>,
-    /// How large each event is by now.
+    /// The size of each event now.
     now: Vec<Measure>,
     messages: Vec<Message>,
     plan: Plan,
-    /// The events that were changed, how last.
-    went: Vec<(usize, Manner)>,
+    /// The changed events, each with the last action.
+    actions: Vec<(usize, TrimAction)>,
 }
 
-impl Work<'_> {
-    /// How large the events of a message are by now.
+impl Trimmer<'_> {
+    /// The sizes of the events of a message now.
     fn measures(&self, message: &Message) -> &[Measure] {
         self.now.get(message.events.clone()).unwrap_or_default()
     }
@@ -175,51 +174,53 @@ impl Work<'_> {
         let message = |message: &Message| {
             let items = self.measures(message).iter().map(|item| u64::from(item.bytes)).filter(|size| *size > 0);
             let (count, sum) = items.fold((0_u64, 0), |(count, sum), size| (count + 1, sum + size));
-            let role = match message.voice {
-                Voice::System => "system",
-                Voice::Developer => "developer",
-                Voice::User => "user",
-                Voice::Assistant => "assistant",
-                Voice::Tool => "tool",
+            let role = match message.speaker {
+                Speaker::System => "system",
+                Speaker::Developer => "developer",
+                Speaker::User => "user",
+                Speaker::Assistant => "assistant",
+                Speaker::Tool => "tool",
             };
             r#"{"role":"","contents":[]}"#.len() as u64 + role.len() as u64 + sum + count.saturating_sub(1)
         };
         self.messages.iter().map(message).sum::<u64>() / BYTES_PER_TOKEN
     }
 
-    /// How many UTF-16 units the texts of a message have together.
+    /// The UTF-16 units of all texts of a message.
     fn length(&self, message: &Message) -> u64 {
         self.measures(message).iter().map(|item| u64::from(item.units)).sum()
     }
 
-    /// Cuts every text of each message in that voice that is longer than so many tokens.
-    fn cut(&mut self, voice: Voice, tokens_max: u64) {
+    /// Cuts every text of each message of this speaker that is longer than this many tokens.
+    fn cut(&mut self, speaker: Speaker, tokens_max: u64) {
         let length_max = tokens_max.saturating_mul(BYTES_PER_TOKEN);
-        let long = |message: &&Message| message.voice == voice && self.length(message) > length_max;
+        let long = |message: &&Message| message.speaker == speaker && self.length(message) > length_max;
         let numbers: Vec<usize> =
             self.messages.iter().filter(long).flat_map(|message| message.events.clone()).collect();
         for number in numbers {
-            self.plan.say_new(number, NewBody::Shortened(shortening(tokens_max)));
+            self.plan.set_body(number, NewBody::Shortened(shortening(tokens_max)));
             self.measure(number, |size| size.cut);
-            self.went.push((number, Manner::Cut));
+            self.actions.push((number, TrimAction::Cut));
         }
     }
 
-    /// Replaces all results before the last answer that are not small.
+    /// Replaces all larger results before the last answer.
     fn replace_results(&mut self) {
-        let Some(last) = self.messages.iter().rposition(|message| message.voice == Voice::Assistant) else { return };
+        let Some(last) = self.messages.iter().rposition(|message| message.speaker == Speaker::Assistant) else {
+            return;
+        };
         let small = SMALL_TOKENS * BYTES_PER_TOKEN;
-        let old = self.messages.iter().take(last).filter(|message| message.voice == Voice::Tool);
+        let old = self.messages.iter().take(last).filter(|message| message.speaker == Speaker::Tool);
         let large = old.filter(|message| self.length(message) > small);
         let is_result =
             |number: &usize| self.events.get(*number).is_some_and(|event: &Sketch| event.kind == Kind::ToolResult);
         let numbers: Vec<usize> = large.flat_map(|message| message.events.clone()).filter(is_result).collect();
         let replaced: std::collections::HashSet<usize> = numbers.iter().copied().collect();
-        self.went.retain(|(number, _)| !replaced.contains(number));
+        self.actions.retain(|(number, _)| !replaced.contains(number));
         for number in numbers {
-            self.plan.say_content(number, Content::text(SNIP));
+            self.plan.replace_content(number, Content::text(SNIP));
             self.measure(number, |size| size.snipped);
-            self.went.push((number, Manner::Snipped));
+            self.actions.push((number, TrimAction::Snipped));
         }
     }
 
@@ -234,28 +235,28 @@ fn units(text: &str) -> u64 {
     text.encode_utf16().count() as u64
 }
 
-/// The bytes of the JSON that CycoD makes of what an event says.
+/// The bytes of the JSON that CycoD makes of an event.
 fn size(body: &Body<'_>) -> u64 {
     let constant = |json: &str| json.len() as u64;
     match body {
         Body::ToolCall { call, name, input } => {
             let arguments = input.to_text();
-            let given = spelled_json(&arguments.decode()).map_or(0, |size| constant(r#","arguments":"#) + size);
+            let given = json_size(&arguments.decode()).map_or(0, |size| constant(r#","arguments":"#) + size);
             constant(r#"{"$type":"functionCall","callId":"","name":""}"#)
-                + spelled(call.as_deref().unwrap_or_default())
-                + spelled(name)
+                + escaped_size(call.as_deref().unwrap_or_default())
+                + escaped_size(name)
                 + given
         }
         Body::ToolResult { call, content, .. } => {
-            let texts: u64 = content.texts().map(|text| spelled(&text.decode())).sum();
+            let texts: u64 = content.texts().map(|text| escaped_size(&text.decode())).sum();
             constant(r#"{"$type":"functionResult","callId":"","result":""}"#)
-                + spelled(call.as_deref().unwrap_or_default())
+                + escaped_size(call.as_deref().unwrap_or_default())
                 + texts
         }
         Body::Message { content, .. } => {
             let texts = content.texts().filter(|text| !text.is_empty());
             let sizes: Vec<u64> =
-                texts.map(|text| constant(r#"{"$type":"text","text":""}"#) + spelled(&text.decode())).collect();
+                texts.map(|text| constant(r#"{"$type":"text","text":""}"#) + escaped_size(&text.decode())).collect();
             sizes.iter().sum::<u64>() + (sizes.len() as u64).saturating_sub(1)
         }
         Body::Thinking { .. } | Body::Compaction { .. } | Body::Fact { .. } => 0,
@@ -263,8 +264,8 @@ fn size(body: &Body<'_>) -> u64 {
     }
 }
 
-/// How many bytes a text has in JSON as .NET spells it: everything but the plainest ASCII is an escape.
-fn spelled(text: &str) -> u64 {
+/// The bytes of a text in JSON as .NET writes it: it escapes everything except plain ASCII.
+fn escaped_size(text: &str) -> u64 {
     let size = |unit: u16| match char::from_u32(u32::from(unit)) {
         Some('\u{8}' | '\t' | '\n' | '\u{c}' | '\r' | '\\') => 2,
         Some('"' | '&' | '\'' | '+' | '<' | '>' | '`') => 6,
@@ -274,8 +275,8 @@ fn spelled(text: &str) -> u64 {
     text.encode_utf16().map(size).sum()
 }
 
-/// How many bytes a JSON object has when its strings are spelled so and no space is left; `None` when it is none.
-fn spelled_json(json: &str) -> Option<u64> {
+/// The bytes of a JSON object whose strings .NET writes, without spaces; `None` if it is not an object.
+fn json_size(json: &str) -> Option<u64> {
     Object::parse(json)?;
     let mut size = 0;
     let mut rest = json;
@@ -292,7 +293,7 @@ fn spelled_json(json: &str) -> Option<u64> {
             ends
         })?;
         let literal = rest.get(..end + 2)?;
-        size += 2 + Text::from_json(literal).map_or(0, |text| spelled(&text.decode()));
+        size += 2 + Text::from_json(literal).map_or(0, |text| escaped_size(&text.decode()));
         rest = rest.get(end + 2..).unwrap_or_default();
     }
     Some(size)

@@ -1,31 +1,31 @@
-//! Our own rule: large old tool results first, then whole old turns, oldest first, and at the very end what was said before the
-//! first turn and the last summary; then tool results since the newest question. A call stays with its result, a system prompt and
-//! the newest question stay as they are, and a thought that was signed is never touched: it goes with its whole turn or not at all.
+//! The rule `pairs`: replaces large old tool results, then removes whole old turns, oldest first, then the events before the first
+//! turn and the last summary, and finally replaces tool results after the newest question. It keeps each call with its result, and
+//! never changes a system prompt, the newest question or a thought, which may be signed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Account, Depth, Limits, Manner, SNIP, Trimmed, Went, went};
+use super::{Depth, Limits, SNIP, TrimAction, TrimReport, Trimmed, TrimmedEvent, trimmed_event};
 use crate::edit::change::{NewBody, Shortening};
 use crate::edit::sketch::{Sketch, Sketches};
 use crate::edit::tokens::Tokenizer;
 use crate::edit::units::Units;
-use crate::edit::{Plan, echo};
+use crate::edit::{Plan, consequences};
 use crate::model::{Content, Event, Kind, Role};
 
-/// Results of up to so many tokens stay: the mark in their place would be hardly shorter.
+/// Results of up to this many tokens stay: `...snip...` would be hardly shorter.
 const SMALL_TOKENS: u64 = 10;
 
-/// How often what comes back to life is taken out.
+/// How often revived branches are removed. Every round removes something, and real files need one round.
 const ROUNDS_MAX: usize = 16;
 
-/// The tokens of events, and how those that are too long would be cut.
+/// The tokens of each event, and how texts over the limit would be cut.
 #[derive(Debug)]
-pub(super) struct Weights<'h> {
+pub(super) struct TokenCounts<'h> {
     limits: Limits,
     depth: Depth,
     tokenizer: &'h Tokenizer<'h>,
-    /// A record has at most some megabytes.
+    /// A record is at most 32 MiB long, so that its tokens fit.
     tokens: Vec<u32>,
     cuts: BTreeMap<usize, TextCut>,
 }
@@ -33,166 +33,184 @@ pub(super) struct Weights<'h> {
 /// How the texts of an event are cut, and how many tokens it has then.
 #[derive(Debug)]
 struct TextCut {
-    kept: Box<[Option<usize>]>,
+    shortening: Shortening,
     tokens: u64,
 }
 
-impl<'h> Weights<'h> {
-    pub(super) fn new(limits: Limits, depth: Depth, tokenizer: &'h Tokenizer<'h>) -> Weights<'h> {
-        Weights { limits, depth, tokenizer, tokens: Vec::new(), cuts: BTreeMap::new() }
+impl<'h> TokenCounts<'h> {
+    pub(super) fn new(limits: Limits, depth: Depth, tokenizer: &'h Tokenizer<'h>) -> TokenCounts<'h> {
+        TokenCounts { limits, depth, tokenizer, tokens: Vec::new(), cuts: BTreeMap::new() }
     }
 
-    /// Measures the next event.
+    /// Counts the next event.
     pub(super) fn add(&mut self, event: &Event<'_>) {
         let tokens = self.tokenizer.event(event);
-        let most = match event.kind() {
+        let limit = match event.kind() {
             Kind::ToolResult => self.limits.tool,
             Kind::Message if event.role() == Some(Role::User) => self.limits.prompt,
             _ => 0,
         };
-        if most > 0 && tokens > most {
-            self.cuts.insert(self.tokens.len(), self.cut(event, most));
+        if limit > 0
+            && tokens > limit
+            && let Some(cut) = self.cut(event, limit).filter(|cut| cut.tokens < tokens)
+        {
+            self.cuts.insert(self.tokens.len(), cut);
         }
         self.tokens.push(u32::try_from(tokens).unwrap_or(u32::MAX));
     }
 
-    fn cut(&self, event: &Event<'_>, mut left: u64) -> TextCut {
-        let mut kept = Vec::new();
-        for text in event.content().into_iter().flat_map(Content::texts) {
-            let text = text.decode();
-            let whole = self.tokenizer.text(&text);
-            kept.push((whole > left).then(|| self.tokenizer.cut(&text, left, SNIP).len()));
-            left = left.saturating_sub(whole);
+    /// Cuts the texts of an event to this many tokens together. `None` if they have no more. Images stay and do not count.
+    fn cut(&self, event: &Event<'_>, tokens_max: u64) -> Option<TextCut> {
+        let texts = || event.content().into_iter().flat_map(Content::texts).enumerate();
+        let snip = self.tokenizer.text(SNIP);
+        // The last text that leaves room for `...snip...` is cut, or else the first one.
+        let (mut total, mut last) = (0, (0, tokens_max));
+        for (index, text) in texts() {
+            if total + snip <= tokens_max {
+                last = (index, tokens_max - total);
+            }
+            total += self.tokenizer.text(&text.decode());
         }
-        let kept: Box<[Option<usize>]> = kept.into();
-        let cut = Event::new(Shortening::Bytes(kept.clone()).of(&event.body));
-        TextCut { kept, tokens: self.tokenizer.event(&cut) }
+        if total <= tokens_max {
+            return None;
+        }
+        let (_, text) = texts().nth(last.0)?;
+        let bytes = self.tokenizer.cut(&text.decode(), last.1, SNIP).len();
+        let shortening = Shortening::FirstTexts { text: last.0, bytes };
+        let cut = Event::new(shortening.of(&event.body));
+        Some(TextCut { shortening, tokens: self.tokenizer.event(&cut) })
     }
 
-    /// Plans what goes.
+    /// Plans the trim.
     pub(super) fn trim(self, events: &Sketches) -> Trimmed {
-        let Weights { limits, depth, tokenizer, tokens, cuts } = self;
+        let TokenCounts { limits, depth, tokenizer, tokens, cuts } = self;
         let units = Units::of(events);
-        // What is no part of the conversation costs nothing.
-        let count = |(number, tokens): (usize, u32)| if units.is_told(number) { tokens } else { 0 };
-        let first: Vec<u32> = tokens.into_iter().enumerate().map(count).collect();
+        // The model does not receive events outside the spine.
+        let in_spine = |(number, tokens): (usize, u32)| if units.is_in_spine(number) { tokens } else { 0 };
+        let first: Vec<u32> = tokens.into_iter().enumerate().map(in_spine).collect();
         let before = first.iter().map(|tokens| u64::from(*tokens)).sum();
-        let newest = units.units.last().map_or(events.len(), |unit| unit.events.start);
-        let (total, plan, went) = (before, Plan::of_count(events.len()), vec![None; events.len()]);
-        let snip = tokenizer.text(SNIP);
-        let tokens = first.clone();
-        let mut work = Work { events, units, first, tokens, newest, total, snip, plan, went };
-        work.cut(limits, cuts);
+        let newest = units.newest().map_or(events.len()..events.len(), |unit| unit.events.clone());
+        let mut trimmer = Trimmer {
+            events,
+            units,
+            tokens: first.clone(),
+            first,
+            newest: newest.clone(),
+            total: before,
+            snip: tokenizer.text(SNIP),
+            plan: Plan::of_count(events.len()),
+            actions: vec![None; events.len()],
+        };
+        trimmer.cut_texts(cuts);
         if limits.chat > 0 {
-            work.snip_results(limits.chat, 0..newest);
-            work.remove_turns(limits.chat);
-            work.remove_summary(limits.chat);
+            trimmer.snip_results(limits.chat, 0..newest.start);
+            trimmer.remove_turns(limits.chat);
+            trimmer.remove_summary(limits.chat);
             if depth == Depth::NewestTurn {
-                // What came after the last answer was never seen by the model.
-                let seen = events.iter().rposition(is_answer).unwrap_or(0);
-                work.snip_results(limits.chat, newest..seen.max(newest));
+                // The model has not seen results after its last answer.
+                let seen = events.iter().enumerate().rposition(|(number, event)| trimmer.is_answer(number, event));
+                trimmer.snip_results(limits.chat, newest.start..seen.unwrap_or(0).max(newest.start));
             }
         }
-        work.bury();
-        let went = work.account().collect();
-        let account = Account { before, after: work.total, target: limits.chat, went };
-        Trimmed { plan: work.plan, account }
+        trimmer.remove_revived_branches();
+        let trimmed = trimmer.trimmed().collect();
+        let report = TrimReport { before, after: trimmer.total, target: limits.chat, trimmed };
+        Trimmed { plan: trimmer.plan, report }
     }
 }
 
-struct Work<'a> {
+struct Trimmer<'a> {
     events: &'a Sketches,
     units: Units,
-    /// The tokens of each event, at first and by now.
+    /// The tokens of each event at first, and now.
     first: Vec<u32>,
     tokens: Vec<u32>,
-    /// Where the newest turn begins.
-    newest: usize,
+    /// The events of the newest turn that is in the spine.
+    newest: Range<usize>,
     total: u64,
-    /// The tokens of the mark.
+    /// The tokens of `...snip...`.
     snip: u64,
     plan: Plan,
     /// What happens to each event.
-    went: Vec<Option<Manner>>,
+    actions: Vec<Option<TrimAction>>,
 }
 
-impl Work<'_> {
-    /// Cuts old texts that have more tokens than they may.
-    fn cut(&mut self, limits: Limits, cuts: BTreeMap<usize, TextCut>) {
+impl Trimmer<'_> {
+    /// Cuts old texts over their limit.
+    fn cut_texts(&mut self, cuts: BTreeMap<usize, TextCut>) {
         for (number, cut) in cuts {
-            let kind = self.events.get(number).map(|event| event.kind);
-            let most = if kind == Some(Kind::ToolResult) { limits.tool } else { limits.prompt };
-            if number < self.newest && self.tokens.get(number).is_some_and(|tokens| u64::from(*tokens) > most) {
-                self.plan.say_new(number, NewBody::Shortened(Shortening::Bytes(cut.kept)));
-                self.count(number, cut.tokens, Manner::Cut);
+            if number < self.newest.start && self.units.is_in_spine(number) {
+                self.plan.set_body(number, NewBody::Shortened(cut.shortening));
+                self.record(number, cut.tokens, TrimAction::Cut);
             }
         }
     }
 
-    /// Replaces tool results of this stretch, the largest first.
-    fn snip_results(&mut self, target: u64, stretch: Range<usize>) {
-        let large = |number: &usize| {
-            let result = self.events.get(*number).is_some_and(|event| event.kind == Kind::ToolResult && event.has_room);
-            result && self.tokens.get(*number).is_some_and(|tokens| u64::from(*tokens) > SMALL_TOKENS)
+    /// Replaces tool results in this range, largest first.
+    fn snip_results(&mut self, target: u64, range: Range<usize>) {
+        let tokens = |number: &usize| self.tokens.get(*number).copied().unwrap_or(0);
+        let is_large = |number: &usize| {
+            let is_result = |event: &Sketch| event.kind == Kind::ToolResult && event.is_replaceable;
+            self.events.get(*number).is_some_and(is_result) && u64::from(tokens(number)) > SMALL_TOKENS.max(self.snip)
         };
-        let mut results: Vec<usize> = stretch.filter(large).collect();
-        results.sort_by_key(|number| std::cmp::Reverse(self.tokens.get(*number).copied()));
+        let mut results: Vec<usize> = range.filter(is_large).collect();
+        results.sort_by_key(|number| std::cmp::Reverse(tokens(number)));
         for number in results {
             if self.total <= target {
                 return;
             }
-            self.plan.say_content(number, Content::text(SNIP));
-            self.count(number, self.snip, Manner::Snipped);
+            self.plan.replace_content(number, Content::text(SNIP));
+            self.record(number, self.snip, TrimAction::Snipped);
         }
     }
 
-    /// Takes out whole old turns, the oldest first, and then what was said before the first one: agents tell there what holds
-    /// for all turns.
+    /// Removes whole old turns, oldest first, and then the events before the first turn: agents put there what applies to all
+    /// turns.
     fn remove_turns(&mut self, target: u64) {
         let summary = self.summary();
-        let first = self.units.units.first().map_or(self.newest, |unit| unit.events.start);
-        let old = self.units.units.iter().map(|unit| unit.events.clone()).filter(|events| events.start < self.newest);
-        let old: Vec<Range<usize>> = old.chain(std::iter::once(0..first)).collect();
+        let prelude = 0..self.units.units.first().map_or(self.newest.start, |unit| unit.events.start);
+        let old = self.units.units.iter().map(|unit| unit.events.clone());
+        let old = old.filter(|events| events.start < self.newest.start);
+        let old: Vec<Range<usize>> = old.chain(std::iter::once(prelude.clone())).collect();
         for range in old {
             if self.total <= target {
                 return;
             }
-            let prelude = range.end == first;
-            let goes = |number: &usize| {
-                // A statement about no turn in particular stays where it is.
-                let fact = self.events.get(*number).is_some_and(|event| event.kind == Kind::Fact);
-                self.units.is_movable(*number) && !summary.contains(number) && !(prelude && fact)
+            let is_removed = |number: &usize| {
+                // A fact before the first turn belongs to no turn.
+                let is_fact = self.events.get(*number).is_some_and(|event| event.kind == Kind::Fact);
+                let is_about_session = is_fact && prelude.contains(number);
+                self.units.is_removable(*number) && !summary.contains(number) && !is_about_session
             };
-            let numbers: Vec<usize> = range.filter(goes).collect();
+            let numbers: Vec<usize> = range.filter(is_removed).collect();
             if numbers.iter().any(|number| self.tokens.get(*number).is_some_and(|tokens| *tokens > 0)) {
                 numbers.into_iter().for_each(|number| self.remove(number));
             }
         }
     }
 
-    /// Takes out the summary that stands for what was put aside: the last thing that is old.
+    /// Removes the last summary: the last old event to go.
     fn remove_summary(&mut self, target: u64) {
         if self.total > target {
-            let goes = |number: &usize| self.units.is_movable(*number) && *number < self.newest;
-            let summary: Vec<usize> = self.summary().filter(goes).collect();
+            let is_removed = |number: &usize| self.units.is_removable(*number) && *number < self.newest.start;
+            let summary: Vec<usize> = self.summary().filter(is_removed).collect();
             summary.into_iter().for_each(|number| self.remove(number));
         }
     }
 
-    /// Takes out what would come back to life: an abandoned branch must not be taken for the conversation because the
-    /// one that was gone on with is no more.
-    fn bury(&mut self) {
-        // Every round takes something out; real files need one.
+    /// Removes abandoned branches that would become active because the branch that replaced them is removed.
+    fn remove_revived_branches(&mut self) {
         for _ in 0..ROUNDS_MAX {
-            if !self.went.contains(&Some(Manner::Removed)) {
+            if !self.actions.contains(&Some(TrimAction::Removed)) {
                 return;
             }
-            let whole = echo::follow(self.events, &self.plan);
-            let told = self.events.told_after(&whole);
-            let revived = told.into_iter().filter(|(number, told)| {
-                *told && !self.units.is_told(*number) && self.units.is_movable(*number) && *number < self.newest
-            });
-            let revived: Vec<usize> = revived.map(|(number, _)| number).collect();
+            let complete = consequences::add(self.events, &self.plan);
+            let after = self.events.spine_after(&complete);
+            let is_revived = |(number, is_in_spine): &(usize, bool)| {
+                let was_in_spine = self.units.is_in_spine(*number);
+                *is_in_spine && !was_in_spine && self.units.is_removable(*number) && !self.newest.contains(number)
+            };
+            let revived: Vec<usize> = after.into_iter().filter(is_revived).map(|(number, _)| number).collect();
             if revived.is_empty() {
                 return;
             }
@@ -212,32 +230,32 @@ impl Work<'_> {
 
     fn remove(&mut self, number: usize) {
         self.plan.remove(number);
-        self.count(number, 0, Manner::Removed);
+        self.record(number, 0, TrimAction::Removed);
     }
 
-    /// Notes what became of an event. What was cut before it was removed is told of once.
-    fn count(&mut self, number: usize, now: u64, how: Manner) {
-        let (Some(tokens), Some(went)) = (self.tokens.get_mut(number), self.went.get_mut(number)) else { return };
-        // What is no part of the conversation costs nothing, whatever is done to it.
-        let now = if self.units.is_told(number) { u32::try_from(now).unwrap_or(u32::MAX) } else { 0 };
-        self.total = self.total.saturating_sub(u64::from(tokens.saturating_sub(now)));
-        *tokens = now;
-        *went = Some(how);
+    /// Records the last action on an event, and its new token count.
+    fn record(&mut self, number: usize, new: u64, action: TrimAction) {
+        let (Some(tokens), Some(slot)) = (self.tokens.get_mut(number), self.actions.get_mut(number)) else { return };
+        let new = if self.units.is_in_spine(number) { u32::try_from(new).unwrap_or(u32::MAX) } else { 0 };
+        self.total = self.total + u64::from(new) - u64::from(*tokens);
+        *tokens = new;
+        *slot = Some(action);
     }
 
-    /// What happens to the events to which something happens.
-    fn account(&self) -> impl Iterator<Item = Went> {
-        let went = |(number, how): (usize, &Option<Manner>)| {
-            let tokens = |all: &[u32]| all.get(number).copied().unwrap_or(0);
-            let gives = tokens(&self.first).saturating_sub(tokens(&self.tokens));
-            went(self.events, number, (*how)?, u64::from(gives))
+    /// The trimmed events.
+    fn trimmed(&self) -> impl Iterator<Item = TrimmedEvent> {
+        let trimmed = |(number, action): (usize, &Option<TrimAction>)| {
+            let tokens = |all: &[u32]| all.get(number).map_or(0, |tokens| i64::from(*tokens));
+            trimmed_event(self.events, number, (*action)?, tokens(&self.first) - tokens(&self.tokens))
         };
-        self.went.iter().enumerate().filter_map(went)
+        self.actions.iter().enumerate().filter_map(trimmed)
     }
-}
 
-fn is_answer(event: &Sketch) -> bool {
-    !event.restates && (event.role == Some(Role::Assistant) || event.kind == Kind::ToolCall)
+    /// Whether it is an answer of the model in the spine.
+    fn is_answer(&self, number: usize, event: &Sketch) -> bool {
+        let is_of_model = event.role == Some(Role::Assistant) || event.kind == Kind::ToolCall;
+        is_of_model && !event.restates && self.units.is_in_spine(number)
+    }
 }
 
 #[cfg(test)]

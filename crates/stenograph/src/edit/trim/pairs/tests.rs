@@ -1,16 +1,16 @@
-//! What our rule promises, one promise a test.
+//! Tests of the rule `pairs`.
 
 use super::*;
 use crate::edit::Sketched;
-use crate::model::{Body, Input};
+use crate::model::{Body, Data, Input, Piece, PieceKind};
 
 fn trim(events: &[Event<'static>], limits: Limits, depth: Depth, tokenizer: &Tokenizer<'_>) -> Trimmed {
-    let mut weights = Weights::new(limits, depth, tokenizer);
-    events.iter().for_each(|event| weights.add(event));
-    weights.trim(&events.sketches())
+    let mut counts = TokenCounts::new(limits, depth, tokenizer);
+    events.iter().for_each(|event| counts.add(event));
+    counts.trim(&events.sketches())
 }
 
-fn said(role: Role, text: &str) -> Event<'static> {
+fn message(role: Role, text: &str) -> Event<'static> {
     Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
 }
 
@@ -39,42 +39,42 @@ fn left(events: &[Event<'static>], chat: u64) -> Vec<String> {
 /// Two old turns with a result each, and a new one.
 fn conversation() -> Vec<Event<'static>> {
     vec![
-        said(Role::System, "rules"),
-        said(Role::User, "one"),
+        message(Role::System, "rules"),
+        message(Role::User, "one"),
         call("c1"),
         result("c1", &"a".repeat(400)),
-        said(Role::Assistant, "done 1"),
-        said(Role::User, "two"),
+        message(Role::Assistant, "done 1"),
+        message(Role::User, "two"),
         call("c2"),
         result("c2", &"b".repeat(800)),
-        said(Role::Assistant, "done 2"),
-        said(Role::User, "three"),
+        message(Role::Assistant, "done 2"),
+        message(Role::User, "three"),
         call("c3"),
         result("c3", &"c".repeat(1200)),
     ]
 }
 
 #[test]
-fn what_fits_is_left_alone() {
-    let whole = trimmed(&conversation(), 0).account.before;
+fn a_conversation_that_fits_stays() {
+    let whole = trimmed(&conversation(), 0).report.before;
     assert!(trimmed(&conversation(), whole).plan.is_empty());
-    assert!(trimmed(&conversation(), whole).account.is_reached());
+    assert!(trimmed(&conversation(), whole).report.is_reached());
 }
 
 #[test]
-fn the_largest_old_result_goes_first_and_only_as_much_as_it_takes() {
-    let whole = trimmed(&conversation(), 0).account.before;
+fn the_largest_old_result_is_replaced_first() {
+    let whole = trimmed(&conversation(), 0).report.before;
     let found = trimmed(&conversation(), whole - 1);
-    assert_eq!(found.account.went.len(), 1);
-    assert_eq!(found.account.went[0].event, 7);
-    assert_eq!(found.account.went[0].how, Manner::Snipped);
-    // 800 bytes are 200 tokens, and the mark is 3.
-    assert_eq!(found.account.went[0].tokens, 197);
-    assert_eq!(found.account.after, whole - 197);
+    assert_eq!(found.report.trimmed.len(), 1);
+    assert_eq!(found.report.trimmed[0].event, 7);
+    assert_eq!(found.report.trimmed[0].action, TrimAction::Snipped);
+    // 800 bytes are 200 tokens, and `...snip...` is 3.
+    assert_eq!(found.report.trimmed[0].saved, 197);
+    assert_eq!(found.report.after, whole - 197);
 }
 
 #[test]
-fn whole_old_turns_go_when_results_are_not_enough() {
+fn whole_old_turns_are_removed_if_results_are_not_enough() {
     let found = left(&conversation(), 316);
     assert_eq!(found[..5], ["rules", "two", "read", "...snip...", "done 2"]);
     let found = left(&conversation(), 306);
@@ -83,54 +83,54 @@ fn whole_old_turns_go_when_results_are_not_enough() {
 }
 
 #[test]
-fn system_prompts_and_the_newest_turn_stay_and_it_says_that_this_is_too_much() {
+fn system_prompts_and_the_newest_turn_stay_even_if_the_target_is_missed() {
     let found = trimmed(&conversation(), 1);
     assert_eq!(found.plan.outcome(&conversation()).len(), 4);
-    assert!(!found.account.is_reached());
+    assert!(!found.report.is_reached());
     // "rules" and "three" are 2 each, "read" and "{}" are 1 each, 1200 bytes are 300.
-    assert_eq!(found.account.after, 306);
+    assert_eq!(found.report.after, 306);
 }
 
 #[test]
-fn deeper_it_shortens_results_of_the_newest_turn_that_the_model_has_seen() {
+fn results_of_the_newest_turn_are_replaced_if_the_model_has_seen_them() {
     let mut events = conversation();
     let how = Limits { chat: 20, ..Limits::NONE };
     let found = trim(&events, how, Depth::NewestTurn, &Tokenizer::default());
-    assert!(!found.account.is_reached());
-    events.push(said(Role::Assistant, "seen"));
+    assert!(!found.report.is_reached());
+    events.push(message(Role::Assistant, "seen"));
     let found = trim(&events, how, Depth::NewestTurn, &Tokenizer::default());
-    assert!(found.account.is_reached());
+    assert!(found.report.is_reached());
     assert_eq!(found.plan.outcome(&events).len(), 5);
 }
 
 #[test]
-fn a_call_that_is_answered_in_a_later_turn_goes_with_it_or_not_at_all() {
+fn a_call_is_removed_with_a_result_in_a_later_turn_or_not_at_all() {
     let events = [
-        said(Role::User, "one"),
+        message(Role::User, "one"),
         call("late"),
-        said(Role::User, "two"),
+        message(Role::User, "two"),
         result("late", &"a".repeat(100)),
-        said(Role::Assistant, "ok"),
-        said(Role::User, "three"),
+        message(Role::Assistant, "ok"),
+        message(Role::User, "three"),
     ];
     for target in 1..40 {
         let kept = trimmed(&events, target).plan.outcome(&events);
         let has = |kind: Kind| kept.iter().any(|event| event.kind() == kind);
         assert_eq!(has(Kind::ToolCall), has(Kind::ToolResult), "{target}");
     }
-    // The newest turn holds the answer: nothing can go.
+    // The result is in the newest turn: nothing can be removed.
     assert!(trimmed(&events[..4], 1).plan.is_empty());
 }
 
 #[test]
-fn a_summary_goes_last_of_all_that_is_old() {
+fn a_summary_is_removed_after_all_other_old_events() {
     let summary = Event::new(Body::Compaction { summary: Some(Content::text("s".repeat(40))) });
     let events = [
-        said(Role::User, &"o".repeat(40)),
+        message(Role::User, &"o".repeat(40)),
         summary,
-        said(Role::User, &"n".repeat(40)),
-        said(Role::Assistant, "ok"),
-        said(Role::User, "now"),
+        message(Role::User, &"n".repeat(40)),
+        message(Role::Assistant, "ok"),
+        message(Role::User, "now"),
     ];
     assert_eq!(left(&events, 25), ["s".repeat(40), "n".repeat(40), "ok".into(), "now".into()]);
     assert_eq!(left(&events, 11), ["s".repeat(40), "now".into()]);
@@ -138,44 +138,91 @@ fn a_summary_goes_last_of_all_that_is_old() {
 }
 
 #[test]
-fn one_text_may_be_too_long_by_itself() {
+fn a_text_over_its_own_limit_is_cut() {
     let how = Limits { chat: 0, prompt: 10, tool: 20 };
     let mut events = conversation();
-    events[1] = said(Role::User, &"é".repeat(100));
+    events[1] = message(Role::User, &"é".repeat(100));
     let found = trim(&events, how, Depth::OldTurns, &Tokenizer::default());
     let kept = found.plan.outcome(&events);
     let text = |at: usize| kept[at].content().unwrap().joined().decode().into_owned();
-    // Ten tokens are forty bytes, of which the mark takes ten.
+    // Ten tokens are forty bytes, and `...snip...` takes ten of them.
     assert_eq!(text(1), "é".repeat(15) + "...snip...");
     assert_eq!(text(3), "a".repeat(70) + "...snip...");
     assert_eq!(text(11), "c".repeat(1200));
-    assert!(found.account.went.iter().all(|went| went.how == Manner::Cut));
+    assert!(found.report.trimmed.iter().all(|event| event.action == TrimAction::Cut));
 }
 
 #[test]
-fn where_nobody_is_a_user_the_oldest_records_go() {
+fn without_users_the_oldest_records_are_removed() {
     let events = [call("a"), result("a", &"x".repeat(40)), call("b"), result("b", &"y".repeat(40))];
     assert_eq!(left(&events, 12), ["read", &"y".repeat(40)]);
 }
 
 #[test]
-fn the_count_is_the_callers() {
+fn the_caller_chooses_the_tokenizer() {
     let words = Tokenizer::new("words", |text: &str| text.split_whitespace().count() as u64);
-    let events = [said(Role::User, "one two three"), said(Role::Assistant, "four"), said(Role::User, "five")];
+    let events = [message(Role::User, "one two three"), message(Role::Assistant, "four"), message(Role::User, "five")];
     let found = trim(&events, Limits { chat: 1, ..Limits::NONE }, Depth::OldTurns, &words);
-    assert_eq!((found.account.before, found.account.after), (5, 1));
+    assert_eq!((found.report.before, found.report.after), (5, 1));
 }
 
 #[test]
-fn the_task_of_another_agent_is_the_newest_turn_where_nobody_typed_one() {
-    let task = |text: &str| said(Role::User, &format!("<teammate-message from=\"lead\">{text}</teammate-message>"));
-    let only = [task("look"), said(Role::Assistant, "I look."), said(Role::Assistant, "Found.")];
+fn the_task_of_another_agent_begins_a_turn_if_no_person_typed_anything() {
+    let task = |text: &str| message(Role::User, &format!("<teammate-message from=\"lead\">{text}</teammate-message>"));
+    let only = [task("look"), message(Role::Assistant, "I look."), message(Role::Assistant, "Found.")];
     assert!(trimmed(&only, 2).plan.is_empty());
-    let two = [task("look"), said(Role::Assistant, "I look."), task("again"), said(Role::Assistant, "Found.")];
+    let two = [task("look"), message(Role::Assistant, "I look."), task("again"), message(Role::Assistant, "Found.")];
     let left = left(&two, 2);
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(left[0].contains("again"));
-    // Where somebody did, it is what an agent put in, and goes with its turn.
-    let typed = [said(Role::User, "one"), said(Role::Assistant, "1"), task("x"), said(Role::Assistant, "2")];
+    // If a person typed something, the message of an agent belongs to that turn.
+    let typed = [message(Role::User, "one"), message(Role::Assistant, "1"), task("x"), message(Role::Assistant, "2")];
     assert!(trimmed(&typed, 2).plan.is_empty());
+}
+
+#[test]
+fn a_turn_that_the_user_took_back_is_not_the_newest_one() {
+    let rewind = Event::new(Body::Fact { fact: "rewind".into(), content: Some(Content::text("1")) });
+    let events = [
+        message(Role::User, "one"),
+        message(Role::Assistant, "1"),
+        message(Role::User, "two"),
+        message(Role::Assistant, "2"),
+        rewind,
+    ];
+    assert!(trimmed(&events, 1).plan.is_empty());
+}
+
+fn pieces(texts: Vec<Piece<'static>>) -> Event<'static> {
+    let content = Content::Pieces(texts);
+    Event::new(Body::ToolResult { call: Some("c1".into()), name: None, content, error: None })
+}
+
+fn tool_limit(events: &[Event<'static>], tool: u64) -> Trimmed {
+    trim(events, Limits { tool, ..Limits::NONE }, Depth::OldTurns, &Tokenizer::default())
+}
+
+#[test]
+fn texts_after_the_cut_are_removed() {
+    let mut events = conversation();
+    events[3] = pieces(vec![Piece::text("12345678"); 50]);
+    let found = tool_limit(&events, 20);
+    let first = found.report.trimmed[0];
+    assert_eq!((first.event, first.action, first.saved), (3, TrimAction::Cut, 80));
+    let kept = found.plan.outcome(&events);
+    assert_eq!(Tokenizer::default().event(&kept[3]), 20);
+    assert_eq!(kept[3].content().unwrap().texts().count(), 9);
+}
+
+#[test]
+fn a_result_is_not_cut_if_that_saves_nothing() {
+    let image = Piece {
+        kind: PieceKind::Blob { media: None, data: Data::Url("https://example.org/i.png".into()) },
+        ..Piece::text("")
+    };
+    let mut events = conversation();
+    events[3] = pieces(vec![image, Piece::text("ok")]);
+    events[7] = result("c2", "12345678");
+    assert!(tool_limit(&events, 1000).plan.is_empty());
+    assert!(tool_limit(&events, 1).plan.is_empty());
 }

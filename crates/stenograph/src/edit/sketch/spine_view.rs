@@ -1,4 +1,4 @@
-//! What is kept of an event, as the spine sees it.
+//! A sketch as an event of the spine.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use super::Sketch;
 use crate::evidence::UserMessage;
 use crate::model::{Kind, Role, SpineEvent};
 
-/// What the spine sees of an event.
-pub(super) struct View<'a> {
+/// A sketch with the fields that a plan may change.
+pub(super) struct SpineView<'a> {
     pub(super) sketch: &'a Sketch,
     pub(super) prints: &'a [u64],
     pub(super) rewinds: Option<u64>,
     pub(super) part_index: u32,
     pub(super) parent: u64,
-    /// Whether its text ends with the mark of a cut.
-    pub(super) is_marked: bool,
+    /// Whether the plan shortens its text, which then ends with `...snip...`.
+    pub(super) is_shortened: bool,
 }
 
-impl SpineEvent for View<'_> {
+impl SpineEvent for SpineView<'_> {
     fn kind(&self) -> Kind {
         self.sketch.kind
     }
@@ -31,19 +31,19 @@ impl SpineEvent for View<'_> {
     }
 
     fn thread(&self) -> Option<u64> {
-        stated(self.sketch.thread)
+        nonzero(self.sketch.thread)
     }
 
     fn id(&self) -> Option<u64> {
-        stated(self.sketch.id)
+        nonzero(self.sketch.id)
     }
 
     fn parent(&self) -> Option<u64> {
-        stated(self.parent)
+        nonzero(self.parent)
     }
 
     fn group(&self) -> Option<u64> {
-        stated(self.sketch.group)
+        nonzero(self.sketch.group)
     }
 
     fn restates(&self) -> bool {
@@ -52,8 +52,8 @@ impl SpineEvent for View<'_> {
 
     fn user_message(&self) -> Option<UserMessage> {
         match self.sketch.message {
-            // What an agent injects is recognized by its end, and the mark hides it.
-            Some(UserMessage::Injected) if self.is_marked => Some(UserMessage::Typed),
+            // The end of a message shows that an agent injected it; shortening removes the end.
+            Some(UserMessage::Injected) if self.is_shortened => Some(UserMessage::Typed),
             message => message,
         }
     }
@@ -67,6 +67,6 @@ impl SpineEvent for View<'_> {
     }
 }
 
-fn stated(key: u64) -> Option<u64> {
+fn nonzero(key: u64) -> Option<u64> {
     (key != 0).then_some(key)
 }
