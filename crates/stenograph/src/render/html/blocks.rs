@@ -9,6 +9,9 @@ use crate::render::{Block, grouped};
 /// A long text is written in pieces of about this size, so that a browser lays out only the pieces on the screen.
 const PIECE_SIZE: usize = 32 << 10;
 
+/// Output of more lines scrolls in its own region, which the keyboard can reach.
+const OUTPUT_LINES_MAX: usize = 24;
+
 /// The longest name of a language.
 const LANGUAGE_LENGTH_MAX: usize = 30;
 
@@ -77,7 +80,8 @@ pub fn plain_text(text: &str, out: &mut String) {
 fn output(text: &str, out: &mut String) {
     let mut ansi = AnsiWriter::default();
     for piece in pieces(text.trim_end_matches('\n')) {
-        out.push_str("<pre class=\"output\">");
+        let is_long = piece.lines().nth(OUTPUT_LINES_MAX).is_some();
+        out.push_str(if is_long { "<pre class=\"output long\" tabindex=\"0\">" } else { "<pre class=\"output\">" });
         ansi.write(piece, out);
         out.push_str("</pre>");
     }

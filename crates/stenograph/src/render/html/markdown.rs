@@ -113,7 +113,8 @@ impl MarkdownWriter<'_> {
             }
             Tag::Table(alignments) => {
                 self.table = alignments;
-                self.tag("<div class=\"table\"><table>", "</table></div>");
+                // A wide table scrolls, and the keyboard must reach it.
+                self.tag("<div class=\"table\" tabindex=\"0\"><table>", "</table></div>");
             }
             Tag::TableHead => {
                 (self.cell, self.is_head) = (0, true);

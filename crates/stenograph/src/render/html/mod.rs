@@ -20,7 +20,7 @@
 //! | `div.steps`, `p.sum` | the steps between two messages, and their sum; `.quiet` if all of them are bookkeeping |
 //! | `p.day` | the date, where a day begins |
 //! | `.n`, `summary > b`, `summary > i`, `summary > small` | in an event: its number, its heading, the beginning of its text, short facts |
-//! | `.md`, `pre.code`, `pre.output`, `pre.text`, `figure.diff` with `ins`, `del` and `i`, `ul.plan`, `img.image`, `p.blob` | blocks of content |
+//! | `.md`, `pre.code`, `pre.output` (`.long` if it scrolls), `pre.text`, `figure.diff` with `ins`, `del` and `i`, `ul.plan`, `img.image`, `p.blob` | blocks of content |
 //! | `.f0` to `.f15`, `.b0` to `.b15`, `.ab`, `.ad`, `.ai`, `.au`, `.as`, `.ar` | colours and styles of a terminal |
 //! | `.side` with `.lane-0` to `.lane-5` | an event of a sub-agent among those of the main conversation |
 //! | `details.raw` | the record of an event |

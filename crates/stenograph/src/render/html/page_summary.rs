@@ -37,6 +37,8 @@ pub struct PageSummary {
     samples: Vec<Sample>,
     prompts: u64,
     compactions: u64,
+    /// Whether the last event was a compaction: a source may state one in two records.
+    is_compacting: bool,
 }
 
 /// The element of an event: its id is the prefix, `e` and the number.
@@ -117,6 +119,7 @@ impl PageSummary {
             ViewKind::Result(_) | ViewKind::Notice | ViewKind::Injected | ViewKind::Bookkeeping => SampleKind::Other,
         };
         self.count(agent, kind, id, event, view);
+        self.is_compacting = kind == SampleKind::Compaction || self.is_compacting && kind == SampleKind::Other;
         if self.samples.len() < SAMPLES_MAX {
             let time_ms = event.time.as_ref().and_then(Time::to_millis);
             let context = context_tokens(event).filter(|_| agent == 0).unwrap_or(0);
@@ -139,6 +142,7 @@ impl PageSummary {
                 let words = first_words(&first_text(view), PROMPT_CHARS_MAX);
                 self.entry(OutlineEntry { id: id.to_owned(), words, ..OutlineEntry::default() });
             }
+            SampleKind::Compaction if self.is_compacting => {}
             SampleKind::Compaction => {
                 self.compactions += 1;
                 let remark = view.remark.as_deref().map(|remark| format!(": {remark}")).unwrap_or_default();
