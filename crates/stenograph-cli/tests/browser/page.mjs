@@ -18,7 +18,8 @@ const kinds = {
       for (const width of [390, 1280, 2560]) {
         const { page, seen } = await open(browser, address, { colorScheme, viewport: { width, height: width < 500 ? 844 : 900 } });
         await assertAccessible(page, `${colorScheme}, ${width} pixels, folded`);
-        await picture(page, `page-${width}-${colorScheme}.png`);
+        const isInDocuments = ["1280 light", "390 dark"].includes(`${width} ${colorScheme}`);
+        await picture(page, `page-${width}-${colorScheme}.png`, { isInDocuments });
         await page.click("#expand");
         await assertAccessible(page, `${colorScheme}, ${width} pixels, expanded`);
         await picture(page, `page-${width}-${colorScheme}-expanded.png`);
