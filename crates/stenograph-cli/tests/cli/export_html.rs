@@ -103,6 +103,10 @@ fn a_large_session_is_split_into_files_that_load_when_needed() {
     for number in 0..12_000 {
         let _ =
             writeln!(text, r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":"Question {number}"}}"#);
+        let call = format!(r#""session":"s1","call":"call-{number:05}""#);
+        let _ =
+            writeln!(text, r#"{{"v":1,"kind":"tool_call",{call},"name":"Bash","input":{{"command":"make tides"}}}}"#);
+        let _ = writeln!(text, r#"{{"v":1,"kind":"tool_result",{call},"content":"{line}"}}"#);
         let answer = format!("Answer {number}. {}", line.repeat(25));
         let _ = writeln!(text, r#"{{"v":1,"kind":"message","session":"s1","role":"assistant","content":"{answer}"}}"#);
     }

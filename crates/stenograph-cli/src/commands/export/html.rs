@@ -295,7 +295,11 @@ impl PageContent {
         }
         // A nested event has the number of its record, whose element has the id.
         let own_number = Some(*number).filter(|_| *role != EventRole::Nested);
-        self.chunks.end_large()?;
+        if self.chunks.is_full() {
+            // An event is in the chunk that counts it.
+            events.end_group(&mut self.chunks.html);
+            self.chunks.end()?;
+        }
         self.chunks.count(id_prefix, *number);
         let Some(view) = events.event(own_number, event, *usage, &mut self.chunks.html) else { return Ok(()) };
         let address = HtmlAddress { id_prefix, number: *number };

@@ -55,9 +55,9 @@ impl HtmlChunks {
         (self.current.last, self.current.events) = (number, self.current.events + 1);
     }
 
-    /// Ends the current chunk if it is large enough.
-    pub fn end_large(&mut self) -> Result<(), CommandError> {
-        if self.html.len() >= CHUNK_SIZE { self.end() } else { Ok(()) }
+    /// Whether the current chunk is large enough.
+    pub fn is_full(&self) -> bool {
+        self.html.len() >= CHUNK_SIZE
     }
 
     /// Ends the current chunk.

@@ -2,7 +2,7 @@
 //! with this code, so they look the same. It draws [`EventView`](super::EventView), as the terminal does, and decides nothing
 //! about events itself.
 //!
-//! Transcripts are hostile text: every text passes through [`escape`], no text becomes markup, a link or a style, and the page
+//! Transcripts are hostile text: every text passes through [`escape`](fn@escape), no text becomes markup, a link or a style, and the page
 //! has a content security policy that allows only its own style and script ([`policy_hash`]).
 //!
 //! # Elements and classes

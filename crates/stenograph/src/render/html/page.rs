@@ -58,7 +58,14 @@ pub fn page(
     body: PageBody<'_>,
     out: &mut dyn std::io::Write,
 ) -> std::io::Result<()> {
-    let mut text = head(&header.title, PAGE_SCRIPT, matches!(body, PageBody::Chunks(_)));
+    let mut text = head(
+        &header.title,
+        PAGE_SCRIPT,
+        match body {
+            PageBody::Inline(_) => PageFiles::None,
+            PageBody::Chunks(_) => PageFiles::Beside,
+        },
+    );
     text.push_str("<body>\n<a class=\"skip\" href=\"#conversation\">Skip to the conversation</a>\n");
     text.push_str(TOOLBAR);
     text.push_str("<div class=\"page\">\n");
@@ -78,16 +85,16 @@ pub fn page(
             out.write_all(b"<noscript><p>This session is large: its events are loaded by a script.</p></noscript>\n")?;
             for (number, chunk) in chunks.iter().enumerate() {
                 let PageChunk { id_prefix, first, last, events, source } = chunk;
-                write!(
+                writeln!(
                     out,
                     "<section class=\"chunk\" data-number=\"{number}\" data-prefix=\"{id_prefix}\" data-first=\"{first}\" \
-                     data-last=\"{last}\" data-events=\"{events}\" data-source=\"{}\"></section>\n",
+                     data-last=\"{last}\" data-events=\"{events}\" data-source=\"{}\"></section>",
                     escaped_line(source)
                 )?;
             }
         }
     }
-    write!(out, "</main>\n</div>\n{HELP}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n")
+    writeln!(out, "</main>\n</div>\n{HELP}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>")
 }
 
 /// One session in the list of an index page.
@@ -109,7 +116,7 @@ pub struct IndexEntry {
 
 /// The page that lists several sessions and searches them.
 pub fn index_page(title: &str, entries: &[IndexEntry]) -> String {
-    let mut out = head(title, INDEX_SCRIPT, true);
+    let mut out = head(title, INDEX_SCRIPT, PageFiles::Beside);
     out.push_str(&format!(
         "<body>\n<div class=\"bar\" role=\"search\"><label class=\"js\"><span class=\"sr\">Search all sessions</span>\
          <input id=\"search\" type=\"search\" placeholder=\"Search all sessions (/)\" autocomplete=\"off\" spellcheck=\"false\"></label>\
@@ -142,11 +149,18 @@ pub fn words_script(file: &str, words: &[(String, String)]) -> String {
     format!("stenoWords({},[{}])\n", quote(file), items.join(",\n"))
 }
 
+/// Whether a page has files beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PageFiles {
+    None,
+    Beside,
+}
+
 /// The head: a policy that allows this style and this script, and nothing from anywhere else. A page with files beside it lets
 /// its own script load them.
-fn head(title: &str, script: &str, has_files: bool) -> String {
+fn head(title: &str, script: &str, files: PageFiles) -> String {
     let style = format!("{EVENT_CSS}{PAGE_CSS}");
-    let loads = if has_files { " 'strict-dynamic'" } else { "" };
+    let loads = if files == PageFiles::Beside { " 'strict-dynamic'" } else { "" };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src {}; script-src {}{loads}; \

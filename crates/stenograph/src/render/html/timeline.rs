@@ -126,11 +126,11 @@ pub fn timeline(samples: &[TimelineSample], agents: usize) -> String {
 /// The id of the first event of each column. A column without one leads to the event before it.
 fn ids(first: &[u32; COLUMNS]) -> String {
     let mut last = 0;
-    let mut id = |first: &u32| {
+    let id = |first: &u32| {
         last = if *first > 0 { *first } else { last };
         if last > 0 { format!("e{last}") } else { String::new() }
     };
-    first.iter().map(|first| id(first)).collect::<Vec<_>>().join(" ")
+    first.iter().map(id).collect::<Vec<_>>().join(" ")
 }
 
 /// The column of each sample: by time without long pauses, or by order if times are missing.
