@@ -4,7 +4,7 @@
 
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import assert from "node:assert/strict";
 
 export { assert };
@@ -58,10 +58,11 @@ export async function assertAccessible(page, about) {
   assert.equal(found.length, 0, `${about}:\n${found.join("\n")}`);
 }
 
-/** Saves a picture of the screen, if the test was asked for pictures. */
-export async function picture(page, path) {
-  if (!process.env.STENO_PICTURES) return;
-  const file = join(process.env.STENO_PICTURES, path);
-  mkdirSync(dirname(file), { recursive: true });
-  await page.screenshot({ path: file });
+/** Saves a picture of the screen: all pictures if STENO_PICTURES names a folder, those of the documents if STENO_DOCUMENT_PICTURES does. */
+export async function picture(page, name, { isInDocuments = false } = {}) {
+  const folders = [process.env.STENO_PICTURES, isInDocuments && process.env.STENO_DOCUMENT_PICTURES];
+  for (const folder of folders.filter(Boolean)) {
+    mkdirSync(folder, { recursive: true });
+    await page.screenshot({ path: join(folder, name) });
+  }
 }

@@ -2,13 +2,13 @@
 //!
 //! `STENO_NODE_MODULES` names a folder with `playwright-core` and `axe-core`, as in continuous integration; without it, they are
 //! installed below `target/browser`. Where Node, Chromium or the packages are missing, the tests say so and skip; with `CI` set,
-//! they fail. `STENO_PICTURES` names a folder for pictures of the pages.
+//! they fail. `STENO_UPDATE=1` updates the pictures in `docs/images`; `STENO_PICTURES` names a folder for all pictures.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The packages, with their versions.
+/// The packages, with their exact versions.
 const PACKAGES: [&str; 2] = ["playwright-core@1.65.1", "axe-core@4.14.0"];
 
 /// A machine with a browser.
@@ -42,6 +42,9 @@ impl Browser {
         let mut command = Command::new("node");
         command.arg(folder.join(script)).args(arguments);
         command.env("STENO_NODE_MODULES", &self.node_modules).env("STENO_CHROMIUM", &self.chromium);
+        if std::env::var_os("STENO_UPDATE").is_some() {
+            command.env("STENO_DOCUMENT_PICTURES", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images"));
+        }
         let done = command.output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{script} {}:\n{said}", arguments.join(" "));
@@ -51,7 +54,10 @@ impl Browser {
 fn program(names: &[&str]) -> Option<PathBuf> {
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let named = |name: &&str| folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
-    std::env::var_os("STENO_CHROMIUM").filter(|_| names.contains(&"chromium")).map(PathBuf::from).or_else(|| names.iter().find_map(named))
+    std::env::var_os("STENO_CHROMIUM")
+        .filter(|_| names.contains(&"chromium"))
+        .map(PathBuf::from)
+        .or_else(|| names.iter().find_map(named))
 }
 
 /// The folder of the packages, which are installed if they are missing.

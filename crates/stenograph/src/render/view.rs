@@ -336,6 +336,8 @@ fn speaker(event: &Event<'_>, role: Role) -> (ViewKind, String) {
             Some(UserMessage::Injected) => (ViewKind::Injected, "added by the agent".to_owned()),
             Some(UserMessage::JobNotice) => (ViewKind::Notice, "report about a job".to_owned()),
             Some(UserMessage::Interruption) => (ViewKind::Notice, "interrupted by the user".to_owned()),
+            // The main agent gives a sub-agent its task.
+            Some(UserMessage::Typed) | None if event.thread.is_some() => (ViewKind::User, name("Main agent")),
             Some(UserMessage::Typed) | None => (ViewKind::User, name("You")),
         },
         Role::Assistant => {

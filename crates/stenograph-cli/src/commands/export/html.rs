@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use stenograph::ledger::{self, By, Ledger, Prices, Question};
 use stenograph::render::html::{
-    EventAddress, HtmlEvents, HtmlOptions, IndexEntry, PageHeader, PageSummary, escaped_line, first_words, index_page, page,
-    words_script,
+    HtmlAddress, HtmlEvents, HtmlOptions, IndexEntry, PageHeader, PageSummary, escaped_line, first_words, index_page,
+    page, words_script,
 };
 use stenograph::render::{Block, EventView, Shown, ViewKind};
 use stenograph_store::files::{Disk, Files as _};
@@ -244,7 +244,8 @@ impl PageExporter<'_> {
         let started = main.overview.outline.started.as_ref().and_then(clock::format_second).unwrap_or_default();
         let mut counts = vec![counted(summary.prompts(), "prompt"), counted(events, "event")];
         counts.extend(head.facts.iter().skip(1).cloned());
-        let entry = IndexEntry { title: title.clone(), about: head.place.clone(), started, counts, ..IndexEntry::default() };
+        let entry =
+            IndexEntry { title: title.clone(), about: head.place.clone(), started, counts, ..IndexEntry::default() };
         let index = self.index.map(str::to_owned);
         Ok((PageHeader { title, lines: vec![head.place, head.facts], facts, remarks, index }, entry))
     }
@@ -294,10 +295,14 @@ impl PageContent {
         }
         // A nested event has the number of its record, whose element has the id.
         let own_number = Some(*number).filter(|_| *role != EventRole::Nested);
-        self.chunks.end_large()?;
+        if self.chunks.is_full() {
+            // An event is in the chunk that counts it.
+            events.end_group(&mut self.chunks.html);
+            self.chunks.end()?;
+        }
         self.chunks.count(id_prefix, *number);
         let Some(view) = events.event(own_number, event, *usage, &mut self.chunks.html) else { return Ok(()) };
-        let address = EventAddress { id_prefix, number: *number };
+        let address = HtmlAddress { id_prefix, number: *number };
         self.summary.add(agent, &address, event, &view);
         if self.has_words {
             self.add_words(&address, &view);
@@ -306,7 +311,7 @@ impl PageContent {
     }
 
     /// Keeps the words of an event for the search of the index page.
-    fn add_words(&mut self, address: &EventAddress<'_>, view: &EventView) {
+    fn add_words(&mut self, address: &HtmlAddress<'_>, view: &EventView) {
         let text = match view.kind {
             ViewKind::User | ViewKind::Agent => {
                 let texts = view.blocks.iter().filter_map(|block| match block {

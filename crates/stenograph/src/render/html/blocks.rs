@@ -9,6 +9,9 @@ use crate::render::{Block, grouped};
 /// A long text is written in pieces of about this size, so that a browser lays out only the pieces on the screen.
 const PIECE_SIZE: usize = 32 << 10;
 
+/// Output of more lines scrolls in its own region, which the keyboard can reach.
+const OUTPUT_LINES_MAX: usize = 24;
+
 /// The longest name of a language.
 const LANGUAGE_LENGTH_MAX: usize = 30;
 
@@ -77,7 +80,8 @@ pub fn plain_text(text: &str, out: &mut String) {
 fn output(text: &str, out: &mut String) {
     let mut ansi = AnsiWriter::default();
     for piece in pieces(text.trim_end_matches('\n')) {
-        out.push_str("<pre class=\"output\">");
+        let is_long = piece.lines().nth(OUTPUT_LINES_MAX).is_some();
+        out.push_str(if is_long { "<pre class=\"output long\" tabindex=\"0\">" } else { "<pre class=\"output\">" });
         ansi.write(piece, out);
         out.push_str("</pre>");
     }
@@ -164,11 +168,14 @@ fn plan(todos: &[Todo], out: &mut String) {
 
 fn blob(media: Option<&str>, size: Option<u64>, place: Option<&str>, data: Option<&str>, out: &mut String) {
     let media = media.unwrap_or("data");
-    let is_base64 = |data: &&str| data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
+    let is_base64 =
+        |data: &&str| data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
     if let Some(data) = data.filter(is_base64)
         && IMAGE_TYPES.contains(&media)
     {
-        out.push_str(&format!("<img class=\"image\" alt=\"Image\" loading=\"lazy\" src=\"data:{media};base64,{data}\">"));
+        out.push_str(&format!(
+            "<img class=\"image\" alt=\"Image\" loading=\"lazy\" src=\"data:{media};base64,{data}\">"
+        ));
         return;
     }
     let about = match (size, place) {

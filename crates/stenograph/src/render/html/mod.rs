@@ -2,7 +2,7 @@
 //! with this code, so they look the same. It draws [`EventView`](super::EventView), as the terminal does, and decides nothing
 //! about events itself.
 //!
-//! Transcripts are hostile text: every text passes through [`escape`], no text becomes markup, a link or a style, and the page
+//! Transcripts are hostile text: every text passes through [`escape`](fn@escape), no text becomes markup, a link or a style, and the page
 //! has a content security policy that allows only its own style and script ([`policy_hash`]).
 //!
 //! # Elements and classes
@@ -20,7 +20,7 @@
 //! | `div.steps`, `p.sum` | the steps between two messages, and their sum; `.quiet` if all of them are bookkeeping |
 //! | `p.day` | the date, where a day begins |
 //! | `.n`, `summary > b`, `summary > i`, `summary > small` | in an event: its number, its heading, the beginning of its text, short facts |
-//! | `.md`, `pre.code`, `pre.output`, `pre.text`, `figure.diff` with `ins`, `del` and `i`, `ul.plan`, `img.image`, `p.blob` | blocks of content |
+//! | `.md`, `pre.code`, `pre.output` (`.long` if it scrolls), `pre.text`, `figure.diff` with `ins`, `del` and `i`, `ul.plan`, `img.image`, `p.blob` | blocks of content |
 //! | `.f0` to `.f15`, `.b0` to `.b15`, `.ab`, `.ad`, `.ai`, `.au`, `.as`, `.ar` | colours and styles of a terminal |
 //! | `.side` with `.lane-0` to `.lane-5` | an event of a sub-agent among those of the main conversation |
 //! | `details.raw` | the record of an event |
@@ -43,7 +43,7 @@ pub use escape::{escape, escaped_line, first_words};
 pub use event::{HtmlFacts, HtmlOptions, HtmlStep, event_html};
 pub use events::HtmlEvents;
 pub use page::{IndexEntry, PageBody, PageChunk, PageHeader, chunk_script, index_page, page, words_script};
-pub use page_summary::{EventAddress, PageSummary};
+pub use page_summary::{HtmlAddress, PageSummary};
 
 /// The style of events, in both themes. It defines the colours as custom properties of `:root`.
 pub const EVENT_CSS: &str = include_str!("assets/event.css");

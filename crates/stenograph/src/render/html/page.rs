@@ -52,8 +52,20 @@ pub fn chunk_script(number: usize, html: &str) -> String {
 }
 
 /// Writes the whole page.
-pub fn page(header: &PageHeader, summary: &PageSummary, body: PageBody<'_>, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-    let mut text = head(&header.title, PAGE_SCRIPT, matches!(body, PageBody::Chunks(_)));
+pub fn page(
+    header: &PageHeader,
+    summary: &PageSummary,
+    body: PageBody<'_>,
+    out: &mut dyn std::io::Write,
+) -> std::io::Result<()> {
+    let mut text = head(
+        &header.title,
+        PAGE_SCRIPT,
+        match body {
+            PageBody::Inline(_) => PageFiles::None,
+            PageBody::Chunks(_) => PageFiles::Beside,
+        },
+    );
     text.push_str("<body>\n<a class=\"skip\" href=\"#conversation\">Skip to the conversation</a>\n");
     text.push_str(TOOLBAR);
     text.push_str("<div class=\"page\">\n");
@@ -73,16 +85,16 @@ pub fn page(header: &PageHeader, summary: &PageSummary, body: PageBody<'_>, out:
             out.write_all(b"<noscript><p>This session is large: its events are loaded by a script.</p></noscript>\n")?;
             for (number, chunk) in chunks.iter().enumerate() {
                 let PageChunk { id_prefix, first, last, events, source } = chunk;
-                write!(
+                writeln!(
                     out,
                     "<section class=\"chunk\" data-number=\"{number}\" data-prefix=\"{id_prefix}\" data-first=\"{first}\" \
-                     data-last=\"{last}\" data-events=\"{events}\" data-source=\"{}\"></section>\n",
+                     data-last=\"{last}\" data-events=\"{events}\" data-source=\"{}\"></section>",
                     escaped_line(source)
                 )?;
             }
         }
     }
-    write!(out, "</main>\n</div>\n{HELP}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n")
+    writeln!(out, "</main>\n</div>\n{HELP}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>")
 }
 
 /// One session in the list of an index page.
@@ -104,7 +116,7 @@ pub struct IndexEntry {
 
 /// The page that lists several sessions and searches them.
 pub fn index_page(title: &str, entries: &[IndexEntry]) -> String {
-    let mut out = head(title, INDEX_SCRIPT, true);
+    let mut out = head(title, INDEX_SCRIPT, PageFiles::Beside);
     out.push_str(&format!(
         "<body>\n<div class=\"bar\" role=\"search\"><label class=\"js\"><span class=\"sr\">Search all sessions</span>\
          <input id=\"search\" type=\"search\" placeholder=\"Search all sessions (/)\" autocomplete=\"off\" spellcheck=\"false\"></label>\
@@ -114,7 +126,8 @@ pub fn index_page(title: &str, entries: &[IndexEntry]) -> String {
     ));
     for entry in entries {
         let shown = |words: &[String]| {
-            let words: Vec<String> = words.iter().filter(|word| !word.is_empty()).map(|word| escaped_line(word)).collect();
+            let words: Vec<String> =
+                words.iter().filter(|word| !word.is_empty()).map(|word| escaped_line(word)).collect();
             words.join(" \u{b7} ")
         };
         out.push_str(&format!(
@@ -136,11 +149,18 @@ pub fn words_script(file: &str, words: &[(String, String)]) -> String {
     format!("stenoWords({},[{}])\n", quote(file), items.join(",\n"))
 }
 
+/// Whether a page has files beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PageFiles {
+    None,
+    Beside,
+}
+
 /// The head: a policy that allows this style and this script, and nothing from anywhere else. A page with files beside it lets
 /// its own script load them.
-fn head(title: &str, script: &str, has_files: bool) -> String {
+fn head(title: &str, script: &str, files: PageFiles) -> String {
     let style = format!("{EVENT_CSS}{PAGE_CSS}");
-    let loads = if has_files { " 'strict-dynamic'" } else { "" };
+    let loads = if files == PageFiles::Beside { " 'strict-dynamic'" } else { "" };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src {}; script-src {}{loads}; \
@@ -189,7 +209,8 @@ fn summary_aside(header: &PageHeader, summary: &PageSummary, out: &mut String) {
 const LEGEND: &str = "<span class=\"k t-user\">prompt</span> <span class=\"k t-agent\">answer</span> <span class=\"k t-call\">call</span> \
 <span class=\"k t-thinking\">thinking</span> <span class=\"k t-failure\">failure</span> <span class=\"k t-context\">context tokens</span>";
 
-const THEME: &str = "<button type=\"button\" id=\"theme\" class=\"js\" aria-label=\"Change between light and dark\">\u{25d0}</button>";
+const THEME: &str =
+    "<button type=\"button\" id=\"theme\" class=\"js\" aria-label=\"Change between light and dark\">\u{25d0}</button>";
 
 /// The toolbar. Its filters need no script; what does is hidden without one.
 const TOOLBAR: &str = concat!(

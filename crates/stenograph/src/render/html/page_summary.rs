@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::escape::{escaped_line, first_words};
 use super::event::{duration, first_text, short_count};
-use super::timeline::{Sample, SampleKind, timeline};
+use super::timeline::{SampleKind, TimelineSample, timeline};
 use crate::ledger::context_tokens;
 use crate::model::{Body, Event};
 use crate::render::{Block, EventView, ViewKind, grouped};
@@ -34,14 +34,16 @@ pub struct PageSummary {
     failures: Vec<(String, String)>,
     failure_count: u64,
     agents: Vec<AgentLane>,
-    samples: Vec<Sample>,
+    samples: Vec<TimelineSample>,
     prompts: u64,
     compactions: u64,
+    /// Whether the last event was a compaction: a source may state one in two records.
+    is_compacting: bool,
 }
 
 /// The element of an event: its id is the prefix, `e` and the number.
 #[derive(Clone, Copy, Debug)]
-pub struct EventAddress<'a> {
+pub struct HtmlAddress<'a> {
     /// As in [`HtmlOptions::id_prefix`](super::HtmlOptions::id_prefix).
     pub id_prefix: &'a str,
     /// The number of the event.
@@ -97,7 +99,7 @@ impl PageSummary {
     }
 
     /// Adds an event that is on the page: the agent it belongs to, and its number there.
-    pub fn add(&mut self, agent: usize, place: &EventAddress<'_>, event: &Event<'_>, view: &EventView) {
+    pub fn add(&mut self, agent: usize, place: &HtmlAddress<'_>, event: &Event<'_>, view: &EventView) {
         let id = &format!("{}e{}", place.id_prefix, place.number);
         let agent = match event.thread.as_deref() {
             Some(thread) if agent == 0 => self.inline_agent(thread, id),
@@ -117,11 +119,12 @@ impl PageSummary {
             ViewKind::Result(_) | ViewKind::Notice | ViewKind::Injected | ViewKind::Bookkeeping => SampleKind::Other,
         };
         self.count(agent, kind, id, event, view);
+        self.is_compacting = kind == SampleKind::Compaction || self.is_compacting && kind == SampleKind::Other;
         if self.samples.len() < SAMPLES_MAX {
             let time_ms = event.time.as_ref().and_then(Time::to_millis);
             let context = context_tokens(event).filter(|_| agent == 0).unwrap_or(0);
             let number = place.number * u64::from(place.id_prefix.is_empty());
-            self.samples.push(Sample::new(time_ms, kind, agent, context, number));
+            self.samples.push(TimelineSample::new(time_ms, kind, agent, context, number));
         }
     }
 
@@ -139,6 +142,7 @@ impl PageSummary {
                 let words = first_words(&first_text(view), PROMPT_CHARS_MAX);
                 self.entry(OutlineEntry { id: id.to_owned(), words, ..OutlineEntry::default() });
             }
+            SampleKind::Compaction if self.is_compacting => {}
             SampleKind::Compaction => {
                 self.compactions += 1;
                 let remark = view.remark.as_deref().map(|remark| format!(": {remark}")).unwrap_or_default();
@@ -307,7 +311,7 @@ impl PageSummary {
     /// Facts about the session that only its events state: prompts, failures, compactions, sub-agents, the time it took.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("Prompts", grouped(self.prompts))];
-        let times = || self.samples.iter().filter_map(Sample::time_ms);
+        let times = || self.samples.iter().filter_map(TimelineSample::time_ms);
         if let (Some(first), Some(last)) = (times().min(), times().max())
             && let Some(took) = duration(last - first)
         {

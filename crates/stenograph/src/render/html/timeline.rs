@@ -46,7 +46,7 @@ impl SampleKind {
 
 /// One event on the timeline.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub struct TimelineSample {
     /// `i64::MIN` if the event has no time.
     time_ms: i64,
     context: u32,
@@ -56,9 +56,9 @@ pub struct Sample {
     kind: SampleKind,
 }
 
-impl Sample {
-    pub fn new(time_ms: Option<i64>, kind: SampleKind, agent: usize, context: u64, number: u64) -> Sample {
-        Sample {
+impl TimelineSample {
+    pub fn new(time_ms: Option<i64>, kind: SampleKind, agent: usize, context: u64, number: u64) -> TimelineSample {
+        TimelineSample {
             time_ms: time_ms.unwrap_or(i64::MIN),
             context: u32::try_from(context).unwrap_or(u32::MAX),
             number: u32::try_from(number).unwrap_or(0),
@@ -76,7 +76,7 @@ impl Sample {
 type Column = [u32; SampleKind::DRAWN.len()];
 
 /// Draws the samples; empty if there is nothing to see.
-pub fn timeline(samples: &[Sample], agents: usize) -> String {
+pub fn timeline(samples: &[TimelineSample], agents: usize) -> String {
     if samples.len() < 3 {
         return String::new();
     }
@@ -115,7 +115,7 @@ pub fn timeline(samples: &[Sample], agents: usize) -> String {
     for (at, lane) in counts.iter().enumerate() {
         out.push_str(&lane_paths(lane, top + at * (LANE_HEIGHT + LANE_GAP)));
     }
-    let is_compaction = |(sample, _): &(&Sample, &usize)| sample.kind == SampleKind::Compaction;
+    let is_compaction = |(sample, _): &(&TimelineSample, &usize)| sample.kind == SampleKind::Compaction;
     for (_, column) in samples.iter().zip(&columns).filter(is_compaction) {
         out.push_str(&format!("<path class=\"t-compaction\" d=\"M{column} 0V{height}\"/>\n"));
     }
@@ -126,16 +126,16 @@ pub fn timeline(samples: &[Sample], agents: usize) -> String {
 /// The id of the first event of each column. A column without one leads to the event before it.
 fn ids(first: &[u32; COLUMNS]) -> String {
     let mut last = 0;
-    let mut id = |first: &u32| {
+    let id = |first: &u32| {
         last = if *first > 0 { *first } else { last };
         if last > 0 { format!("e{last}") } else { String::new() }
     };
-    first.iter().map(|first| id(first)).collect::<Vec<_>>().join(" ")
+    first.iter().map(id).collect::<Vec<_>>().join(" ")
 }
 
 /// The column of each sample: by time without long pauses, or by order if times are missing.
-fn columns(samples: &[Sample]) -> Vec<usize> {
-    let mut times: Vec<i64> = samples.iter().filter_map(Sample::time_ms).collect();
+fn columns(samples: &[TimelineSample]) -> Vec<usize> {
+    let mut times: Vec<i64> = samples.iter().filter_map(TimelineSample::time_ms).collect();
     times.sort_unstable();
     times.dedup();
     // Each time with the active time before it.
@@ -155,7 +155,7 @@ fn columns(samples: &[Sample]) -> Vec<usize> {
         return (0..samples.len()).map(|at| place(at as i64, all)).collect();
     }
     let mut last = 0;
-    let of = |sample: &Sample| {
+    let of = |sample: &TimelineSample| {
         // An event without a time happened with the one before it.
         if let Some(time) = sample.time_ms() {
             let at = moments.binary_search_by_key(&time, |(time, _)| *time).unwrap_or(0);
@@ -209,7 +209,7 @@ mod tests {
     fn a_pause_takes_little_room() {
         let night = 12 * 3_600_000;
         let times = [0, 60_000, 120_000, night, night + 60_000, night + 120_000];
-        let samples = times.map(|time| Sample::new(Some(time), SampleKind::Call, 0, 0, 1));
+        let samples = times.map(|time| TimelineSample::new(Some(time), SampleKind::Call, 0, 0, 1));
         let columns = columns(&samples);
         assert_eq!((columns[0], columns[5]), (0, COLUMNS - 1));
         assert!(columns[3] - columns[2] < COLUMNS / 2, "{columns:?}");
@@ -217,15 +217,15 @@ mod tests {
 
     #[test]
     fn without_times_the_order_counts() {
-        let samples = [Sample::new(None, SampleKind::User, 0, 0, 1); 5];
+        let samples = [TimelineSample::new(None, SampleKind::User, 0, 0, 1); 5];
         assert_eq!(columns(&samples), [0, 60, 120, 179, COLUMNS - 1]);
         assert!(timeline(&samples, 1).contains("t-user"));
     }
 
     #[test]
     fn odd_times_and_agents_are_drawn() {
-        let samples =
-            [i64::MAX, i64::MIN + 1, 0].map(|time| Sample::new(Some(time), SampleKind::Failure, 70_000, u64::MAX, u64::MAX));
+        let samples = [i64::MAX, i64::MIN + 1, 0]
+            .map(|time| TimelineSample::new(Some(time), SampleKind::Failure, 70_000, u64::MAX, u64::MAX));
         assert!(timeline(&samples, 3).starts_with("<svg"));
     }
 }

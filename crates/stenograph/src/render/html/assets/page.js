@@ -99,20 +99,13 @@
     const number = event.target.closest("span.n");
     if (number) { event.preventDefault(); copy(number.closest(".event")); }
   });
-  // A region that scrolls can be reached with the keyboard.
-  main.addEventListener("toggle", (event) => {
-    for (const region of event.target.querySelectorAll("pre.output, .table")) {
-      if (region.scrollHeight > region.clientHeight || region.scrollWidth > region.clientWidth) region.tabIndex = 0;
-    }
-  }, true);
-  for (const region of main.querySelectorAll("article .table")) if (region.scrollWidth > region.clientWidth) region.tabIndex = 0;
 
   // The outline follows the page.
   const links = new Map([...document.querySelectorAll("nav.outline ol a")].map((a) => [a.hash.slice(1), a]));
   let marked = null;
   const mark = () => {
     let last = null;
-    for (const prompt of main.querySelectorAll("article.user, .compaction")) {
+    for (const prompt of main.querySelectorAll("article.user:not(.side), .compaction")) {
       if (prompt.getBoundingClientRect().top > innerHeight / 3) break;
       last = prompt;
     }
@@ -261,7 +254,7 @@
     goTo(next);
     history.replaceState(null, "", next.id ? "#" + next.id : location.href);
   };
-  const PROMPT = "article.user", EVENT = "article.event, .steps > .event, .compaction";
+  const PROMPT = "article.user:not(.side)", EVENT = "article.event, .steps > .event, .compaction";
   const keys = {
     j: () => move(EVENT, 1), k: () => move(EVENT, -1), J: () => move(PROMPT, 1), K: () => move(PROMPT, -1),
     o: () => { if (current?.localName === "details") current.open = !current.open; },
