@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, pick, record, recover, replay, resume, show, status, tail, trim,
-    undo, usage,
+    diff, export, find, formats, index, list, man, pick, record, recover, redact, replay, resume, show, status, tail,
+    trim, undo, usage,
 };
 use crate::output::ColourChoice;
 
@@ -68,6 +68,7 @@ pub enum Verb {
     Resume(resume::Options),
     Pick(pick::Options),
     Export(export::Options),
+    Redact(redact::Options),
     Check(check::Options),
     Convert(convert::Options),
     Trim(trim::Options),
@@ -95,7 +96,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         "Look",
         &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume", "pick"],
     ),
-    ("Share", &["export"]),
+    ("Share", &["export", "redact"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
     ("Store", &["index", "archive"]),

@@ -118,6 +118,12 @@ pub fn last_edit(file: &Path) -> Result<Option<String>, Error> {
     Ok(UndoHeader::open(&path)?.map(|(header, _)| header.by))
 }
 
+/// The undo files of a file, oldest first.
+pub fn undo_files(file: &Path) -> Vec<PathBuf> {
+    let file = resolve_links(file);
+    (1..=depth(&file)).map(|depth| path_at(&file, depth)).filter(|path| path.symlink_metadata().is_ok()).collect()
+}
+
 /// Restores the bytes of a file from before the last edit and removes the undo file. Complete lines that were appended since
 /// stay at its end.
 pub fn undo(file: &Path) -> Result<UndoOutcome, Error> {

@@ -17,6 +17,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, counted};
 use crate::output_file::OutputFile;
+use crate::redaction::{RedactArgs, Redaction};
 use crate::store::SessionArgs;
 
 /// Export a session as Markdown, JSON or CSV
@@ -31,6 +32,7 @@ Examples:
   steno export latest --to markdown --no-tools              messages only
   steno export 0198f2c4 --to markdown --threads             with its sub-agents
   steno export latest --to csv -o calls.csv                 one row per call
+  steno export latest --to markdown --redact                mask secrets
   steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest); - is standard input
@@ -43,6 +45,8 @@ pub struct Options {
     to: To,
     #[command(flatten)]
     output: OutputFile,
+    #[command(flatten)]
+    redact: RedactArgs,
     /// Also write the sub-agents
     #[arg(long)]
     threads: bool,
@@ -75,7 +79,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             .hint("omit them, or filter the output with jq"));
     }
     let from = options.from.as_deref();
-    let (main, threads) = match options.threads || options.to == To::Csv {
+    let (mut main, mut threads) = match options.threads || options.to == To::Csv {
         true => Conversation::open_with_threads(&options.place, &options.file, from, output)?,
         false => (Conversation::open(&options.place, &options.file, from, output)?, Vec::new()),
     };
@@ -84,6 +88,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(Error::about(path, Problem::OwnInput).into());
     }
     let mut file = options.output.create(&all().flat_map(Conversation::sources).collect::<Vec<_>>())?;
+    let mut redaction = match options.redact.is_given() {
+        true => Redaction::new(&options.place)?,
+        false => Redaction::only_search(&options.place)?,
+    };
+    let searched = search_all(&mut main, &mut threads, &mut redaction);
+    if options.redact.is_given() {
+        searched?;
+        main = main.redacted(&mut redaction)?;
+        let masked = threads.into_iter().map(|(thread, side)| Ok((thread, side.redacted(&mut redaction)?)));
+        threads = masked.collect::<Result<_, CommandError>>()?;
+    }
     let names: Vec<String> = threads.iter().map(|(thread, _)| thread.clone()).collect();
     let mut chapters = vec![Chapter { own_chapters: names, ..Chapter::of(None, main) }];
     chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
@@ -106,8 +121,22 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if options.to == To::Markdown {
         report_left_out(options, &chapters, output);
     }
+    match options.redact.is_given() {
+        true => redaction.report(output),
+        false => redaction.warn(output),
+    }
     // The readable part of a damaged source is written; the damage is an error all the same.
     chapters.into_iter().find_map(|chapter| chapter.overview.damage).map_or(Ok(ExitStatus::Done), Err)
+}
+
+/// Searches all sources before the first is read: one may reveal the secrets of another.
+fn search_all(
+    main: &mut Conversation,
+    threads: &mut [(String, Conversation)],
+    redaction: &mut Redaction,
+) -> Result<(), CommandError> {
+    main.search(redaction)?;
+    threads.iter_mut().try_for_each(|(_, conversation)| conversation.search(redaction))
 }
 
 /// One source of the document.
