@@ -1,10 +1,11 @@
 //! Measures reading: its speed against building a `serde_json::Value` per line, in one run on one thread, and the peak memory
 //! of the command on a large file. Only ratios from one run mean anything on a shared machine. Recording is in
-//! `bench/record.rs`, the store in `bench/store.rs`, counting in `bench/usage.rs`, growth in `bench/scale.rs`, the first screen in `bench/terminal.rs`.
+//! `bench/record.rs`, the store in `bench/store.rs`, counting in `bench/usage.rs`, growth in `bench/scale.rs`, redaction in `bench/redact.rs`, the first screen in `bench/terminal.rs`.
 
 mod goals;
 mod process;
 pub mod record;
+pub mod redact;
 pub mod scale;
 pub mod store;
 pub mod terminal;

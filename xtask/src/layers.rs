@@ -31,6 +31,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "error",
             "formats::peers",
             "query",
+            "redact",
             "render",
             "prelude",
             "replay",

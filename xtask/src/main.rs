@@ -13,6 +13,7 @@ mod lines;
 mod measurements;
 mod names;
 mod prices;
+mod rules;
 mod scaffold;
 mod synthetic;
 mod tidy;
@@ -58,6 +59,8 @@ enum Task {
     Corpus(corpus::Options),
     /// Write the table of prices anew, from the list that a package publishes
     Prices(prices::Options),
+    /// Write the rules that find secrets, from the set that a crate publishes
+    Rules(rules::Options),
     /// Print the public surface of the library crates
     Api {
         /// Write it to docs/api
@@ -80,6 +83,8 @@ enum Bench {
     Read(bench::Options),
     /// Recording against a bare loop of write and fdatasync, at each policy
     Record(bench::record::Options),
+    /// Redaction against a plain read of the same files
+    Redact(bench::redact::Options),
     /// Indexing and searching a tree of sessions, against a plain scan and other programs
     Store(bench::store::Options),
     /// Counting tokens, against a plain search and other counters
@@ -105,8 +110,10 @@ fn main() -> ExitCode {
         Task::NewFormat { name } => scaffold::new_format(&name),
         Task::Corpus(options) => corpus::make(&options),
         Task::Prices(options) => prices::write(&options),
+        Task::Rules(options) => rules::write(&options),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
+        Task::Bench { what: Bench::Redact(options) } => bench::redact::redact(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),
         Task::Bench { what: Bench::Usage(options) } => bench::usage::usage(&options),
         Task::Bench { what: Bench::Scale(options) } => bench::scale::scale(&options),

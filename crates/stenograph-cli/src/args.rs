@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, mark, pick, record, recover, replay, resume, show, status, tail,
+    diff, export, find, formats, index, list, man, mark, pick, record, recover, redact, replay, resume, show, status, tail,
     trim, undo, usage,
 };
 use crate::output::ColourChoice;
@@ -73,6 +73,7 @@ pub enum Verb {
     Resume(resume::Options),
     Pick(pick::Options),
     Export(export::Options),
+    Redact(redact::Options),
     Check(check::Options),
     Convert(convert::Options),
     Trim(trim::Options),
@@ -101,7 +102,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         "Look",
         &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume", "pick"],
     ),
-    ("Share", &["export"]),
+    ("Share", &["export", "redact"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
     ("Store", &["index", "archive", "mark"]),

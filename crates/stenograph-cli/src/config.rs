@@ -42,8 +42,15 @@ impl Setting {
 }
 
 /// All settings, sorted.
-pub static SETTINGS: [&Setting; 5] =
-    [&AUTO_SAVE_CHAT_HISTORY, &AUTO_SAVE_TRAJECTORY, &MAX_CHAT_TOKENS, &MAX_PROMPT_TOKENS, &MAX_TOOL_TOKENS];
+pub static SETTINGS: [&Setting; 7] = [
+    &AUTO_SAVE_CHAT_HISTORY,
+    &AUTO_SAVE_TRAJECTORY,
+    &MAX_CHAT_TOKENS,
+    &MAX_PROMPT_TOKENS,
+    &MAX_TOOL_TOKENS,
+    &REDACT_ALLOW,
+    &REDACT_PATTERNS,
+];
 
 /// Whether recordings save chat histories automatically.
 pub static AUTO_SAVE_CHAT_HISTORY: Setting = Setting {
@@ -88,6 +95,24 @@ pub static MAX_TOOL_TOKENS: Setting = Setting {
     kind: SettingKind::Tokens,
     default: None,
     about: "token limit of a tool result, unless --max-tool-tokens is given; 0 means no limit",
+};
+
+/// Texts that redaction leaves alone.
+pub static REDACT_ALLOW: Setting = Setting {
+    key: "Redact.Allow",
+    variable: "STENO_REDACT_ALLOW",
+    kind: SettingKind::Patterns,
+    default: None,
+    about: "regular expressions of texts that are never masked",
+};
+
+/// Further secrets.
+pub static REDACT_PATTERNS: Setting = Setting {
+    key: "Redact.Patterns",
+    variable: "STENO_REDACT_PATTERNS",
+    kind: SettingKind::Patterns,
+    default: None,
+    about: "regular expressions of further secrets; a group marks the part to mask",
 };
 
 /// Finds a setting by its name or its environment variable, ignoring case.
@@ -220,7 +245,7 @@ impl Config {
                 return Ok(Some((value, ConfigSource::SettingsFile(*scope, file.path().to_owned()))));
             }
         }
-        Ok(setting.default.map(|value| (value, ConfigSource::Default)))
+        Ok(setting.default.clone().map(|value| (value, ConfigSource::Default)))
     }
 
     /// The value of a setting in one scope only.
@@ -244,6 +269,14 @@ impl Config {
         Ok(match self.value(setting)? {
             Some((Value::Tokens(tokens), _)) => Some(tokens).filter(|tokens| *tokens > 0),
             _ => None,
+        })
+    }
+
+    /// A list of patterns.
+    pub fn list(&self, setting: &Setting) -> Result<Vec<String>, CommandError> {
+        Ok(match self.value(setting)? {
+            Some((Value::Patterns(patterns), _)) => patterns,
+            _ => Vec::new(),
         })
     }
 

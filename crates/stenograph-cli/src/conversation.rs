@@ -15,6 +15,7 @@ use crate::error::CommandError;
 use crate::input::{self, Flow, TranscriptInput};
 use crate::output::{Output, harmless_line};
 use crate::progress::SourceProgress;
+use crate::redaction::Redaction;
 use crate::store::{ResolvedName, SessionArgs};
 
 /// A readable conversation.
@@ -151,6 +152,31 @@ impl Conversation {
 
     pub fn from_input(input: TranscriptInput) -> Conversation {
         Conversation { name: input.name(), from: ConversationSource::Input(Box::new(input)) }
+    }
+
+    /// Searches it for secrets, which are then masked in all conversations.
+    pub fn search(&mut self, redaction: &mut Redaction) -> Result<(), CommandError> {
+        match &mut self.from {
+            ConversationSource::Input(input) => redaction.search(input, &mut |_, _| {}),
+            ConversationSource::Parts(parts) => {
+                let found = parts.find_secrets(redaction.redactor())?;
+                redaction.learn(found);
+                Ok(())
+            }
+        }
+    }
+
+    /// The same conversation with its secrets masked.
+    pub fn redacted(self, redaction: &mut Redaction) -> Result<Conversation, CommandError> {
+        let from = match self.from {
+            ConversationSource::Input(input) => ConversationSource::Input(Box::new(redaction.apply(*input)?)),
+            ConversationSource::Parts(parts) => {
+                let (parts, report) = parts.redacted(redaction.redactor())?;
+                redaction.add(&report);
+                ConversationSource::Parts(parts)
+            }
+        };
+        Ok(Conversation { name: self.name, from })
     }
 
     /// The format, if all parts share one.

@@ -23,6 +23,7 @@ mod output_file;
 mod overview;
 mod prices;
 mod progress;
+mod redaction;
 mod store;
 mod table;
 mod terminal;

@@ -12,13 +12,16 @@ use stenograph::format::{Format, Wanted};
 use stenograph::loss::twins;
 use stenograph::model::{Body, Content, Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
+use stenograph::redact::{KnownSecrets, RedactionReport, Redactor};
 
 use crate::discover::path_hints;
-use crate::error::{Error, Problem};
-use crate::files::{Disk, Files};
+use crate::error::{Error, Place, Problem};
+use crate::files::{Disk, FileMode, Files, create_folder_durably, folder_of};
 use crate::journal::{self, Recording};
 use crate::layouts::LAYOUTS;
+use crate::output::NewFile;
 use crate::recover;
+use crate::redaction::redact_into;
 use crate::source::{Passes, Source};
 
 pub use numbers::EventNumbers;
@@ -29,6 +32,8 @@ pub struct RecordingParts {
     files: Vec<PathBuf>,
     /// Their format, if the layout determines it.
     format: Option<&'static dyn Format>,
+    /// The private folder of redacted copies, which lives as long as they are read.
+    _copies: Option<tempfile::TempDir>,
 }
 
 /// The files that make up the recording at this path: those of a folder that some layout knows, or a file and the journal
@@ -37,12 +42,15 @@ pub fn parts(path: &Path) -> Option<RecordingParts> {
     if path.is_dir() {
         return LAYOUTS.iter().find_map(|layout| {
             let files = layout.files_to_read(path, &Disk).filter(|found| !found.is_empty())?;
-            Some(RecordingParts { files, format: layout.format() })
+            Some(RecordingParts { files, format: layout.format(), _copies: None })
         });
     }
     let journal = recover::beside(path);
-    (path.is_file() && journal.is_file())
-        .then(|| RecordingParts { files: vec![path.to_owned(), journal], format: None })
+    (path.is_file() && journal.is_file()).then(|| RecordingParts {
+        files: vec![path.to_owned(), journal],
+        format: None,
+        _copies: None,
+    })
 }
 
 /// The file that names the recording which this file is part of, and all parts of that recording: a journal is named by the
@@ -65,6 +73,45 @@ impl RecordingParts {
         self.files.iter().any(|file| crate::identity::is_same(file, path))
     }
 
+    /// The format of one of them.
+    fn format_of(&self, source: &Source, path: &Path) -> Result<&'static dyn Format, Error> {
+        let found = self.format.or_else(|| source.recognize(&path_hints(path)).map(|found| found.format));
+        found.ok_or_else(|| Error::about(path, Problem::NoFormat))
+    }
+
+    /// Finds what a redactor would mask in them.
+    pub fn find_secrets(&self, redactor: &Redactor) -> Result<(RedactionReport, KnownSecrets), Error> {
+        let (mut report, mut known) = (RedactionReport::default(), KnownSecrets::default());
+        for path in &self.files {
+            let mut source = Source::open(path, Passes::Many)?;
+            let format = self.format_of(&source, path)?;
+            let found = source.find_secrets(format, redactor, &mut |_, _| {})?;
+            report.merge(&found.0);
+            known.extend(found.1);
+        }
+        Ok((report, known))
+    }
+
+    /// Private copies of them with their secrets masked, and what was masked.
+    pub fn redacted(&self, redactor: &Redactor) -> Result<(RecordingParts, RedactionReport), Error> {
+        let folder =
+            tempfile::tempdir().map_err(|error| Error::from_system(&Place::Temporary, Problem::Unwritable, error))?;
+        let above = common_folder(&self.files);
+        let (mut files, mut report) = (Vec::new(), RedactionReport::default());
+        for path in &self.files {
+            let mut source = Source::open(path, Passes::Many)?;
+            let format = self.format_of(&source, path)?;
+            let copy = folder.path().join(path.strip_prefix(&above).unwrap_or(path));
+            create_folder_durably(&Disk, folder_of(&copy))
+                .map_err(|error| Error::at(&copy, Problem::Unwritable, error))?;
+            let mut out = NewFile::options().mode(FileMode::PRIVATE).create(&copy, [])?;
+            report.merge(&redact_into(&mut source, format, redactor, &mut out)?);
+            out.commit()?;
+            files.push(copy);
+        }
+        Ok((RecordingParts { files, format: self.format, _copies: Some(folder) }, report))
+    }
+
     /// Those that are among these paths; `None` if there are none.
     pub(crate) fn only(mut self, paths: &[&Path]) -> Option<RecordingParts> {
         self.files.retain(|file| paths.contains(&file.as_path()));
@@ -75,6 +122,13 @@ impl RecordingParts {
     pub fn format(&self) -> Option<&'static dyn Format> {
         self.format
     }
+}
+
+/// The deepest folder that all files are in.
+fn common_folder(files: &[PathBuf]) -> PathBuf {
+    let mut above = files.first().map(|file| folder_of(file).to_owned()).unwrap_or_default();
+    while !files.iter().all(|file| file.starts_with(&above)) && above.pop() {}
+    above
 }
 
 /// Reads them as one conversation. Equal events in two sibling folders both count, and so do events of a journal whose document
@@ -431,7 +485,8 @@ mod tests {
         std::fs::write(&paths[0], line("1", "x") + &line("2", "y") + &line("2", "y")).unwrap();
         std::fs::write(&paths[1], line("2", "y") + &line("1", "z") + &line("3", "y")).unwrap();
         let mut found = Collected::default();
-        let numbers = read_numbered(&RecordingParts { files: paths.to_vec(), format: None }, &mut found).unwrap();
+        let numbers =
+            read_numbered(&RecordingParts { files: paths.to_vec(), format: None, _copies: None }, &mut found).unwrap();
         let ids: Vec<&str> = found.events.iter().filter_map(|event| event.id.as_deref()).collect();
         assert_eq!(ids, ["1", "2", "2", "1", "3"]);
         let number = |path: usize, event| numbers.of(&paths[path], event);

@@ -38,6 +38,7 @@ pub mod peer_usage;
 pub mod project;
 mod recorder;
 pub mod recover;
+pub mod redaction;
 pub mod session_files;
 mod source;
 pub mod source_file;

@@ -154,6 +154,14 @@ impl Source {
         Source::of_file(place, spool.into_file()?, length, None)
     }
 
+    /// The same source with other bytes.
+    pub(crate) fn with_content(self, content: Spool) -> Result<Source, Error> {
+        let Source { place, identity, mode, .. } = self;
+        let file = content.into_file()?;
+        let length = file.metadata().map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?.len();
+        Ok(Source { mode, ..Source::of_file(place, file, length, identity)? })
+    }
+
     /// Where it comes from.
     pub fn place(&self) -> &Place {
         &self.place

@@ -149,6 +149,12 @@ pub fn last_edit(file: &Path) -> Result<Option<EditCommand>, Error> {
     Ok(UndoHeader::open(&path)?.map(|(header, _)| header.by))
 }
 
+/// The undo files of a file, oldest first.
+pub fn undo_files(file: &Path) -> Vec<PathBuf> {
+    let file = resolve_links(file);
+    (1..=depth(&file)).map(|depth| path_at(&file, depth)).filter(|path| path.symlink_metadata().is_ok()).collect()
+}
+
 /// Restores the bytes of a file from before the last edit and removes the undo file. Complete lines that were appended since
 /// stay at its end.
 pub fn undo(file: &Path) -> Result<UndoOutcome, Error> {
@@ -351,10 +357,10 @@ mod tests {
         let path = folder.path().join("session.jsonl");
         let versions: [&[u8]; 4] = [b"one\n", b"two\n", b"three\n", b"four\n"];
         for pair in versions[..3].windows(2) {
-            save(&path, pair[0], pair[1], "test");
+            save(&path, pair[0], pair[1], EditCommand::Trim);
         }
         fs::remove_file(path_at(&path, 1)).unwrap();
-        save(&path, versions[2], versions[3], "test");
+        save(&path, versions[2], versions[3], EditCommand::Trim);
         fs::write(&path, versions[3]).unwrap();
         for before in [versions[2], versions[1]] {
             assert!(matches!(undo(&path).unwrap(), UndoOutcome::Restored { .. }));

@@ -16,7 +16,7 @@
 //! 10. [`audit`] reports what a session did, [`changes`] what it did to files, as diffs.
 //! 11. [`replay`] plays a conversation again, as a line of moments; [`cassette`] answers an agent from a recording;
 //!     [`compare`] compares two runs and finds where they parted.
-//! 12. [`render`] writes sessions for people.
+//! 12. [`render`] writes sessions for people; [`redact`] masks secrets before they are shared.
 //! 13. [`formats`] lists the built-in formats; [`laws`] checks what each of them keeps.
 
 pub mod audit;
@@ -41,6 +41,7 @@ pub mod prelude;
 pub mod query;
 pub mod read;
 mod record_schema;
+pub mod redact;
 mod registry;
 pub mod render;
 pub mod repeat;

@@ -274,7 +274,7 @@ fn unescape(json: &str) -> Cow<'_, [u8]> {
 }
 
 /// Decodes the escape at the start of `rest` and returns the bytes after it.
-fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+pub(crate) fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
     let simple = match rest.get(1) {
         Some(b'n') => b'\n',
         Some(b't') => b'\t',

@@ -2,6 +2,7 @@
 //! holds only a few notes, whatever the file's size.
 
 mod orphans;
+mod secrets;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,10 +31,11 @@ Examples:
   steno check session.jsonl
   steno check --laws *.jsonl            check that no byte of your files is lost
   steno check --json session.jsonl.gz   all notes as JSON
+  steno check --secrets latest          likely secrets; mask with steno redact
   zcat old.gz | steno check -
 
-Exit codes: 0 no notes, 1 notes, 2 a broken law, an unreadable file or an
-            unknown format")]
+Exit codes: 0 no notes, 1 notes or secrets, 2 a broken law, an unreadable file
+            or an unknown format")]
 pub struct Options {
     /// Files to check; - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), required = true)]
@@ -46,6 +48,9 @@ pub struct Options {
     /// Test the laws on each file: reading loses nothing, hides nothing, and gives the same result for any split into chunks
     #[arg(long)]
     laws: bool,
+    /// List likely secrets instead: rule, line, field and a preview that does not reveal them
+    #[arg(long, conflicts_with = "laws")]
+    secrets: bool,
     /// Print one JSON object per file, with all notes
     #[arg(long)]
     json: bool,
@@ -88,6 +93,9 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Exit
             return Err(error);
         }
     };
+    if options.secrets {
+        return secrets::check(&options.place, input, options.json, output);
+    }
     let progress = SourceProgress::over(&input.source, 1);
     let mut counts = FileCounts::default();
     if options.json {

@@ -199,7 +199,7 @@ fn set(
             example(setting)
         ))
     })?;
-    let path = config::set(scope, setting, value)?;
+    let path = config::set(scope, setting, value.clone())?;
     let origin = ConfigSource::SettingsFile(scope, path.clone());
     match form {
         OutputForm::Json => output.line(&harmless_json(&json(setting, &Some((value, origin.clone())))))?,
@@ -223,6 +223,7 @@ fn example(setting: &Setting) -> &'static str {
     match setting.kind {
         config::SettingKind::Switch => "false",
         config::SettingKind::Tokens => "160000",
+        config::SettingKind::Patterns => "'ACME-[0-9]{6}'",
     }
 }
 
@@ -245,12 +246,16 @@ fn unset(
 }
 
 fn json(setting: &Setting, found: &FoundValue) -> String {
+    let spelled = |value: &Value| match value {
+        Value::Switch(_) | Value::Tokens(_) => value.to_string(),
+        Value::Patterns(patterns) => super::archive::strings_json(patterns),
+    };
     let (value, origin, file) = match found {
         None => ("null".to_owned(), "none", "null".to_owned()),
-        Some((value, ConfigSource::Default)) => (value.to_string(), "default", "null".to_owned()),
-        Some((value, ConfigSource::Environment)) => (value.to_string(), "environment", "null".to_owned()),
+        Some((value, ConfigSource::Default)) => (spelled(value), "default", "null".to_owned()),
+        Some((value, ConfigSource::Environment)) => (spelled(value), "environment", "null".to_owned()),
         Some((value, ConfigSource::SettingsFile(scope, path))) => {
-            (value.to_string(), scope.name(), quote(&path.display().to_string()))
+            (spelled(value), scope.name(), quote(&path.display().to_string()))
         }
     };
     format!(

@@ -15,6 +15,7 @@ use crate::input::{self, TranscriptInput};
 use crate::output::{Output, counted, harmless_json};
 use crate::output_file::OutputFile;
 use crate::progress::{ProgressSource, SourceProgress};
+use crate::redaction::{RedactArgs, Redaction};
 use crate::store::SessionArgs;
 
 /// Convert a transcript to another format and report losses
@@ -31,6 +32,7 @@ Examples:
   steno convert session.jsonl --to steno -o session.steno.jsonl
   steno convert session.jsonl --to steno --carry -o out.jsonl   embed the source
   steno convert session.jsonl --to steno --strict -o out.jsonl  fail on any loss
+  steno convert session.jsonl --to steno --redact -o out.jsonl  mask secrets
   zcat old.gz | steno convert - --to steno | wc -l
 
 Exit codes: 0 success, even with losses; 2 error, or any loss with --strict")]
@@ -51,6 +53,8 @@ pub struct Options {
     /// Write nothing and exit with 2 if anything would be lost
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    redact: RedactArgs,
     /// Embed the source in the output, so that converting back restores the same bytes
     #[arg(long)]
     carry: bool,
@@ -69,6 +73,15 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             .hint(format!("formats that can embed a source: {}", carriers.join(", "))));
     }
     let mut input = input::open_named(&options.place, &options.input, options.from.as_deref(), Passes::Many, output)?;
+    let redaction = match options.redact.is_given() {
+        true => {
+            let mut redaction = Redaction::new(&options.place)?;
+            redaction.search(&mut input, &mut |_, _| {})?;
+            input = redaction.apply(input)?;
+            Some(redaction)
+        }
+        false => None,
+    };
     let mut target = ConvertOutput::open(options, &input)?;
     let progress = match target {
         ConvertOutput::Standard => SourceProgress::none(),
@@ -90,6 +103,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     target.commit(output)?;
     report(options, &input, to, &outcome, stream, output)?;
+    if let Some(redaction) = redaction {
+        redaction.report(output);
+    }
     Ok(ExitStatus::Done)
 }
 

@@ -21,6 +21,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, counted};
 use crate::output_file::OutputFile;
+use crate::redaction::{RedactArgs, Redaction};
 use crate::store::SessionArgs;
 
 /// Export sessions as a web page, Markdown, JSON or CSV
@@ -39,6 +40,7 @@ Examples:
   steno export latest --to markdown --no-tools              messages only
   steno export 0198f2c4 --to markdown --subagents           with its sub-agents
   steno export latest --to csv -o calls.csv                 one row per call
+  steno export latest --to html --redact -o session.html    mask secrets
   steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'
 
 Exit codes: 0 success, 1 no such session, 2 error")]
@@ -55,6 +57,8 @@ pub struct Options {
     to: To,
     #[command(flatten)]
     output: OutputFile,
+    #[command(flatten)]
+    redact: RedactArgs,
     /// Also export the events of sub-agents (a page always has them)
     #[arg(long)]
     subagents: bool,
@@ -110,6 +114,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(Error::about(path, Problem::OwnInput).into());
     }
     let mut file = options.output.create(&all().flat_map(Conversation::sources).collect::<Vec<_>>())?;
+    let mut redaction = options.redaction()?;
+    let (main, threads) = options.redacted(main, threads, &mut redaction)?;
     let mut chapters = Chapter::all(main, threads);
     if options.subagents && options.to != To::Csv {
         count_all_chapters(options, &mut chapters)?;
@@ -132,8 +138,45 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if options.to == To::Markdown {
         report_left_out(options, &chapters, output);
     }
+    options.report_redaction(&redaction, output);
     // The readable part of a damaged source is written; the damage is an error all the same.
     chapters.into_iter().find_map(|chapter| chapter.overview.damage).map_or(Ok(ExitStatus::Done), Err)
+}
+
+impl Options {
+    fn redaction(&self) -> Result<Redaction, CommandError> {
+        match self.redact.is_given() {
+            true => Redaction::new(&self.place),
+            false => Redaction::only_search(&self.place),
+        }
+    }
+
+    /// Searches all sources of a session for secrets, and masks them if the user wants that. All are searched before the first
+    /// is masked: one may reveal the secrets of another.
+    fn redacted(
+        &self,
+        mut main: Conversation,
+        mut threads: Vec<(String, Conversation)>,
+        redaction: &mut Redaction,
+    ) -> Result<(Conversation, Vec<(String, Conversation)>), CommandError> {
+        let all = std::iter::once(&mut main).chain(threads.iter_mut().map(|(_, conversation)| conversation));
+        let searched = all.map(|conversation| conversation.search(redaction)).collect::<Result<Vec<()>, CommandError>>();
+        if !self.redact.is_given() {
+            return Ok((main, threads));
+        }
+        searched?;
+        let main = main.redacted(redaction)?;
+        let masked = threads.into_iter().map(|(thread, side)| Ok((thread, side.redacted(redaction)?)));
+        Ok((main, masked.collect::<Result<_, CommandError>>()?))
+    }
+
+    /// Says what was masked, or how many likely secrets the export contains.
+    fn report_redaction(&self, redaction: &Redaction, output: &mut Output<'_>) {
+        match self.redact.is_given() {
+            true => redaction.report(output),
+            false => redaction.warn(output),
+        }
+    }
 }
 
 fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Result<(), CommandError> {

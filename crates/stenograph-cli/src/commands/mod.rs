@@ -25,6 +25,7 @@ pub mod mark;
 pub mod pick;
 pub mod record;
 pub mod recover;
+pub mod redact;
 pub mod replay;
 pub mod resume;
 pub mod show;
@@ -65,6 +66,7 @@ pub fn run(command: &Verb, output: &mut Output<'_>) -> Result<ExitStatus, Comman
         Verb::Pick(options) => pick::run(options, output),
         Verb::Record(options) => record::run(options, output),
         Verb::Recover(options) => recover::run(options, output),
+        Verb::Redact(options) => redact::run(options, output),
         Verb::Replay(options) => replay::run(options, output),
         Verb::Resume(options) => resume::run(options, output),
         Verb::Show(options) => show::run(options, output),

@@ -59,6 +59,11 @@ impl SettingsFile {
             (SettingKind::Tokens, Some(Toml::Integer(tokens))) => {
                 u64::try_from(*tokens.value()).ok().map(Value::Tokens)
             }
+            (SettingKind::Patterns, Some(Toml::Array(array))) => {
+                let patterns: Option<Vec<String>> =
+                    array.iter().map(|value| value.as_str().map(str::to_owned)).collect();
+                patterns.map(Value::Patterns)
+            }
             // A quoted value means the same as an unquoted one.
             (kind, Some(Toml::String(text))) => kind.parse(text.value()).ok(),
             _ => None,
@@ -76,6 +81,7 @@ impl SettingsFile {
         let mut new = match value {
             Value::Switch(on) => Toml::from(on),
             Value::Tokens(tokens) => Toml::from(i64::try_from(tokens).unwrap_or(i64::MAX)),
+            Value::Patterns(patterns) => Toml::from_iter(patterns),
         };
         let name = spelling_in(self.document.as_table(), table).unwrap_or_else(|| table.to_owned());
         let item = self.document.entry(&name).or_insert(Item::Table(Table::new()));

@@ -8,14 +8,18 @@ pub enum SettingKind {
     Switch,
     /// A number of tokens.
     Tokens,
+    /// Regular expressions.
+    Patterns,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// On or off.
     Switch(bool),
     /// A number of tokens.
     Tokens(u64),
+    /// Regular expressions.
+    Patterns(Vec<String>),
 }
 
 /// The largest number that a file can hold: TOML integers are signed.
@@ -34,6 +38,10 @@ impl SettingKind {
                 let tokens = text.trim().replace('_', "").parse().ok();
                 tokens.filter(|tokens| *tokens <= TOKENS_MAX).map(Value::Tokens)
             }
+            SettingKind::Patterns => {
+                let patterns = text.split_whitespace().map(str::to_owned);
+                Some(Value::Patterns(patterns.collect()))
+            }
         };
         value.ok_or(self.wanted())
     }
@@ -43,6 +51,7 @@ impl SettingKind {
         match self {
             SettingKind::Switch => "true or false",
             SettingKind::Tokens => "a whole number",
+            SettingKind::Patterns => "regular expressions, separated by spaces (in a file: a list of strings)",
         }
     }
 }
@@ -52,6 +61,7 @@ impl fmt::Display for Value {
         match self {
             Value::Switch(on) => write!(formatter, "{on}"),
             Value::Tokens(tokens) => write!(formatter, "{tokens}"),
+            Value::Patterns(patterns) => formatter.write_str(&patterns.join(" ")),
         }
     }
 }

@@ -156,7 +156,7 @@ fn each_line(out: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 /// A Python that has the clients.
-fn python() -> Option<&'static Path> {
+pub fn python() -> Option<&'static Path> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = PYTHON.get_or_init(|| {
         if let Some(named) = std::env::var_os("STENO_PYTHON").filter(|value| !value.is_empty()) {

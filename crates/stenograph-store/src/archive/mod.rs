@@ -18,6 +18,7 @@ mod packs;
 mod read;
 mod reclaim;
 mod repair;
+mod rewrite;
 mod source_check;
 mod state;
 mod verify;
@@ -48,6 +49,7 @@ pub use marks::{
 pub use read::CopyReader;
 pub use reclaim::Reclaimed;
 pub use repair::Repaired;
+pub use rewrite::{Rewrite, RewriteOutcome};
 pub use source_check::SourceCheck;
 pub use verify::{DamagedVersion, Verified, VerifyProgress};
 pub use writer::{AddOutcome, AddedCopy, ArchiveWriter, CopyChange};

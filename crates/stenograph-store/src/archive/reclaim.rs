@@ -25,8 +25,22 @@ impl ArchiveWriter {
     /// Rewrites every pack of which more than an eighth is unused. Pending changes are committed first.
     pub fn reclaim(&mut self, now_ms: i64) -> Result<Reclaimed, Error> {
         self.commit(now_ms)?;
+        self.rewrite_packs(self.wasteful_packs(), now_ms)
+    }
+
+    /// Rewrites every pack that holds an unused piece, so that no byte of it is left on disk. Pending changes are committed
+    /// first.
+    pub fn reclaim_all(&mut self, now_ms: i64) -> Result<Reclaimed, Error> {
+        self.commit(now_ms)?;
+        let used = self.state.used();
+        let unused = self.state.pieces.iter().zip(used).filter(|(_, used)| !used);
+        let unused: std::collections::HashSet<u32> = unused.map(|(piece, _)| piece.pack).collect();
+        let packs = self.state.packs.iter().filter(|(pack, _)| unused.contains(pack));
+        self.rewrite_packs(packs.map(|(pack, length)| (*pack, *length)).collect(), now_ms)
+    }
+
+    fn rewrite_packs(&mut self, wasteful_packs: Vec<(u32, u64)>, now_ms: i64) -> Result<Reclaimed, Error> {
         let mut reclaimed = Reclaimed::default();
-        let wasteful_packs = self.wasteful_packs();
         if self.packs.current_pack().is_some_and(|pack| wasteful_packs.iter().any(|(other, _)| *other == pack)) {
             self.packs.start_new_pack();
         }

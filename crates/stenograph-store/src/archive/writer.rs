@@ -278,7 +278,7 @@ impl ArchiveWriter {
     }
 
     /// Stores a piece unless the archive has it. Returns its number and how many bytes were stored.
-    fn put_piece(&mut self, raw: &[u8]) -> Result<(u32, u64), Error> {
+    pub(super) fn put_piece(&mut self, raw: &[u8]) -> Result<(u32, u64), Error> {
         let hash = *blake3::hash(raw).as_bytes();
         let number = match self.known.get(&hash) {
             Some(number) if !self.lost.contains(number) => return Ok((*number, 0)),
@@ -306,7 +306,7 @@ impl ArchiveWriter {
         }
     }
 
-    fn write_copy(&mut self, line: CopyLine) -> Result<(), Error> {
+    pub(super) fn write_copy(&mut self, line: CopyLine) -> Result<(), Error> {
         self.touched.push(line.copy);
         self.write(LogLine::Copy(line))
     }

@@ -21,6 +21,7 @@ use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::{matches_session, query_of};
 use crate::output::{Output, counted, grouped, harmless_line};
+use crate::redaction::Redaction;
 use crate::{clock, prices};
 
 /// How many characters of a title a page shows.
@@ -37,7 +38,9 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStat
     let prices = prices::load()?;
     if let [file] = options.files.as_slice() {
         let exporter = PageExporter { options, prices: &prices, index: None };
-        let done = exporter.page(file, options.output.path(), output)?;
+        let mut redaction = options.redaction()?;
+        let done = exporter.page(file, options.output.path(), &mut redaction, output)?;
+        options.report_redaction(&redaction, output);
         return done.damage.map_or(Ok(ExitStatus::Done), Err);
     }
     let Some(folder) = options.output.path() else {
@@ -64,11 +67,12 @@ fn folder_of_pages(
     let mut index_file = options.output.options(None).create(&index, [])?;
     let exporter = PageExporter { options, prices, index: Some("index.html") };
     let (mut entries, mut status, mut names) = (Vec::new(), ExitStatus::Done, Vec::new());
+    let mut redaction = options.redaction()?;
     for file in &files {
         let name = unique_name(file, &mut names);
         let page = folder.join(format!("{name}.html"));
         // A session that cannot be read does not stop the others.
-        match exporter.page(file, Some(&page), output) {
+        match exporter.page(file, Some(&page), &mut redaction, output) {
             Ok(done) => {
                 let words = format!("{name}.words.js");
                 let mut file = done.options.create(&folder.join(&words), [])?;
@@ -93,6 +97,7 @@ fn folder_of_pages(
     index_file.write_all(index_page(&title, &entries).as_bytes())?;
     index_file.commit()?;
     output.say(&harmless_line(&format!("{}: {}", index.display(), counted(entries.len() as u64, "session"))));
+    options.report_redaction(&redaction, output);
     Ok(status)
 }
 
@@ -151,7 +156,13 @@ struct PageContent {
 
 impl PageExporter<'_> {
     /// Writes the page of one session.
-    fn page(&self, file: &Path, path: Option<&Path>, output: &mut Output<'_>) -> Result<PageDone, CommandError> {
+    fn page(
+        &self,
+        file: &Path,
+        path: Option<&Path>,
+        redaction: &mut Redaction,
+        output: &mut Output<'_>,
+    ) -> Result<PageDone, CommandError> {
         let options = self.options;
         let (main, threads) = Conversation::open_with_threads(&options.place, file, options.from.as_deref(), output)?;
         let all = || std::iter::once(&main).chain(threads.iter().map(|(_, conversation)| conversation));
@@ -168,6 +179,7 @@ impl PageExporter<'_> {
             words_size: 0,
             has_words: self.index.is_some(),
         };
+        let (main, threads) = options.redacted(main, threads, redaction)?;
         let mut chapters = Chapter::all(main, threads);
         for number in 0..chapters.len() {
             self.chapter(&mut chapters, number, &mut content)?;

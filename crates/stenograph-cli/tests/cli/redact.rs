@@ -1,0 +1,188 @@
+//! `steno redact`, `--redact`, `check --secrets`, and what is left of a secret after `--everywhere`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::cassette::python;
+use crate::list::{home, index, path, said};
+use crate::runner::{Folder, NATIVE};
+
+const TOKEN: &str = "ghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku";
+const PASSWORD: &str = "Zq81hs72kdWv";
+const ONE: &str = "0198aaaa-1111-4222-8333-444455556666";
+
+fn native() -> String {
+    NATIVE
+        .replace("Fix the test.", &format!("Fix it with {TOKEN} in /home/kimberly/app."))
+        .replace("\"ok\"", &format!("\"DB_PASSWORD={PASSWORD}\\nok for kimberly\""))
+        .replace("cargo test", &format!("login {PASSWORD}"))
+}
+
+#[test]
+fn a_redacted_copy_keeps_everything_else() {
+    let folder = Folder::with("a.jsonl", native());
+    let done = folder.run("redact a.jsonl -o b.jsonl");
+    done.ends(0).talks("masked: 3 secrets, 2 personal details").talks("  github-pat: 1");
+    let (before, after) = (native(), String::from_utf8(folder.read("b.jsonl")).unwrap());
+    assert!(!after.contains(TOKEN) && !after.contains(PASSWORD) && !after.contains("kimberly"), "{after}");
+    assert_eq!(before.lines().count(), after.lines().count());
+    assert!(after.contains("\"call\":\"c1\"") && after.contains("/home/user-"), "{after}");
+    folder.run("check b.jsonl --laws").ends(0);
+    let again = folder.run("redact b.jsonl");
+    assert_eq!(
+        (again.ends(0).text(), again.talk.contains("masked: 0 secrets, 0 personal details")),
+        (after.as_str(), true)
+    );
+    let json = &folder.run("redact a.jsonl --dry-run --json").ends(0).json()[0];
+    assert_eq!((json["secrets"].as_u64(), json["found"][0]["rule"].as_str()), (Some(2), Some("github-pat")));
+    folder.run("redact b.jsonl --dry-run").ends(1);
+    folder.run("redact a.jsonl -o b.jsonl").fails("already exists");
+}
+
+#[test]
+fn secrets_are_listed_and_not_revealed() {
+    let folder = Folder::with("a.jsonl", native());
+    let done = folder.run("check --secrets a.jsonl");
+    done.ends(1).says("a.jsonl: steno, 2 likely secrets").says("  line 1: github-pat in content: ghp… (40 characters)");
+    assert!(!done.text().contains(TOKEN) && !done.text().contains(PASSWORD));
+    let json = &folder.run("check --secrets --json a.jsonl").ends(1).json()[0];
+    assert_eq!((json["secrets"][1]["line"].as_u64(), json["report"]["secrets"].as_u64()), (Some(4), Some(2)));
+    folder.write("clean.jsonl", NATIVE);
+    folder.run("check --secrets clean.jsonl").ends(0).says("0 likely secrets");
+}
+
+#[test]
+fn export_and_convert_read_a_redacted_source() {
+    let folder = Folder::with("a.jsonl", native());
+    folder.run("export a.jsonl --to markdown").ends(0).says(TOKEN).talks("warning: the input has 2 likely secrets");
+    for to in ["markdown", "json"] {
+        let done = folder.run(&format!("export a.jsonl --to {to} --redact"));
+        done.ends(0).says("redacted:github-pat:").talks("masked: 3 secrets");
+        assert!(!done.text().contains(TOKEN) && !done.text().contains(PASSWORD));
+    }
+    let done = folder.run("convert a.jsonl --to claude-code --carry --redact");
+    done.ends(0).says("redacted:github-pat:").talks("masked: 3 secrets");
+    assert!(!done.text().contains(TOKEN) && !done.text().contains(PASSWORD) && !done.text().contains("kimberly"));
+}
+
+#[test]
+fn the_key_of_the_store_gives_equal_masks_in_all_files() {
+    let folder = home();
+    folder.write("a.jsonl", native());
+    folder.write("b.jsonl", NATIVE.replace("Fix the test.", TOKEN));
+    let mask = |done: &crate::runner::Done| {
+        let text = done.text().to_owned();
+        text.split("[redacted:github-pat:").nth(1).unwrap().split(']').next().unwrap().to_owned()
+    };
+    let (one, other) = (mask(folder.run("redact a.jsonl").ends(0)), mask(folder.run("redact b.jsonl").ends(0)));
+    assert_eq!(one, other);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(folder.path("store/redaction.key")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn own_patterns_and_the_allow_list_come_from_the_settings() {
+    let folder = Folder::with("a.jsonl", NATIVE.replace("Fix the test.", &format!("ACME-123456 {TOKEN}")));
+    fs::create_dir(folder.path("home")).unwrap();
+    folder.run("config set Redact.Patterns ACME-[0-9]+").ends(0);
+    folder.run("config set Redact.Allow ^ghp_x7").ends(0);
+    let done = folder.run("redact a.jsonl");
+    done.ends(0).says("[redacted:custom:").says(TOKEN);
+    folder.run("config set Redact.Patterns (").ends(0);
+    folder.run("redact a.jsonl").fails("not a regular expression");
+}
+
+/// Whether a file holds a text, plainly, in small letters, or in a zstd frame.
+fn holds(file: &Path, text: &str) -> bool {
+    let bytes = fs::read(file).unwrap();
+    let lower = text.to_ascii_lowercase();
+    let has = |bytes: &[u8]| {
+        let bytes = bytes.to_ascii_lowercase();
+        bytes.windows(lower.len()).any(|window| window == lower.as_bytes())
+    };
+    let frames = bytes.windows(4).enumerate().filter(|(_, magic)| *magic == [0x28, 0xb5, 0x2f, 0xfd]);
+    let in_frame = |(at, _): (usize, &[u8])| {
+        let mut out = Vec::new();
+        let decoder = zstd::stream::Decoder::new(&bytes[at..]);
+        let _ = decoder.map(|decoder| std::io::Read::read_to_end(&mut decoder.single_frame(), &mut out));
+        has(&out)
+    };
+    has(&bytes) || frames.into_iter().any(in_frame)
+}
+
+fn files_with(folder: &Path, text: &str) -> Vec<String> {
+    let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
+            match entry.is_dir() {
+                true => open.push(entry),
+                false if holds(&entry, text) => found.push(entry.display().to_string()),
+                false => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_of_a_secret_is_left_on_the_machine() {
+    let folder = home();
+    let clean = String::from_utf8(folder.read(&path(ONE))).unwrap();
+    let with_token = clean.clone() + &said(ONE, 8, "user", &format!("Use {TOKEN} for the walrus"));
+    folder.write(&path(ONE), &with_token);
+    index(&folder);
+    // The file is rewritten, so the archive has two versions with secrets.
+    let rewritten =
+        said(ONE, 1, "user", "Begin again") + &said(ONE, 9, "user", &format!("export DB_PASSWORD={PASSWORD}"));
+    folder.write(&path(ONE), &rewritten);
+    index(&folder);
+    folder.write(&format!("{}.undo", path(ONE)), &with_token);
+    folder.write(&format!("{}.steno", path(ONE)), NATIVE.replace("Fix the test.", TOKEN));
+    let root = folder.path("");
+    for secret in [TOKEN, PASSWORD] {
+        let found = files_with(&root, secret);
+        assert!(found.iter().any(|file| file.contains("/archive/packs/")), "{found:?}");
+    }
+    folder.run(&format!("find {PASSWORD} --root home")).ends(0);
+
+    let done = folder.run("redact 0198aaaa-1 --everywhere --root home");
+    done.ends(0).talks("masked: ").talks(".undo (it held the old content)");
+    for secret in [TOKEN, PASSWORD] {
+        assert_eq!(files_with(&root, secret), Vec::<String>::new());
+        folder.run(&format!("find {secret} --root home")).ends(1);
+    }
+    folder.run("archive verify").ends(0);
+    folder.run("find walrus --root home").ends(0);
+    folder.run("show 0198aaaa-1 --root home").ends(0).says("redacted:");
+    // Running it again changes nothing; other sessions are untouched.
+    folder.run("redact 0198aaaa-1 --everywhere --root home").ends(0).talks("masked: 0 secrets");
+    folder.run("list --root home").ends(0).says("ffff0000");
+}
+
+#[test]
+fn another_scanner_finds_nothing_in_a_redacted_file() {
+    let Some(python) = python() else { return };
+    let script = "import sys, betterleaks\nfor path in sys.argv[1:]:\n    found = betterleaks.scan_string(open(path).read())\n    print(len(found), [f.rule_id for f in found])";
+    let scan = |file: &Path| {
+        let done = Command::new(python).args(["-c", script]).arg(file).output().unwrap();
+        String::from_utf8(done.stdout).unwrap() + &String::from_utf8_lossy(&done.stderr)
+    };
+    let slack = "xoxb-123456789012-210987654321-x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3F";
+    let stripe = "sk_live_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3F";
+    let text = format!("token {TOKEN} and {slack} and {stripe}");
+    let folder = Folder::with("a.jsonl", NATIVE.replace("Fix the test.", &text));
+    let before = scan(&folder.path("a.jsonl"));
+    if before.contains("ModuleNotFoundError") {
+        eprintln!("WARNING: betterleaks cannot be installed: no other scanner checks redacted files");
+        return;
+    }
+    assert!(!before.starts_with('0'), "the scanner finds nothing: {before}");
+    folder.run("redact a.jsonl -o b.jsonl").ends(0);
+    let after = scan(&folder.path("b.jsonl"));
+    assert!(after.starts_with("0 "), "{after}");
+}

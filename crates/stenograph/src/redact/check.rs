@@ -1,0 +1,185 @@
+//! What else must be true of a match of our own rules. Each check looks at the text around a match; none searches.
+
+use super::mask;
+use super::rule::{RuleMatch, entropy};
+use super::rules::Rules;
+
+/// A condition on a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    /// None of the allow lists that apply to all rules of gitleaks takes it.
+    Gitleaks,
+    None,
+    /// It is not a placeholder.
+    Password,
+    /// It looks random.
+    Random,
+    /// It is assigned to a name that says what it is.
+    Assignment,
+    /// It is a person's address.
+    Mail,
+    /// It is a person's name.
+    UserName,
+}
+
+impl Check {
+    pub fn accepts(self, text: &[u8], found: &RuleMatch) -> bool {
+        let secret = text.get(found.secret.clone()).unwrap_or_default();
+        match self {
+            Check::None => true,
+            Check::Gitleaks => !Rules::built_in().allow.iter().any(|list| list.allows(text, found)),
+            Check::Password => !is_placeholder(secret),
+            Check::Random => is_random(secret) && !is_placeholder(secret),
+            Check::Assignment => is_assignment(text, found, secret),
+            Check::Mail => is_personal_mail(secret),
+            Check::UserName => is_user_name(secret),
+        }
+    }
+}
+
+/// Words in values that stand for a secret and are none.
+const PLACEHOLDERS: [&[u8]; 22] = [
+    b"example",
+    b"changeme",
+    b"change_me",
+    b"change-me",
+    b"your",
+    b"placeholder",
+    b"redacted",
+    b"xxxx",
+    b"****",
+    b"dummy",
+    b"${",
+    b"{{",
+    b"...",
+    b"process.env",
+    b"environ",
+    b"getenv",
+    b"secrets.",
+    b"undefined",
+    b"<",
+    b">",
+    b"config.",
+    b"self.",
+];
+
+/// Values that stand for a password and are none.
+const PLACEHOLDER_VALUES: [&[u8]; 12] = [
+    b"password",
+    b"passwd",
+    b"pass",
+    b"secret",
+    b"token",
+    b"string",
+    b"true",
+    b"false",
+    b"null",
+    b"none",
+    b"key",
+    b"required",
+];
+
+fn is_placeholder(value: &[u8]) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let first = lower.first().copied().unwrap_or_default();
+    matches!(first, b'$' | b'{' | b'[' | b'<' | b'%' | b'*')
+        || lower.iter().all(|byte| *byte == first)
+        || PLACEHOLDER_VALUES.contains(&lower.as_slice())
+        || PLACEHOLDERS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+}
+
+/// Bits for each byte: prose and names have fewer.
+const RANDOM_ENTROPY_MIN: f64 = 2.8;
+
+pub(super) fn is_random(value: &[u8]) -> bool {
+    let has = |test: fn(&u8) -> bool| value.iter().any(test);
+    has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && entropy(value) >= RANDOM_ENTROPY_MIN
+}
+
+/// `API_KEY=value`: a name in capitals, as in an environment file, needs less proof than `key: value` in code.
+fn is_assignment(text: &[u8], found: &RuleMatch, secret: &[u8]) -> bool {
+    if is_placeholder(secret) {
+        return false;
+    }
+    let before = text.get(..found.whole.start).unwrap_or_default();
+    let prefix = before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let prefix: Vec<u8> = prefix.take(64).copied().collect();
+    let name = text.get(found.whole.start..found.secret.start).unwrap_or_default();
+    let lower = name.to_ascii_lowercase();
+    let is_capital = |bytes: &[u8]| bytes.iter().all(|byte| !byte.is_ascii_lowercase());
+    let is_shell = is_capital(&prefix) && is_capital(name) && memchr::memchr(b'=', name).is_some();
+    let is_code =
+        secret.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'.' | b'-' | b':' | b'/'));
+    // A key alone may be anything: `key: item-12`. With a word before it, it is a credential.
+    if lower.starts_with(b"key") {
+        let word: Vec<u8> = prefix.iter().rev().copied().collect::<Vec<u8>>().to_ascii_lowercase();
+        let is_credential =
+            [&b"api"[..], b"secret", b"access", b"private", b"auth", b"encryption", b"signing", b"master"];
+        let word = word.strip_suffix(b"_").or(word.strip_suffix(b"-")).unwrap_or(&word);
+        let named = is_credential.iter().any(|credential| word.ends_with(credential));
+        return if is_shell && prefix.first() == Some(&b'_') { !is_code || named } else { named && is_random(secret) };
+    }
+    let is_password = [&b"pass"[..], b"pwd"].iter().any(|word| lower.starts_with(word));
+    if is_shell {
+        return true;
+    }
+    if is_password { !is_code } else { is_random(secret) && secret.len() >= 10 }
+}
+
+/// Names of accounts that are not people, and domains for examples.
+const MAIL_NAMES: [&[u8]; 10] =
+    [b"git", b"noreply", b"no-reply", b"donotreply", b"root", b"user", b"users.noreply", b"postmaster", b"hg", b"svn"];
+const MAIL_DOMAINS: [&[u8]; 6] =
+    [b"example.com", b"example.org", b"example.net", b"example", b"users.noreply.github.com", b"localhost"];
+
+/// Last parts of file names, which look like top-level domains: `logo@2x.png`, `lib@1.x.js`.
+const FILE_ENDINGS: [&[u8]; 20] = [
+    b"js", b"ts", b"png", b"jpg", b"svg", b"json", b"css", b"html", b"md", b"rs", b"py", b"go", b"tgz", b"gz", b"tsx",
+    b"jsx", b"mjs", b"service", b"so", b"dev0",
+];
+
+fn is_personal_mail(address: &[u8]) -> bool {
+    let lower = address.to_ascii_lowercase();
+    let Some(at) = memchr::memchr(b'@', &lower) else { return false };
+    let (name, domain) = (lower.get(..at).unwrap_or_default(), lower.get(at + 1..).unwrap_or_default());
+    let ending = domain.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    let is_example = MAIL_DOMAINS
+        .iter()
+        .any(|known| domain == *known || domain.strip_suffix(*known).is_some_and(|before| before.ends_with(b".")));
+    !is_example && !MAIL_NAMES.contains(&name) && !name.ends_with(b"noreply") && !FILE_ENDINGS.contains(&ending)
+}
+
+/// Names of home folders that belong to nobody.
+const COMMON_NAMES: [&[u8]; 26] = [
+    b"user",
+    b"users",
+    b"username",
+    b"you",
+    b"me",
+    b"name",
+    b"ubuntu",
+    b"runner",
+    b"node",
+    b"vscode",
+    b"root",
+    b"shared",
+    b"public",
+    b"default",
+    b"admin",
+    b"app",
+    b"linuxbrew",
+    b"ec2-user",
+    b"circleci",
+    b"jovyan",
+    b"work",
+    b"test",
+    b"home",
+    b"build",
+    b"agent",
+    b"your",
+];
+
+pub(super) fn is_user_name(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    !COMMON_NAMES.contains(&lower.as_slice()) && !mask::is_user_mask(name) && !lower.starts_with(b"your")
+}

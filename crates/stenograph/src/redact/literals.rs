@@ -1,0 +1,193 @@
+//! The string literals of a JSON record that findings are in: where each begins and ends, the field that it is, and the
+//! signature beside it. It accepts parts of a document and torn records; it must not check JSON.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use memchr::{memchr2, memmem};
+
+use super::detect::Detected;
+use super::rule::Certainty;
+
+/// Whether a record is JSON, or a line of a JSON document.
+pub(super) fn is_json(bytes: &[u8]) -> bool {
+    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b'"' | b'}' | b']' | b','))
+}
+
+/// A string literal with a finding.
+#[derive(Clone, Debug)]
+pub(super) struct Literal {
+    /// Its content, without the quotes.
+    pub at: Range<usize>,
+    /// Its path.
+    pub place: String,
+    /// The last key of the path.
+    key: String,
+    /// The number of its object.
+    object: usize,
+    is_key: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Literals {
+    found: Vec<Literal>,
+    /// The signatures by the numbers of their objects.
+    signatures: HashMap<usize, Range<usize>>,
+    /// Whether the record is a thought of the native format, whose signature is among its extra fields.
+    is_thought: bool,
+}
+
+/// Keys of signatures. A changed signature is worthless, and one that covers a changed text too.
+const SIGNATURES: [&str; 4] = ["signature", "thoughtSignature", "thought_signature", "encrypted_content"];
+
+/// Keys that sign a text beside them.
+const SIGNING: [&str; 3] = ["signature", "thoughtSignature", "thought_signature"];
+
+/// The number of the outermost object.
+const OUTERMOST: usize = 1;
+
+/// An open bracket.
+struct Open {
+    object: usize,
+    key: Range<usize>,
+    /// The number of the current element; `None` in an object.
+    element: Option<usize>,
+}
+
+impl Literals {
+    /// The literals that findings are in.
+    pub fn around(bytes: &[u8], found: &[Detected]) -> Literals {
+        let mut literals =
+            Literals { is_thought: memmem::find(bytes, b"\"kind\":\"thinking\"").is_some(), ..Literals::default() };
+        let mut wanted: Vec<Range<usize>> = found.iter().map(|detected| detected.at.clone()).collect();
+        wanted.sort_by_key(|at| (at.start, at.end));
+        let (mut open, mut objects, mut at, mut next): (Vec<Open>, _, _, _) = (Vec::new(), 0, 0, 0);
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'{' => {
+                    objects += 1;
+                    open.push(Open { object: objects, key: 0..0, element: None });
+                }
+                b'[' => {
+                    let object = open.last().map_or(0, |open| open.object);
+                    open.push(Open { object, key: 0..0, element: Some(0) });
+                }
+                b'}' | b']' => _ = open.pop(),
+                b',' => {
+                    open.last_mut().and_then(|open| open.element.as_mut()).into_iter().for_each(|element| *element += 1)
+                }
+                b'"' => {
+                    let content = at + 1..string_end(bytes, at + 1);
+                    at = content.end;
+                    let after = bytes.get(at + 1..).unwrap_or_default().trim_ascii_start().first();
+                    let is_key = after == Some(&b':') && open.last().is_none_or(|open| open.element.is_none());
+                    if is_key {
+                        match open.last_mut() {
+                            Some(open) => open.key = content.clone(),
+                            // A line of a document begins inside its brackets.
+                            None => open.push(Open { object: 0, key: content.clone(), element: None }),
+                        }
+                    }
+                    while wanted.get(next).is_some_and(|range| range.end <= content.start) {
+                        next += 1;
+                    }
+                    let is_wanted = wanted.iter().skip(next).take_while(|range| range.start < content.end);
+                    let is_wanted = is_wanted.clone().any(|range| range.end > content.start);
+                    literals.add(bytes, &open, content, is_key, is_wanted);
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        literals
+    }
+
+    fn add(&mut self, bytes: &[u8], open: &[Open], at: Range<usize>, is_key: bool, is_wanted: bool) {
+        let keyed = open.iter().rev().find(|open| open.element.is_none());
+        let key = || keyed.map(|open| text(bytes, &open.key)).unwrap_or_default();
+        let object = open.last().map_or(0, |open| open.object);
+        if is_wanted {
+            self.found.push(Literal { at, place: place(bytes, open), key: key(), object, is_key });
+        } else if !is_key && at.len() > 8 && SIGNING.contains(&key().as_str()) {
+            self.signatures.insert(object, at);
+        }
+    }
+
+    /// The literal at an offset.
+    pub fn at(&self, offset: usize) -> Option<&Literal> {
+        let after = self.found.partition_point(|literal| literal.at.start <= offset);
+        let literal = self.found.get(after.checked_sub(1)?)?;
+        (offset < literal.at.end).then_some(literal)
+    }
+
+    /// The part of a finding that is inside a literal, if that may change: ids and signatures may not.
+    pub fn clip(&self, bytes: &[u8], mut detected: Detected) -> Option<Detected> {
+        let literal = self.at(detected.at.start).or_else(|| {
+            let after = self.found.partition_point(|literal| literal.at.start <= detected.at.start);
+            self.found.get(after).filter(|literal| literal.at.start < detected.at.end)
+        })?;
+        let at = detected.at.start.max(literal.at.start)..detected.at.end.min(literal.at.end);
+        let is_cut = at != detected.at;
+        if at.is_empty() || (is_cut && detected.replacement.is_some()) {
+            return None;
+        }
+        let is_fixed = !literal.is_key && SIGNATURES.contains(&literal.key.as_str());
+        let is_id = !literal.is_key && is_reference(&literal.key) && detected.certainty == Certainty::Context;
+        if is_cut {
+            detected.secret = bytes.get(at.clone()).unwrap_or_default().to_vec();
+        }
+        detected.at = at;
+        (!is_fixed && !is_id).then_some(detected)
+    }
+
+    /// The signature that covers a literal.
+    pub fn signature_of(&self, literal: &Literal) -> Option<Range<usize>> {
+        let beside = self.signatures.get(&literal.object);
+        let of_thought = || self.signatures.values().next().filter(|_| self.is_thought && literal.object == OUTERMOST);
+        beside.or_else(of_thought).filter(|_| !literal.is_key).cloned()
+    }
+}
+
+/// Whether a key names a record, a call or a session. What pairs records is not a secret, unless its form proves it.
+fn is_reference(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    key == "id" || lower.ends_with("_id") || lower.ends_with("uuid") || key.ends_with("Id") || key.ends_with("ID")
+}
+
+/// The offset of the quote that ends a string, or the end of a torn one.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(next) = memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+        at += next;
+        if bytes.get(at) == Some(&b'"') {
+            return at;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+/// How many keys of a path are shown: a record may be nested as deeply as it likes.
+const PLACE_DEPTH_MAX: usize = 12;
+
+/// The path of the current value. Elements of arrays have no number: places are counted.
+fn place(bytes: &[u8], open: &[Open]) -> String {
+    let mut place = String::new();
+    for open in open.iter().skip(open.len().saturating_sub(PLACE_DEPTH_MAX)) {
+        match open.element {
+            Some(_) => place.push_str("[]"),
+            None => {
+                if !place.is_empty() {
+                    place.push('.');
+                }
+                place.push_str(&text(bytes, &open.key));
+            }
+        }
+    }
+    place
+}
+
+fn text(bytes: &[u8], at: &Range<usize>) -> String {
+    const KEY_SIZE_MAX: usize = 64;
+    let key = String::from_utf8_lossy(bytes.get(at.clone()).unwrap_or_default());
+    crate::text::beginning(&key, KEY_SIZE_MAX).to_owned()
+}

@@ -1,0 +1,176 @@
+//! Redacts a whole source that arrives in chunks, line by line. A JSON string has no raw newline, so a line never begins inside
+//! one; texts for people are handled in blocks, because their secrets may have several lines.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::check::{is_random, is_user_name};
+use super::detect::is_name_rule;
+use super::own_rules::USER_NAME;
+use super::{Finding, FindingClass, RecordSyntax, RedactionReport, Redactor};
+use crate::frame::{LinePiece, LineSplitter, RECORD_SIZE_MAX};
+
+/// Receives the results of a redaction.
+pub trait RedactionSink {
+    /// The next bytes of the redacted source.
+    fn bytes(&mut self, bytes: &[u8]);
+    /// A finding and its line.
+    fn finding(&mut self, _line: u64, _finding: &Finding) {}
+}
+
+/// Discards everything.
+impl RedactionSink for () {
+    fn bytes(&mut self, _bytes: &[u8]) {}
+}
+
+/// Redacts a source.
+#[derive(Debug)]
+pub struct SourceRedactor<'r> {
+    splitter: LineSplitter,
+    lines: Lines<'r>,
+}
+
+#[derive(Debug)]
+struct Lines<'r> {
+    redactor: &'r Redactor,
+    syntax: RecordSyntax,
+    /// Lines of a text that are handled together, and the number of the first.
+    block: Vec<u8>,
+    block_line: u64,
+    report: RedactionReport,
+    known: KnownSecrets,
+}
+
+/// A block of text ends at the first blank line after this many bytes, or at any line after twice as many.
+const BLOCK_SIZE: usize = 1 << 20;
+
+impl<'r> SourceRedactor<'r> {
+    /// Begins with a source whose records have this syntax.
+    pub fn new(redactor: &'r Redactor, syntax: RecordSyntax) -> SourceRedactor<'r> {
+        let (report, known) = (RedactionReport::default(), KnownSecrets::default());
+        let lines = Lines { redactor, syntax, block: Vec::new(), block_line: 1, report, known };
+        SourceRedactor { splitter: LineSplitter::new(RECORD_SIZE_MAX), lines }
+    }
+
+    /// Takes the next chunk of the source.
+    pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn RedactionSink) {
+        let SourceRedactor { splitter, lines } = self;
+        splitter.feed(chunk, &mut |piece| lines.piece(&piece, sink));
+    }
+
+    /// Handles what is left at the end of the source. Returns the counts, and the secrets that were found.
+    pub fn end(mut self, sink: &mut dyn RedactionSink) -> (RedactionReport, KnownSecrets) {
+        let SourceRedactor { splitter, lines } = &mut self;
+        splitter.end(&mut |piece| lines.piece(&piece, sink));
+        lines.flush(sink);
+        (self.lines.report, self.lines.known)
+    }
+}
+
+impl Lines<'_> {
+    fn piece(&mut self, piece: &LinePiece<'_>, sink: &mut dyn RedactionSink) {
+        self.report.oversize += u64::from(piece.is_cut && piece.begins_line);
+        match self.syntax {
+            RecordSyntax::Json => {
+                let (record, newline) = piece.bytes.split_at(piece.text().len());
+                self.record(record, piece.at.line, sink);
+                sink.bytes(newline);
+            }
+            RecordSyntax::Text => {
+                if self.block.is_empty() {
+                    self.block_line = piece.at.line;
+                }
+                self.block.extend_from_slice(piece.bytes);
+                let is_blank = piece.text().trim_ascii().is_empty();
+                if self.block.len() > 2 * BLOCK_SIZE || (is_blank && self.block.len() > BLOCK_SIZE) {
+                    self.flush(sink);
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self, sink: &mut dyn RedactionSink) {
+        let mut block = std::mem::take(&mut self.block);
+        if !block.is_empty() {
+            self.record(&block, self.block_line, sink);
+        }
+        block.clear();
+        self.block = block;
+    }
+
+    fn record(&mut self, record: &[u8], line: u64, sink: &mut dyn RedactionSink) {
+        let redacted = self.redactor.record(record, self.syntax);
+        self.report.add(&redacted);
+        for finding in &redacted.findings {
+            self.known.add(finding);
+            let before = record.get(..finding.at.start).unwrap_or_default();
+            sink.finding(line + memchr::memchr_iter(b'\n', before).count() as u64, finding);
+        }
+        sink.bytes(&redacted.bytes);
+    }
+}
+
+/// Secrets and user names that were found, to mask them where no rule would find them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct KnownSecrets {
+    texts: BTreeMap<Vec<u8>, (Cow<'static, str>, FindingClass)>,
+}
+
+impl std::fmt::Debug for KnownSecrets {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The secrets themselves must not reach a log.
+        formatter.debug_struct("KnownSecrets").field("count", &self.texts.len()).finish_non_exhaustive()
+    }
+}
+
+/// How many secrets are remembered, and how long they are: a source may consist of nothing else.
+const KNOWN_MAX: usize = 10_000;
+const KNOWN_SIZE_MIN: usize = 8;
+const KNOWN_SIZE_MAX: usize = 512;
+
+/// The shortest user name that is masked as a word: shorter ones are words of their own.
+const USER_NAME_MIN: usize = 4;
+
+impl KnownSecrets {
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    fn add(&mut self, finding: &Finding) {
+        if is_name_rule(&finding.rule) {
+            self.add_user_name(&String::from_utf8_lossy(&finding.secret));
+        } else if finding.class == FindingClass::Secret
+            && (KNOWN_SIZE_MIN..=KNOWN_SIZE_MAX).contains(&finding.secret.len())
+            && is_random(&finding.secret)
+        {
+            self.insert(finding.secret.clone(), finding.rule.clone(), finding.class);
+        }
+    }
+
+    pub(super) fn add_user_name(&mut self, name: &str) {
+        if name.len() >= USER_NAME_MIN && is_user_name(name.as_bytes()) {
+            self.insert(name.as_bytes().to_vec(), Cow::Borrowed(USER_NAME), FindingClass::Personal);
+        }
+    }
+
+    fn insert(&mut self, text: Vec<u8>, rule: Cow<'static, str>, class: FindingClass) {
+        let is_full = self.texts.len() >= KNOWN_MAX;
+        match self.texts.get_mut(&text) {
+            // The same rule whatever was read first.
+            Some(known) if (class, &rule) < (known.1, &known.0) => *known = (rule, class),
+            Some(_) => {}
+            None if is_full => {}
+            None => _ = self.texts.insert(text, (rule, class)),
+        }
+    }
+
+    /// Adds those of another source.
+    pub fn extend(&mut self, other: KnownSecrets) {
+        other.texts.into_iter().for_each(|(text, (rule, class))| self.insert(text, rule, class));
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &Cow<'static, str>, FindingClass)> {
+        self.texts.iter().map(|(text, (rule, class))| (text.as_slice(), rule, *class))
+    }
+}

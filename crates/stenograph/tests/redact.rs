@@ -1,0 +1,328 @@
+//! Redaction: nothing that was planted is left in any format, almost nothing that only looks like a secret is taken, and
+//! everything else stays as it was.
+
+use std::fmt::Write as _;
+
+use stenograph::convert::{Carry, convert};
+use stenograph::formats::FORMATS;
+use stenograph::model::{Body, Event};
+use stenograph::redact::{
+    FindingClass, RecordSyntax, RedactionReport, RedactionSettings, RedactionSink, Redactor, SourceRedactor,
+};
+use stenograph::text::quote;
+
+/// Numbers that are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 >> 33
+    }
+
+    fn text(&mut self, alphabet: &str, length: usize) -> String {
+        let letters: Vec<char> = alphabet.chars().collect();
+        (0..length).map(|_| letters[self.next() as usize % letters.len()]).collect()
+    }
+
+    fn alnum(&mut self, length: usize) -> String {
+        self.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", length)
+    }
+
+    fn hex(&mut self, length: usize) -> String {
+        self.text("0123456789abcdef", length)
+    }
+}
+
+/// A secret and a text around it.
+fn planted(kind: u64, numbers: &mut Numbers) -> (String, String) {
+    let around = |before: &str, secret: String, after: &str| (format!("{before}{secret}{after}"), secret);
+    match kind {
+        0 => around("git clone with ", format!("ghp_{}", numbers.alnum(36)), " works"),
+        1 => around("token (", format!("github_pat_{}", numbers.alnum(82)), ")"),
+        2 => around("use ", format!("glpat-{}", numbers.alnum(20)), "."),
+        3 => around(
+            "aws_access_key_id = ",
+            format!("AKIA{}", numbers.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
+            "\nregion = x",
+        ),
+        4 => {
+            let digits = |numbers: &mut Numbers| numbers.text("0123456789", 12);
+            let token = format!("xoxb-{}-{}-{}", digits(numbers), digits(numbers), numbers.alnum(24));
+            around("slack: ", token, "")
+        }
+        5 => around("key ", format!("sk-ant-api03-{}AA", numbers.alnum(93)), ", again"),
+        6 => around("", format!("sk-proj-{}T3BlbkFJ{}", numbers.alnum(74), numbers.alnum(74)), "\n"),
+        7 => around("maps: \"", format!("AIza{}", numbers.alnum(35)), "\""),
+        8 => around("//registry/:_authToken=", format!("npm_{}", numbers.alnum(36)), "\n"),
+        9 => around("stripe ", format!("sk_live_{}", numbers.alnum(24)), ";"),
+        10 => around("mail ", format!("SG.{}.{}", numbers.alnum(22), numbers.alnum(43)), " "),
+        11 => {
+            let payload = format!("eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6{}", numbers.alnum(24));
+            around("cookie jwt ", format!("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.{payload}.{}", numbers.alnum(43)), "")
+        }
+        12 => {
+            let lines: Vec<String> = (0..8).map(|_| numbers.alnum(64)).collect();
+            let body = lines.join("\n");
+            let text = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n");
+            (text, lines[3].clone())
+        }
+        13 => around("DATABASE_URL=postgres://app:", numbers.alnum(14), "@db.internal:5432/app"),
+        14 => around("Authorization: Bearer ", numbers.alnum(40), "\nAccept: */*"),
+        15 => around("export DB_PASSWORD=", numbers.alnum(11), "\nexport DEBUG=1"),
+        16 => around("SERVICE_TOKEN=\"", numbers.alnum(18), "\""),
+        17 => around("{\"api_key\":\"", numbers.alnum(32), "\",\"retries\":3}"),
+        18 => around("curl -H \"X-Api-Key: ", numbers.alnum(30), "\" https://api.internal/v1"),
+        19 => around("hub ", format!("hf_{}", numbers.text("abcdefghijklmnopqrstuvwxyz", 34)), ""),
+        20 => around("do ", format!("dop_v1_{}", numbers.hex(64)), "\n"),
+        21 => around("password: \"", format!("{}!7", numbers.alnum(12)), "\""),
+        22 => around("Author: Kim <", format!("kim.{}@{}.dev", numbers.hex(6), numbers.text("abcdefghijk", 8)), ">"),
+        23 => around("cd /home/", format!("kim{}", numbers.hex(5)), "/work && ls"),
+        _ => around("client_secret=", numbers.alnum(36), "&grant_type=x"),
+    }
+}
+
+const KINDS: u64 = 25;
+
+/// A native session with 500 planted secrets, in messages, thoughts, calls and results.
+fn session() -> (String, Vec<String>) {
+    let (mut numbers, mut source, mut secrets) = (Numbers(7), String::new(), Vec::new());
+    for number in 0..500_u64 {
+        let (text, secret) = planted(number % KINDS, &mut numbers);
+        let (at, id) =
+            (format!("2026-03-02T09:{:02}:{:02}Z", number / 60 % 60, number % 60), format!("call_{number:04}"));
+        let head = format!("\"v\":1,\"time\":\"{at}\",\"session\":\"8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10\"");
+        let text_json = quote(&text);
+        let line = match number % 4 {
+            0 => format!("{{{head},\"kind\":\"message\",\"role\":\"user\",\"content\":{text_json}}}"),
+            1 => format!("{{{head},\"kind\":\"message\",\"role\":\"assistant\",\"content\":{text_json}}}"),
+            2 => {
+                let input = format!("{{\"command\":{text_json}}}");
+                let call =
+                    format!("{{{head},\"kind\":\"tool_call\",\"call\":\"{id}\",\"name\":\"Bash\",\"input\":{input}}}");
+                let result = format!("{{{head},\"kind\":\"tool_result\",\"call\":\"{id}\",\"content\":\"done\"}}");
+                format!("{call}\n{result}")
+            }
+            _ => {
+                let input = "{\"command\":\"cat .env\"}";
+                let call =
+                    format!("{{{head},\"kind\":\"tool_call\",\"call\":\"{id}\",\"name\":\"Bash\",\"input\":{input}}}");
+                let result = format!("{{{head},\"kind\":\"tool_result\",\"call\":\"{id}\",\"content\":{text_json}}}");
+                format!("{call}\n{result}")
+            }
+        };
+        let _ = writeln!(source, "{line}");
+        secrets.push(secret);
+    }
+    (source, secrets)
+}
+
+#[derive(Default)]
+struct Output(Vec<u8>);
+
+impl RedactionSink for Output {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+fn redactor(settings: &RedactionSettings) -> Redactor {
+    Redactor::new(settings, [7; 32]).unwrap()
+}
+
+/// Redacts as commands do: what the first pass finds, the second masks wherever it occurs.
+fn redact(source: &[u8], syntax: RecordSyntax) -> (Vec<u8>, RedactionReport) {
+    let mut redactor = redactor(&RedactionSettings::default());
+    let mut pass = SourceRedactor::new(&redactor, syntax);
+    pass.feed(source, &mut ());
+    let (_, known) = pass.end(&mut ());
+    redactor.learn(known);
+    let (mut pass, mut out) = (SourceRedactor::new(&redactor, syntax), Output::default());
+    source.chunks(1000).for_each(|chunk| pass.feed(chunk, &mut out));
+    let (report, _) = pass.end(&mut out);
+    (out.0, report)
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+fn ids(event: &Event<'_>) -> String {
+    let call = match &event.body {
+        Body::ToolCall { call, .. } | Body::ToolResult { call, .. } => format!("{call:?}"),
+        _ => String::new(),
+    };
+    format!("{:?} {:?} {:?} {call} {:?}", event.id, event.parent, event.session, event.kind())
+}
+
+#[test]
+fn nothing_that_was_planted_is_left_in_any_format() {
+    let (native, secrets) = session();
+    let steno = FORMATS.iter().find(|format| format.info().name == "steno").unwrap();
+    let mut tried = 0;
+    for format in FORMATS {
+        let name = format.info().name;
+        let mut source = Vec::new();
+        if convert(*steno, &mut native.as_bytes(), *format, &mut source, Carry::Not).is_err() {
+            continue;
+        }
+        let present: Vec<&String> = secrets.iter().filter(|secret| has(&source, secret)).collect();
+        let syntax = RecordSyntax::of(*format);
+        let (redacted, report) = redact(&source, syntax);
+        let left: Vec<&&String> = present.iter().filter(|secret| has(&redacted, secret)).collect();
+        assert!(left.is_empty(), "{name}: {} left of {}: {:?}", left.len(), present.len(), left.first());
+        assert!(report.total() >= present.len() as u64, "{name}");
+        tried += usize::from(present.len() > 300);
+
+        let (before, after) = (stenograph::read::all(*format, &source), stenograph::read::all(*format, &redacted));
+        let all = |events: &[Event<'static>]| events.iter().map(ids).collect::<Vec<String>>();
+        assert_eq!(all(&before.events), all(&after.events), "{name}: ids");
+        assert_eq!(before.notes.len(), after.notes.len(), "{name}: notes");
+        let (again, report) = redact(&redacted, syntax);
+        assert_eq!((again == redacted, report.total()), (true, 0), "{name}: not stable {:?}", report.by_rule());
+    }
+    assert!(tried >= 5, "only {tried} formats hold most of the secrets");
+}
+
+#[test]
+fn a_carried_source_is_redacted_too() {
+    let (native, secrets) = session();
+    let named = |name: &str| *FORMATS.iter().find(|format| format.info().name == name).unwrap();
+    let mut source = Vec::new();
+    convert(named("steno"), &mut native.as_bytes(), named("claude-code"), &mut source, Carry::Along).unwrap();
+    let (redacted, _) = redact(&source, RecordSyntax::Json);
+    let left: Vec<&String> = secrets.iter().filter(|secret| has(&redacted, secret)).collect();
+    assert!(left.is_empty(), "{} left: {:?}", left.len(), left.first());
+    // And the other way around: what is carried is the redacted source.
+    let (clean, _) = redact(native.as_bytes(), RecordSyntax::Json);
+    let mut carried = Vec::new();
+    convert(named("steno"), &mut clean.as_slice(), named("claude-code"), &mut carried, Carry::Along).unwrap();
+    assert!(!secrets.iter().any(|secret| has(&carried, secret)));
+}
+
+/// A text that looks like a secret and is none.
+fn look_alike(kind: u64, numbers: &mut Numbers) -> String {
+    match kind {
+        0 => format!("commit {}\nMerge: {} {}", numbers.hex(40), numbers.hex(7), numbers.hex(7)),
+        1 => {
+            let part = |numbers: &mut Numbers, length| numbers.hex(length);
+            let uuid = [8, 4, 4, 4, 12].map(|length| part(numbers, length)).join("-");
+            format!("request {uuid} done, session={uuid}")
+        }
+        2 => {
+            let pixels = numbers.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 600);
+            format!("data:image/png;base64,iVBORw0KGgoAAAANSUhEUg{pixels}==")
+        }
+        3 => {
+            let (one, two) = (numbers.text("abcdefgh", 2), numbers.text("ijklmnop", 3));
+            format!(
+                "!function({one},{two}){{var key={one}.key,token={two}||{one}.token;return {one}[{two}](key,token)}}"
+            )
+        }
+        4 => format!("digest: sha256:{}", numbers.hex(64)),
+        5 => format!("\"integrity\": \"sha512-{}==\"", numbers.alnum(86)),
+        6 => format!("toolu_01{} called msg_01{}", numbers.alnum(22), numbers.alnum(22)),
+        7 => format!("index {}..{} 100644\n--- a/src/token.rs\n+++ b/src/token.rs", numbers.hex(7), numbers.hex(7)),
+        8 => format!("{{\"input_tokens\":{},\"max_tokens\":4096,\"token_count\":17}}", numbers.next() % 100_000),
+        _ => format!(
+            "let api_key = config.get(\"key\")?; // line {}\nconst PASSWORD = process.env.PASSWORD",
+            numbers.next() % 999
+        ),
+    }
+}
+
+#[test]
+fn at_most_one_look_alike_in_a_hundred_is_taken() {
+    let (mut numbers, redactor) = (Numbers(11), redactor(&RedactionSettings::default()));
+    let mut taken = Vec::new();
+    for number in 0..5000_u64 {
+        let text = look_alike(number % 10, &mut numbers);
+        let record = format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":{}}}", quote(&text));
+        let redacted = redactor.record(record.as_bytes(), RecordSyntax::Json);
+        if let Some(finding) = redacted.findings.iter().find(|finding| finding.class == FindingClass::Secret) {
+            taken.push(format!("{}: {text}", finding.rule));
+        }
+    }
+    assert!(taken.len() <= 50, "{} taken, such as {:#?}", taken.len(), &taken[..5]);
+}
+
+#[test]
+fn a_secret_has_one_mask_and_the_rest_keeps_its_spelling() {
+    let redactor = redactor(&RedactionSettings::default());
+    let token = "ghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku";
+    let record = format!(r#"{{ "a" : "x\u00e9 {token}\n" ,"b":[1.50,"{{\"t\":\"{token}\"}}"],"id":"7"}}"#);
+    let redacted = redactor.record(record.as_bytes(), RecordSyntax::Json);
+    let text = String::from_utf8(redacted.bytes.into_owned()).unwrap();
+    let mask = text.split('[').nth(1).unwrap().split(']').next().unwrap();
+    assert!(mask.starts_with("redacted:github-pat:") && mask.len() == "redacted:github-pat:".len() + 8, "{text}");
+    assert_eq!(text, record.replace(token, &format!("[{mask}]")));
+    let places: Vec<&str> = redacted.findings.iter().map(|finding| finding.place.as_str()).collect();
+    assert_eq!(places, ["a", "b[]"]);
+    assert_eq!(redacted.findings[0].preview(), "ghp… (40 characters)");
+    let other = Redactor::new(&RedactionSettings::default(), [8; 32]).unwrap();
+    assert_ne!(
+        String::from_utf8(other.record(record.as_bytes(), RecordSyntax::Json).bytes.into_owned()).unwrap(),
+        text
+    );
+}
+
+#[test]
+fn a_signed_thought_with_a_secret_goes_whole() {
+    let redactor = redactor(&RedactionSettings::default());
+    let record = r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"use ghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku now","signature":"EqQBCkgIARABGAIiQL"},{"type":"text","text":"ok"}]}}"#;
+    let redacted = redactor.record(record.as_bytes(), RecordSyntax::Json);
+    let text = String::from_utf8(redacted.bytes.into_owned()).unwrap();
+    assert!(
+        text.contains(r#""thinking":"[redacted:signed-thought:"#) && text.contains(r#"]","signature":""}"#),
+        "{text}"
+    );
+    assert!(!text.contains("use ") && redacted.signed == 1, "{text}");
+    let unchanged = record.replace("ghp_", "gap_");
+    assert_eq!(redactor.record(unchanged.as_bytes(), RecordSyntax::Json).bytes, unchanged.as_bytes());
+}
+
+#[test]
+fn texts_inside_base64_and_deep_escapes_are_found() {
+    use stenograph::json::is_valid;
+    let redactor = redactor(&RedactionSettings::default());
+    // base64 of "DB_PASSWORD=zq81hs72kd\nAPI=ghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku\n"
+    let encoded = "REJfUEFTU1dPUkQ9enE4MWhzNzJrZApBUEk9Z2hwX3g3S3EybVo5THI0VG44V3YxQmM1WWQzRmg2SnMwUGFHZTFLdQo=";
+    let record = format!(r#"{{"data":"{encoded}"}}"#);
+    let redacted = redactor.record(record.as_bytes(), RecordSyntax::Json);
+    assert!(redacted.bytes != record.as_bytes() && !redacted.findings.is_empty(), "{redacted:?}");
+    let deep = quote(&quote(&quote("Authorization: Bearer a8Fq2mZ9Lr4Tn8Wv1Bc5Yd3F\nnext")));
+    let record = format!("{{\"text\":{deep}}}");
+    let text = String::from_utf8(redactor.record(record.as_bytes(), RecordSyntax::Json).bytes.into_owned()).unwrap();
+    assert!(!text.contains("a8Fq2mZ9Lr4Tn8Wv1Bc5Yd3F") && is_valid(&text), "{text}");
+    let hidden = r#"{"text":"\u0067hp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku"}"#;
+    let text = String::from_utf8(redactor.record(hidden.as_bytes(), RecordSyntax::Json).bytes.into_owned()).unwrap();
+    assert!(text.starts_with(r#"{"text":"[redacted:"#) && text.ends_with(r#"]"}"#), "{text}");
+}
+
+#[test]
+fn ids_stay_and_images_are_reported() {
+    let redactor = redactor(&RedactionSettings::default());
+    let record = r#"{"auth_token_id":"a8Fq2mZ9Lr4Tn8Wv1Bc5Yd3F","signature":"token=a8Fq2mZ9Lr4Tn8Wv1Bc5Yd3F","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"}}"#;
+    let redacted = redactor.record(record.as_bytes(), RecordSyntax::Json);
+    assert_eq!((redacted.bytes.as_ref(), redacted.unchecked), (record.as_bytes(), 1), "{:?}", redacted.findings);
+}
+
+#[test]
+fn the_users_own_patterns_and_allow_list_count() {
+    let settings = RedactionSettings {
+        patterns: vec!["ACME-([0-9]{6})".to_owned()],
+        allow: vec!["^ghp_x7Kq".to_owned()],
+        user_names: vec!["kimberly".to_owned()],
+    };
+    let redactor = redactor(&settings);
+    let record =
+        br#"{"t":"ACME-123456 ghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku kimberly kimberlyite /Users/kimberly/x"}"#;
+    let text = String::from_utf8(redactor.record(record, RecordSyntax::Json).bytes.into_owned()).unwrap();
+    assert!(
+        text.contains("ACME-[redacted:custom:") && text.contains("ghp_x7Kq") && text.contains(" kimberlyite "),
+        "{text}"
+    );
+    let user = text.split("/Users/").nth(1).unwrap().split('/').next().unwrap();
+    assert!(user.starts_with("user-") && text.contains(&format!(" {user} ")), "{text}");
+    assert!(Redactor::new(&RedactionSettings { patterns: vec!["(".to_owned()], ..settings }, [0; 32]).is_err());
+}
