@@ -68,14 +68,14 @@ impl Serialize for PathText {
 
 /// Two numbers: how many are removed and how many are kept.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Counts {
+pub struct ReportCounts {
     pub removed: u64,
     pub kept: u64,
 }
 
-impl From<RemovedAndKept> for Counts {
-    fn from(counts: RemovedAndKept) -> Counts {
-        Counts { removed: counts.removed, kept: counts.kept }
+impl From<RemovedAndKept> for ReportCounts {
+    fn from(counts: RemovedAndKept) -> ReportCounts {
+        ReportCounts { removed: counts.removed, kept: counts.kept }
     }
 }
 

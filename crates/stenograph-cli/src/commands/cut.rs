@@ -14,7 +14,7 @@ use stenograph_store::Spool;
 use stenograph_store::undo::EditCommand;
 
 use crate::edit_output::{self, EditTarget, EditedFile, WrittenFiles};
-use crate::edit_report::{Counts, EditReport, EditResult, ReportedEvent};
+use crate::edit_report::{EditReport, EditResult, ReportCounts, ReportedEvent};
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::PeriodArgs;
 use crate::output::{Output, counted, grouped};
@@ -105,7 +105,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 /// The fields that only cuts report.
 #[derive(Serialize)]
 struct Details {
-    events: Counts,
+    events: ReportCounts,
     /// Removed events that were not selected, by number from 1.
     removed_with: Vec<usize>,
     /// Selected events that stay because the format requires them.
@@ -137,7 +137,7 @@ fn remove(options: &Options, selection: &Selection, output: &mut Output<'_>) -> 
     let from_one = |numbers: &[usize]| numbers.iter().map(|number| number + 1).collect();
     let removed_count = found.removed.len() as u64;
     let details = Details {
-        events: Counts { removed: removed_count, kept: count as u64 - removed_count },
+        events: ReportCounts { removed: removed_count, kept: count as u64 - removed_count },
         removed_with: from_one(&found.also_removed),
         kept: from_one(&found.protected),
     };

@@ -10,7 +10,7 @@ use stenograph_store::Spool;
 use stenograph_store::undo::EditCommand;
 
 use crate::edit_output::{self, EditTarget, EditedFile};
-use crate::edit_report::{Counts, EditReport, EditResult, ReportedEvent, signed_tokens};
+use crate::edit_report::{EditReport, EditResult, ReportCounts, ReportedEvent, signed_tokens};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped};
 use crate::store::SessionArgs;
@@ -99,7 +99,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let mut result = Spool::new()?;
     let edited = edit_output::carry_out(&mut original, &plan, &name, &mut result)?;
     drop((original, plan));
-    // Counts the result itself instead of computing the difference.
+    // ReportCounts the result itself instead of computing the difference.
     let unlimited = Trim { limits: Limits::NONE, ..how };
     let mut counting = Trimming::new(Moment::Load, &unlimited);
     let sketches = EditSource::read(format, &mut result, &mut |event| counting.add(event))?.sketches;
@@ -115,7 +115,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         before: report.before,
         after: report.after,
         reached: report.is_reached(),
-        events: Counts { removed: removed_count, kept: count - removed_count },
+        events: ReportCounts { removed: removed_count, kept: count - removed_count },
     };
     let sentences = sentences(options, &name, &details, &report);
     let (dry_run, result) = (options.target.dry_run, Some(EditResult::new(&edited, written)));
@@ -164,7 +164,7 @@ struct Details<'a> {
     after: u64,
     /// Whether the result fits the target.
     reached: bool,
-    events: Counts,
+    events: ReportCounts,
 }
 
 impl RuleName {

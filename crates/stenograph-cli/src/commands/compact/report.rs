@@ -11,7 +11,7 @@ use stenograph_store::layouts::chibi::Context;
 use stenograph_store::systems::chibi::WindowChange;
 
 use crate::edit_output::EditTarget;
-use crate::edit_report::{Counts, EditReport, EditResult, PathText, ReportedEvent};
+use crate::edit_report::{EditReport, EditResult, PathText, ReportCounts, ReportedEvent};
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, grouped, harmless_json};
 
@@ -27,9 +27,9 @@ pub struct CompactionReport<'a> {
 struct Details<'a> {
     compacted: bool,
     tokenizer: &'a str,
-    events: Counts,
-    turns: Counts,
-    tokens: Counts,
+    events: ReportCounts,
+    turns: ReportCounts,
+    tokens: ReportCounts,
     summary: Option<String>,
     summary_tokens: Option<u64>,
     #[serde(flatten)]
@@ -51,9 +51,9 @@ impl<'a> CompactionReport<'a> {
         let details = Details {
             compacted: false,
             tokenizer: tokenizer.name(),
-            events: Counts::default(),
-            turns: Counts::default(),
-            tokens: Counts::default(),
+            events: ReportCounts::default(),
+            turns: ReportCounts::default(),
+            tokens: ReportCounts::default(),
             summary: None,
             summary_tokens: None,
             context: None,
@@ -64,7 +64,7 @@ impl<'a> CompactionReport<'a> {
     /// Adds what is removed.
     pub fn add(&mut self, events: &Sketches, compacting: &Compacting<'_>, old: &OldPart, target: &EditTarget) {
         let removed = old.removed.len() as u64;
-        self.details.events = Counts { removed, kept: events.len() as u64 - removed };
+        self.details.events = ReportCounts { removed, kept: events.len() as u64 - removed };
         (self.details.turns, self.details.tokens) = (old.turns.into(), old.tokens.into());
         let reported = compacting
             .removed(events, old)
