@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stenograph::model::{Body, Event};
 use stenograph::render::{EventView, EventViewer, ViewKind};
 
-use super::painter::{EventPlace, Folding, Painter, PlaceKind};
+use super::painter::{DrawnEvent, Folding, Painter, PlaceKind};
 use super::styled::Line;
 use crate::output::Colour;
 
@@ -31,7 +31,7 @@ pub enum Visibility {
 
 impl PlaceTracker {
     /// The place of the next event.
-    pub fn next(&mut self, number: Option<u64>, event: &Event<'_>) -> (EventPlace, Visibility) {
+    pub fn next(&mut self, number: Option<u64>, event: &Event<'_>) -> (DrawnEvent, Visibility) {
         let context = self.viewer.context(event);
         let (mut called_at, mut visibility) = (None, Visibility::Shown);
         let kind = match &event.body {
@@ -60,7 +60,7 @@ impl PlaceTracker {
             }
         };
         let time_ms = event.time.as_ref().and_then(stenograph::time::Time::to_millis);
-        (EventPlace { number, kind, time_ms, called_at, context }, visibility)
+        (DrawnEvent { number, kind, time_ms, called_at, context }, visibility)
     }
 }
 
@@ -81,7 +81,7 @@ pub struct Drawer {
     /// Whether bookkeeping and injected text are drawn.
     all: bool,
     /// What was drawn last.
-    before: Option<EventPlace>,
+    before: Option<DrawnEvent>,
     /// Whether the next event is marked: the reader asked for it.
     is_marked: bool,
 }

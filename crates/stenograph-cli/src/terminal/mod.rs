@@ -14,7 +14,7 @@ mod wrap;
 pub use drawer::{DrawForm, Drawer, PlaceTracker, Visibility};
 pub use header::Header;
 pub use pager::Pager;
-pub use painter::{EventPlace, Folding, Painter, PlaceKind};
+pub use painter::{DrawnEvent, Folding, Painter, PlaceKind};
 pub use screen::{Screen, ScreenStream, SignalRequest};
 pub use styled::{Line, fitted};
 pub use wrap::wrapped_text;

@@ -36,9 +36,9 @@ const ASIDE_LINES: usize = 6;
 /// More words than fit on a line of a summary.
 const SUMMARY_WORDS_MAX: usize = 200;
 
-/// The place of an event in its conversation.
+/// An event to draw: its number, its kind, and its relation to the events before it.
 #[derive(Clone, Debug, Default)]
-pub struct EventPlace {
+pub struct DrawnEvent {
     pub number: Option<u64>,
     pub kind: PlaceKind,
     pub time_ms: Option<i64>,
@@ -58,9 +58,9 @@ pub enum PlaceKind {
     Other,
 }
 
-impl EventPlace {
+impl DrawnEvent {
     /// Whether a result directly follows its call.
-    fn answers(&self, before: Option<&EventPlace>) -> bool {
+    fn answers(&self, before: Option<&DrawnEvent>) -> bool {
         self.kind == PlaceKind::Result
             && before.is_some_and(|before| {
                 let is_same = self.context.call.is_none_or(|call| before.context.call == Some(call));
@@ -69,12 +69,12 @@ impl EventPlace {
     }
 
     /// Whether the speaker of the event before it speaks on.
-    fn speaks_on(&self, before: Option<&EventPlace>) -> bool {
+    fn speaks_on(&self, before: Option<&DrawnEvent>) -> bool {
         matches!(self.kind, PlaceKind::Speaker(..)) && before.is_some_and(|before| before.kind == self.kind)
     }
 
     /// The day of the event, if the event before it happened on another day.
-    fn new_day(&self, before: Option<&EventPlace>) -> Option<String> {
+    fn new_day(&self, before: Option<&DrawnEvent>) -> Option<String> {
         let day = clock::format_day(self.time_ms?);
         let other = before.and_then(|before| before.time_ms).map(clock::format_day);
         (other.as_ref() != Some(&day)).then_some(day)
@@ -99,8 +99,8 @@ impl Painter {
         &mut self,
         event: &Event<'_>,
         view: &EventView,
-        place: &EventPlace,
-        before: Option<&EventPlace>,
+        place: &DrawnEvent,
+        before: Option<&DrawnEvent>,
         mark: &str,
     ) -> Vec<Line> {
         let mut lines = self.rule_of_day(place, before);
@@ -123,8 +123,8 @@ impl Painter {
         &mut self,
         event: &Event<'_>,
         view: &EventView,
-        place: &EventPlace,
-        before: Option<&EventPlace>,
+        place: &DrawnEvent,
+        before: Option<&DrawnEvent>,
     ) -> Vec<Line> {
         let mut lines = self.rule_of_day(place, before);
         let (gutter, _) = gutter(place.number, "");
@@ -154,7 +154,7 @@ impl Painter {
     }
 
     /// A rule with the date and the time zone, if the event happened on another day than the one before it.
-    fn rule_of_day(&self, place: &EventPlace, before: Option<&EventPlace>) -> Vec<Line> {
+    fn rule_of_day(&self, place: &DrawnEvent, before: Option<&DrawnEvent>) -> Vec<Line> {
         let Some(day) = place.new_day(before) else { return Vec::new() };
         let blank = before.is_some().then(Line::default);
         blank.into_iter().chain([rule(&day, self.width)]).collect()
@@ -165,8 +165,8 @@ impl Painter {
         view: &EventView,
         event: &Event<'_>,
         room: usize,
-        place: &EventPlace,
-        before: Option<&EventPlace>,
+        place: &DrawnEvent,
+        before: Option<&DrawnEvent>,
     ) -> Vec<Line> {
         let mut lines = Vec::new();
         let prose = room.min(PROSE_WIDTH_MAX);
@@ -204,8 +204,8 @@ impl Painter {
         &self,
         view: &EventView,
         outcome: CallOutcome,
-        place: &EventPlace,
-        before: Option<&EventPlace>,
+        place: &DrawnEvent,
+        before: Option<&DrawnEvent>,
     ) -> Line {
         let texts = view.blocks.iter().filter_map(text_of);
         let count: usize = texts.map(|text| text.trim_end_matches('\n').lines().count()).sum();
@@ -235,8 +235,8 @@ impl Painter {
         view: &EventView,
         outcome: CallOutcome,
         room: usize,
-        place: &EventPlace,
-        before: Option<&EventPlace>,
+        place: &DrawnEvent,
+        before: Option<&DrawnEvent>,
     ) -> Vec<Line> {
         let mut lines = vec![self.result_heading(view, outcome, place, before).fitted(room)];
         let inner = room.saturating_sub(2);

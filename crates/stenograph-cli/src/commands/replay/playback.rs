@@ -22,7 +22,7 @@ use crate::clock;
 use crate::error::CommandError;
 use crate::input::Flow;
 use crate::output::Colour;
-use crate::terminal::{EventPlace, Folding, Header, Line, Painter, PlaceKind, PlaceTracker};
+use crate::terminal::{DrawnEvent, Folding, Header, Line, Painter, PlaceKind, PlaceTracker};
 
 /// What is kept of an event: everything that drawing it needs beside its record.
 #[derive(Clone, Copy, Debug)]
@@ -322,10 +322,10 @@ impl Playback {
     }
 
     /// The place of an event in the conversation, as the tracker stated it.
-    fn place(&self, item: &Item) -> EventPlace {
+    fn place(&self, item: &Item) -> DrawnEvent {
         let name = |position: Option<NonZeroU32>| self.names.get(position?.get() as usize - 1).cloned();
         let number = |number: Option<NonZeroU32>| number.map(|number| u64::from(number.get()));
-        EventPlace {
+        DrawnEvent {
             number: Some(item.beat.number),
             kind: match item.kind {
                 ItemKind::Speaker(kind, speaker) => PlaceKind::Speaker(kind, name(speaker).unwrap_or_default()),
@@ -398,7 +398,7 @@ impl Playback {
     }
 
     /// What is kept of an event.
-    fn item_of(&mut self, place: &EventPlace, event: &Event<'_>, usage: Option<Usage>, mark: EventRef) -> Item {
+    fn item_of(&mut self, place: &DrawnEvent, event: &Event<'_>, usage: Option<Usage>, mark: EventRef) -> Item {
         // The time that a user takes is not working time.
         let is_work = event.role() != Some(Role::User);
         let took = self.before_ms.zip(place.time_ms).filter(|_| is_work);
