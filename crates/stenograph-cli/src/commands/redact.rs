@@ -68,12 +68,12 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let mut redaction = Redaction::new(&options.place)?;
     redaction.search(&mut input, &mut |_, _| {})?;
     if options.dry_run {
-        let found = redaction.found();
+        let report = redact_into(&mut input.source, input.format, redaction.redactor(), &mut std::io::sink())?;
         match options.json {
-            true => output.line(&harmless_json(&found.to_json()))?,
-            false => redaction::say(found, "would be masked", output),
+            true => output.line(&harmless_json(&report.to_json()))?,
+            false => redaction::say(&report, "would be masked", output),
         }
-        return Ok(if found.total() > 0 { ExitStatus::Done } else { ExitStatus::No });
+        return Ok(if report.total() > 0 { ExitStatus::Done } else { ExitStatus::No });
     }
     let mut file = options.output.create(&[&input.source])?;
     let out: &mut dyn Write = match &mut file {

@@ -144,7 +144,7 @@ impl Redactor {
 fn mail_start(text: &[u8], at: usize) -> usize {
     const NAME_SIZE_MAX: usize = 64;
     let before = text.get(at.saturating_sub(NAME_SIZE_MAX)..at).unwrap_or_default();
-    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'%' | b'+' | b'-');
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'+' | b'-');
     at - before.iter().rev().take_while(is_name).count()
 }
 

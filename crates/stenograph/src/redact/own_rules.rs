@@ -87,7 +87,7 @@ pub(super) fn all() -> Vec<Rule> {
             Personal,
             Mail,
             &["@"],
-            r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z](?:[A-Za-z0-9-]{0,62}\.){1,8}[A-Za-z]{2,24}\b",
+            r"[A-Za-z0-9._+-]{1,64}@[A-Za-z](?:[A-Za-z0-9-]{0,62}\.){1,8}[A-Za-z]{2,24}\b",
             Check::Mail,
         ),
         one(

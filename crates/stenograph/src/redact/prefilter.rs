@@ -6,6 +6,7 @@ use memchr::memmem;
 use super::Redactor;
 use super::detect::Detected;
 use super::rule::{Rule, Shape};
+use super::unescape::ENTITIES;
 
 impl Redactor {
     /// Whether `raw` may hold something that only a search without escapes finds. Passes to `direct` what is found at once:
@@ -92,6 +93,10 @@ fn without_quotes(raw: &[u8]) -> &[u8] {
         match byte {
             b'\\' if matches!(raw.get(at + 1), Some(b'n' | b'r' | b't')) => at += 2,
             b'\\' | b'"' | b'\'' | b'`' | b' ' | b'\t' | b'\n' | b'\r' => at += 1,
+            b'&' => match ENTITIES.iter().find(|(name, _)| raw.get(at..).is_some_and(|rest| rest.starts_with(name))) {
+                Some((name, _)) => at += name.len(),
+                None => break,
+            },
             _ => break,
         }
     }

@@ -33,6 +33,8 @@ impl Rules {
         let (mut all, mut allow) = (own_rules::all(), Vec::new());
         for line in GITLEAKS.lines() {
             match rule(line) {
+                // A rule of our own replaces the one of the same name.
+                Some(rule) if all.iter().any(|own: &Rule| own.id == rule.id) => {}
                 Some(rule) => all.push(rule),
                 None => allow.extend(Object::parse(line).map(|mut line| allow_lists(&mut line)).unwrap_or_default()),
             }

@@ -1,9 +1,9 @@
-//! Removes one level of escaping from a text and remembers where each part came from, so that a range of the result can be
+//! Removes one level of escaping from a text, of JSON or of XML, and remembers where each part came from, so that a range of the result can be
 //! found in the original.
 
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::memchr2;
 
 use crate::text::unescape_one;
 
@@ -14,14 +14,38 @@ pub(super) struct Unescaped {
     marks: Vec<(usize, usize)>,
 }
 
-/// The text without one level of escaping; `None` if it has no backslash.
+/// What some formats for people spell quotes as.
+pub(super) const ENTITIES: [(&[u8], u8); 7] = [
+    (b"&quot;", b'"'),
+    (b"&apos;", b'\''),
+    (b"&#34;", b'"'),
+    (b"&#39;", b'\''),
+    (b"&amp;", b'&'),
+    (b"&lt;", b'<'),
+    (b"&gt;", b'>'),
+];
+
+/// The text without one level of escaping; `None` if it has none.
 pub(super) fn unescaped(original: &[u8]) -> Option<Unescaped> {
-    memchr(b'\\', original)?;
+    memchr2(b'\\', b'&', original)?;
     let (mut text, mut marks) = (Vec::with_capacity(original.len()), Vec::new());
     let mut rest = original;
-    while let Some(plain) = memchr(b'\\', rest) {
+    while let Some(plain) = memchr2(b'\\', b'&', rest) {
         let (before, escape) = rest.split_at(plain);
         text.extend_from_slice(before);
+        if let Some(after) = escape.strip_prefix(b"&") {
+            let entity = ENTITIES.iter().find(|(name, _)| escape.starts_with(name));
+            if let Some((name, byte)) = entity {
+                marks.push((text.len(), original.len() - escape.len()));
+                text.push(*byte);
+                rest = escape.get(name.len()..).unwrap_or_default();
+                marks.push((text.len(), original.len() - rest.len()));
+            } else {
+                text.push(b'&');
+                rest = after;
+            }
+            continue;
+        }
         // The start of an escape is marked too: what it becomes may be longer than one byte.
         marks.push((text.len(), original.len() - escape.len()));
         rest = unescape_one(escape, &mut text);

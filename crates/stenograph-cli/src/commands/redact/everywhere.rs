@@ -60,8 +60,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Ok(ExitStatus::Done);
     }
     redaction.report(output);
-    let (files, archived) = (counted(files.len() as u64, "file"), counted(archived, "archived copy"));
-    output.say(&format!("cleaned: {files}, {}, the index", archived.replace("copys", "copies")));
+    let (files, archived) = (counted(files.len() as u64, "file"), counted(archived, "archived source"));
+    output.say(&format!("cleaned: {files}, {archived}, the index"));
     for path in removed {
         output.say(&harmless_line(&format!("removed: {} (it held the old content)", path.display())));
     }
