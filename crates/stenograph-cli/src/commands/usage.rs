@@ -23,12 +23,13 @@ use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
 
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
-use crate::filter::{FilterArgs, SessionDetails, TimeRange, query_of};
+use crate::filter::{FilterArgs, TimeRange, query_of};
 use crate::output::{Output, counted, harmless_line};
 use crate::prices;
 use crate::progress::IndexProgressBar;
 use crate::store::{ResolvedName, SessionArgs, StoreArgs, on_interrupt};
 use crate::table;
+use stenograph_store::sessions::SessionDetails;
 
 /// Count the tokens of model calls, and their cost
 ///

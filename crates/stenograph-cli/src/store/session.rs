@@ -1,7 +1,7 @@
 //! Resolves a word on the command line to a session: by a prefix of its id, the path of its file, or `latest`. Only this file
 //! decides it; `commands/` uses the session.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use stenograph_store::Problem;
@@ -9,10 +9,11 @@ use stenograph_store::folder::RecordingParts;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
 use stenograph_store::session_files;
+use stenograph_store::sessions::{ShortNames, matches_session};
 
 use super::{SessionArgs, StoreArgs};
 use crate::error::CommandError;
-use crate::filter::{matches_session, query_of};
+use crate::filter::query_of;
 use crate::output::{counted, shortened};
 use crate::{clock, table};
 
@@ -87,9 +88,6 @@ pub enum ResolvedName {
 
 /// The name of the session with the latest event.
 pub const LATEST: &str = "latest";
-
-/// The minimum length of a short name.
-const SHORT_LENGTH_MIN: usize = 8;
 
 /// How many candidates an error about an ambiguous name lists.
 const CANDIDATES_MAX: usize = 6;
@@ -282,60 +280,9 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Resu
     })
 }
 
-/// The shortest unique names of sessions.
-#[derive(Debug, Default)]
-pub struct ShortNames {
-    names: HashMap<SessionId, String>,
-    /// Sessions whose full name another session also has.
-    shared: HashSet<SessionId>,
-}
-
-impl ShortNames {
-    pub fn of(catalogue: &Catalogue) -> Result<ShortNames, CommandError> {
-        Ok(ShortNames::among(catalogue.session_names()?))
-    }
-
-    fn among(names: Vec<(SessionId, String)>) -> ShortNames {
-        let mut names: Vec<(String, String, SessionId)> =
-            names.into_iter().map(|(id, name)| (name.to_ascii_lowercase(), name, id)).collect();
-        names.sort();
-        let shared =
-            |one: &str, other: &str| one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
-        let folded: Vec<&str> = names.iter().map(|(folded, ..)| folded.as_str()).collect();
-        let (mut short_names, mut shared_names) = (HashMap::new(), HashSet::new());
-        for (at, (name, original, id)) in names.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|at| folded.get(at));
-            let neighbours = [before, folded.get(at + 1)].into_iter().flatten();
-            if neighbours.clone().any(|other| other == name) {
-                shared_names.insert(*id);
-            }
-            let length = neighbours.map(|other| shared(name, other) + 1).max().unwrap_or(0).max(SHORT_LENGTH_MIN);
-            short_names.insert(*id, original.chars().take(length).collect());
-        }
-        ShortNames { names: short_names, shared: shared_names }
-    }
-
-    /// Whether the name of the session is unique.
-    pub fn is_unique(&self, session: &Session) -> bool {
-        !self.shared.contains(&session.id)
-    }
-
-    pub fn name(&self, session: &Session) -> String {
-        self.names.get(&session.id).unwrap_or(&session.name).clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn short_names_are_unique_and_have_at_least_eight_characters() {
-        let names = ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000-1", "main"];
-        let short_names = ShortNames::among((0..).zip(names.map(str::to_owned)).collect());
-        let short = |id: SessionId| short_names.names.get(&id).unwrap().as_str();
-        assert_eq!([0, 1, 2, 3, 4].map(short), ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000", "main"]);
-    }
 
     #[test]
     fn a_word_with_a_separator_or_an_extension_is_a_path() {

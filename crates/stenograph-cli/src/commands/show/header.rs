@@ -13,9 +13,9 @@ use stenograph_store::index::catalogue::Session;
 use crate::error::CommandError;
 use crate::input::{self, Flow};
 use crate::progress::SourceProgress;
-use crate::store::SessionCost;
 use crate::terminal::Header;
 use crate::{clock, prices};
+use stenograph_store::sessions::SessionCost;
 
 /// The largest file that is read once more for its header.
 const SIZE_MAX: u64 = 8 << 20;

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
+use stenograph::Registry;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::resume::sh_word;
-use stenograph_store::folder::{self, EventNumbers, RecordingParts};
-use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
-use stenograph_store::session_files;
 
-use crate::error::CommandError;
+use crate::Error;
+use crate::folder::{self, EventNumbers, RecordingParts};
+use crate::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+use crate::session_files;
 
 /// The arguments for `steno show`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl EventAddresses {
         session: &Session,
         name: &str,
         (source, event): (&SourceRow, u64),
-    ) -> Result<Option<EventAddress>, CommandError> {
+    ) -> Result<Option<EventAddress>, Error> {
         let known = match self.sessions.entry(session.id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
@@ -96,4 +97,28 @@ impl Sink for DiscardEvents {
     fn event(&mut self, _event: &Event<'_>) {}
 
     fn note(&mut self, _note: Note) {}
+}
+
+/// How to open a hit: by its session's name if that name opens its source, else by a path.
+pub fn address_of(
+    addresses: &mut EventAddresses,
+    catalogue: &Catalogue,
+    named: Option<(&Session, &str)>,
+    (source, event): (&SourceRow, u64),
+    version: Option<u32>,
+) -> Result<EventAddress, Error> {
+    let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
+    // A log is not a session: its name may be a prefix of a session's name.
+    let is_log = Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
+    let named = named.filter(|_| !is_log);
+    if version.is_some() {
+        // A version of a file is read alone.
+        let by_session = named.filter(is_main).map(|(_, name)| EventAddress::in_session(name, event));
+        return Ok(by_session.unwrap_or_else(|| EventAddress::in_file(&source.path, event)));
+    }
+    let by_session = match named {
+        Some((session, name)) => addresses.by_session(catalogue, session, name, (source, event))?,
+        None => None,
+    };
+    Ok(by_session.unwrap_or_else(|| addresses.by_path(&source.path, event)))
 }

@@ -1,10 +1,10 @@
 //! What one session took: its tokens and their cost, from the ledger pages of the index.
 
+use jiff::tz::TimeZone;
 use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
-use stenograph_store::index::catalogue::{Catalogue, Session};
+use stenograph::render::grouped;
 
-use crate::clock;
-use crate::output::grouped;
+use crate::index::catalogue::{Catalogue, Session};
 
 /// What a session took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +31,8 @@ impl SessionCost {
         let mut question = Question {
             by: By::Session,
             then_by: None,
-            zone: clock::zone(),
+            // One sum: no call is assigned to a day.
+            zone: TimeZone::UTC,
             prices,
             project: &mut |_| String::new(),
             keep: &mut |_| true,
@@ -53,7 +54,7 @@ impl SessionCost {
 }
 
 /// An amount for people, to the cent, with a comma after every three digits.
-fn dollars(money: Money) -> String {
+pub fn dollars(money: Money) -> String {
     let text = money.rounded(2);
     match text.split_once('.') {
         Some((whole, cents)) => {
