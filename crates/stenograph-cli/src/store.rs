@@ -12,6 +12,7 @@ use stenograph_store::index::Store;
 use crate::error::CommandError;
 use crate::home::Root;
 pub use session::{LATEST, NamedBy, ResolvedName, ResolvedSession};
+pub use stenograph::render::bytes;
 pub use stenograph_store::sessions::{path_json, project_json};
 
 /// Whose transcripts, and which store.
@@ -131,15 +132,3 @@ pub fn on_interrupt(stop: &Arc<AtomicBool>) {
 /// Elsewhere the system ends the process.
 #[cfg(not(unix))]
 pub fn on_interrupt(_stop: &Arc<AtomicBool>) {}
-
-/// Formats a number of bytes for people.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
-    let (mut value, mut unit) = (count as f64, 0);
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    let name = UNITS.get(unit).copied().unwrap_or_default();
-    if unit == 0 || value >= 99.5 { format!("{value:.0} {name}") } else { format!("{value:.1} {name}") }
-}

@@ -7,5 +7,7 @@
 mod cassette;
 mod guard;
 mod listen;
+mod viewer;
 
 pub use cassette::{Options, Pace, PlaybackSummary, ServerEvent, Until, serve};
+pub use viewer::{NewsChannel, Token, ViewerEvent, ViewerNews, ViewerOptions, openapi, view};

@@ -1,6 +1,7 @@
 //! Sessions for people and for other programs. This output is not read back. It only promises to be legible and harmless:
 //! transcripts are hostile text, and their content must stay in its place.
 
+mod amounts;
 mod document;
 mod harmless;
 mod markdown;
@@ -8,6 +9,7 @@ mod markup;
 mod sections;
 mod view;
 
+pub use amounts::{ago, bytes, span};
 pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
