@@ -24,6 +24,8 @@ mod audit_words;
 mod bad_input;
 #[path = "cli/branches.rs"]
 mod branches;
+#[path = "cli/browser.rs"]
+mod browser;
 #[path = "cli/cassette.rs"]
 mod cassette;
 #[path = "cli/check.rs"]
@@ -52,6 +54,8 @@ mod diff;
 mod edit_memory;
 #[path = "cli/export.rs"]
 mod export;
+#[path = "cli/export_html.rs"]
+mod export_html;
 #[path = "cli/find.rs"]
 mod find;
 #[path = "cli/help.rs"]

@@ -1,41 +1,51 @@
 //! `steno export`: writes a session as a document for people or for other programs. The library formats it; this file selects
 //! the events and the destination.
 
+mod chapter;
+mod html;
+mod html_chunks;
 mod ledger;
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use stenograph::evidence::nested_events;
 use stenograph::ledger::{CallCounter, CallDetail, Ledger, LedgerBuilder};
-use stenograph::model::{Body, Event, LeftOut};
-use stenograph::render::{Document, Markdown, Shown, SpeakerSections};
+use stenograph::model::{Body, Event};
+use stenograph::render::{Document, Markdown, Shown};
 use stenograph_store::{Error, Problem};
 
-use crate::conversation::{Conversation, ConversationOverview};
+use self::chapter::{Chapter, EventRole};
+use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::input::Flow;
 use crate::output::{Output, counted};
 use crate::output_file::OutputFile;
 use crate::store::SessionArgs;
 
-/// Export a session as Markdown, JSON or CSV
+/// Export sessions as a web page, Markdown, JSON or CSV
 ///
-/// Markdown and JSON contain the conversation turn by turn; CSV lists the model calls with their tokens and cost. Markdown omits
-/// abandoned branches, repeats and sub-agents. JSON has all events, with a reason for each event outside a turn. Text from the
-/// transcript is escaped: it cannot add headings, markup or control characters.
+/// A web page (HTML) is one file that loads nothing from elsewhere, with an outline, a search and the sub-agents. Several sessions,
+/// or a whole project, become a folder of pages with an index. Markdown and JSON contain the conversation turn by turn; CSV lists
+/// the model calls with their tokens and cost. Markdown omits abandoned branches, repeats and sub-agents. JSON has all events,
+/// with a reason for each event outside a turn. Text from the transcript is escaped: it cannot add headings, markup, scripts or
+/// control characters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  steno export latest --to html -o session.html             a page to share
+  steno export --project . --to html -o pages               a page per session
   steno export session.jsonl --to markdown -o session.md
   steno export latest --to markdown --no-tools              messages only
   steno export 0198f2c4 --to markdown --threads             with its sub-agents
   steno export latest --to csv -o calls.csv                 one row per call
   steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
 pub struct Options {
-    /// A file, a recording folder, or a session (id prefix or latest); - is standard input
-    #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
-    file: PathBuf,
+    /// Files, recording folders, or sessions (id prefix or latest); - is standard input
+    ///
+    /// Only --to html takes several. With --project and no name, it exports all sessions of the project.
+    #[arg(value_name = "FILE|SESSION", required_unless_present = "project", add = crate::completion::transcript())]
+    files: Vec<PathBuf>,
     #[command(flatten)]
     place: SessionArgs,
     /// Kind of document
@@ -43,9 +53,12 @@ pub struct Options {
     to: To,
     #[command(flatten)]
     output: OutputFile,
-    /// Also write the sub-agents
+    /// Also write the sub-agents (a page always has them)
     #[arg(long)]
     threads: bool,
+    /// Include the complete record of every event (HTML only)
+    #[arg(long)]
+    raw: bool,
     /// Omit thinking (Markdown only)
     #[arg(long)]
     no_thinking: bool,
@@ -60,6 +73,8 @@ pub struct Options {
 /// What can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum To {
+    /// A page for a browser
+    Html,
     /// A document for people
     #[value(alias = "md")]
     Markdown,
@@ -74,19 +89,26 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(CommandError::new("--no-thinking and --no-tools require --to markdown")
             .hint("omit them, or filter the output with jq"));
     }
+    if options.to == To::Html {
+        return html::run(options, output);
+    }
+    if options.raw {
+        return Err(CommandError::new("--raw requires --to html").hint("--to json has the complete events"));
+    }
+    let [file] = options.files.as_slice() else {
+        return Err(CommandError::new("only --to html takes several sessions").hint("name one session"));
+    };
     let from = options.from.as_deref();
     let (main, threads) = match options.threads || options.to == To::Csv {
-        true => Conversation::open_with_threads(&options.place, &options.file, from, output)?,
-        false => (Conversation::open(&options.place, &options.file, from, output)?, Vec::new()),
+        true => Conversation::open_with_threads(&options.place, file, from, output)?,
+        false => (Conversation::open(&options.place, file, from, output)?, Vec::new()),
     };
     let all = || std::iter::once(&main).chain(threads.iter().map(|(_, conversation)| conversation));
     if let Some(path) = options.output.path().filter(|path| all().any(|conversation| conversation.has(path))) {
         return Err(Error::about(path, Problem::OwnInput).into());
     }
     let mut file = options.output.create(&all().flat_map(Conversation::sources).collect::<Vec<_>>())?;
-    let names: Vec<String> = threads.iter().map(|(thread, _)| thread.clone()).collect();
-    let mut chapters = vec![Chapter { own_chapters: names, ..Chapter::of(None, main) }];
-    chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
+    let mut chapters = Chapter::all(main, threads);
     if options.threads && options.to != To::Csv {
         count_all_chapters(options, &mut chapters)?;
     }
@@ -95,6 +117,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         None => output.data(),
     };
     match options.to {
+        // Written above.
+        To::Html => {}
         To::Markdown => markdown(options, &mut chapters, out)?,
         To::Json => json(options, &mut chapters, out)?,
         To::Csv => ledger::write(&counted_calls(options, &mut chapters)?.0, &crate::prices::load()?, out)?,
@@ -110,79 +134,6 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     chapters.into_iter().find_map(|chapter| chapter.overview.damage).map_or(Ok(ExitStatus::Done), Err)
 }
 
-/// One source of the document.
-struct Chapter {
-    /// The name of the side conversation; `None` for the main one.
-    thread: Option<String>,
-    conversation: Conversation,
-    overview: ConversationOverview,
-    /// The side conversations that have their own chapter.
-    own_chapters: Vec<String>,
-    given_up: u64,
-    aside: u64,
-}
-
-/// The role of an event in the document.
-enum EventRole {
-    InConversation,
-    /// Not part of the conversation, with the reason.
-    Other(&'static str),
-}
-
-impl Chapter {
-    fn of(thread: Option<String>, mut conversation: Conversation) -> Chapter {
-        let overview = conversation.overview();
-        Chapter { thread, conversation, overview, own_chapters: Vec::new(), given_up: 0, aside: 0 }
-    }
-
-    fn format(&self) -> &'static str {
-        self.conversation.format().map_or("several files", |format| format.info().title)
-    }
-
-    /// Reads the events once and classifies each.
-    fn each(
-        &mut self,
-        options: &Options,
-        write_event: &mut dyn FnMut(&Event<'_>, EventRole) -> io::Result<()>,
-    ) -> Result<(), CommandError> {
-        let Chapter { conversation, overview, given_up, aside, own_chapters, .. } = self;
-        (*given_up, *aside) = (0, 0);
-        overview.spine.rewind();
-        let mut failed = None;
-        let read = conversation.read_quietly(&mut |event| {
-            let left_out = overview.spine.left_out(event);
-            let part = match left_out.filter(|why| *why != LeftOut::Thread || !options.threads) {
-                None if SpeakerSections::is_outside(event) => EventRole::Other("nobody said or did it"),
-                None => EventRole::InConversation,
-                Some(why) => {
-                    *given_up += u64::from(why == LeftOut::Branch);
-                    *aside += u64::from(why == LeftOut::Thread);
-                    EventRole::Other(why.reason())
-                }
-            };
-            failed = write_event(event, part).err();
-            // The record itself contains its nested events, so only Markdown needs them separately.
-            let inside = if options.to == To::Markdown { nested_events(event) } else { Vec::new() };
-            for inner in &inside {
-                let is_elsewhere =
-                    inner.thread.as_ref().is_some_and(|thread| own_chapters.iter().any(|name| name == thread));
-                match options.threads {
-                    true if is_elsewhere => {}
-                    true => failed = failed.take().or_else(|| write_event(inner, EventRole::InConversation).err()),
-                    false => *aside += 1,
-                }
-            }
-            if failed.is_some() { Flow::Stop } else { Flow::Continue }
-        });
-        match failed {
-            Some(error) => Err(error.into()),
-            // The overview met the same damage; it is reported once.
-            None if overview.damage.is_some() => Ok(()),
-            None => read,
-        }
-    }
-}
-
 fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Result<(), CommandError> {
     let shown = |left_out: bool| if left_out { Shown::No } else { Shown::Yes };
     let mut markdown = Markdown::new(out, shown(options.no_thinking), shown(options.no_tools), crate::clock::zone());
@@ -191,10 +142,10 @@ fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) ->
             Some(thread) => markdown.side(thread)?,
             None => markdown.head(&chapter.overview.outline, chapter.format(), &options.name())?,
         }
-        chapter.each(options, &mut |event, part| match part {
-            EventRole::InConversation => markdown.event(event),
-            EventRole::Other(_) => {
-                markdown.leave_out(event);
+        chapter.each(options, &mut |exported| match exported.role {
+            EventRole::InConversation | EventRole::Nested => markdown.event(exported.event),
+            EventRole::Bookkeeping | EventRole::LeftOut(_) => {
+                markdown.leave_out(exported.event);
                 Ok(())
             }
         })?;
@@ -210,16 +161,16 @@ fn json(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Res
             Some(_) => document.side()?,
             None => document.head(&chapter.overview.outline, format_name(chapter), &chapter.conversation.name)?,
         }
-        chapter.each(options, &mut |event, part| match part {
-            EventRole::InConversation => document.event(event),
-            EventRole::Other(_) => Ok(()),
+        chapter.each(options, &mut |exported| match exported.role.why() {
+            None => document.event(exported.event),
+            Some(_) => Ok(()),
         })?;
     }
     document.rest()?;
     for chapter in chapters {
-        chapter.each(options, &mut |event, part| match part {
-            EventRole::InConversation => Ok(()),
-            EventRole::Other(why) => document.other(event, why),
+        chapter.each(options, &mut |exported| match exported.role.why() {
+            None => Ok(()),
+            Some(why) => document.other(exported.event, why),
         })?;
     }
     document.finish()?;
@@ -285,6 +236,21 @@ fn report_left_out(options: &Options, chapters: &[Chapter], output: &mut Output<
 impl Options {
     /// The name of a session without an id.
     fn name(&self) -> String {
-        self.file.file_stem().unwrap_or(self.file.as_os_str()).to_string_lossy().into_owned()
+        self.files.first().map(|file| name_of(file)).unwrap_or_default()
     }
+
+    /// Whether the sub-agents are part of the document.
+    fn has_threads(&self) -> bool {
+        self.threads || self.to == To::Html
+    }
+
+    /// Whether records inside other records are written on their own. In JSON, the outer record contains them.
+    fn has_nested(&self) -> bool {
+        matches!(self.to, To::Markdown | To::Html)
+    }
+}
+
+/// The name of a file without its extension.
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }

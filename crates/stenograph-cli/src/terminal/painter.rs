@@ -295,7 +295,7 @@ impl Painter {
             Block::Diff { hunks, .. } => diff(hunks).flat_map(|line| self.cut_or_wrapped(line, room)).collect(),
             Block::Output(text) => output(text, (limit, 0), room, self.folding),
             Block::Plan(todos) => todos.iter().flat_map(|todo| self.cut_or_wrapped(plan_item(todo), room)).collect(),
-            Block::Blob { media, size, place } => {
+            Block::Blob { media, size, place, data: _ } => {
                 let media = media.as_deref().unwrap_or("data");
                 let text = match (size, place) {
                     (_, Some(place)) => format!("[{media}: {place}]"),

@@ -4,6 +4,7 @@
 mod amounts;
 mod document;
 mod harmless;
+pub mod html;
 mod markdown;
 mod markup;
 mod sections;

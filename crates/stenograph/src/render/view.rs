@@ -110,6 +110,8 @@ pub enum Block {
         size: Option<u64>,
         /// The place of the data, if it is elsewhere.
         place: Option<String>,
+        /// The data in base64, if it is in the transcript.
+        data: Option<String>,
     },
 }
 
@@ -385,21 +387,29 @@ fn blocks(content: &Content<'_>, text: fn(String) -> Block) -> Vec<Block> {
     for piece in pieces {
         out.push(match &piece.kind {
             PieceKind::Text(one) => text(one.decode().into_owned()),
-            PieceKind::Blob { media, data } => {
-                let media = media.as_deref().map(str::to_owned);
-                match data {
-                    Data::Inline(base64) => {
-                        Block::Blob { media, size: Some(base64.decode().len() as u64 / 4 * 3), place: None }
-                    }
-                    Data::Url(place) | Data::File(place) => {
-                        Block::Blob { media, size: None, place: Some(place.decode().into_owned()) }
-                    }
-                }
-            }
+            PieceKind::Blob { media, data } => blob(media.as_deref(), data),
             PieceKind::Other(raw) => Block::Code { language: "json".to_owned(), text: compact(raw).into_owned() },
         });
     }
     out
+}
+
+fn blob(media: Option<&str>, data: &Data<'_>) -> Block {
+    let inline = |media: Option<&str>, base64: &str| {
+        let size = Some(base64.len() as u64 / 4 * 3);
+        Block::Blob { media: media.map(str::to_owned), size, place: None, data: Some(base64.to_owned()) }
+    };
+    match data {
+        Data::Inline(base64) => inline(media, &base64.decode()),
+        Data::Url(place) | Data::File(place) => {
+            let place = place.decode();
+            // A URL may contain the data itself.
+            if let Some((stated, base64)) = place.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+                return inline(Some(stated), base64);
+            }
+            Block::Blob { media: media.map(str::to_owned), size: None, place: Some(place.into_owned()), data: None }
+        }
+    }
 }
 
 /// The input of a call of an unknown kind: its fields, or its text.
