@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, pick, record, recover, replay, resume, show, status, tail, trim,
+    diff, export, find, formats, index, list, man, pick, record, recover, replay, resume, serve, show, status, tail, trim,
     undo, usage,
 };
 use crate::output::ColourChoice;
@@ -79,6 +79,7 @@ pub enum Verb {
     Record(record::Options),
     Recover(recover::Options),
     Cassette(cassette::Options),
+    Serve(serve::Options),
     Chibi(chibi::Options),
     Devflow(devflow::Options),
     Cycod(cycod::Options),
@@ -95,7 +96,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         "Look",
         &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume", "pick"],
     ),
-    ("Share", &["export"]),
+    ("Share", &["export", "serve"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
     ("Store", &["index", "archive"]),

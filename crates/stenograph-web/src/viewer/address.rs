@@ -71,13 +71,13 @@ pub fn encoded(text: &str) -> String {
 /// The text of an encoded one. What is not valid Unicode is replaced.
 pub fn decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
+    let mut bytes = text.as_bytes().iter().copied();
     while let Some(byte) = bytes.next() {
         match byte {
             b'+' => out.push(b' '),
             b'%' => {
-                let rest = bytes.as_slice();
-                let digits = rest.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+                let rest = bytes.clone().take(2).collect::<Vec<u8>>();
+                let digits = std::str::from_utf8(&rest).ok().filter(|two| two.len() == 2);
                 let is_hex = |two: &&str| two.bytes().all(|digit| digit.is_ascii_hexdigit());
                 match digits.filter(is_hex).and_then(|two| u8::from_str_radix(two, 16).ok()) {
                     Some(value) => {

@@ -24,15 +24,13 @@ pub enum Nav {
     Overview,
     Sessions,
     Usage,
-    Compare,
     None,
 }
 
-const LINKS: [(Nav, &str, &str); 4] = [
+const LINKS: [(Nav, &str, &str); 3] = [
     (Nav::Overview, "/", "Overview"),
     (Nav::Sessions, "/sessions", "Sessions"),
     (Nav::Usage, "/usage", "Usage"),
-    (Nav::Compare, "/compare", "Compare"),
 ];
 
 /// A whole page. `kind` tells the script what the page has.

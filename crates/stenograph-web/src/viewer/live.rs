@@ -32,17 +32,23 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The pause after a change: an agent writes many records at a time.
 const PAUSE: Duration = Duration::from_millis(80);
 
-/// The stream that a page reads. It ends when the page is closed, and `kept` ends with it.
-struct Changes<G> {
-    changes: mpsc::Receiver<String>,
+/// A body whose pieces another thread or task sends. It ends when the client is gone, and `kept` ends with it.
+pub struct Chunks<T, G = ()> {
+    pieces: mpsc::Receiver<T>,
     _kept: G,
 }
 
-impl<G: Unpin> Stream for Changes<G> {
-    type Item = Result<String, Infallible>;
+impl<T> Chunks<T> {
+    pub fn new(pieces: mpsc::Receiver<T>) -> Chunks<T> {
+        Chunks { pieces, _kept: () }
+    }
+}
+
+impl<T, G: Unpin> Stream for Chunks<T, G> {
+    type Item = Result<T, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.changes.poll_recv(context).map(|change| change.map(Ok))
+        self.pieces.poll_recv(context).map(|piece| piece.map(Ok))
     }
 }
 
@@ -60,7 +66,7 @@ pub fn stream<G: Send + Unpin + 'static>(viewer: &Arc<Viewer>, params: &Params, 
         std::thread::spawn(move || follow(&files, &grown));
     }
     tokio::spawn(report(viewer.news.subscribe(), sender));
-    respond(StatusCode::OK, Body::from_stream(Changes { changes, _kept: kept }), SERVER_SENT_EVENTS)
+    respond(StatusCode::OK, Body::from_stream(Chunks { pieces: changes, _kept: kept }), SERVER_SENT_EVENTS)
 }
 
 /// Passes on what the program reports.

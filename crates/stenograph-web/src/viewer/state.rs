@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use stenograph::contents::Contents;
+use stenograph::contents::{Contents, ContentsBuilder};
 use stenograph::ledger::{Prices, UsageReport};
 use stenograph::query::{Query, Today};
 use stenograph::status::Patience;
@@ -148,7 +148,7 @@ impl Viewer {
         if let Some(contents) = lock(&self.contents).get(&key) {
             return Ok(contents);
         }
-        let mut contents = Contents::default();
+        let mut contents = ContentsBuilder::default();
         events.all(&self.store, &mut |number, event| contents.add(number, event))?;
         let contents = Arc::new(contents.finish());
         lock(&self.contents).put(key, Arc::clone(&contents));

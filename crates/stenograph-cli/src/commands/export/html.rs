@@ -19,7 +19,8 @@ use super::{Options, counted_calls, name_of};
 use crate::commands::show::header::of_outline;
 use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
-use crate::filter::{matches_session, query_of};
+use crate::filter::query_of;
+use stenograph_store::sessions::matches_session;
 use crate::output::{Output, counted, grouped, harmless_line};
 use crate::{clock, prices};
 

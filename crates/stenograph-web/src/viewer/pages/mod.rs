@@ -1,6 +1,5 @@
 //! The pages. Each works as a document with links; scripts add keys, live changes and loading while scrolling.
 
-mod compare;
 mod convert;
 mod login;
 mod overview;
@@ -18,6 +17,7 @@ use super::state::Viewer;
 use super::trouble::Trouble;
 
 pub use login::{login, welcome};
+pub use session::conversation;
 pub use usage::report as usage_report;
 
 /// Answers a request for a page or a part of one.
@@ -34,7 +34,6 @@ pub fn answer(viewer: &Viewer, route: Route, names: &[String], params: &Params) 
         Route::SessionChanges => session_panels::changes_html(viewer, name, params)?,
         Route::SessionConvert => convert::page_html(viewer, name, params)?,
         Route::SessionDownload => return convert::download(viewer, name, params),
-        Route::Compare => compare::page_html(viewer, params)?,
         Route::Usage => usage::page_html(viewer, params)?,
         Route::Palette => palette::html(viewer, params)?,
         Route::Live
