@@ -9,6 +9,7 @@ pub mod scale;
 pub mod store;
 pub mod terminal;
 pub mod usage;
+pub mod view;
 
 use std::fs::{self, File};
 use std::hint::black_box;

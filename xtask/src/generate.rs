@@ -46,7 +46,7 @@ pub fn check() -> Result<(), Failure> {
     if stale.is_empty() {
         return Ok(());
     }
-    Err(format!("out of date: {}\nhint: `cargo xtask gen` writes them anew", stale.join(", ")).into())
+    Err(format!("out of date: {}\nhint: run `cargo xtask gen` to update them", stale.join(", ")).into())
 }
 
 fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
@@ -62,7 +62,7 @@ fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
     Ok(documents)
 }
 
-/// The fixture that stands for each format.
+/// The example fixture of each format.
 fn samples() -> Result<Vec<Sample>, Failure> {
     let mut samples = Vec::new();
     for format in FORMATS {
@@ -79,14 +79,14 @@ fn samples() -> Result<Vec<Sample>, Failure> {
 /// The page of all layouts.
 fn layouts() -> String {
     let mut page = format!(
-        "{DO_NOT_EDIT}# Layouts\n\nHow live systems spread files: what `steno record --to LAYOUT:PATH` writes. \
-         [The guide](guide/recording.md) says how recording works.\n"
+        "{DO_NOT_EDIT}# Layouts\n\nA layout is the way a system arranges its files. `steno record --to LAYOUT:PATH` writes \
+         these layouts. [The guide](guide/recording.md) explains recording.\n"
     );
     for layout in LAYOUTS {
         let info = layout.info();
         let _ = writeln!(page, "\n## {}\n\n{}\n\nPATH: {}", info.name, info.title, info.path);
         if !info.keys.is_empty() {
-            page.push_str("\n| `--set` | what it says |\n|---|---|\n");
+            page.push_str("\n| `--set` | meaning |\n|---|---|\n");
         }
         for (key, meaning) in info.keys {
             let _ = writeln!(page, "| `{key}=…` | {meaning} |");
@@ -97,7 +97,7 @@ fn layouts() -> String {
 
 /// The page of all formats.
 fn formats() -> Result<String, Failure> {
-    let mut page = format!("{DO_NOT_EDIT}# Formats\n\nEach of these is read and written.\n\n");
+    let mut page = format!("{DO_NOT_EDIT}# Formats\n\n`steno` reads and writes all of these formats.\n\n");
     page.push_str("| name | what it is | records | carries | lossy | code |\n|---|---|---|---|---|---:|\n");
     let mark = |is: bool| if is { "yes" } else { "" };
     for format in FORMATS {
@@ -109,12 +109,14 @@ fn formats() -> Result<String, Failure> {
             writeln!(page, "| [`{0}`](#{0}) | {1} | {framing} | {carries} | {lossy} | {code} |", info.name, info.title);
     }
     page.push_str(
-        "\n*carries*: a conversion with `--carry` can put the source into its records. *lossy*: text for people, which \
-         cannot say everything a source says.\n*code*: lines of code in its folder, rounded up to tens, without \
-         tests and comments. What each conversion loses is measured in [losses.md](losses.md).\n\n\
-         Where sources are found: `~` is the home folder, `{A|B}` what the environment variable `A` says (several folders with \
-         commas between them, too), else `B`;\nwhat begins otherwise is found in the folder of a project. `<session>`, `<thread>` \
-         and `<project>` are names of a session, a sub-agent, a project.\nAll are found compressed, too (`.gz`, `.zst`).\n",
+        "\n*records*: formats with lines are line formats, which `steno record` can read. *carries*: a conversion with \
+         `--carry` can embed the source in its records.\n*lossy*: text for people, which cannot express everything \
+         that a source contains. *code*: lines of code in its folder, rounded up to tens, without\ntests and comments. \
+         [losses.md](losses.md) lists what each conversion loses.\n\n\
+         In the places where sources are found, `~` is the home folder, and `{A|B}` is the value of the environment variable \
+         `A` (one folder, or several\nseparated by commas), or else `B`. Other paths are relative to the folder of a project. \
+         `<session>`, `<thread>` and `<project>` stand for the\nnames of a session, a sub-agent and a project. Compressed \
+         files (`.gz`, `.zst`) are found too.\n",
     );
     for format in FORMATS {
         section(*format, &mut page);
@@ -130,7 +132,7 @@ fn section(format: &dyn Format, page: &mut String) {
     let _ = writeln!(page, "- Records: {}; files end in `.{}`", framing(info.framing), info.extension);
     match info.homes {
         [] => {
-            let _ = writeln!(page, "- Found: wherever you put it");
+            let _ = writeln!(page, "- Found: only where you put it");
         }
         homes => {
             let _ = writeln!(page, "- Found in:");
@@ -140,10 +142,10 @@ fn section(format: &dyn Format, page: &mut String) {
         }
     }
     if let Some(resume) = info.resume {
-        let _ = writeln!(page, "- Goes on with: `{resume}`");
+        let _ = writeln!(page, "- Resumed with: `{resume}`");
     }
     if info.traits.pieces {
-        let _ = writeln!(page, "- Reading may begin at any record");
+        let _ = writeln!(page, "- Can be read from any record on");
     }
     let _ =
         writeln!(page, "- How it is read and written: [README](../crates/stenograph/src/formats/{folder}/README.md)");
@@ -206,7 +208,7 @@ fn commands(help: &str) -> Vec<String> {
 }
 
 fn help(command: &[&str]) -> Result<Option<String>, Failure> {
-    // Whoever has just built the command says where it is; else it is built.
+    // STENO names a command that was just built; otherwise it is built here.
     let mut steno = match std::env::var_os("STENO") {
         Some(steno) => Command::new(std::path::absolute(steno)?),
         None => {

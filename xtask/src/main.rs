@@ -88,6 +88,8 @@ enum Bench {
     Scale(bench::scale::Options),
     /// The first screen of commands in a terminal
     Terminal(bench::terminal::Options),
+    /// Writing pages, against other programs that do
+    View(bench::view::Options),
 }
 
 fn main() -> ExitCode {
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         Task::Bench { what: Bench::Usage(options) } => bench::usage::usage(&options),
         Task::Bench { what: Bench::Scale(options) } => bench::scale::scale(&options),
         Task::Bench { what: Bench::Terminal(options) } => bench::terminal::terminal(&options),
+        Task::Bench { what: Bench::View(options) } => bench::view::view(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

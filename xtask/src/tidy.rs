@@ -142,7 +142,7 @@ fn fixtures(findings: &mut Findings) {
     for name in tree::names(&tree::formats()) {
         let known = name == TEMPLATE.1 || FORMATS.iter().any(|format| format.info().name.replace('-', "_") == name);
         if tree::formats().join(&name).join("fixtures").is_dir() && !known {
-            findings.failures.push(format!("formats: the folder {name} is no format in FORMATS"));
+            findings.failures.push(format!("formats: the folder {name} is not a format in FORMATS"));
         }
     }
 }

@@ -5,28 +5,30 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, pick, record, recover, replay, resume, serve, show, status, tail, trim,
-    undo, usage,
+    diff, export, find, formats, index, list, man, mark, pick, record, recover, replay, resume, serve, show, status, tail,
+    trim, undo, usage,
 };
 use crate::output::ColourChoice;
 
 /// Keep, search, convert and record transcripts of AI agents
 ///
-/// A session is one conversation with an agent; a transcript is its file. Name a transcript by its path, by a session id or the beginning
-/// of one, or as latest; - is standard input. steno detects formats by content and opens compressed files (gzip, zstd) directly.
+/// A session is one conversation with an agent; a transcript is its file. A transcript consists of records (usually one per line), and
+/// steno reads each record as one or more events: messages, tool calls, results. Name a transcript by its path, by a session id or the
+/// beginning of one, or as latest; - is standard input. steno detects formats by content and reads gzip and zstd files directly.
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Args {
     /// Show times in UTC instead of the local time zone
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub utc: bool,
     /// Show times in this time zone (Europe/Berlin)
-    #[arg(long, global = true, value_name = "ZONE", value_parser = time_zone, conflicts_with = "utc")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "ZONE", value_parser = time_zone, conflicts_with = "utc")]
     pub timezone: Option<jiff::tz::TimeZone>,
     /// When to use color: auto, always or never
     #[arg(
         long,
         global = true,
+        help_heading = GLOBAL,
         value_name = "WHEN",
         value_enum,
         default_value_t,
@@ -35,12 +37,15 @@ pub struct Args {
     )]
     pub color: ColourChoice,
     /// Print directly instead of through a pager
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_pager: bool,
     /// The command to run.
     #[command(subcommand)]
     pub command: Option<Verb>,
 }
+
+/// The heading of the options that every command takes.
+const GLOBAL: &str = "Global options";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,6 +81,7 @@ pub enum Verb {
     Undo(undo::Options),
     Index(index::Options),
     Archive(archive::Options),
+    Mark(mark::Options),
     Record(record::Options),
     Recover(recover::Options),
     Cassette(cassette::Options),
@@ -99,7 +105,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Share", &["export", "serve"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
-    ("Store", &["index", "archive"]),
+    ("Store", &["index", "archive", "mark"]),
     ("Record", &["record", "recover", "cassette"]),
     ("Systems", &["chibi", "devflow", "cycod"]),
     ("Setup", &["formats", "config", "demo", "completions", "man"]),
@@ -132,6 +138,12 @@ fn time_zone(name: &str) -> Result<jiff::tz::TimeZone, String> {
 /// Parses the name of a format; help and completions list all of them.
 pub fn format_name() -> PossibleValuesParser {
     PossibleValuesParser::new(stenograph::formats::FORMATS.iter().map(|format| format.info().name))
+}
+
+/// Parses the name of a line format.
+pub fn line_format_name() -> PossibleValuesParser {
+    let formats = stenograph::formats::FORMATS.iter().map(|format| format.info());
+    PossibleValuesParser::new(formats.filter(|info| info.framing.allows_lines()).map(|info| info.name))
 }
 
 #[cfg(test)]

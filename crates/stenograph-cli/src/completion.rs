@@ -50,6 +50,15 @@ pub fn model() -> ArgValueCompleter {
     })
 }
 
+/// Completes a tag of a session.
+pub fn tag() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let catalogue = StoreArgs::default().store().ok().and_then(|store| store.catalogue().ok());
+        let marks = catalogue.and_then(|catalogue| catalogue.marks().ok()).unwrap_or_default();
+        matching(current, marks.into_values().flat_map(|marks| marks.tags))
+    })
+}
+
 /// Completes the name of an agent.
 pub fn agent() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

@@ -20,7 +20,7 @@ pub struct ContextArgs {
 /// A context by its name.
 #[derive(Debug, clap::Args)]
 pub struct ContextName {
-    /// Name of a context below ~/.chibi/contexts (CHIBI_HOME replaces ~/.chibi)
+    /// Name of a Chibi context in ~/.chibi/contexts (CHIBI_HOME replaces ~/.chibi)
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
     #[command(flatten)]

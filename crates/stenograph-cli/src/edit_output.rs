@@ -112,7 +112,7 @@ pub fn carry_out(
 ) -> Result<Edited, CommandError> {
     edit::carry_out(source, plan, out).map_err(|error| match error.kind() {
         io::ErrorKind::Unsupported => CommandError::new(format!("{name}: {error}"))
-            .hint("convert it to a line-based format with steno convert; those files have no size limit"),
+            .hint("convert it to a line format with steno convert; those files have no size limit"),
         _ => error.into(),
     })
 }

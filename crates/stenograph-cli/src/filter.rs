@@ -10,13 +10,13 @@ use crate::{clock, completion};
 /// Conditions on sessions and their calls.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FilterArgs {
-    /// Only agents whose name contains NAME
+    /// Only agents whose name, as in steno list, contains NAME
     #[arg(long, value_name = "NAME", add = completion::agent())]
     agent: Option<String>,
-    /// Only projects whose name, folder or remote contains NAME; . is the project of this folder
+    /// Only projects whose name, folder or git remote contains NAME; . is the project of this folder
     #[arg(long, value_name = "NAME", add = completion::project())]
     project: Option<String>,
-    /// Only models with these words in their name
+    /// Only models whose name contains these words
     #[arg(long, value_name = "NAME", add = completion::model())]
     model: Option<String>,
     #[command(flatten)]
@@ -26,10 +26,10 @@ pub struct FilterArgs {
 /// A period of time. Every command that takes a period takes these options.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PeriodArgs {
-    /// Only since TIME (today, last-week, 7d, 2026-01-31)
-    #[arg(long, value_name = "TIME")]
+    /// Only since TIME (7d, yesterday, 2026-01-15)
+    #[arg(long, value_name = "TIME", long_help = format!("Only since TIME: {SPELLINGS}"))]
     since: Option<String>,
-    /// Only until TIME; a day, week, month or year is included
+    /// Only until TIME; a day, week, month or year includes its end
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         (_, flushed) => flushed.map(|()| status),
     });
     match ended {
-        Ok(status) => status.into(),
+        Ok(status) => output.raised(status).into(),
         Err(CommandError::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             // A pager that is still open would draw over the message.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-pub use stenograph::render::{grouped, harmless, harmless_json, harmless_line};
+pub use stenograph::render::{dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::terminal::{self, Pager, wrapped_text};
@@ -22,6 +22,8 @@ pub struct Output<'a> {
     message_width: Option<usize>,
     /// Messages that wait until the reader leaves the pager.
     waiting: Vec<String>,
+    /// Whether a message with the word *error* was printed.
+    has_error: bool,
 }
 
 /// Which colours the user wants.
@@ -108,6 +110,7 @@ impl Output<'_> {
             pager: None,
             message_width: terminal::message_width(),
             waiting: Vec::new(),
+            has_error: false,
         }
     }
 
@@ -116,7 +119,17 @@ impl Output<'_> {
         let data = Harmless { out: Box::new(data), terminal: false, partial: Vec::new() };
         let talk = Box::new(talk);
         let (choice, colour) = (ColourChoice::Never, Colour::Plain);
-        Output { data, talk, choice, colour, may_page: false, pager: None, message_width: None, waiting: Vec::new() }
+        Output {
+            data,
+            talk,
+            choice,
+            colour,
+            may_page: false,
+            pager: None,
+            message_width: None,
+            waiting: Vec::new(),
+            has_error: false,
+        }
     }
 
     pub fn colour(&self) -> Colour {
@@ -135,7 +148,7 @@ impl Output<'_> {
 
     /// Whether a pager shows the output of this command if a person reads it.
     pub fn may_page(&self) -> bool {
-        self.may_page && Pager::is_chosen()
+        self.may_page && Pager::is_enabled()
     }
 
     /// Passes data to a pager from now on, if a person reads it.
@@ -192,13 +205,21 @@ impl Output<'_> {
         let _ = writeln!(self.talk, "{text}");
     }
 
-    /// Prints an error and its hints.
+    /// The exit status of a command that ends with `status`. A printed error raises it.
+    pub fn raised(&self, status: ExitStatus) -> ExitStatus {
+        if self.has_error { status.max(ExitStatus::Error) } else { status }
+    }
+
+    /// Prints an error and its hints. The command may go on; its exit status is then at least [`ExitStatus::Error`].
     pub fn error(&mut self, error: &CommandError) {
         // A file name may contain a newline; the text after it must not look like a message of steno.
         let message = harmless_line(error.message());
         match error.status() {
             ExitStatus::Done | ExitStatus::No | ExitStatus::Code(_) => self.say(&message),
-            ExitStatus::Error => self.say(&format!("error: {message}")),
+            ExitStatus::Error => {
+                self.has_error = true;
+                self.say(&format!("error: {message}"));
+            }
         }
         for hint in error.hints() {
             self.say(&format!("hint: {}", harmless_line(hint)));

@@ -84,7 +84,8 @@ fn show(
     if count == 0 {
         return introduce(found, output);
     }
-    heading("Latest sessions", &format!("of {}", counted(count, "session")), output)?;
+    let name = if catalogue.pinned_sessions()?.is_empty() { "Latest sessions" } else { "Pinned and latest sessions" };
+    heading(name, &format!("of {}", counted(count, "session")), output)?;
     let taken = OTHER_LINES + if agents.is_empty() { 0 } else { agents.len() + 2 };
     let room = terminal::height().unwrap_or(24).saturating_sub(taken).clamp(3, SESSIONS_MAX);
     for line in list::newest(catalogue, room, output)? {

@@ -13,7 +13,8 @@ use crate::error::CommandError;
 use crate::home::Root;
 pub use session::{LATEST, NamedBy, ResolvedName, ResolvedSession};
 pub use stenograph::render::bytes;
-pub use stenograph_store::sessions::{path_json, project_json};
+pub use stenograph_store::hits::{EventAddress, EventAddresses};
+pub use stenograph_store::sessions::{SessionCost, ShortNames, path_json, project_json};
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -56,6 +57,9 @@ impl std::ops::Deref for SessionArgs {
         &self.place
     }
 }
+
+/// The sign of a pinned session before its title.
+pub const PIN: &str = "* ";
 
 /// The usual data folder, written as in the homes of formats.
 const DATA: &str = "{data}/stenograph";

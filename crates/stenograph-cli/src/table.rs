@@ -70,6 +70,10 @@ pub fn screen_width() -> usize {
     {
         return usize::from(size.ws_col);
     }
+    #[cfg(not(unix))]
+    if let Ok((columns, _)) = crossterm::terminal::size() {
+        return usize::from(columns.max(1));
+    }
     let named = std::env::var("COLUMNS").ok().and_then(|display_width| display_width.parse().ok());
     named.filter(|display_width| *display_width > 0).unwrap_or(WIDTH_DEFAULT)
 }

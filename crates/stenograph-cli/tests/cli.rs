@@ -68,6 +68,8 @@ mod index;
 mod leslie;
 #[path = "cli/list.rs"]
 mod list;
+#[path = "cli/mark.rs"]
+mod mark;
 #[path = "cli/nested.rs"]
 mod nested;
 #[path = "cli/pick.rs"]

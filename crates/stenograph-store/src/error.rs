@@ -174,6 +174,42 @@ pub enum Problem {
     /// Writing failed.
     #[error("cannot be written")]
     Unwritable,
+    /// A text is not a tag.
+    #[error("is not a valid tag")]
+    BadTag,
+    /// A title or note is empty.
+    #[error("the text is empty")]
+    EmptyMark,
+    /// A title is too long.
+    #[error("the title has more than {most} characters")]
+    LongTitle {
+        /// The limit.
+        most: usize,
+    },
+    /// A note is too long.
+    #[error("the note has more than {most} bytes")]
+    LongNote {
+        /// The limit.
+        most: usize,
+    },
+    /// A session has too many tags.
+    #[error("has {most} tags already")]
+    TooManyTags {
+        /// The limit.
+        most: usize,
+    },
+    /// A session has too many notes.
+    #[error("has {most} notes already")]
+    TooManyNotes {
+        /// The limit.
+        most: usize,
+    },
+    /// A session has no note with this number.
+    #[error("has no note {number}")]
+    NoNote {
+        /// The number.
+        number: u32,
+    },
     /// The index is damaged; it can be rebuilt.
     #[error("the index is damaged")]
     IndexDamaged,
@@ -311,6 +347,15 @@ impl Error {
             }
             Problem::Full => "free some space, or write to another disk",
             Problem::InDoubt => "when the disk works again, check the file with steno show",
+            Problem::BadTag => {
+                "use at most 64 letters, digits and signs such as - _ . / without spaces, commas and quotes"
+            }
+            Problem::EmptyMark => "write some text",
+            Problem::LongTitle { .. } => "shorten it, or write a note instead",
+            Problem::LongNote { .. } => "shorten it, or write several notes",
+            Problem::TooManyTags { .. } => "remove one with steno mark SESSION --untag TAG",
+            Problem::TooManyNotes { .. } => "remove one with steno mark SESSION --remove-note N",
+            Problem::NoNote { .. } => "list the notes with steno mark SESSION",
             Problem::IndexDamaged => "run steno index to rebuild it; the archive is not affected",
             Problem::IndexNewer { .. } => {
                 "use the version of steno that wrote it, or a newer one; or remove the folder and run steno index"

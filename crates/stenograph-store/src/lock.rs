@@ -61,6 +61,11 @@ impl Lock {
         Lock::take(&beside(&resolve_links(path))).map_err(|error| error.about_path(path))
     }
 
+    /// Takes the lock beside a file as [`Lock::on`] does, and waits for a holder that needs only a moment.
+    pub fn wait_on(path: &Path) -> Result<Lock, Error> {
+        Lock::wait(&beside(&resolve_links(path))).map_err(|error| error.about_path(path))
+    }
+
     /// Whether a process holds the lock.
     pub(crate) fn is_held(path: &Path) -> bool {
         File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))

@@ -19,6 +19,16 @@ pub enum Framing {
     LinesOrItems(Items),
 }
 
+impl Framing {
+    /// Whether a source can be lines, so that its records can be read as they arrive.
+    pub fn allows_lines(self) -> bool {
+        match self {
+            Framing::Lines | Framing::LinesOrItems(_) => true,
+            Framing::Items(_) => false,
+        }
+    }
+}
+
 /// The location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Items {

@@ -11,7 +11,7 @@ use crate::json::Draft;
 use crate::ledger::context_tokens;
 use crate::model::{Body, Event, Fact, Kind, Role};
 use crate::repeat::{RepeatCheck, RepeatVerdict, SpokenWords};
-use crate::run_state::{ErrorRecovery, Place, RunState, StateDecision};
+use crate::run_state::{ErrorRecovery, EventPlace, RunState, StateDecision};
 use crate::text::quote;
 use crate::time::{Time, TimeUnit};
 
@@ -136,7 +136,7 @@ impl Watch {
         state(&mut self.thread, event.thread.as_deref());
         let at = event.at.unwrap_or_default();
         let place =
-            Place { source: 0, event: self.events, line: at.line, offset: at.offset, time_ms: moment_ms(event) };
+            EventPlace { source: 0, event: self.events, line: at.line, offset: at.offset, time_ms: moment_ms(event) };
         let conversation = if event.thread.is_some() { &mut self.side } else { &mut self.main };
         conversation.run.add(event, &step, place);
         match context_tokens(event) {

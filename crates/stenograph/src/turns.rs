@@ -8,16 +8,16 @@ use crate::calls::CallStep;
 use crate::evidence::UserMessage;
 use crate::ledger::{CallCounter, CallDetail, Tokens};
 use crate::model::{Body, Event, Role};
-use crate::run_state::Place;
+use crate::run_state::EventPlace;
 use crate::text::beginning;
 
 /// A turn of a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionTurn {
     /// What the person asks.
-    pub from: Place,
+    pub from: EventPlace,
     /// The last event of the turn.
-    pub to: Place,
+    pub to: EventPlace,
     /// The beginning of what the person typed.
     pub asked: String,
     /// How many messages the model gave.
@@ -56,7 +56,7 @@ impl Default for SessionTurns {
 
 impl SessionTurns {
     /// Takes the next event of the conversation, and what it means for the calls. Returns the turn that ended before it.
-    pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: Place) -> Option<SessionTurn> {
+    pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: EventPlace) -> Option<SessionTurn> {
         let ended = match UserMessage::of(event).is_some_and(UserMessage::begins_turn) {
             true if !event.restates => self.begin(event, place),
             _ => None,
@@ -90,7 +90,7 @@ impl SessionTurns {
         self.turn.take().map(|turn| SessionTurn { tokens, ..turn })
     }
 
-    fn begin(&mut self, event: &Event<'_>, place: Place) -> Option<SessionTurn> {
+    fn begin(&mut self, event: &Event<'_>, place: EventPlace) -> Option<SessionTurn> {
         let ended = self.finish();
         self.count += 1;
         let text = event.content().map(|content| content.joined().decode().trim().to_owned()).unwrap_or_default();
@@ -114,7 +114,7 @@ mod tests {
         let (mut calls, mut turns, mut found) = (Calls::default(), SessionTurns::default(), Vec::new());
         for (number, event) in (1..).zip(events) {
             let step = calls.add(event);
-            found.extend(turns.add(event, &step, Place { event: number, ..Place::default() }));
+            found.extend(turns.add(event, &step, EventPlace { event: number, ..EventPlace::default() }));
         }
         found.extend(turns.finish());
         found

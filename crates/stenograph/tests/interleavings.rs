@@ -217,7 +217,7 @@ fn an_edited_prompt_abandons_the_branch_of_the_old_one_in_every_order() {
             assert!(!found.contains(&"assistant looked up".to_owned()), "{found:?}");
             assert!(found.contains(&"result Some(\"t1\") found 1".to_owned()), "{found:?}");
             let summary = outcome.losses.summary().join("\n");
-            let expected = format!("2 left out (on a branch that was given up; lines {}-{})", lines - 3, lines - 2);
+            let expected = format!("2 left out (on an abandoned branch; lines {}-{})", lines - 3, lines - 2);
             assert!(summary.contains(&expected), "{summary}");
         }
     }
@@ -267,6 +267,6 @@ fn every_format_receives_the_whole_turn() {
     for to in FORMATS.iter().filter(|to| to.info().name != "claude-code") {
         let (_, outcome) = converted(&file.text, to.info().name);
         let summary = outcome.losses.summary().join("\n");
-        assert!(!summary.contains("given up"), "{}: {summary}", to.info().name);
+        assert!(!summary.contains("abandoned"), "{}: {summary}", to.info().name);
     }
 }

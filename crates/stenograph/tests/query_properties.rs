@@ -31,7 +31,7 @@ fn query_text() -> impl Strategy<Value = String> {
         3 => prop::sample::select(vec![
             " ", "\"", "(", ")", "-", "--", " OR ", " AND ", " NOT ", "*", "~", "~1", "~2", ":", ",", "/", "/i", "\\", "\n", ".",
             "agent:", "project:", "tool:", "file:", "role:user", "role:", "is:error", "is:", "has:thinking", "since:7d", "since:",
-            "until:2026-01-01", "session:", "model:", "branch:", "/a+b/", "/[/", "_", "\u{301}", "\u{e0100}", "\u{0}", "😀",
+            "until:2026-01-01", "session:", "tag:", "is:pinned", "model:", "branch:", "/a+b/", "/[/", "_", "\u{301}", "\u{e0100}", "\u{0}", "😀",
         ]).prop_map(Cow::Borrowed),
         1 => any::<char>().prop_map(|char| Cow::Owned(char.to_string())),
     ];

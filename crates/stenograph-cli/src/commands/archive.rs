@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use stenograph::json::Draft;
+pub(super) use stenograph_store::sessions::strings_json;
 use stenograph_store::archive::{Archive, ArchiveWriter, CopyInfo};
 use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
@@ -25,7 +26,8 @@ use copies_by_session::{CopiesBySession, SessionCopies};
 
 /// Manage archived copies of transcripts
 ///
-/// The archive has a copy of every transcript that steno index finds. The copy stays when the agent deletes its file.
+/// The archive has a copy of every transcript that steno index finds. The copy stays when the agent deletes its file. steno
+/// archive prune and steno archive unforget change only the store, never the agents' files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +37,7 @@ Examples:
   steno archive verify                         check every copy
   steno archive restore 0198f2c4               restore the files of a session
   steno archive prune --older-than 90d --dry-run
-  steno archive unforget 0198f2c4              let a pruned session return
+  steno archive unforget 0198f2c4              allow a pruned session again
 
 Exit codes: 0 success, 1 something is damaged, or nothing found, 2 error")]
 pub struct Options {
@@ -102,10 +104,6 @@ pub(super) fn print_continued(continued: &[String], output: &mut Output<'_>) {
     let verb = if continued.len() == 1 { "has" } else { "have" };
     output.say(&format!("note: {count} {verb} new events: {}{more}", names.join(", ")));
     output.say(&format!("hint: to include it again, run steno archive unforget {}", output::harmless_line(first)));
-}
-
-pub(super) fn strings_json(strings: &[String]) -> String {
-    format!("[{}]", strings.iter().map(|text| stenograph::text::quote(text)).collect::<Vec<_>>().join(","))
 }
 
 fn warnings_json(warnings: &[Warning]) -> String {

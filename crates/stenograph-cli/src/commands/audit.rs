@@ -1,18 +1,18 @@
 //! `steno audit`: reports what a session did. The library computes the audit; this file selects sessions and the exit code.
-//! `audit/view.rs` and `audit/course.rs` format it.
+//! `audit/view.rs` and `audit/run_parts.rs` format it.
 
-mod course;
 mod diff;
 mod explain;
 mod merge;
 mod read;
+mod run_parts;
 mod total;
 mod view;
 
 use std::path::Path;
 
 use clap::builder::PossibleValuesParser;
-use stenograph::audit::{Part, Parts};
+use stenograph::audit::{AuditPart, Parts};
 use stenograph::json::Draft;
 use stenograph_store::index::search::{Order, SearchRequest};
 
@@ -25,12 +25,13 @@ use total::AuditTotal;
 
 /// Report what a session did
 ///
-/// Reports the tools and their outcomes, the files that were created, changed, deleted and read, the commands with their exit codes, the
-/// last message, errors and recoveries, approvals and denials, sub-agents, open to-dos, stuck phases, compactions, and the size of the
-/// context. Repeated records count once. Changes that commands make to files are unknown: steno does not interpret commands.
+/// Reports the tools and their outcomes, the files that were created, changed, deleted and read, the commands with their exit
+/// codes, the last message, errors and recoveries, approvals and denials, sub-agents, open to-dos, stuck phases, compactions,
+/// and the size of the context. Repeated records count once. steno does not interpret commands, so it does not know which files
+/// a command changed.
 ///
-/// Name a file, or a session that steno index has found; sub-agents in files beside it are included. Anything else is a query, and
-/// steno reports every session that matches.
+/// Name a file, or a session that steno index has found; sub-agents in files beside it are included. Anything else is a query,
+/// and steno reports every session that matches.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,7 +40,7 @@ Examples:
   steno audit 0198f2c4 --only files                a session by its id
   steno audit 0198f2c4 0198f2c7                    two sessions
   steno audit 'tool:bash since:7d \"rm -rf\"'        every session that matches
-  steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
+  steno audit latest --json | jq '.commands[] | select(.outcome == \"failed\")'
   steno audit latest --only last > answer.md
   steno audit latest --only failure --explain      with the deciding record
   steno audit latest --diff                        the changes to files
@@ -71,7 +72,7 @@ pub struct Options {
 }
 
 fn part_name() -> PossibleValuesParser {
-    PossibleValuesParser::new(Part::ALL.map(Part::name))
+    PossibleValuesParser::new(AuditPart::ALL.map(AuditPart::name))
 }
 
 /// The limits of hits that are searched for sessions, and of sessions that are reported.
@@ -80,15 +81,15 @@ const SESSIONS_MAX: usize = 1000;
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     if let Some(all) = several(options)? {
-        return tell_several(options, &all, output);
+        return report_several(options, &all, output);
     }
     if let [one] = options.what.as_slice() {
         match options.place.resolve(Path::new(one)) {
             Ok(ResolvedName::File(path)) if !is_query(&path) => {
-                return options.tell(&read::file(options, &path, output)?, output);
+                return options.report(&read::file(options, &path, output)?, output);
             }
             Ok(ResolvedName::Session(chosen)) => {
-                return options.tell(&read::session(options, &chosen, output)?, output);
+                return options.report(&read::session(options, &chosen, output)?, output);
             }
             // If no session has that name, it is a query.
             Ok(ResolvedName::File(_)) | Err(CommandError::NotFound { .. }) => {}
@@ -132,27 +133,31 @@ fn several(options: &Options) -> Result<Option<Vec<ResolvedName>>, CommandError>
 }
 
 /// Reports several files and sessions, each under its name, and their total.
-fn tell_several(options: &Options, all: &[ResolvedName], output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let mut telling = Telling::new();
-    for asked in all {
-        let audited = match asked {
+fn report_several(
+    options: &Options,
+    all: &[ResolvedName],
+    output: &mut Output<'_>,
+) -> Result<ExitStatus, CommandError> {
+    let mut reports = SeveralReports::new();
+    for name in all {
+        let audited = match name {
             ResolvedName::File(path) => read::file(options, path, output),
             ResolvedName::Session(chosen) => read::session(options, chosen, output),
         };
-        telling.add(options, audited, output)?;
+        reports.add(options, audited, output)?;
     }
-    telling.end(options, output)
+    reports.end(options, output)
 }
 
 /// Reports several sessions, one after the other.
-struct Telling {
+struct SeveralReports {
     total: AuditTotal,
     status: ExitStatus,
 }
 
-impl Telling {
-    fn new() -> Telling {
-        Telling { total: AuditTotal::default(), status: ExitStatus::Done }
+impl SeveralReports {
+    fn new() -> SeveralReports {
+        SeveralReports { total: AuditTotal::default(), status: ExitStatus::Done }
     }
 
     /// Reports the next session. One that cannot be read does not stop the rest.
@@ -172,7 +177,7 @@ impl Telling {
                     let name = view::name(&audited, output.colour());
                     output.line(&name)?;
                 }
-                options.tell(&audited, output)?;
+                options.report(&audited, output)?;
                 self.total.add(&audited.audit);
             }
             Err(error) => {
@@ -215,13 +220,13 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Comma
             .hint("name a file or a session from steno list, or use fewer words; find new sessions with steno index"));
     }
     let more = sessions.len().saturating_sub(SESSIONS_MAX);
-    let mut telling = Telling::new();
+    let mut reports = SeveralReports::new();
     for id in sessions.into_iter().take(SESSIONS_MAX) {
         let Some(chosen) = read::chosen(searcher.catalogue(), id)? else { continue };
         let audited = read::session(options, &chosen, output);
-        telling.add(options, audited, output)?;
+        reports.add(options, audited, output)?;
     }
-    let status = telling.end(options, output)?;
+    let status = reports.end(options, output)?;
     if more > 0 {
         output.say(&format!("{} more match: narrow the query", counted(more as u64, "session")));
     }
@@ -230,13 +235,13 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Comma
 
 impl Options {
     fn parts(&self) -> Parts {
-        self.only.as_deref().and_then(Part::named).map_or(Parts::All, Parts::Only)
+        self.only.as_deref().and_then(AuditPart::named).map_or(Parts::All, Parts::Only)
     }
 
     /// Reports one session.
-    fn tell(&self, audited: &Audited, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+    fn report(&self, audited: &Audited, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
         if let Some(changes) = &audited.changes {
-            return diff::tell(self, audited, changes, output);
+            return diff::report(self, audited, changes, output);
         }
         let parts = self.parts();
         let is_there = match parts {

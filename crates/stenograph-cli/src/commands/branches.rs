@@ -16,16 +16,16 @@ use crate::store::SessionArgs;
 
 /// Show which conversations branched from which, and where
 ///
-/// Conversations with the same beginning form a family: one continues, and the others branch off after some event. Calls are compared by
-/// id, so shortened results still match. If the beginning was not copied, record ids or a stated fork origin decide. Within a file,
-/// abandoned turns and retried answers are branches too. For a session, steno shows all related sessions; files and folders are compared
-/// only with each other.
+/// Conversations with the same beginning form a family: one of them continues, and the others branch off after some event.
+/// Calls are compared by id, so shortened results still match. If a file does not repeat the beginning, record ids or a stated
+/// origin show where it branched off. Within a file, abandoned turns and retried answers are branches too. For a session, steno
+/// shows all related sessions; it compares files and folders only with each other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno branches                                   all indexed families
+  steno branches                                   all families in the index
   steno branches 0198f2c4                          the family of a session
-  steno branches ~/chats                           the files of a folder
+  steno branches ~/chats                           the files in a folder
   steno branches one.jsonl two.jsonl --json
 
 Exit codes: 0 success, 1 no branches, 2 error")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use stenograph::cassette::{Errors, Manner, Played, Tape, TapeBuilder, Verdict};
+use stenograph::cassette::{Errors, MatchMode, Played, PlayedAnswer, Tape, TapeBuilder};
 use stenograph::json::Draft;
 use stenograph_web::{Pace, PlaybackSummary, ServerEvent, Until};
 
@@ -17,16 +17,17 @@ use crate::store::{SessionArgs, on_interrupt};
 
 /// Serve recorded answers to an agent in place of a model
 ///
-/// Starts a local server with the APIs of the model vendors. The agent talks to it instead of a model and receives the recorded answers
-/// in order. steno reports each request that differs from the recorded one.
+/// Starts a server on this machine that implements the APIs of OpenAI and Anthropic. The agent talks to it instead of a model and
+/// receives the recorded answers in order. steno reports how each request differs from the recorded one; such a difference is called
+/// drift.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno cassette session.jsonl --port 8123
+  steno cassette session.jsonl --port 8123         then, in another terminal:
   OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
   steno cassette session.jsonl --strict --once     in tests
 
-Exit codes: 0 success, 1 a request differed from the recording, 2 error")]
+Exit codes: 0 no drift, 1 drift, 2 error")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest)
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
@@ -36,13 +37,13 @@ pub struct Options {
     /// Local port; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// Refuse requests that differ from the recorded ones
+    /// Refuse requests that differ from the recorded ones, and wait for the recorded one
     #[arg(long)]
     strict: bool,
-    /// Exit after the last answer
+    /// Exit after the last answer, or with --strict after the first refused request
     #[arg(long)]
     once: bool,
-    /// Delay answers as in the recording
+    /// Delay answers by the recorded time
     #[arg(long)]
     timing: bool,
     /// Also replay recorded service errors
@@ -116,7 +117,7 @@ fn serve(options: &Options, tape: Tape, form: OutputForm, output: &mut Output<'_
     let answers = tape.answers().len();
     let served = stenograph_web::Options {
         port: options.port,
-        manner: if options.strict { Manner::Strict } else { Manner::Lenient },
+        manner: if options.strict { MatchMode::Strict } else { MatchMode::Lenient },
         pace: if options.timing { Pace::AsRecorded } else { Pace::AtOnce },
         until: if options.once { Until::Played } else { Until::Stopped },
         stop,
@@ -215,10 +216,10 @@ impl ServerEventPrinter<'_, '_> {
 /// The result of a request as a JSON object.
 fn played_json(played: &Played) -> String {
     let (verdict, answer) = match played.verdict {
-        Verdict::Answer(index) => ("answered", Some(index)),
-        Verdict::Refused(index) => ("refused", Some(index)),
-        Verdict::Beside => ("beside", None),
-        Verdict::Ended => ("ended", None),
+        PlayedAnswer::Answer(index) => ("answered", Some(index)),
+        PlayedAnswer::Refused(index) => ("refused", Some(index)),
+        PlayedAnswer::Beside => ("beside", None),
+        PlayedAnswer::Ended => ("ended", None),
     };
     let list = |items: Vec<String>| format!("[{}]", items.join(","));
     let mut draft = Draft::new();

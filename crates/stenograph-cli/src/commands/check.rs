@@ -22,17 +22,18 @@ use orphans::Orphans;
 
 /// Check a file and report anything unusual
 ///
-/// Prints the format of each file, the number of records and events, and notes: truncated records, unknown types, results without a
-/// call, invalid UTF-8. A note never stops the read, and steno never changes the file.
-///
-/// Exits with 0 if there are no notes, 1 if there are notes, and 2 if a law is broken, a file is unreadable or its format is unknown.
+/// Prints the format of each file, the number of records and events, and notes: truncated records, unknown types, results
+/// without a call, invalid UTF-8. A note never stops the read, and steno never changes the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno check session.jsonl
-  steno check --laws *.jsonl            prove that no byte of your files is lost
+  steno check --laws *.jsonl            check that no byte of your files is lost
   steno check --json session.jsonl.gz   all notes as JSON
-  zcat old.gz | steno check -")]
+  zcat old.gz | steno check -
+
+Exit codes: 0 no notes, 1 notes, 2 a broken law, an unreadable file or an
+            unknown format")]
 pub struct Options {
     /// Files to check; - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), required = true)]

@@ -30,12 +30,14 @@ use summary::{EventsToSummarise, SummaryArgs};
 
 /// Replace the old part of a conversation with a summary
 ///
-/// Keeps the newest turns and replaces everything before them with a summary, so that the agent can continue from there. System prompts
-/// stay, and a call is never separated from its result. The summary comes from --summary, or from the command in --summarise, which reads
-/// the old part, including an earlier summary, and prints the new one.
+/// Keeps the newest turns and replaces everything before them with a summary, so that the agent can continue from there. System
+/// prompts stay, and a call is never separated from its result. The summary comes from --summary, or from the command in
+/// --summarise, which reads the old part, including an earlier summary, and prints the new one. The format must have a record
+/// for summaries (steno, chibi, claude-code and codex have one).
 ///
-/// --in-place changes the file and keeps an undo file beside it for steno undo. In a context of Chibi, the old entries move to its archive
-/// with their ids, and the messages are appended to transcript.md unless a full transcript (transcript/ or transcript.jsonl) exists.
+/// --in-place changes the file and keeps an undo file beside it for steno undo. --context changes a context of Chibi in place:
+/// the old entries move to its archive with their ids, and the messages are appended to transcript.md unless a full transcript
+/// (transcript/ or transcript.jsonl) exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +45,7 @@ Examples:
   steno compact session.jsonl --keep-tokens 20000 --summarise my-model -o out.jsonl
   steno compact session.jsonl --keep 2 --dry-run
   steno compact --context research --drop-percent 50 --summary @summary.txt
-  steno undo session.jsonl                                  undo it
+  steno undo session.jsonl                         restore the file
 
 Exit codes: 0 success, 1 nothing to compact, or no such context, 2 error")]
 pub struct Options {
@@ -64,7 +66,7 @@ pub struct Options {
     /// Keep at most N tokens, not counting system prompts
     #[arg(long, value_name = "N", conflicts_with = "drop_percent")]
     keep_tokens: Option<u64>,
-    /// Replace the oldest N percent of the messages
+    /// Replace the oldest P percent of the messages
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=100))]
     drop_percent: Option<u8>,
     /// Tokenizer: bytes (four per token), o200k, cl100k, or an OpenAI model

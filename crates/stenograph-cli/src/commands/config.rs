@@ -10,9 +10,9 @@ use crate::output::{Output, OutputForm, TextStyle, harmless_json, harmless_line}
 
 /// Show and change settings
 ///
-/// Settings have the same names as in CycoD; case does not matter. They are TOML files: user settings in steno/config.toml in the
-/// configuration folder of the system (XDG_CONFIG_HOME or ~/.config; ~/Library/Application Support; %APPDATA%), folder settings in
-/// .steno/config.toml. STENO_CONFIG replaces the path of the user settings.
+/// Settings have the same names as in CycoD; case does not matter. They are in TOML files: user settings in
+/// ~/.config/steno/config.toml (XDG_CONFIG_HOME replaces ~/.config; ~/Library/Application Support/steno on macOS,
+/// %APPDATA%\steno on Windows), folder settings in .steno/config.toml. STENO_CONFIG names another file for the user settings.
 ///
 /// Environment variables override folder settings, and folder settings override user settings.
 #[derive(Debug, clap::Args)]

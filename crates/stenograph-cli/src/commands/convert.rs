@@ -19,17 +19,21 @@ use crate::store::SessionArgs;
 
 /// Convert a transcript to another format and report losses
 ///
-/// steno measures losses: it reads the output back and compares it with the input, event by event. It prints one line per kind of event
-/// on standard error. With --json the report is one JSON object: on standard output if -o names a file, else on standard error.
+/// steno measures what the conversion loses: it reads the output back and compares it with the input, event by event. It prints
+/// one line per kind of event on standard error. With --json the report is one JSON object, on standard output if -o names a
+/// file, else on standard error.
 ///
-/// A file that already has the format is copied byte for byte. A file with an embedded source is restored from it.
+/// A file that already has the format is copied byte for byte. A file with an embedded source (see --carry) is restored from
+/// it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno convert session.jsonl --to steno -o session.steno.jsonl
   steno convert session.jsonl --to steno --carry -o out.jsonl   embed the source
   steno convert session.jsonl --to steno --strict -o out.jsonl  fail on any loss
-  zcat old.gz | steno convert - --to steno | wc -l")]
+  zcat old.gz | steno convert - --to steno | wc -l
+
+Exit codes: 0 success, even with losses; 2 error, or any loss with --strict")]
 pub struct Options {
     /// File to convert; - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use stenograph::edit::cut::{Cut, Selection, cut};
+use stenograph::query::SPELLINGS;
 use stenograph::text::quote;
 use stenograph_store::Spool;
 
@@ -18,12 +19,13 @@ use crate::store::SessionArgs;
 
 /// Remove part of a transcript, or split it
 ///
-/// Select events to remove by number (the line number in `steno show --json`), by turn or by time; with several options, an event must
-/// match all of them. A call is removed with its result, and a response as a whole. Records that the format requires stay.
+/// Selects the events to remove by number (the line number in `steno show --json`), by turn or by time; with several options,
+/// an event must match all of them. A call is removed together with its result, and a response as a whole. Records that the
+/// format requires stay.
 ///
-/// When splitting, steno writes the pieces as NAME.1.EXT, NAME.2.EXT and so on, each with the header and the system prompt. Only
-/// --split-at can split within a turn. If a split would separate a call from its result or break up a response, steno splits at the next
-/// possible event and says so.
+/// When splitting, steno writes the pieces as NAME.1.EXT, NAME.2.EXT and so on, each with the header and the system prompt.
+/// Only --split-at can split within a turn. If a split would separate a call from its result or break up a response, steno
+/// splits at the next possible event and says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Ranges: 10..20 includes both 10 and 20; 10.. runs to the end; ..20 starts at the
@@ -49,10 +51,10 @@ pub struct Options {
     /// Remove the turns with these numbers, counted from 1; a turn is a user message with everything that follows
     #[arg(long, value_name = "RANGE", value_parser = range)]
     turns: Option<Range<usize>>,
-    /// Remove events since TIME (today, last-week, 7d, 2026-01-31)
-    #[arg(long, value_name = "TIME")]
+    /// Remove events since TIME (7d, yesterday, 2026-01-15)
+    #[arg(long, value_name = "TIME", long_help = format!("Remove events since TIME: {SPELLINGS}"))]
     since: Option<String>,
-    /// Remove events until TIME; a day, week, month or year is included
+    /// Remove events until TIME; a day, week, month or year includes its end
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Split after every N turns

@@ -21,8 +21,8 @@ use crate::output::{Output, TextStyle, shortened};
 
 /// Create a sample conversation and a short tour
 ///
-/// Writes a small conversation in every format into a new temporary folder, and runs a few commands on it. The folder stays, so that you
-/// can experiment with it.
+/// Writes a small conversation in every format into a new temporary folder, prints the path of the folder, and runs a few
+/// commands on the files. The folder stays, so that you can experiment with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

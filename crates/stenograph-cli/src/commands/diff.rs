@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use stenograph::Registry;
 use stenograph::calls::{CallStep, Calls};
-use stenograph::compare::{Change, Comparison, DiffStep, Side, Vocabulary, compare, shown};
+use stenograph::compare::{Comparison, DiffChange, DiffStep, Side, Vocabulary, compare, display_text};
 use stenograph::evidence::nested_events;
 use stenograph::model::{Event, LeftOut, Outline};
-use stenograph::run_state::Place;
+use stenograph::run_state::EventPlace;
 use stenograph::turns::SessionTurns;
 use stenograph_store::event_cache::{EventCache, EventRef};
 
@@ -23,12 +23,12 @@ use view::ShownChange;
 
 /// Compare two sessions step by step
 ///
-/// Prints facts about both, the first difference, and then all differences. A step is a message, a thought, a call or a result; a turn is
-/// a message of the user with everything that follows. Steps are aligned by content, so an added or removed step does not affect the
-/// rest.
+/// Prints facts about both sessions, the first difference, and then all differences. A step is a message, thinking, a call or a
+/// result; a turn is a message of the user with everything that follows. Steps are aligned by content, so an added or removed
+/// step does not affect the rest.
 ///
-/// The formats may differ: different spellings of the same content are equal, and steps that one format cannot express are counted and
-/// not compared. Abandoned branches and sub-agents are compared too; only repeated records are ignored.
+/// The formats may differ: different spellings of the same content are equal, and steps that one format cannot express are
+/// counted but not compared. Only repeated records are ignored; abandoned branches and sub-agents are compared too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,15 +39,15 @@ Examples:
 
 Exit codes: 0 equal, 1 different, 2 error")]
 pub struct Options {
-    /// First run: a file, a recording folder, or a session (id prefix or latest)
+    /// First session: a file, a recording folder, or a session (id prefix or latest)
     #[arg(value_name = "A", add = crate::completion::transcript())]
     a: PathBuf,
-    /// Second run
+    /// Second session
     #[arg(value_name = "B", add = crate::completion::transcript())]
     b: PathBuf,
     #[command(flatten)]
     place: SessionArgs,
-    /// Print only where they diverge
+    /// Print only the facts and the first difference
     #[arg(long)]
     summary: bool,
     /// Print one JSON object per line, with all fields
@@ -73,7 +73,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let mut b = ComparedRun::read(options, &options.b, output)?;
     let is_one_format = a.format == b.format;
     let vocabularies = [&a, &b].map(|one| {
-        if is_one_format { Vocabulary::whole() } else { Vocabulary::of(Registry::built_in().named(one.format)) }
+        if is_one_format { Vocabulary::all() } else { Vocabulary::of(Registry::built_in().named(one.format)) }
     });
     let found =
         compare(std::mem::take(&mut a.steps), std::mem::take(&mut b.steps), [&vocabularies[0], &vocabularies[1]]);
@@ -109,7 +109,7 @@ fn print_changes(
     let skipped = usize::from(found.shared() > 0 && !options.json);
     let mut same = 0;
     for change in found.changes.iter().skip(skipped) {
-        if let Change::Same { count, .. } = change
+        if let DiffChange::Same { count, .. } = change
             && !options.json
         {
             // A step that moved to elsewhere in B is not printed here, so the equal steps before and after it count together.
@@ -118,20 +118,22 @@ fn print_changes(
         }
         print_same(&mut same, output)?;
         let shown_change = match change {
-            Change::Same { a, b, count } => ShownChange::Same { a: found.a.get(*a), b: found.b.get(*b), count: *count },
-            Change::Moved { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
+            DiffChange::Same { a, b, count } => {
+                ShownChange::Same { a: found.a.get(*a), b: found.b.get(*b), count: *count }
+            }
+            DiffChange::Moved { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
                 (Some(one), Some(other)) => ShownChange::Moved { a: a.text(one)?, b: other },
                 _ => continue,
             },
-            Change::Changed { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
+            DiffChange::Changed { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
                 (Some(one), Some(other)) => ShownChange::Changed { a: a.text(one)?, b: b.text(other)? },
                 _ => continue,
             },
-            Change::Only { side: Side::A, at } => match found.a.get(*at) {
+            DiffChange::Only { side: Side::A, at } => match found.a.get(*at) {
                 Some(step) => ShownChange::Only { side: Side::A, text: a.text(step)? },
                 None => continue,
             },
-            Change::Only { side: Side::B, at } => match found.b.get(*at) {
+            DiffChange::Only { side: Side::B, at } => match found.b.get(*at) {
                 Some(step) => ShownChange::Only { side: Side::B, text: b.text(step)? },
                 None => continue,
             },
@@ -179,16 +181,16 @@ impl ComparedRun {
             match left_out {
                 // No other record has its content, so it is not a restatement.
                 None if event.restates => {
-                    turns.add(&Event { restates: false, ..event.clone() }, &call_step, Place::default());
+                    turns.add(&Event { restates: false, ..event.clone() }, &call_step, EventPlace::default());
                 }
                 None => {
-                    turns.add(event, &call_step, Place::default());
+                    turns.add(event, &call_step, EventPlace::default());
                 }
                 Some(_) => {}
             }
             let is_repeat = left_out.is_some_and(LeftOut::is_said_elsewhere);
             let step_of = |event: &Event<'_>, call_step: &CallStep| {
-                DiffStep::of(number, event).map(|step| step.deciding(call_step))
+                DiffStep::of(number, event).map(|step| step.with_decision(call_step))
             };
             let mut found: Vec<DiffStep> = step_of(event, &call_step).filter(|_| !is_repeat).into_iter().collect();
             // A nested record of a side conversation that the source has nowhere else.
@@ -226,7 +228,7 @@ impl ComparedRun {
         let nested = event.as_ref().filter(|event| !step.is_of(event)).map(nested_events).unwrap_or_default();
         let event = nested.into_iter().find(|inner| step.is_of(inner)).or(event);
         let (text, tool) = match &event {
-            Some(event) => (shown(event).trim().to_owned(), event.name().map(str::to_owned)),
+            Some(event) => (display_text(event).trim().to_owned(), event.name().map(str::to_owned)),
             None => (String::new(), None),
         };
         Ok(view::StepText { step, tool, text })

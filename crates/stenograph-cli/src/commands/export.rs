@@ -27,9 +27,9 @@ use crate::store::SessionArgs;
 ///
 /// A web page (HTML) is one file that loads nothing from elsewhere, with an outline, a search and the sub-agents. Several sessions,
 /// or a whole project, become a folder of pages with an index. Markdown and JSON contain the conversation turn by turn; CSV lists
-/// the model calls with their tokens and cost. Markdown omits abandoned branches, repeats and sub-agents. JSON has all events,
-/// with a reason for each event outside a turn. Text from the transcript is escaped: it cannot add headings, markup, scripts or
-/// control characters.
+/// the model calls with their tokens and cost. Markdown omits abandoned branches, repeated records and sub-agents. JSON has all
+/// events; for an event that belongs to no turn, it states the reason. Text from the transcript is escaped: it cannot add headings,
+/// markup, scripts or control characters to the document.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,9 +37,11 @@ Examples:
   steno export --project . --to html -o pages               a page per session
   steno export session.jsonl --to markdown -o session.md
   steno export latest --to markdown --no-tools              messages only
-  steno export 0198f2c4 --to markdown --threads             with its sub-agents
+  steno export 0198f2c4 --to markdown --subagents           with its sub-agents
   steno export latest --to csv -o calls.csv                 one row per call
-  steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
+  steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'
+
+Exit codes: 0 success, 1 no such session, 2 error")]
 pub struct Options {
     /// Files, recording folders, or sessions (id prefix or latest); - is standard input
     ///
@@ -48,14 +50,14 @@ pub struct Options {
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: SessionArgs,
-    /// Kind of document
+    /// Type of document
     #[arg(long, value_enum, value_name = "KIND")]
     to: To,
     #[command(flatten)]
     output: OutputFile,
-    /// Also write the sub-agents (a page always has them)
+    /// Also export the events of sub-agents (a page always has them)
     #[arg(long)]
-    threads: bool,
+    subagents: bool,
     /// Include the complete record of every event (HTML only)
     #[arg(long)]
     raw: bool,
@@ -99,7 +101,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(CommandError::new("only --to html takes several sessions").hint("name one session"));
     };
     let from = options.from.as_deref();
-    let (main, threads) = match options.threads || options.to == To::Csv {
+    let (main, threads) = match options.subagents || options.to == To::Csv {
         true => Conversation::open_with_threads(&options.place, file, from, output)?,
         false => (Conversation::open(&options.place, file, from, output)?, Vec::new()),
     };
@@ -109,7 +111,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     }
     let mut file = options.output.create(&all().flat_map(Conversation::sources).collect::<Vec<_>>())?;
     let mut chapters = Chapter::all(main, threads);
-    if options.threads && options.to != To::Csv {
+    if options.subagents && options.to != To::Csv {
         count_all_chapters(options, &mut chapters)?;
     }
     let out: &mut dyn Write = match &mut file {
@@ -227,9 +229,9 @@ fn report_left_out(options: &Options, chapters: &[Chapter], output: &mut Output<
         let events = counted(given_up, "event");
         output.say(&format!("left out: {events} that {was} abandoned; --to json has all events"));
     }
-    if aside > 0 && !options.threads {
+    if aside > 0 && !options.subagents {
         let events = counted(aside, "event");
-        output.say(&format!("left out: {events} of sub-agents; include them with --threads"));
+        output.say(&format!("left out: {events} of sub-agents; include them with --subagents"));
     }
 }
 
@@ -241,7 +243,7 @@ impl Options {
 
     /// Whether the sub-agents are part of the document.
     fn has_threads(&self) -> bool {
-        self.threads || self.to == To::Html
+        self.subagents || self.to == To::Html
     }
 
     /// Whether records inside other records are written on their own. In JSON, the outer record contains them.

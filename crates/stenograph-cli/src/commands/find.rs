@@ -18,8 +18,9 @@ use crate::table;
 
 /// Search all sessions for messages, calls and files
 ///
-/// Searches every indexed session of every agent. One event must contain all words of the query. Operators: "a phrase", prefix*, fuzzy~,
-/// -not, a OR b, /regex/. Fields: agent: project: session: tool: file: role: model: branch: is:error has:thinking since: until:
+/// Searches every indexed session of every agent. One event must contain all words of the query. Operators: "a phrase",
+/// prefix*, fuzzy~, -word (excludes it), a OR b, /regex/. Fields: agent: project: session: tag: tool: file: role: model: branch:
+/// is: has: since: until:
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,12 +28,13 @@ Examples:
   steno find '\"connection refused\" -timeout tool:bash since:7d'
   steno find 'project:api (migrate OR migration) role:user' --newest
   steno find 数据库
+  steno find -- --json                         a query that begins with a dash
   steno find '/E[0-9]{4}/ rustc'               a regex, in events with the word
   steno find --file src/main.rs                sessions that used this file
   steno find walrus --in old/*.jsonl           search files without an index
   steno find deadlock --json --tokens 4000     limit the output to 4000 tokens
 
-Run steno index first. The query syntax is described in docs/guide/finding.md.
+Run steno index first. docs/guide/finding.md describes the syntax of queries.
 
 Exit codes: 0 found, 1 nothing found, 2 error")]
 pub struct Options {
@@ -49,7 +51,7 @@ pub struct Options {
     filter: FilterArgs,
     #[command(flatten)]
     place: StoreArgs,
-    /// List every hit by itself instead of grouping hits by session
+    /// List every hit separately instead of grouping hits by session
     #[arg(long)]
     events: bool,
     /// Sort by time, newest first, instead of by relevance
@@ -58,7 +60,7 @@ pub struct Options {
     /// Show at most N hits
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
     limit: usize,
-    /// Continue after an earlier result, from its "next" value
+    /// Show the next page: the value of "next" in an earlier result
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     /// Show at most about N tokens of text

@@ -9,14 +9,15 @@ use crate::output::{Output, TextStyle};
 
 /// List the formats that steno reads and writes
 ///
-/// For each format: its name and title, the usual file extension, whether it can embed a source (see `steno convert --carry`), the
-/// folders where the agent keeps its files, and the command that resumes a session. `{A|B}` is the environment variable A, or B if A is
-/// not set; `<session>`, `<thread>` and `<project>` are names. Paths that begin with neither `~` nor `{` are relative to a project.
+/// For each format: its name and title; whether it is a line format, which steno record can read, or a document; the usual file
+/// extension; whether it can embed a source (see `steno convert --carry`); the folders where the agent keeps its files; and the command
+/// that resumes a session. `{A|B}` is the environment variable A, or B if A is not set; `<session>`, `<thread>` and `<project>` stand for
+/// names. Paths that begin with neither `~` nor `{` are relative to a project.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno formats
-  steno formats --json | jq -r .name")]
+  steno formats --json | jq -r 'select(.lines).name'   formats for steno record")]
 pub struct Options {
     /// Print one JSON object per format
     #[arg(long)]
@@ -33,9 +34,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         let name = output.colour().paint(TextStyle::Strong, &format!("{:<width$}", info.name));
         output.line(&format!("{name}  {}", info.title))?;
+        let shape = if info.framing.allows_lines() { "line format" } else { "document" };
         let carries = if info.traits.carries { "; can embed a source" } else { "" };
         let blank = "";
-        output.line(&format!("{blank:<width$}  reads and writes .{}{carries}", info.extension))?;
+        output.line(&format!("{blank:<width$}  {shape}, .{}{carries}", info.extension))?;
         for home in info.homes {
             output.line(&output.colour().paint(TextStyle::Faint, &format!("{blank:<width$}  {home}")))?;
         }
@@ -49,13 +51,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 fn json(info: &FormatInfo) -> String {
     let homes: Vec<String> = info.homes.iter().map(|home| quote(home)).collect();
     format!(
-        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":true,\"extension\":{},\"homes\":[{}],\"resume\":{},\"spec\":{},\"carries\":{}}}",
+        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":true,\"extension\":{},\"homes\":[{}],\"resume\":{},\"spec\":{},\"carries\":{},\"lines\":{}}}",
         quote(info.name),
         quote(info.title),
         quote(info.extension),
         homes.join(","),
         info.resume.map_or_else(|| "null".to_owned(), quote),
         quote(info.spec),
-        info.traits.carries
+        info.traits.carries,
+        info.framing.allows_lines()
     )
 }

@@ -24,8 +24,9 @@ use crate::store::{self, StoreArgs};
 /// Find, archive and index the transcripts of agents
 ///
 /// Looks where agents keep their transcripts (see steno formats), in folders added with steno config folder, and in the FOLDERs named
-/// here. Each transcript is copied into the archive and its text is indexed. Later runs read only new bytes, and skip unchanged files by
-/// size and time. Ctrl-C stops and keeps finished work.
+/// here. Each transcript is copied into the archive and its text is indexed. Later runs skip
+/// files whose size and time are unchanged, and parse only the new records of files that have grown. Ctrl-C stops the run; the next one
+/// continues where it stopped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,12 +34,16 @@ Examples:
   steno index --watch                  keep indexing while agents write
   steno index --root /mnt/backup/home  another home folder
   steno index ~/transcripts            also this folder, once
-  steno config folder add ~/transcripts  also this folder, always
+  steno index --unknown                what steno does not understand
+  steno config folder add ~/transcripts
+                                       also this folder, always
 
-The store is the folder in STENO_HOME, or else the default data folder. You can
-delete the index in it at any time; steno index rebuilds it.
+The store is the folder that STENO_HOME names, or else stenograph in the usual
+folder for data (~/.local/share on Linux, ~/Library/Application Support on
+macOS, %LOCALAPPDATA% on Windows). You can delete the folder index in it at any
+time; the next run rebuilds it. The folder archive in it holds the copies.
 
-Exit codes: 0 success, 2 error")]
+Exit codes: 0 success, 2 error; with --unknown: 0 none, 1 some, 2 error")]
 pub struct Options {
     /// Also index all transcripts in these folders
     #[arg(value_name = "FOLDER")]
@@ -48,21 +53,21 @@ pub struct Options {
     /// Keep running and index transcripts as agents write them
     #[arg(long)]
     watch: bool,
-    /// Do not copy files into the archive
+    /// Index the files without copying them into the archive
     #[arg(long)]
     no_keep: bool,
     /// With --watch: archive growing files at most every SECONDS
     #[arg(long, value_name = "SECONDS", default_value_t = 5, requires = "watch")]
     keep_every: u64,
-    /// Maximum memory to use
+    /// Use at most this much memory
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = size)]
     memory: u64,
-    /// Number of threads [default: number of cores]
+    /// Number of CPU threads to use [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     threads: Option<u64>,
-    /// Report records of unknown types in known formats, and index nothing
+    /// List the indexed records of unknown types, and files of unknown formats in the agents' folders; index nothing
     #[arg(long, conflicts_with_all = ["watch", "folders"])]
-    drift: bool,
+    unknown: bool,
     /// Print one JSON object per run
     #[arg(long)]
     json: bool,
@@ -79,8 +84,8 @@ const MEMORY_MIN: u64 = 128 << 20;
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let store = options.place.store()?;
-    if options.drift {
-        return drift(&store, options, output);
+    if options.unknown {
+        return list_unknown(&store, options, output);
     }
     if options.memory < MEMORY_MIN {
         let least = store::bytes(MEMORY_MIN);
@@ -332,7 +337,7 @@ fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) 
         kept => format!(", {} archived", store::bytes(kept)),
     };
     output.say(&format!("{counts}{read}{kept}"));
-    report_drift(&report.unknown, &report.unrecognised, options, output)?;
+    report_unknown(&report.unknown, &report.unrecognised, options, output)?;
     if report.stopped {
         output.say("stopped: the next run continues from here");
     }
@@ -345,41 +350,42 @@ fn report_run(report: &IndexReport, options: &Options, output: &mut Output<'_>) 
 /// The number of warnings to print.
 const WARNINGS_MAX: usize = 20;
 
-fn report_drift(
+fn report_unknown(
     unknown: &[Unknown],
     unrecognised: &[(PathBuf, String)],
     options: &Options,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    let unknown =
-        unknown.iter().take(WARNINGS_MAX).map(|Unknown { format, name, count, sources, path, line, .. }| {
-            let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
-            format!("{format}: {records} of the unknown type \"{name}\" in {files}, first at {}:{line}", path.display())
-        });
+    // A run prints the first ones only; `--unknown` lists all of them.
+    let most = if options.unknown { usize::MAX } else { WARNINGS_MAX };
+    let unknown = unknown.iter().take(most).map(|Unknown { format, name, count, sources, path, line, .. }| {
+        let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
+        format!("{format}: {records} of type \"{name}\" in {files}, first at {}:{line}", path.display())
+    });
     let unrecognised = unrecognised
         .iter()
-        .take(WARNINGS_MAX)
-        .map(|(path, expected)| format!("{}: unknown format, in a folder of {expected}", path.display()));
+        .take(most)
+        .map(|(path, expected)| format!("{}: no format claims this file, in a folder of {expected}", path.display()));
     for text in unknown.chain(unrecognised).collect::<Vec<_>>() {
-        if options.drift {
+        if options.unknown {
             output.line(&crate::output::harmless_line(&text))?;
         } else {
-            output.say(&format!("drift: {}", crate::output::harmless_line(&text)));
+            output.say(&format!("unknown: {}", crate::output::harmless_line(&text)));
         }
     }
     Ok(())
 }
 
 /// Prints the unknown records that the index has found, without a run.
-fn drift(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
+fn list_unknown(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     let catalogue = store.catalogue()?;
     let (unknown, unrecognised) = (catalogue.unknown(0)?, catalogue.unrecognised()?);
     if options.json {
-        output.line(&harmless_json(&format!("{{{}}}", drift_json(&unknown, &unrecognised))))?;
+        output.line(&harmless_json(&format!("{{{}}}", unknown_json(&unknown, &unrecognised))))?;
     } else if unknown.is_empty() && unrecognised.is_empty() {
         output.say("all records are of known types");
     } else {
-        report_drift(&unknown, &unrecognised, options, output)?;
+        report_unknown(&unknown, &unrecognised, options, output)?;
     }
     Ok(if unknown.is_empty() && unrecognised.is_empty() { ExitStatus::Done } else { ExitStatus::No })
 }
@@ -413,13 +419,13 @@ fn json(report: &IndexReport) -> String {
         report.events,
         report.archived_bytes,
         report.stopped,
-        drift_json(&report.unknown, &report.unrecognised),
+        unknown_json(&report.unknown, &report.unrecognised),
         passed_over_json(&report.passed_over),
         warnings.join(","),
     )
 }
 
-fn drift_json(unknown: &[Unknown], unrecognised: &[(PathBuf, String)]) -> String {
+fn unknown_json(unknown: &[Unknown], unrecognised: &[(PathBuf, String)]) -> String {
     let unknown: Vec<String> = unknown
         .iter()
         .map(|Unknown { format, name, count, sources, path, line, .. }| {

@@ -19,10 +19,13 @@ use view::ListView;
 
 /// List the sessions of all agents, newest first
 ///
-/// Lists the sessions that steno index has found. Each line shows the shortest unique beginning of the session id, the agent, the
-/// project, the time of the last event, the cost, the number of messages, the size, and the title or else the first question. Other
-/// commands accept the short id. The list includes sessions whose files are gone; steno show and steno find still read their archived
-/// copies. With a QUERY, steno list shows only the sessions that match; the syntax is that of steno find.
+/// Lists the sessions that steno index has found, including those whose files are gone; steno show and steno find read their
+/// archived copies. Each line shows the shortest unique beginning of the session id (other commands accept it), the agent, the
+/// project, the time of the last event, the cost, the number of messages, the size, and the title or else the first question.
+/// With a QUERY, steno lists only the sessions that match; the syntax is that of steno find.
+///
+/// A project is a git repository, identified by its remote or else by its folder; outside a repository it is the folder of the
+/// session. Two clones of one remote are one project.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +33,7 @@ Examples:
   steno list --project api --since 7d
   steno list 'migration -is:error' --sort largest  sessions that match a query
   steno list --tree                                with sub-agents and forks
-  steno list --gone                                sessions without a file
+  steno list --gone                                sessions whose files are gone
   steno list --json | jq -r 'select(.errors > 10).session'
 
 Exit codes: 0 sessions listed, 1 no sessions found, 2 error")]
@@ -40,7 +43,7 @@ pub struct Options {
     query: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Only branches with these words in their name
+    /// Only git branches whose name contains these words
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
     /// List only sessions whose files are gone
@@ -139,10 +142,16 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     Ok(ExitStatus::Done)
 }
 
-/// The table of the newest sessions.
+/// The table of the pinned sessions, which take at most half of the lines, and of the newest sessions.
 pub fn newest(catalogue: &Catalogue, count: usize, output: &Output<'_>) -> Result<Vec<String>, CommandError> {
-    let sessions = catalogue.newest_sessions(count)?;
-    let rows = rows_of(sorted(sessions, Sort::Newest), catalogue, ListShape::Flat)?;
+    let mut sessions = sorted(catalogue.pinned_sessions()?, Sort::Newest);
+    sessions.truncate(count.div_ceil(2));
+    let newest = sorted(catalogue.newest_sessions(count)?, Sort::Newest);
+    let is_listed = |session: &Session| sessions.iter().any(|pinned| pinned.id == session.id);
+    let newest: Vec<Session> = newest.into_iter().filter(|session| !is_listed(session)).collect();
+    sessions.extend(newest);
+    sessions.truncate(count);
+    let rows = rows_of(sessions, catalogue, ListShape::Flat)?;
     let (shorts, prices) = (ShortNames::of(catalogue)?, prices::load()?);
     let (colour, width) = (output.colour(), table::screen_width());
     let view = ListView { shorts: &shorts, catalogue, prices: &prices, colour, width };

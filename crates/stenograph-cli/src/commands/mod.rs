@@ -21,6 +21,7 @@ pub mod formats;
 pub mod index;
 pub mod list;
 pub mod man;
+pub mod mark;
 pub mod pick;
 pub mod record;
 pub mod recover;
@@ -61,6 +62,7 @@ pub fn run(command: &Verb, output: &mut Output<'_>) -> Result<ExitStatus, Comman
         Verb::Formats(options) => formats::run(options, output),
         Verb::Index(options) => index::run(options, output),
         Verb::List(options) => list::run(options, output),
+        Verb::Mark(options) => mark::run(options, output),
         Verb::Man(options) => man::run(options, output),
         Verb::Pick(options) => pick::run(options, output),
         Verb::Record(options) => record::run(options, output),

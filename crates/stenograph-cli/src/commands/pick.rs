@@ -35,10 +35,10 @@ use stenograph_store::sessions::ShortNames;
 
 /// Find a session interactively, and show it
 ///
-/// Lists the indexed sessions, newest first, and narrows the list while you type. All words must match the title, the first question,
-/// the project, the agent, the branch, the model or the id; letters may be missing between the letters of a word. A query that begins
-/// with / searches the full text of all sessions, like steno find. The preview shows the beginning of a session or the event that was
-/// found.
+/// Lists the indexed sessions, newest first, and narrows the list while you type. All words must match the title, the first
+/// question, the project, the agent, the branch, the model, the id, a tag or a note; other letters may be between the letters
+/// of a word. A query that begins with / searches the full text of all sessions, like steno find. The preview shows the
+/// beginning of a session, or the event that was found. A star precedes the title of a pinned session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Keys: enter          show the session (with --print: print its id)
@@ -56,21 +56,21 @@ Keys: enter          show the session (with --print: print its id)
       ? or f1        show the keys
       esc ctrl-c     quit
 
-Words: fuzzy  'exact  ^beginning  end$  !not
+Words: fuzzy  'exact  ^beginning  end$  !excluded
 
 Examples:
   steno pick
   steno pick flaky test                    begin with this query
   steno pick /segfault                     search the full text
-  steno show $(steno pick --print)         let another command use the id
+  steno show $(steno pick --print)         pass the id to another command
 
-Exit codes: 0 success, 1 nothing chosen, 2 error, 130 ctrl-c; else that of the
-action's command")]
+Exit codes: 0 success, 1 nothing chosen, 2 error, 130 ctrl-c. If an action runs
+            a command, the exit code of that command")]
 pub struct Options {
     /// Begin with this query; several words form one query
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// Print the id of the chosen session instead of showing it; of all marked sessions, if there are any
+    /// Print the id of the chosen session, or the ids of all marked sessions, instead of showing it
     #[arg(long)]
     print: bool,
     #[command(flatten)]

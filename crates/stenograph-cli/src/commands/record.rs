@@ -26,29 +26,32 @@ pub use recorders::{environment, print_warning};
 
 /// Record an agent while it runs
 ///
-/// Reads events from standard input in any line-based format, or runs a command and records its output. Writes the events in one or
-/// more layouts: the files that another system would write. An event is acknowledged when it is as durable as --sync requires, by
-/// default when it is on disk. After a crash, steno recover completes the recording. The recording ends as completed at the end of the
-/// input, as canceled on Ctrl-C, and as failed if the command fails.
+/// Reads events from standard input in any line format, or runs a command and records its output. Writes the events in one or
+/// more layouts: the files that another system would write. steno acknowledges an event when it is recorded as --sync says; by
+/// default it is then on disk. After a crash, steno recover completes the recording.
+///
+/// A recording ends as completed at the end of the input, as failed if the command fails, as canceled on Ctrl-C, and as
+/// interrupted if steno itself was killed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
 pub struct Options {
     /// Layout to write, with its file or folder (repeatable)
     #[arg(long, value_name = "LAYOUT[:PATH]", required = true)]
     to: Vec<String>,
-    /// Read as this format instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    /// Read as this line format instead of detecting it
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::line_format_name())]
     from: Option<String>,
     /// Continue the conversation in this file
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
-    /// Set a value of the layout; @FILE reads the value from a file
+    /// Set an option of the layout, listed below (repeatable); @FILE reads the value from a file
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// When an event counts as recorded: on disk (always), on disk within MS milliseconds (interval=MS, or interval for 200), or handed to the system (never)
+    /// When to acknowledge an event: when it is on disk (always), when the system has it and writes it to disk within MS milliseconds
+    /// (interval=MS; interval means 200), or when the system has it (never)
     #[arg(long, value_name = "POLICY", default_value = "always", value_parser = policy)]
     sync: Durability,
-    /// Print one line per recorded event, with its number and input line
+    /// Print one line per acknowledged event, with its number and input line
     #[arg(long)]
     ack: bool,
     /// Also record requests to the model and details of its responses
@@ -57,7 +60,7 @@ pub struct Options {
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
-    /// Command to run; its output is recorded and passed on
+    /// Command to run; its standard output is recorded and passed on
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
@@ -66,9 +69,10 @@ fn after_help() -> String {
     let mut help = String::from("Layouts:\n");
     for layout in LAYOUTS {
         let info = layout.info();
-        help.push_str(&format!("  {:<14} {}\n  {:<14} PATH: {}\n", info.name, info.title, "", info.path));
+        // The title has a line of its own, so that the lines of a long one are indented alike.
+        help.push_str(&format!("  {}\n      {}\n      PATH: {}\n", info.name, info.title, info.path));
         for (key, meaning) in info.keys {
-            help.push_str(&format!("  {:<14} --set {key}=…  {meaning}\n", ""));
+            help.push_str(&format!("      --set {key}=…  {meaning}\n"));
         }
     }
     help.push_str(
@@ -78,7 +82,8 @@ Examples:
     claude -p 'fix the test' --output-format stream-json --verbose
   my-agent | steno record --to steno:run.steno.jsonl
 
-Exit codes: 0 success, 2 error, 129, 130 or 143 canceled; with CMD, its exit code",
+Exit codes: 0 success, 2 error, 129, 130 or 143 canceled by a signal
+            With CMD: the exit code of the command",
     );
     help
 }

@@ -12,8 +12,9 @@ use crate::output::{Output, counted, harmless_json};
 
 /// Complete a recording after a crash
 ///
-/// Moves incomplete lines to a file beside the recording (.torn-1), and completes the files of the layout with all acknowledged events.
-/// PATH is the file or folder that was given to steno record. Running it again changes nothing. A running recording is not changed.
+/// Moves an incomplete last line to a file beside the recording (.torn-1), and completes the files of the layout with all
+/// acknowledged events. PATH is the file or folder that was given to steno record. Running it again changes nothing. A
+/// recording that is still running is not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -12,7 +12,7 @@ mod source;
 use std::path::PathBuf;
 
 use stenograph::model::Event;
-use stenograph::replay::{Mode, Place, Range, Speed};
+use stenograph::replay::{EventPosition, Mode, Range, Speed};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Colour, Output, counted};
@@ -22,9 +22,9 @@ use source::ReplaySource;
 
 /// Replay a session in the terminal
 ///
-/// Plays the conversation as it happened, drawn as by steno show, without repeats, abandoned branches and sub-agents. Pauses longer than
-/// three seconds are shortened. If the output is not a terminal, everything is printed at once. To let an agent talk to a recording,
-/// see steno cassette.
+/// Plays the conversation as it happened, in the form of steno show, without repeated records, abandoned branches and
+/// sub-agents. Pauses longer than three seconds are shortened. If the output is not a terminal, everything is printed at once.
+/// To let an agent talk to a recording, see steno cassette.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Keys: space      pause or continue
@@ -113,7 +113,7 @@ impl Options {
     }
 
     fn range(&self) -> Range {
-        let place = |text: &Option<String>| text.as_deref().map(Place::parse);
+        let place = |text: &Option<String>| text.as_deref().map(EventPosition::parse);
         Range::new(place(&self.start), place(&self.end))
     }
 }

@@ -15,13 +15,13 @@ use crate::store::{ResolvedSession, SessionArgs};
 
 /// Print the command that resumes a session
 ///
-/// Prints the agent's own command, preceded by a change to the folder of the session. steno prints the command and does not run it.
+/// Prints a command that changes to the folder of the session and runs the agent's own resume command. steno does not run it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno resume 0198f2c4
   steno resume latest
-  eval \"$(steno resume latest)\"                    resume at once
+  eval \"$(steno resume latest)\"                    resume it now
   steno resume SESSION --shell powershell
 
 Exit codes: 0 success, 1 no such session, or no command for it, 2 error")]

@@ -32,28 +32,33 @@ use select::EventSelection;
 
 /// Show the events of a session or transcript
 ///
-/// Shows each event with its time, its speaker and its content. Long calls and results are folded; --full shows them completely. Name a
-/// file, or a session that steno index has found: the beginning of its id, or latest. If the file is gone, steno shows the archived copy.
-/// Control characters appear as visible symbols.
+/// Shows each event with its time, its speaker and its content. Long calls and results are folded; --full shows all of their
+/// lines. Name a file, or a session that steno index has found: the beginning of its id, or latest. If the file is gone, steno
+/// shows the archived copy. Control characters appear as visible symbols.
 ///
-/// Some formats write the same content in several records. steno hides such a repeat if a record before it, or one of the 64 events
-/// after it, has the same content. --json and --type show repeats.
+/// Some agents write the same content in several records. steno hides a record whose content is also in an earlier record or in
+/// one of the next 64 events. With --last, it compares only the events that it reads from the end of the file. --json and
+/// --type show repeated records too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop,
-       fact, other;
-       a role (user, assistant, system, ...) selects the messages of that role
+Kinds: message, thinking, call, result, compaction, failure, stop, fact, other.
+       These are the kinds of is: in steno find. The names in JSON, tool_call
+       and tool_result, work too. A role (user, assistant, system, ...) selects
+       the messages of that role.
 
 Examples:
   steno show session.jsonl --last 5
   steno show 0198f2c4                              a session by its id
-  steno show latest --threads                      with its sub-agents
+  steno show latest --subagents                    with its sub-agents
   steno show SESSION --event 120,131               two events with their context
   steno show session.jsonl --kind user --text      all messages of the user
-  steno show session.jsonl --kind tool_call,tool_result --first 10
-  steno show session.jsonl --type file-history-snapshot    a type of the format
+  steno show session.jsonl --kind call,result --first 10
+  steno show session.jsonl --type file-history-snapshot
+                                                   by the agent's own type
   steno show session.jsonl --json | jq .kind
-  steno show --context research --last 10          the window of a context")]
+  steno show --context research --last 10          the window of a Chibi context
+
+Exit codes: 0 success, 1 nothing to show, or no such session, 2 error")]
 pub struct Options {
     /// A file, a recording folder, or a session (id prefix or latest); - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript(), required_unless_present = "context", conflicts_with = "context")]
@@ -63,35 +68,35 @@ pub struct Options {
     /// Look for session ids and latest in this project only; . is the project of this folder
     #[arg(long, value_name = "NAME", conflicts_with = "context", add = crate::completion::project())]
     project: Option<String>,
-    /// With --context: also show events that have left the window
+    /// With --context: also show events that Chibi has moved out of the window, into its archive
     #[arg(long, requires = "context")]
     archive: bool,
-    /// Also show the sub-agents of a session
+    /// Also show the events of sub-agents
     #[arg(long, conflicts_with_all = ["context", "event"])]
-    threads: bool,
-    /// Show an archived version of a file that was rewritten (see steno archive list --json)
-    #[arg(long, value_name = "N", conflicts_with_all = ["context", "threads"])]
+    subagents: bool,
+    /// Show an archived version of a file that was rewritten (steno archive list --json lists them)
+    #[arg(long, value_name = "N", conflicts_with_all = ["context", "subagents"])]
     version: Option<u32>,
     /// Read as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Show only the last N events
+    /// Show only the last N events, after all other selections
     #[arg(long, value_name = "N", conflicts_with = "first")]
     last: Option<usize>,
-    /// Show only the first N events
+    /// Show only the first N events, after all other selections
     #[arg(long, value_name = "N")]
     first: Option<usize>,
-    /// Show the event with this number from steno find or steno audit (repeat, or separate with commas)
+    /// Show the events with these numbers, from steno find or steno audit (repeat, or separate with commas)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["first", "last", "kind", "types"])]
     event: Vec<u64>,
-    /// With --event: also show N events before and after it [default: 2; 0 with --text or --json]
+    /// With --event: also show N events before and after each [default: 2; 0 with --text or --json]
     #[arg(long, value_name = "N", requires = "event")]
     around: Option<u64>,
     /// Show only events of this kind or role (repeat, or separate with commas)
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = select::kind)]
     kind: Vec<String>,
-    /// Show only records that the format itself calls TYPE (repeat, or separate with commas)
+    /// Show only records whose type has this name in the agent's own format (repeat, or separate with commas)
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
     #[command(flatten)]
@@ -208,7 +213,7 @@ fn show(
         shown: 0,
         written: 0,
         number: 0,
-        nested: match (options.threads, elsewhere) {
+        nested: match (options.subagents, elsewhere) {
             (true, threads) => NestedEvents::Shown { elsewhere: threads },
             (false, _) => NestedEvents::Counted(0),
         },

@@ -26,23 +26,27 @@ use crate::terminal;
 
 /// Show which agents need you, run, or have ended
 ///
-/// Agents that need you come first: those that ask a question or for permission, then idle, failed and stalled ones. Running ones follow.
-/// On a terminal, one screen is shown. Agents that stalled more than a day ago are only counted. --all shows everything.
+/// Agents that need you come first, in this order: those that ask a question, those that ask for permission, idle ones, failed
+/// and stuck ones, and stalled ones. Running agents follow, then completed ones. Without a name, steno looks at transcripts
+/// that were written within --active-within; of these it only counts agents that stalled more than a day ago. On a terminal it
+/// shows one screen. --all shows everything.
 ///
-/// The last records of a transcript, and their age, decide the state. On Linux an agent also counts as alive if a process has its
-/// transcript open, or if its program runs in the same folder. If the program of a silent agent does not run there, the state says so.
+/// The last records of a transcript, and their age, decide the state. On Linux an agent also counts as alive if a process has
+/// its transcript open, or if its program runs in the folder of the session. If an agent is silent and its program does not run
+/// there, the state says so.
 ///
-/// running: the agent is working, or a call waits for permission that no record mentions. idle: the agent waits for you. completed: the run has
-/// ended. failed: the run ended without success, was interrupted or was cut off. error: the last record is an error. stalled: the agent
-/// was working, but has been silent for too long. stuck: three steps in a row failed, or five of the last ten calls are the same with
-/// the same result. unknown: the records do not tell. In JSON, idle is completed with the reason waiting, and stalled is stale.
+/// running: the agent is working, or a call waits for permission that no record mentions. idle: the agent waits for you.
+/// completed: the run has ended. failed: the run ended without success, was interrupted or was cut off. error: the last record
+/// is an error. stalled: the agent was working, but has been silent for too long. stuck: three steps in a row failed, or five
+/// of the last ten calls are the same with the same result. unknown: the records do not show the state. In JSON, idle is
+/// completed with the reason waiting, and stalled is stale.
 ///
-/// An error that a success follows is recovered. A single failed tool call is not an error.
+/// An error no longer counts once a success follows it. A single failed tool call is not an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno status                                     agents of the last day
-  steno status --active-within 7d --all            everything of the last week
+  steno status --active-within 7d --all            all agents of the last week
   steno status session.jsonl
   steno status 0198f2c4                            a session by its id
   steno status --watch
@@ -59,23 +63,23 @@ pub struct Options {
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: StoreArgs,
-    /// Without a name: show only transcripts written within TIME (30m, 24h, 7d)
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = span_ms)]
+    /// Without a name: look only at transcripts written within this time (30m, 24h, 7d)
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = span_ms)]
     active_within: u64,
-    /// Show all agents: more than one screen, and those that stalled more than a day ago
+    /// Show all agents, even if they need more than one screen or stalled more than a day ago
     #[arg(long)]
     all: bool,
     /// Keep running and print changes
     #[arg(long)]
     watch: bool,
-    /// Wait until none of them is running
+    /// Wait until none of the named agents is running
     #[arg(long, requires = "files", conflicts_with = "watch")]
     wait: bool,
     /// Time after which a silent model counts as stalled
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = span_ms)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = span_ms)]
     silence: u64,
     /// Time after which a silent tool counts as stalled
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = span_ms)]
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = span_ms)]
     call_silence: u64,
     /// Print the rule and the record that decided each state
     #[arg(long)]

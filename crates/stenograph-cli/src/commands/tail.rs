@@ -21,21 +21,21 @@ use crate::{input, live};
 
 /// Show the last events of a transcript, and follow it
 ///
-/// Without a name, steno shows the transcript that was written last. It reads line-based files from the end, whatever their size, and
-/// other files completely.
+/// Without a name, steno shows the transcript that was written last. It reads line formats from the end, whatever the size of
+/// the file, and other files completely.
 ///
-/// With --follow, steno prints new events until you stop it. If another file replaces the file, steno prints the rest of the old one and
-/// then all of the new one. If the file shrinks, steno starts again at its beginning. An incomplete last line is printed when it is
-/// complete; without --follow it is printed as it is.
+/// With --follow, steno prints new events until you stop it. If another file replaces the file, steno prints the rest of the
+/// old one and then all of the new one. If the file shrinks, steno starts again at its beginning. An incomplete last line is
+/// printed when it is complete; without --follow it is printed as it is.
 ///
-/// Some formats write the same content in several records. steno hides such a repeat if a record before it, or one of the 64 events
-/// after it, has the same content. With --follow it waits a moment for those events.
+/// Some agents write the same content in several records. steno hides a record whose content is also in one of the events
+/// before it (as far back as steno has read) or in one of the next 64 events. With --follow it waits a moment for those events.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno tail                                       the latest transcript
+  steno tail                                       the newest transcript
   steno tail session.jsonl -n 3
-  steno tail -f session.jsonl                      and new events
+  steno tail -f session.jsonl                      follow it
   steno tail 0198f2c4                              a session by its id
   steno tail -f session.jsonl --json | jq .kind
 

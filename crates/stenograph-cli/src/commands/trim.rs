@@ -16,12 +16,14 @@ use crate::tokenizer;
 
 /// Shorten a transcript to a number of tokens
 ///
-/// The rule `pairs` first replaces large old tool results with `...snip...`, then removes whole old turns, oldest first, until the
-/// target is reached. It never separates a call from its result, and changes neither system prompts nor the newest turn. The rule
-/// `cycod` works like CycoD itself, with its three limits.
+/// The rule `pairs` first replaces large old tool results with `...snip...`, then removes whole old turns, oldest first, until
+/// the target is reached. If that is not enough, it replaces tool results of the newest turn, unless --keep-newest is given. It
+/// never separates a call from its result, and never changes system prompts or the newest question. The rule `cycod` works like
+/// CycoD itself, with its three limits.
 ///
-/// Everything else is copied byte for byte; records that repeat removed content are removed too. steno reports the changes on standard
-/// error; --dry-run and --json list every event. Exits with 1 if the target cannot be reached.
+/// Tokens are those of the conversation as the model would receive it, counted with --tokenizer; steno usage sums up the tokens
+/// of all model calls instead. Everything else is copied byte for byte; records that repeat removed content are removed too.
+/// steno reports the changes on standard error; --dry-run and --json list every event.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +31,9 @@ Examples:
   steno trim session.jsonl --max-tokens 100000 --dry-run
   steno trim session.jsonl --max-tokens 100000 --in-place
   steno trim session.jsonl --max-tokens 100000 --tokenizer gpt-4o
-  steno trim chat.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
+  steno trim chat.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl
+
+Exit codes: 0 success, 1 the target cannot be reached, 2 error")]
 pub struct Options {
     /// File to trim; - is standard input
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
@@ -51,7 +55,7 @@ pub struct Options {
     /// Tokenizer: bytes (four per token), o200k, cl100k, or an OpenAI model
     #[arg(long, value_name = "NAME", default_value = "bytes")]
     tokenizer: String,
-    /// Never change the newest turn; otherwise the rule pairs shortens its tool results as a last resort
+    /// Never change the newest turn (by default, the rule pairs replaces its tool results as a last resort)
     #[arg(long)]
     keep_newest: bool,
     /// Read as this format instead of detecting it
@@ -63,9 +67,9 @@ pub struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RuleName {
-    /// Reach the target whenever that is possible
+    /// Reach the target whenever possible
     Pairs,
-    /// Exactly as CycoD does
+    /// Trim exactly as CycoD does
     Cycod,
 }
 

@@ -13,9 +13,10 @@ use stenograph_store::undo;
 
 /// Undo the last edit of a file
 ///
-/// Restores the file byte for byte to its state before steno trim, cut or compact changed it with --in-place, or before --reversible
-/// wrote it. Run it again to undo the edit before that one. Records appended after the edit stay at the end of the file. If anything
-/// else has changed, steno refuses and changes nothing.
+/// Restores the file byte for byte to its state before steno trim, cut or compact changed it with --in-place, or before
+/// --reversible wrote it. Run it again to undo the edit before that one. Records appended after the edit stay at the end of the
+/// file. If anything else has changed, steno refuses and changes nothing. With --context, steno undoes the last change of a
+/// context of Chibi.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -32,10 +32,11 @@ use stenograph_store::sessions::SessionDetails;
 
 /// Count the tokens of model calls, and their cost
 ///
-/// Counts the tokens of every model call in the transcripts on this machine, and computes the cost from a dated price list. A call
-/// counts once, even if several records, files or copies mention it. With an index, steno reads only files that have changed; without
-/// one it reads all files. Archived sessions count even if their files are gone. A model without a price is reported and never counts as
-/// free. --explain shows which records were merged or left out, and why.
+/// Counts the tokens of every model call in the transcripts on this machine, and computes the cost from a dated price list. A
+/// call counts once, even if several records, files or copies mention it. With an index, steno reads only the files that have
+/// changed; without one it reads all files. Sessions whose files are gone count if the archive has a copy; sessions that steno
+/// archive prune removed do not count. A model without a price is reported and never counts as free. --explain shows which
+/// records were merged or left out, and why.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -48,13 +49,13 @@ Examples:
   steno usage --by hour-block --utc                by blocks of five hours
   steno usage session.jsonl --by tool              one file, by tool
   steno usage --json | jq .total
-  steno usage --explain                            how the numbers are made
+  steno usage --explain                            what was merged, and why
   steno usage --as ccusage-20 --explain            compare with another program
 
 Exit codes: 0 success, 1 nothing counted, or with --strict a model without a
             price, 2 error")]
 pub struct Options {
-    /// Files, folders and sessions to count instead of all transcripts on this machine
+    /// Count these files, folders and sessions instead of all transcripts on this machine
     #[arg(value_name = "FILE|SESSION", add = crate::completion::transcript())]
     files: Vec<PathBuf>,
     /// Group calls by this, or by two of these (project,model)
@@ -70,7 +71,7 @@ pub struct Options {
     /// Show what was merged or left out, why, and where
     #[arg(long)]
     explain: bool,
-    /// Count by the rules of another program, at steno's prices
+    /// Count by the rules of another program, with steno's prices
     #[arg(long = "as", value_name = "RULE", value_enum)]
     rule: Option<peers::As>,
     /// Refresh the table in place until you stop it
@@ -332,7 +333,7 @@ impl WantedCalls {
             agent: name(Some(row.agent)).unwrap_or_default(),
             projects,
             sessions: &sessions,
-            file_time: None,
+            ..SessionFacts::default()
         };
         SessionDetails { facts, model: name(row.model), ..SessionDetails::default() }.match_expr(query.expr())
     }

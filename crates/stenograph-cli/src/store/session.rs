@@ -8,6 +8,7 @@ use stenograph_store::Problem;
 use stenograph_store::folder::RecordingParts;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+use stenograph_store::hits::numbers;
 use stenograph_store::session_files;
 use stenograph_store::sessions::{ShortNames, matches_session};
 
@@ -52,6 +53,19 @@ impl ResolvedSession {
     /// The files that form the session, if there are several. A path means one file only.
     pub fn parts(&self) -> Option<RecordingParts> {
         (self.by != NamedBy::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
+    }
+
+    /// The events that `steno show` shows under a number, from 1: their sources, and their numbers there from 0. Several files
+    /// of a session may state the same event.
+    pub fn events_numbered(&self, number: u64) -> Vec<(&SourceRow, u64)> {
+        let number = number.saturating_sub(1);
+        match self.parts().and_then(|parts| numbers(&parts)) {
+            None => vec![(&self.source, number)],
+            Some(numbers) => {
+                let row = |path: &Path| self.sources.iter().find(|row| row.path == path);
+                numbers.events(number).filter_map(|(path, event)| Some((row(path)?, event))).collect()
+            }
+        }
     }
 
     /// The files that form one of its other agents, if there are several.

@@ -1,39 +1,32 @@
-//! Colours code. It knows languages by the name in a fence or by the extension of a file; code in other languages stays plain.
+//! Colours code. It detects the language from the word after a fence or from the extension of a file; code in other languages
+//! stays plain.
 
 use std::collections::HashMap;
 
 use anstyle::{AnsiColor, Style};
-use synoptic::{Highlighter as Rules, TokOpt, from_extension};
+use synoptic::{Highlighter as Syntax, TokOpt, from_extension};
 
-use super::styled::Line;
+use super::styled::{Line, TAB, plain_lines};
 use crate::output::harmless;
 
-/// The width of a tab in code.
-const TAB_WIDTH: usize = 4;
-
-/// The longest code that is coloured. Longer code is data.
+/// The longest code that is coloured, to bound the time.
 const SIZE_MAX: usize = 64 << 10;
 
-/// Colours code, and keeps the rules of each language it met: making them takes milliseconds.
+/// Colours code, and keeps the syntax of each known language it met: making one takes milliseconds.
 #[derive(Default)]
 pub struct Highlighter {
-    rules: HashMap<String, Option<Rules>>,
+    syntaxes: HashMap<String, Syntax>,
 }
 
 impl Highlighter {
     /// The lines of a piece of code.
     pub fn lines(&mut self, language: &str, text: &str) -> Vec<Line> {
-        let text = harmless(text);
-        let lines: Vec<String> = text.lines().map(|line| line.replace('\t', "    ")).collect();
-        let extension = extension(language);
-        let rules = self.rules.entry(extension.clone()).or_insert_with(|| from_extension(&extension, TAB_WIDTH));
-        let Some(rules) = rules.as_mut().filter(|_| text.len() <= SIZE_MAX) else {
-            return lines.iter().map(|line| Line::of(line, Style::new())).collect();
-        };
-        rules.run(&lines);
-        let coloured = |(at, line): (usize, &String)| {
+        let Some(syntax) = self.syntax(language).filter(|_| text.len() <= SIZE_MAX) else { return plain_lines(text) };
+        let lines: Vec<String> = harmless(text).lines().map(|line| line.replace('\t', TAB)).collect();
+        syntax.run(&lines);
+        let highlight_line = |(at, line): (usize, &String)| {
             let mut out = Line::default();
-            for token in rules.line(at, line) {
+            for token in syntax.line(at, line) {
                 match token {
                     TokOpt::Some(text, kind) => out.push(&text, style(&kind)),
                     TokOpt::None(text) => out.push(&text, Style::new()),
@@ -41,11 +34,20 @@ impl Highlighter {
             }
             out
         };
-        lines.iter().enumerate().map(coloured).collect()
+        lines.iter().enumerate().map(highlight_line).collect()
+    }
+
+    /// The syntax of a language. Names of unknown languages come from transcripts and are not kept.
+    fn syntax(&mut self, language: &str) -> Option<&mut Syntax> {
+        let extension = extension(language);
+        if !self.syntaxes.contains_key(&extension) {
+            self.syntaxes.insert(extension.clone(), from_extension(&extension, TAB.len())?);
+        }
+        self.syntaxes.get_mut(&extension)
     }
 }
 
-/// The extension of the files of a language. People name languages in fences by both.
+/// The extension of the files of a language. Fences use names of languages or extensions.
 fn extension(language: &str) -> String {
     let language = language.rsplit(['/', '.']).next().unwrap_or_default().to_ascii_lowercase();
     let known = match language.as_str() {

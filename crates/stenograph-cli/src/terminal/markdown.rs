@@ -1,13 +1,13 @@
-//! Draws Markdown as people and models write it. Line breaks of the source stay, links name their target, and HTML is text.
+//! Renders Markdown. It keeps the line breaks of the source, prints the targets of links, and prints HTML as text.
 
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::highlight::Highlighter;
-use super::styled::Line;
-use crate::output::{Colour, harmless};
+use super::styled::{Line, plain_lines};
+use crate::output::Colour;
 
-/// The longest text that is read as Markdown. Longer text is data, and is drawn as it is.
+/// The longest text that is formatted, to bound the time. Longer text is printed as it is.
 const SIZE_MAX: usize = 256 << 10;
 
 /// The deepest nesting of lists and quotes that is drawn.
@@ -16,49 +16,55 @@ const DEPTH_MAX: usize = 8;
 /// The lines of a text.
 pub fn lines(text: &str, width: usize, colour: Colour, highlighter: &mut Highlighter) -> Vec<Line> {
     if text.len() > SIZE_MAX {
-        let text = harmless(text);
-        return text.lines().flat_map(|line| Line::of(line, Style::new()).wrapped(width)).collect();
+        return plain_lines(text).into_iter().flat_map(|line| line.wrapped(width)).collect();
     }
     let options = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
-    let mut page = Page {
+    let mut renderer = MarkdownRenderer {
         width,
         colour,
         highlighter,
         lines: Vec::new(),
+        is_after_blank: false,
         line: Line::default(),
         styles: Vec::new(),
         prefixes: Vec::new(),
         lists: Vec::new(),
-        marker: None,
         code: None,
-        link: None,
+        links: Vec::new(),
         table: None,
     };
     for event in Parser::new_ext(text, options) {
-        page.event(event);
+        renderer.event(event);
     }
-    page.finish()
+    renderer.finish()
 }
 
 /// The state while a text is drawn.
-struct Page<'h> {
+struct MarkdownRenderer<'h> {
     width: usize,
     colour: Colour,
     highlighter: &'h mut Highlighter,
     lines: Vec<Line>,
+    /// Whether the last of the lines is blank.
+    is_after_blank: bool,
     line: Line,
     styles: Vec<Style>,
-    /// The prefixes of the open quotes and list items.
-    prefixes: Vec<Line>,
+    /// The open quotes and list items.
+    prefixes: Vec<Prefix>,
     /// The next number of each open list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,
-    /// The bullet or the number of an item whose first line was not drawn yet. It replaces the last prefix.
-    marker: Option<Line>,
     /// The language and the text of an open code block.
     code: Option<(String, String)>,
-    /// The target of an open link, and the text that the link shows.
-    link: Option<(String, String)>,
+    /// The open links and images: the target of each, and the text that it shows.
+    links: Vec<(String, String)>,
     table: Option<Table>,
+}
+
+/// What an open quote or list item puts before each of its lines.
+struct Prefix {
+    line: Line,
+    /// The bullet or the number of an item. It replaces the prefix of the first line.
+    marker: Option<Line>,
 }
 
 /// An open table.
@@ -68,21 +74,20 @@ struct Table {
     row: Vec<Line>,
 }
 
-impl Page<'_> {
+impl MarkdownRenderer<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) => match (&mut self.code, &mut self.link) {
-                (Some((_, code)), _) => code.push_str(&text),
-                (None, link) => {
-                    if let Some((_, shown)) = link {
-                        shown.push_str(&text);
-                    }
+            Event::Text(text) => match &mut self.code {
+                Some((_, code)) => code.push_str(&text),
+                None => {
+                    self.show_in_links(&text);
                     self.push(&text);
                 }
             },
             Event::Code(code) => {
+                self.show_in_links(&code);
                 let style = self.style().fg_color(Some(AnsiColor::Cyan.into()));
                 let code = match self.colour {
                     Colour::Shown => code.to_string(),
@@ -100,8 +105,8 @@ impl Page<'_> {
             }
             Event::SoftBreak | Event::HardBreak => self.end_line(),
             Event::Rule => {
-                self.blank();
-                let rule = "\u{2500}".repeat(self.room().min(40));
+                self.ensure_blank_line();
+                let rule = "\u{2500}".repeat(self.columns().min(40));
                 self.line.push(&rule, Style::new().dimmed());
                 self.end_line();
             }
@@ -113,9 +118,9 @@ impl Page<'_> {
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => self.blank_between(),
+            Tag::Paragraph => self.separate_paragraph(),
             Tag::Heading { level, .. } => {
-                self.blank();
+                self.ensure_blank_line();
                 let style = Style::new().bold();
                 self.styles.push(if level <= HeadingLevel::H2 { style.underline() } else { style });
                 if self.colour == Colour::Plain {
@@ -123,11 +128,12 @@ impl Page<'_> {
                 }
             }
             Tag::BlockQuote(_) => {
-                self.blank_between();
-                self.prefixes.push(Line::of("\u{2502} ", Style::new().dimmed()));
+                self.separate_paragraph();
+                let line = Line::of("\u{2502} ", Style::new().dimmed());
+                self.prefixes.push(Prefix { line, marker: None });
             }
             Tag::CodeBlock(kind) => {
-                self.end_started();
+                self.flush_line();
                 let language = match kind {
                     CodeBlockKind::Fenced(info) => info.split([' ', ',']).next().unwrap_or_default().to_owned(),
                     CodeBlockKind::Indented => String::new(),
@@ -135,14 +141,14 @@ impl Page<'_> {
                 self.code = Some((language, String::new()));
             }
             Tag::List(first) => {
-                self.end_started();
+                self.flush_line();
                 if self.lists.is_empty() {
-                    self.blank();
+                    self.ensure_blank_line();
                 }
                 self.lists.push(first);
             }
             Tag::Item => {
-                self.end_started();
+                self.flush_line();
                 let marker = match self.lists.last_mut() {
                     Some(Some(number)) => {
                         *number += 1;
@@ -150,37 +156,38 @@ impl Page<'_> {
                     }
                     _ => "\u{2022} ".to_owned(),
                 };
-                self.prefixes.push(Line::of(&" ".repeat(marker.chars().count()), Style::new()));
-                self.marker = Some(Line::of(&marker, Style::new().dimmed()));
+                let line = Line::of(&" ".repeat(marker.chars().count()), Style::new());
+                self.prefixes.push(Prefix { line, marker: Some(Line::of(&marker, Style::new().dimmed())) });
             }
-            Tag::Emphasis => self.emphasis(Style::new().italic(), "*"),
-            Tag::Strong => self.emphasis(Style::new().bold(), "**"),
-            Tag::Strikethrough => self.emphasis(Style::new().strikethrough(), "~~"),
+            Tag::Emphasis => self.start_emphasis(Style::new().italic(), "*"),
+            Tag::Strong => self.start_emphasis(Style::new().bold(), "**"),
+            Tag::Strikethrough => self.start_emphasis(Style::new().strikethrough(), "~~"),
             Tag::Link { dest_url, .. } => {
-                self.link = Some((dest_url.to_string(), String::new()));
+                self.links.push((dest_url.to_string(), String::new()));
                 self.styles.push(self.style().underline());
             }
             Tag::Image { dest_url, .. } => {
                 self.push("[image: ");
-                self.link = Some((dest_url.to_string(), String::new()));
+                self.links.push((dest_url.to_string(), String::new()));
             }
             Tag::Table(_) => {
-                self.blank();
+                self.ensure_blank_line();
                 self.table = Some(Table::default());
             }
+            Tag::HtmlBlock => self.separate_paragraph(),
             _ => {}
         }
     }
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph => self.end_started(),
+            TagEnd::Paragraph => self.flush_line(),
             TagEnd::Heading(_) => {
                 self.styles.pop();
                 self.end_line();
             }
             TagEnd::BlockQuote(_) => {
-                self.end_started();
+                self.flush_line();
                 self.prefixes.pop();
             }
             TagEnd::CodeBlock => self.end_code(),
@@ -188,7 +195,7 @@ impl Page<'_> {
                 self.lists.pop();
             }
             TagEnd::Item => {
-                if self.marker.is_some() || !self.line.is_empty() {
+                if self.has_marker() || !self.line.is_empty() {
                     self.end_line();
                 }
                 self.prefixes.pop();
@@ -198,7 +205,7 @@ impl Page<'_> {
             TagEnd::Strikethrough => self.end_emphasis("~~"),
             TagEnd::Link => {
                 self.styles.pop();
-                if let Some((target, shown)) = self.link.take()
+                if let Some((target, shown)) = self.links.pop()
                     && target != shown
                     && !target.is_empty()
                 {
@@ -206,7 +213,7 @@ impl Page<'_> {
                 }
             }
             TagEnd::Image => {
-                let target = self.link.take().map(|(target, _)| target).unwrap_or_default();
+                let target = self.links.pop().map(|(target, _)| target).unwrap_or_default();
                 self.push(&format!("] ({target})"));
             }
             TagEnd::TableCell => {
@@ -235,85 +242,99 @@ impl Page<'_> {
         self.line.push(text, style);
     }
 
-    /// Begins emphasis; without colour, its signs stay.
-    fn emphasis(&mut self, style: Style, sign: &str) {
+    /// Adds a text to what the open links and images show.
+    fn show_in_links(&mut self, text: &str) {
+        // A link can contain an image, and nothing else nests.
+        self.links.iter_mut().for_each(|(_, shown)| shown.push_str(text));
+    }
+
+    /// Starts emphasis; without colour, its delimiters stay.
+    fn start_emphasis(&mut self, style: Style, delimiter: &str) {
         if self.colour == Colour::Plain {
-            self.push(sign);
+            self.push(delimiter);
         }
         let style = self.style() | style.get_effects();
         self.styles.push(style);
     }
 
-    fn end_emphasis(&mut self, sign: &str) {
+    fn end_emphasis(&mut self, delimiter: &str) {
         self.styles.pop();
         if self.colour == Colour::Plain {
-            self.push(sign);
+            self.push(delimiter);
         }
     }
 
+    /// Whether the first line of the innermost item is not drawn yet.
+    fn has_marker(&self) -> bool {
+        self.prefixes.last().is_some_and(|prefix| prefix.marker.is_some())
+    }
+
     /// The columns between the prefixes and the right edge.
-    fn room(&self) -> usize {
-        let prefixes: usize = self.prefixes.iter().take(DEPTH_MAX).map(Line::width).sum();
+    fn columns(&self) -> usize {
+        let prefixes: usize = self.prefixes.iter().take(DEPTH_MAX).map(|prefix| prefix.line.width()).sum();
         self.width.saturating_sub(prefixes).max(10)
     }
 
     /// The prefix of the next line. The first line of an item has its marker.
     fn prefix(&mut self) -> Line {
-        let marker = self.marker.take();
-        let mut prefix = Line::default();
-        let depth = self.prefixes.len().min(DEPTH_MAX);
-        for (at, part) in self.prefixes.iter().take(DEPTH_MAX).enumerate() {
-            match &marker {
-                Some(marker) if at + 1 == depth => prefix.append(marker.clone()),
-                _ => prefix.append(part.clone()),
+        let mut line = Line::default();
+        for (depth, prefix) in self.prefixes.iter_mut().enumerate() {
+            let part = prefix.marker.take().unwrap_or_else(|| prefix.line.clone());
+            if depth < DEPTH_MAX {
+                line.append(part);
             }
         }
-        prefix
+        line
     }
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        for line in line.wrapped(self.room()) {
+        self.is_after_blank = line.is_empty() && !self.has_marker();
+        for line in line.wrapped(self.columns()) {
             let prefix = self.prefix();
             self.lines.push(line.indented(&prefix));
         }
     }
 
     /// Ends the line if something is on it.
-    fn end_started(&mut self) {
+    fn flush_line(&mut self) {
         if !self.line.is_empty() {
             self.end_line();
         }
     }
 
-    /// A blank line, unless one is there or nothing is.
-    fn blank(&mut self) {
-        self.end_started();
-        if self.lines.last().is_some_and(|line| !line.is_empty()) {
-            self.lines.push(Line::default());
+    /// Adds a blank line, except at the top or after another one. Inside a quote, it has the bar of the quote.
+    fn ensure_blank_line(&mut self) {
+        self.flush_line();
+        if !self.is_after_blank && !self.lines.is_empty() {
+            let prefix = self.prefix();
+            let is_bare = prefix.text().trim().is_empty();
+            self.lines.push(if is_bare { Line::default() } else { prefix });
+            self.is_after_blank = true;
         }
     }
 
-    /// A blank line between paragraphs. The first one of an item follows its marker.
-    fn blank_between(&mut self) {
-        if self.marker.is_none() {
-            self.blank();
+    /// Adds a blank line between paragraphs. The first paragraph of an item follows its marker.
+    fn separate_paragraph(&mut self) {
+        if !self.has_marker() {
+            self.ensure_blank_line();
         }
     }
 
     fn end_code(&mut self) {
         let Some((language, text)) = self.code.take() else { return };
-        if self.marker.is_none() && self.lists.is_empty() {
-            self.blank();
+        if !self.has_marker() && self.lists.is_empty() {
+            self.ensure_blank_line();
         }
         let code = match self.colour {
             Colour::Shown => self.highlighter.lines(&language, &text),
-            Colour::Plain => harmless(&text).lines().map(|line| Line::of(line, Style::new())).collect(),
+            Colour::Plain => plain_lines(&text),
         };
         let indent = Line::of("  ", Style::new());
+        self.is_after_blank = false;
         for line in code {
-            let room = self.room().saturating_sub(2);
-            for line in line.wrapped(room) {
+            let columns = self.columns().saturating_sub(2);
+            for line in line.wrapped(columns) {
                 let prefix = self.prefix();
                 self.lines.push(line.indented(&indent).indented(&prefix));
             }
@@ -327,13 +348,14 @@ impl Page<'_> {
         let width = |column: usize| table.rows.iter().filter_map(|row| row.get(column)).map(Line::width).max();
         let widths: Vec<usize> = (0..columns).filter_map(width).collect();
         let gap = 2;
-        let fits = widths.iter().sum::<usize>() + gap * columns.saturating_sub(1) <= self.room();
+        let fits = widths.iter().sum::<usize>() + gap * columns.saturating_sub(1) <= self.columns();
         for (at, row) in table.rows.into_iter().enumerate() {
             let mut line = Line::default();
+            let mut gap_before = String::new();
             for (cell, width) in row.into_iter().zip(&widths) {
-                let missing = width.saturating_sub(cell.width()) + gap;
+                line.push(&gap_before, Style::new());
+                gap_before = if fits { " ".repeat(width.saturating_sub(cell.width()) + gap) } else { " | ".to_owned() };
                 line.append(cell);
-                line.push(&if fits { " ".repeat(missing) } else { " | ".to_owned() }, Style::new());
             }
             self.line = line;
             self.end_line();
@@ -346,7 +368,7 @@ impl Page<'_> {
     }
 
     fn finish(mut self) -> Vec<Line> {
-        self.end_started();
+        self.flush_line();
         while self.lines.last().is_some_and(Line::is_empty) {
             self.lines.pop();
         }
@@ -397,6 +419,14 @@ mod tests {
     }
 
     #[test]
+    fn nested_items_and_quotes_keep_every_marker() {
+        assert_eq!(drawn("1. - a\n2. - b", 40), ["1. • a", "2. • b"]);
+        assert_eq!(drawn("- > q", 40), ["• │ q"]);
+        assert_eq!(drawn("> a\n>\n> b", 40), ["│ a", "│", "│ b"]);
+        assert_eq!(drawn("a\n\n<div>\nb\n</div>", 40), ["a", "", "<div>", "b", "</div>"]);
+    }
+
+    #[test]
     fn a_table_has_columns() {
         assert_eq!(drawn("| a | bb |\n|---|---|\n| ccc | d |", 40), ["a    bb", "───  ──", "ccc  d"]);
     }
@@ -406,6 +436,8 @@ mod tests {
         assert_eq!(drawn("[a](http://b) <b>c</b>", 60), ["a (http://b) <b>c</b>"]);
         assert_eq!(drawn("<http://b>", 60), ["http://b"]);
         assert_eq!(drawn("![a](b)", 60), ["[image: a] (b)"]);
+        assert_eq!(drawn("[![build](b.svg)](https://ci)", 60), ["[image: build] (b.svg) (https://ci)"]);
+        assert_eq!(drawn("[`a.rs`](a.rs)", 60), ["`a.rs`"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use stenograph::render::{Block, EventContext, EventView, ViewKind, grouped};
 use super::PROSE_WIDTH_MAX;
 use super::highlight::Highlighter;
 use super::markdown;
-use super::styled::{Line, text_width};
+use super::styled::{Line, plain_lines, text_width};
 use crate::clock;
 use crate::output::{Colour, harmless};
 
@@ -288,7 +288,7 @@ impl Painter {
             Block::Code { language, text } => {
                 let lines = match self.colour {
                     Colour::Shown => self.highlighter.lines(language, text),
-                    Colour::Plain => harmless(text).lines().map(|line| Line::of(line, Style::new())).collect(),
+                    Colour::Plain => plain_lines(text),
                 };
                 lines.into_iter().flat_map(|line| line.wrapped(room)).collect()
             }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::output::{Colour, harmless};
 
 /// A tab is this many columns.
-const TAB: &str = "    ";
+pub const TAB: &str = "    ";
 
 /// A text with a style. The text contains no control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,11 @@ pub fn fitted(text: &str, width: usize) -> String {
     }
     out.push('\u{2026}');
     out
+}
+
+/// The lines of a text, without styles.
+pub fn plain_lines(text: &str) -> Vec<Line> {
+    harmless(text).lines().map(|line| Line::of(line, Style::new())).collect()
 }
 
 impl StyledText {
@@ -138,15 +143,21 @@ impl Line {
             return vec![self];
         }
         let text = self.text();
-        let mut pieces = Pieces { spans: self.spans, width, lines: Vec::new(), line: Line::default(), used: 0 };
+        let mut wrapper = Wrapper {
+            spans: self.spans,
+            span: 0,
+            offset: 0,
+            width,
+            lines: Vec::new(),
+            line: Line::default(),
+            columns: 0,
+        };
         let mut start = 0;
         for (end, _) in unicode_linebreak::linebreaks(&text) {
-            if let Some(word) = text.get(start..end) {
-                pieces.word(word, start);
-            }
+            wrapper.push_word(text.get(start..end).unwrap_or_default());
             start = end;
         }
-        pieces.finish()
+        wrapper.finish()
     }
 
     /// The line with these ranges of its text in reverse video. The ranges are in order.
@@ -190,49 +201,52 @@ impl Line {
     }
 }
 
-/// Wraps spans word by word.
-struct Pieces {
+/// Wraps spans word by word. The words are those of the spans, in order, so every span is visited once.
+struct Wrapper {
     spans: Vec<StyledText>,
+    /// The span that comes next, and how many of its bytes are on lines.
+    span: usize,
+    offset: usize,
     width: usize,
     lines: Vec<Line>,
     line: Line,
-    used: usize,
+    /// The columns that the line takes.
+    columns: usize,
 }
 
-impl Pieces {
-    /// Adds a word, which begins at this byte of the text.
-    fn word(&mut self, word: &str, at: usize) {
+impl Wrapper {
+    fn push_word(&mut self, word: &str) {
         let columns = word.trim_end().width();
-        if self.used > 0 && self.used + columns > self.width {
+        if self.columns > 0 && self.columns + columns > self.width {
             self.end_line();
         }
         if columns <= self.width {
-            self.take(word, at);
+            self.push_styled(word);
             return;
         }
-        let mut at = at;
         for grapheme in word.graphemes(true) {
-            if self.used > 0 && self.used + grapheme.width() > self.width {
+            if self.columns > 0 && self.columns + grapheme.width() > self.width {
                 self.end_line();
             }
-            self.take(grapheme, at);
-            at += grapheme.len();
+            self.push_styled(grapheme);
         }
     }
 
-    /// Adds a text in the styles of the spans that it comes from.
-    fn take(&mut self, text: &str, at: usize) {
-        self.used += text.width();
-        let (mut start, end) = (0, at + text.len());
-        for span in &self.spans {
-            let range = start..start + span.text.len();
-            start = range.end;
-            let (from, to) = (range.start.max(at), range.end.min(end));
-            if from < to
-                && let Some(part) = span.text.get(from - range.start..to - range.start)
-            {
-                self.line.spans.push(StyledText { text: part.to_owned(), style: span.style });
+    /// Copies the next text of the spans to the line, with its styles.
+    fn push_styled(&mut self, text: &str) {
+        self.columns += text.width();
+        let mut missing = text.len();
+        while missing > 0
+            && let Some(span) = self.spans.get(self.span)
+        {
+            let end = span.text.len().min(self.offset + missing);
+            let part = span.text.get(self.offset..end).unwrap_or_default();
+            missing -= end - self.offset;
+            match self.line.spans.last_mut() {
+                Some(last) if last.style == span.style => last.text.push_str(part),
+                _ => self.line.spans.push(StyledText { text: part.to_owned(), style: span.style }),
             }
+            (self.span, self.offset) = if end == span.text.len() { (self.span + 1, 0) } else { (self.span, end) };
         }
     }
 
@@ -243,7 +257,7 @@ impl Pieces {
             last.text.truncate(last.text.trim_end_matches(' ').len());
         }
         self.lines.push(line);
-        self.used = 0;
+        self.columns = 0;
     }
 
     fn finish(mut self) -> Vec<Line> {
@@ -268,6 +282,16 @@ mod tests {
         assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
         assert_eq!(wrapped("exactly ten", 11), ["exactly ten"]);
         assert_eq!(wrapped("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+    }
+
+    #[test]
+    fn a_line_of_very_many_spans_wraps_in_one_pass() {
+        let mut line = Line::default();
+        for number in 0..200_000 {
+            line.push("ab", if number % 2 == 0 { Style::new().bold() } else { Style::new() });
+        }
+        let lines = line.wrapped(80);
+        assert_eq!((lines.len(), lines[0].width()), (5_000, 80));
     }
 
     #[test]

@@ -356,6 +356,7 @@ fn records_of_one_unknown_type_are_counted_together_however_it_is_spaced() {
     let path = format!(".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{SESSION}.jsonl");
     folder.write(&path, head() + &odd.repeat(3));
     folder.run("index --root .").ends(0);
-    let drift = folder.run("index --drift --root . --json").ends(1).json().remove(0);
-    assert_eq!((&drift["unknown"][0]["type"], &drift["unknown"][0]["count"]), (&"odd type".into(), &3.into()));
+    let unknown = folder.run("index --unknown --root . --json").ends(1).json().remove(0);
+    folder.run("index --unknown --root .").ends(1).says("codex: 3 records of type \"odd type\" in 1 file, first at ");
+    assert_eq!((&unknown["unknown"][0]["type"], &unknown["unknown"][0]["count"]), (&"odd type".into(), &3.into()));
 }

@@ -194,7 +194,7 @@ fn folders_are_remembered() {
     assert_eq!(PathBuf::from(listed), fs::canonicalize(folder.path("more")).unwrap());
     folder.run("index --root home").ends(0).talks("1 new");
     folder.run("config folder remove more").ends(0);
-    folder.run("config folder remove more").finds_nothing("was not added");
+    folder.run("config folder remove more").finds_nothing("not an added folder");
     assert_eq!(folder.run("config folder list --json").ends(0).text(), "");
 }
 

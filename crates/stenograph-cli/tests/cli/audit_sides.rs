@@ -88,7 +88,7 @@ fn changes_of_sub_agents_apply_in_the_order_of_time() {
 #[test]
 fn they_are_written_with_it_too() {
     let folder = session();
-    folder.run("export s1.jsonl --to markdown --threads").ends(0).says("## Side conversation: `a77`");
+    folder.run("export s1.jsonl --to markdown --subagents").ends(0).says("## Side conversation: `a77`");
     assert!(!folder.run("export s1.jsonl --to markdown").ends(0).text().contains("Side conversation"));
 }
 
@@ -97,6 +97,6 @@ fn a_sub_agent_that_cannot_be_read_does_not_stop_the_rest() {
     let folder = session();
     folder.write("s1/subagents/agent-b88.jsonl", "");
     let done = folder.run("audit s1.jsonl --json");
-    assert_eq!(done.ends(0).json()[0]["paths"].as_array().map(Vec::len), Some(2));
-    done.talks("agent-b88.jsonl");
+    assert_eq!(done.ends(2).json()[0]["paths"].as_array().map(Vec::len), Some(2));
+    done.talks("error: ").talks("agent-b88.jsonl");
 }

@@ -212,12 +212,21 @@ fn the_real_clients_go_through_a_recording_without_a_difference() {
 }
 
 #[test]
+fn a_strict_server_for_one_run_ends_at_the_first_refusal() {
+    let mut serving = Serving::start(TIDES, "--strict --once");
+    assert_eq!(serving.post("/v1/messages", QUESTION).status, 200);
+    assert_eq!(serving.post("/v1/messages", &QUESTION.replace("tide table", "lighthouse")).status, 409);
+    serving.says("2 requests, 1 of 3 answers given, 1 drifted");
+    assert_eq!(serving.child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
 fn real_clients_learn_where_they_drift_and_when_the_tape_ends() {
     let Some(python) = python() else { return };
     let serving = Serving::start(TIDES, "");
     played_by(python, &[("drifting", &serving)]);
     serving.says("request 2: drift: the request asks for model \"claude-other\", not \"claude-sonnet-4-5\"");
-    serving.says("request 2: drift: tool_result 5 changed: recorded \"on the wall\", requested \"in the drawer\"");
+    serving.says("request 2: drift: result 5 changed: recorded \"on the wall\", requested \"in the drawer\"");
     serving.says("request 4: drift: the recording has ended");
 }
 

@@ -9,7 +9,7 @@ fn data_goes_to_standard_output_and_the_losses_to_standard_error() {
     let folder = Folder::with("a", NATIVE);
     let done = folder.run("convert a --to chibi");
     assert_eq!(done.ends(0).json().len(), 3);
-    done.talks("steno to chibi: 4 events").talks("thinking     0 of 1 kept; 1 dropped");
+    done.talks("steno to chibi: 4 events").talks("thinking     0 of 1 kept, 1 dropped");
     assert_eq!(folder.names(), ["a"]);
 }
 

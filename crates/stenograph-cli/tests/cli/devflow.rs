@@ -155,12 +155,12 @@ fn a_replay_begins_with_the_facts_of_run_list() {
     folder.run_with(line, NATIVE_RUN.as_bytes()).ends(0);
     assert!(names(&folder.path(".devflow/runs/x")).contains(&"journal.steno".to_owned()));
     let listed = folder.run("devflow list").ends(0).text().to_owned();
-    assert!(listed.contains("1100 tokens in, 20 out  $0.12") && listed.contains("1 min 1 s"), "{listed}");
+    assert!(listed.contains("1100 tokens in, 20 out  $0.1200") && listed.contains("1 min 1 s"), "{listed}");
     for name in [".devflow/runs/x", ".devflow/runs/x/transcript.json", ".devflow/runs/x/journal.steno"] {
         let played = folder.run(&format!("replay {name}"));
         let head = played.ends(0).text();
         assert!(head.contains("devflow · flow review · node spec"), "{name}: {head}");
-        assert!(head.contains("1 min 1 s · 1,100 in / 20 out · $0.12 · completed"), "{name}: {head}");
+        assert!(head.contains("1 min 1 s · 1,100 in / 20 out · $0.1200 · completed"), "{name}: {head}");
     }
     // The ledger has the cost too, and the calls as in the journal.
     for index in ["--no-index", ""] {
@@ -172,7 +172,7 @@ fn a_replay_begins_with_the_facts_of_run_list() {
     }
     // Outside of its folder a transcript still states its session.
     std::fs::copy(folder.path(".devflow/runs/x/transcript.json"), folder.path("moved.json")).unwrap();
-    folder.run("replay moved.json").ends(0).says("devflow · flow review · node spec").says("$0.12");
+    folder.run("replay moved.json").ends(0).says("devflow · flow review · node spec").says("$0.1200");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_refused_input_leaves_nothing_and_the_id_is_free() {
     ] {
         folder.run_with(&format!("record --to {to}"), b"plain words\n").fails("unknown format");
     }
-    folder.run_with("record --from devflow --to devflow --set run=x", b"{}").fails("is a document");
+    folder.run_with("record --from devflow --to devflow --set run=x", b"{}").ends(2).talks("invalid value 'devflow'");
     folder.run("devflow list").ends(1);
     assert_eq!(names(&folder.path(".devflow/runs")), Vec::<String>::new());
     assert!(!folder.path("run.jsonl").exists() && !folder.path("contexts/talk").exists());

@@ -16,7 +16,7 @@ fn a_session_becomes_a_document_for_people() {
 
 | Field | Value |
 |---|---|
-| Format | Stenograph's native stream: one event a line, everything kept |
+| Format | Stenograph's native stream: one event per line, with everything kept |
 | Started | 2026-03-02 09:14:05 UTC |
 | Ended | 2026-03-02 09:14:09 UTC |
 | Duration | 4 s |
@@ -74,8 +74,8 @@ fn tokens_and_the_stated_cost_are_those_of_the_ledger_everywhere() {
     let usage = &json["session"]["usage"];
     assert_eq!((&usage["input"], &usage["output"], &usage["cost"]), (&5200.into(), &8400.into(), &0.12.into()));
     folder.run("export seed.json --to csv").ends(0).says(",1,5200,8400,0,0,0,0,0,0,,0.12,");
-    folder.run("replay seed.json").ends(0).says("5,200 in / 8,400 out · $0.12");
-    folder.run("usage seed.json").ends(0).says("5,200").says("8,400").says("$0.12");
+    folder.run("replay seed.json").ends(0).says("5,200 in / 8,400 out · $0.1200");
+    folder.run("usage seed.json").ends(0).says("5,200").says("8,400").says("$0.1200");
     folder.run("diff seed.json seed.json --json").ends(0);
 }
 
@@ -111,7 +111,7 @@ fn events_that_were_taken_back_are_in_json_only() {
     done.ends(0).says("right").talks("left out: 1 event that was abandoned; --to json has all events");
     assert!(!done.text().contains("wrong"));
     let json: serde_json::Value = serde_json::from_slice(&folder.run("export a.jsonl --to json").out).unwrap();
-    assert_eq!(json["others"][0]["why"], "on a branch that was given up");
+    assert_eq!(json["others"][0]["why"], "on an abandoned branch");
     assert_eq!(json["others"][0]["event"]["content"], "wrong");
 }
 
@@ -132,10 +132,10 @@ fn a_session_is_written_with_its_side_conversations() {
     let folder = home();
     let main = folder.run("export 0198aaaa-1 --to markdown");
     assert!(!main.ends(0).text().contains("## Side conversation"));
-    let all = folder.run("export 0198aaaa-1 --to markdown --threads");
+    let all = folder.run("export 0198aaaa-1 --to markdown --subagents");
     all.ends(0).says("## Side conversation: `a1b2`").says("Count");
     let json: serde_json::Value =
-        serde_json::from_slice(&folder.run("export 0198aaaa-1 --to json --threads").ends(0).out).unwrap();
+        serde_json::from_slice(&folder.run("export 0198aaaa-1 --to json --subagents").ends(0).out).unwrap();
     assert!(json["turns"].as_array().unwrap().iter().any(|turn| turn["thread"] == "a1b2"), "{json}");
 }
 
@@ -162,7 +162,7 @@ fn a_json_document_holds_no_control_characters() {
         "a",
         format!("{head}{}", NATIVE.replace("Fix the test.", title).replace("\"s1\"", &format!("\"{title}\""))),
     );
-    let done = folder.run("export a --to json --threads");
+    let done = folder.run("export a --to json --subagents");
     let hostile = |char: char| char != '\n' && char.is_control() || ['\u{202e}', '\u{200f}'].contains(&char);
     assert!(!done.ends(0).text().contains(hostile), "{}", done.text());
     let json: serde_json::Value = serde_json::from_str(done.text()).unwrap();

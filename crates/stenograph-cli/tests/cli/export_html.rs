@@ -84,10 +84,13 @@ fn people_can_read_search_and_fold_a_page() {
 
 #[test]
 fn hostile_text_neither_runs_nor_leaves_the_page() {
-    let folder = Folder::with("a.jsonl", hostile());
-    folder.run("export a.jsonl --to html -o a.html --raw").ends(0);
-    let Some(browser) = Browser::find() else { return };
-    browser.run("page.mjs", &["hostile", &page(&folder, "a.html")]);
+    // The records repeat every text, and a page of twice the size would be split.
+    for (size, options) in [(10_000_000, ""), (100_000, "--raw")] {
+        let folder = Folder::with("a.jsonl", hostile(size));
+        folder.run(&format!("export a.jsonl --to html -o a.html {options}")).ends(0);
+        let Some(browser) = Browser::find() else { return };
+        browser.run("page.mjs", &["hostile", &page(&folder, "a.html")]);
+    }
 }
 
 #[test]
@@ -109,8 +112,8 @@ fn a_large_session_is_split_into_files_that_load_when_needed() {
     browser.run("page.mjs", &["chunks", &page(&folder, "a.html")]);
 }
 
-/// A session of texts that attack a page.
-fn hostile() -> String {
+/// A session of texts that attack a page, and one text of this size.
+fn hostile(size: usize) -> String {
     let texts = [
         "<script>globalThis.attacked = 1</script><img src=x onerror=\"attacked=1\">",
         "</div></article></main><script>attacked=1</script><style>*{display:none}</style>",
@@ -130,7 +133,7 @@ fn hostile() -> String {
     texts.push("[".repeat(20_000) + &"]".repeat(20_000));
     texts.push("*a_`".repeat(30_000));
     texts.push(format!("|{}\n|{}\n{}", "a|".repeat(200), "-|".repeat(200), format!("|{}\n", "b|".repeat(200)).repeat(50)));
-    texts.push("x".repeat(10_000_000));
+    texts.push("x".repeat(size));
     let mut out = String::new();
     let quoted = |text: &str| serde_json::to_string(text).unwrap();
     for (number, text) in texts.iter().enumerate() {
@@ -152,7 +155,7 @@ fn hostile() -> String {
         let (media, data) = (quoted(media), quoted(data));
         let _ = writeln!(
             out,
-            r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":[{{"type":"blob","media":{media},"data":{data}}}]}}"#
+            r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":[{{"media":{media},"data":{data}}}]}}"#
         );
     }
     out

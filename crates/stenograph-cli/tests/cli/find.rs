@@ -109,6 +109,20 @@ fn files_are_searched_without_an_index_and_answer_alike() {
 }
 
 #[test]
+fn a_scan_knows_the_project_before_the_record_that_states_it() {
+    let folder = home();
+    let title = "{\"type\":\"summary\",\"summary\":\"narwhal\",\"leafUuid\":\"x\"}\n";
+    let mut session = title.as_bytes().to_vec();
+    session.extend(folder.read(&path(SESSION)));
+    folder.write(&path(SESSION), session);
+    index(&folder);
+    for place in ["--root home".to_owned(), format!("--in {}", path(SESSION))] {
+        folder.run(&format!("find narwhal project:app {place}")).ends(0);
+        folder.run(&format!("find narwhal project:other {place}")).ends(1);
+    }
+}
+
+#[test]
 fn sessions_that_touched_a_file_are_listed_with_how() {
     let folder = home();
     let call = r#"{"type":"assistant","uuid":"0198aaaa-1111-0000-8333-000000000077","sessionId":"SESSION","timestamp":"2026-01-02T03:40:00.000Z","cwd":"/work/app","message":{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Edit","input":{"file_path":"src/pool.rs","old_string":"a","new_string":"b"}}]}}"#;

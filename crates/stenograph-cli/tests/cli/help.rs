@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 33] = [
     "list",
     "find",
     "show",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 32] = [
     "undo",
     "index",
     "archive",
+    "mark",
     "record",
     "recover",
     "cassette",
@@ -127,6 +128,11 @@ fn all_formats_are_listed() {
         });
         assert_eq!(json["name"], info.name);
         assert_eq!(json["carries"], info.traits.carries);
+        assert_eq!(json["lines"], info.framing.allows_lines());
+        // A document cannot be recorded while it arrives.
+        let help = folder.run("record --help");
+        let values = help.text().split("possible values: ").nth(1).unwrap().split(']').next().unwrap();
+        assert_eq!(values.split([',', ' ', '\n']).any(|name| name == info.name), info.framing.allows_lines());
         assert_eq!(json["homes"].as_array().unwrap().len(), info.homes.len());
         assert_eq!(json["resume"].as_str(), info.resume);
         people.says(info.resume.unwrap_or_default());
@@ -151,6 +157,8 @@ fn sessions_projects_and_formats_are_completed_while_the_user_types() {
     assert_eq!(offered(&folder, &["list", "--project", "sh"]).trim(), "shop");
     assert!(offered(&folder, &["convert", "a", "--to", "cod"]).starts_with("codex"));
     assert!(offered(&folder, &["arch"]).starts_with("archive"));
+    folder.run("mark latest --tag team/zoo").ends(0);
+    assert_eq!(offered(&folder, &["mark", "latest", "--tag", "te"]).trim(), "team/zoo");
     // Without a store there is nothing to offer, and no error.
     assert_eq!(offered(&Folder::new(), &["list", "--project", "sh"]), "");
 }

@@ -62,10 +62,10 @@ fn it_is_shown_as_the_thread_of_the_sub_agent() {
     let folder = home();
     let shown = folder.run(&format!("show {SESSION} --root home"));
     assert!(!shown.ends(0).text().contains("porpoises"), "{}", shown.text());
-    assert!(shown.talk.contains("2 events of sub-agents") && shown.talk.contains("--threads"), "{}", shown.talk);
-    let shown = folder.run(&format!("show {SESSION} --root home --threads"));
+    assert!(shown.talk.contains("2 events of sub-agents") && shown.talk.contains("--subagents"), "{}", shown.talk);
+    let shown = folder.run(&format!("show {SESSION} --root home --subagents"));
     assert!(shown.ends(0).text().contains("CallCounter the porpoises"), "{}", shown.text());
-    let exported = folder.run(&format!("export {SESSION} --root home --to markdown --threads"));
+    let exported = folder.run(&format!("export {SESSION} --root home --to markdown --subagents"));
     assert!(exported.ends(0).text().contains("CallCounter the porpoises"), "{}", exported.text());
 }
 
@@ -77,7 +77,7 @@ fn where_the_sub_agent_has_a_file_it_is_counted_and_shown_once() {
     with_own_file(&folder);
     let json = folder.run("find porpoises --root home --json").ends(0).json();
     assert_eq!((json.len(), &json[1]["total"]), (2, &1.into()), "{json:?}");
-    let shown = folder.run(&format!("show {SESSION} --root home --threads"));
+    let shown = folder.run(&format!("show {SESSION} --root home --subagents"));
     assert_eq!(shown.ends(0).text().matches("CallCounter the porpoises").count(), 1, "{}", shown.text());
     let tokens = |text: &str| text.matches("\"output\":7").count();
     assert_eq!(tokens(&before), tokens(&usage(&folder)));
@@ -95,7 +95,7 @@ fn a_failed_call_of_a_sub_agent_counts_once_for_list_find_audit_and_export() {
         let found = folder.run("find is:error --root home --json").ends(0).json();
         let audit = folder.run(&format!("audit {SESSION} --root home --json")).ends(0).json().remove(0);
         let failed = audit["tools"][0]["failed"].clone();
-        let exported = folder.run(&format!("export {SESSION} --root home --to json --threads"));
+        let exported = folder.run(&format!("export {SESSION} --root home --to json --subagents"));
         let exported: serde_json::Value = serde_json::from_str(exported.ends(0).text()).unwrap();
         let exported = &exported["session"];
         let output = &exported["usage"]["output"];
@@ -125,7 +125,7 @@ fn a_conversion_that_lacks_it_says_so_and_differs() {
     let folder = home();
     let file = path(SESSION);
     let converted = folder.run(&format!("convert {file} --to codex -o c.jsonl"));
-    converted.ends(0).talks("tool_call    0 of 1 kept; 1 left out (in a side conversation; line 2)");
+    converted.ends(0).talks("tool_call    0 of 1 kept, 1 left out (in a side conversation; line 2)");
     let diff = folder.run(&format!("diff {file} c.jsonl"));
     let text = diff.ends(1).text();
     assert!(

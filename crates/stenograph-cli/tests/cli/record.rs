@@ -50,6 +50,7 @@ fn a_folder_of_native_streams_is_shown_and_completed() {
     folder.run("recover runs").ends(0).talks(&format!("{name}.torn-1"));
     folder.run("recover runs").ends(0).talks("already complete");
     assert_eq!(folder.run("show runs --json").ends(0).json().len(), 5);
+    assert_ne!(folder.run("audit runs --json").ends(0).json()[0]["agent"], "", "an unknown agent has no name");
 }
 
 #[test]

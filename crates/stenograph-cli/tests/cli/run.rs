@@ -64,7 +64,7 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
         "{index}"
     );
     folder.run("devflow list --flow none").ends(1).talks("no matching runs in .devflow");
-    folder.run("devflow list --since soon").ends(2).talks("or an age");
+    folder.run("devflow list --since soon").ends(2).talks("an age (");
     folder.run("devflow list --base nowhere").fails("nowhere: no such folder");
     assert_eq!(folder.run("run").code, 2);
 }

@@ -49,16 +49,15 @@ fn kinds_are_ours_and_roles_and_types_are_the_formats_own_words() {
     folder.write("b", CHIBI);
     assert_eq!(folder.run("show a --kind user --text").ends(0).text(), "Fix the test.\n");
     assert_eq!(folder.run("show a --kind thinking,tool_result --text").text(), "Run it first.\n\nok\n");
+    assert_eq!(folder.run("show a --kind thinking,result --text").text(), "Run it first.\n\nok\n");
     assert_eq!(folder.run("show a --kind thinking --kind user --text").text(), "Fix the test.\n\nRun it first.\n");
     let system = CHIBI.replace("\"message\"", "\"system_prompt_changed\"");
     folder.write("c", system);
     folder.run("show c --type system_prompt_changed").ends(0).says("What is Rust?");
-    folder
-        .run("show c --type system_prompt_changed --kind tool_call")
-        .finds_nothing("no events of kind tool_call and type");
+    folder.run("show c --type system_prompt_changed --kind tool_call").finds_nothing("no events of kind call and type");
     folder.run("show c --kind system_prompt_changed").ends(2).talks("--type system_prompt_changed");
     let done = folder.run("show b --kind stop");
-    done.ends(1).talks("no events of kind stop").talks("hint: the kinds in this file are message, tool_call");
+    done.ends(1).talks("no events of kind stop").talks("hint: the kinds in this file are call, message");
 }
 
 /// A user's words, a call, and its result in a record of type `user`.
@@ -161,9 +160,9 @@ fn an_event_is_shown_by_its_number_with_its_neighbours() {
 fn a_session_is_shown_with_its_side_conversations_on_request() {
     let folder = crate::list::home();
     let done = folder.run("show 0198aaaa-1");
-    done.ends(0).says("Feed the walrus").talks("1 sub-agent hidden: show with --threads");
+    done.ends(0).says("Feed the walrus").talks("1 sub-agent hidden: show with --subagents");
     assert!(!done.text().contains("herring"));
-    folder.run("show 0198aaaa-1 --threads").ends(0).says("sub-agent a1b2: Count").says("Feed the walrus");
+    folder.run("show 0198aaaa-1 --subagents").ends(0).says("sub-agent a1b2: Count").says("Feed the walrus");
     let json = folder.run("find herring --json").json();
     let (path, event) = (json[0]["path"].as_str().unwrap(), json[0]["event"].as_u64().unwrap());
     folder.run(&format!("show {path} --event {event}")).ends(0).says(">1").says("Count the herring");

@@ -1,5 +1,6 @@
 //! The law *upgrade*: files that an earlier version wrote still work, and files of a later version are kept and reported, never damaged.
-//! `upgrade/1` holds files of version 1; a version that changes a format adds a folder and keeps the others.
+//! `upgrade/1` holds files of version 1, `upgrade/2` an archive with marks; a version that changes a format adds a folder and keeps the
+//! others.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +18,9 @@ const JOURNAL: &str = include_str!("../upgrade/1/journal.jsonl");
 /// A store that has `source.jsonl`, whose file is gone. It lacks the seal, as if the run that made it was killed: the seal states
 /// the times of files, which a copy does not keep.
 const STORE: &[u8] = include_bytes!("../upgrade/1/store.tar.gz");
+
+/// An archive with `source.jsonl`, which is pinned and has a tag, a title, a note about its second event, and no index.
+const MARKED_ARCHIVE: &[u8] = include_bytes!("../upgrade/2/archive.tar.gz");
 
 #[test]
 fn files_of_version_1_still_work() {
@@ -66,6 +70,22 @@ fn a_store_of_version_1_is_opened_searched_verified_and_restored() {
     folder.run("find leap_days role:user").ends(0).says("8c1f5a52");
     folder.run("show 8c1f").ends(0).says("leap_days");
     folder.run("list").ends(0).says("Fix the leap day test");
+}
+
+#[test]
+fn an_archive_with_marks_still_has_them() {
+    let folder = Folder::new();
+    tar::Archive::new(GzDecoder::new(MARKED_ARCHIVE)).unpack(folder.path("")).unwrap();
+    fs::create_dir(folder.path("home")).unwrap();
+    folder.run("archive verify").ends(0).talks("no damage");
+    folder.run("index --root home").ends(0).talks("1 gone");
+    let json = folder.run("mark 8c1f --json").ends(0).json().remove(0);
+    assert_eq!(
+        (&json["pinned"], &json["title"], &json["tags"][0]),
+        (&true.into(), &"Leap days".into(), &"almanac".into())
+    );
+    // The key of the event is still the same.
+    assert_eq!((&json["notes"][0]["text"], &json["notes"][0]["event"]), (&"the answer".into(), &2.into()));
 }
 
 /// The files below a folder, except locks, which are empty or hold a process id.

@@ -269,7 +269,7 @@ fn costs_that_a_source_states_stand_beside_ours() {
     let total = usage(&folder, "")["total"].clone();
     let money = ["cost", "stated_cost", "compared_cost", "difference"].map(|name| total[name].to_string());
     assert_eq!(money, ["6.0000267", "3.5", "3.00001335", "0.49998665"]);
-    folder.run("usage --root home").ends(0).says("STATED").says("$3.50 (+0.50)");
+    folder.run("usage --root home").ends(0).says("STATED").says("$3.50 (+$0.5000)");
 }
 
 #[test]

@@ -74,7 +74,9 @@ class Screen:
             parts = [int(part or 1) for part in (numbers or "1;1").split(";")]
             self.row, self.column = parts[0] - 1, (parts + [1])[1] - 1
         elif letter == "K":
-            self.rows[self.row] = self.rows.get(self.row, "")[: self.column]
+            # After a full line, the cursor of a terminal is still on its last column.
+            column = min(self.column, self.columns - 1)
+            self.rows[self.row] = self.rows.get(self.row, "")[:column]
         elif letter == "J":
             self.rows = {}
         elif letter == "m":

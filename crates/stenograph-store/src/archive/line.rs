@@ -11,9 +11,17 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::block::{COMMIT_SIZE_MAX, Hash};
 use super::encoding::{hash_hex, path_text, sum_hex};
 use super::forgotten::Tombstone;
+use super::marks::{Marks, SessionKey};
 
-/// The version of the log that this program writes. It refuses logs of other versions.
-pub(super) const VERSION: u32 = 2;
+/// The latest version of a commit that this program knows. It refuses a log with a commit of a later version.
+pub(super) const VERSION: u32 = MARKS_VERSION;
+
+/// The version of commits that every program understands that reads this log at all.
+pub(super) const FIRST_VERSION: u32 = 2;
+
+/// The first version with marks. A commit states the lowest version that understands all of its lines, so an earlier program
+/// reads a log without marks, and refuses one with marks instead of losing them.
+const MARKS_VERSION: u32 = 3;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +43,8 @@ pub(super) enum LogLine {
         path: PathBuf,
         known: FolderChange,
     },
+    /// All marks of a session; empty if it has none any more.
+    Mark { session: SessionKey, marks: Marks },
     /// A pack is no longer needed.
     Drop { pack: u32 },
     /// The complete list of pieces found damaged.
@@ -90,6 +100,22 @@ pub(super) enum FolderChange {
 }
 
 impl LogLine {
+    /// The first version that understands this line.
+    pub fn version(&self) -> u32 {
+        match self {
+            LogLine::Mark { .. } => MARKS_VERSION,
+            LogLine::Piece(_)
+            | LogLine::Copy(_)
+            | LogLine::Thin { .. }
+            | LogLine::Forget { .. }
+            | LogLine::Unforget { .. }
+            | LogLine::Folder { .. }
+            | LogLine::Drop { .. }
+            | LogLine::Damaged { .. }
+            | LogLine::Lost { .. } => FIRST_VERSION,
+        }
+    }
+
     /// The line with its newline.
     pub fn encode(&self) -> io::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
@@ -103,6 +129,7 @@ impl LogLine {
 /// The header line of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct CommitHeader {
+    /// The lowest version that understands the lines.
     pub archive: u32,
     pub commit: u64,
     /// In milliseconds since 1970.
@@ -171,7 +198,7 @@ impl Commit {
         if lines.len() > COMMIT_SIZE_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        let head = CommitHeader { archive: VERSION, bytes: lines.len() as u64, sum: xxh3_64(lines.as_bytes()), ..head };
+        let head = CommitHeader { bytes: lines.len() as u64, sum: xxh3_64(lines.as_bytes()), ..head };
         let line = head.encode()?;
         let lines_at = line.len();
         Ok(Commit { head, bytes: (line + lines).into_bytes(), lines_at })
@@ -192,7 +219,7 @@ impl Commit {
             let first = serde_json::from_slice::<FirstVersion>(&bytes).ok();
             return Ok(first.map_or(NextCommit::Damaged, |first| NextCommit::Version(first.archive)));
         };
-        if head.archive != VERSION {
+        if !(FIRST_VERSION..=VERSION).contains(&head.archive) {
             return Ok(NextCommit::Version(head.archive));
         }
         if head.bytes > COMMIT_SIZE_MAX as u64 {
@@ -262,10 +289,20 @@ struct FirstVersion {
 
 #[cfg(test)]
 mod tests {
+    use super::super::marks::{EventKey, MarkChange};
     use super::*;
 
     fn head(commit: u64) -> CommitHeader {
-        CommitHeader { archive: 0, commit, time: -1, after: u64::MAX, pack: 3, at: 1 << 33, bytes: 0, sum: 0 }
+        CommitHeader {
+            archive: FIRST_VERSION,
+            commit,
+            time: -1,
+            after: u64::MAX,
+            pack: 3,
+            at: 1 << 33,
+            bytes: 0,
+            sum: 0,
+        }
     }
 
     #[test]
@@ -282,6 +319,13 @@ mod tests {
             pieces: vec![1, 2, 3, 9, 5],
         };
         let tombstone = Tombstone { format: "f".into(), session: None, contents: Vec::new() };
+        let first = Some(EventKey(u64::MAX - 1));
+        let session = SessionKey { agent: "a".into(), name: "n\n".into(), home: "/h".into(), first };
+        let mut marks = Marks::default();
+        let note = MarkChange::Note { text: "two\nlines".into(), event: first };
+        for change in [MarkChange::Pin, MarkChange::Title("t".into()), MarkChange::Tag("x".into()), note] {
+            marks.apply(&change, -3).unwrap();
+        }
         let lines = [
             LogLine::Piece(PieceLine { number: 1, pack: 2, at: 1 << 33, size: 7, raw: u32::MAX, hash: [0xab; 32] }),
             LogLine::Copy(copy),
@@ -290,6 +334,8 @@ mod tests {
             LogLine::Forget { copies: vec![0, 1, 2], tombstones: vec![tombstone], why: "older than 90 days".into() },
             LogLine::Unforget { format: "f".into(), session: None },
             LogLine::Folder { path: "/x".into(), known: FolderChange::Added },
+            LogLine::Mark { session: session.clone(), marks: Marks::default() },
+            LogLine::Mark { session, marks },
             LogLine::Drop { pack: 8 },
             LogLine::Damaged { pieces: vec![1] },
             LogLine::Lost { commits: 2, sum: u64::MAX },
@@ -334,5 +380,17 @@ mod tests {
             assert!(matches!(next, NextCommit::Damaged), "{bit}: {next:?}");
         }
         assert!(matches!(Commit::read(&mut &b"{\"archive\":1}\n"[..]).unwrap(), NextCommit::Version(1)));
+    }
+    #[test]
+    fn a_commit_of_a_later_version_is_refused_and_one_without_marks_is_of_the_first() {
+        let drop = LogLine::Drop { pack: 8 };
+        assert_eq!((drop.version(), VERSION), (FIRST_VERSION, 3));
+        for (version, is_read) in [(1, false), (2, true), (3, true), (4, false)] {
+            let head = CommitHeader { archive: version, ..head(1) };
+            let commit = Commit::new(head, &drop.encode().unwrap()).unwrap();
+            let next = Commit::read(&mut commit.bytes.as_slice()).unwrap();
+            assert_eq!(matches!(next, NextCommit::Commit(_)), is_read, "{version}");
+            assert!(is_read || matches!(next, NextCommit::Version(found) if found == version), "{version}");
+        }
     }
 }

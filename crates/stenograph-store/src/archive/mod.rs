@@ -10,6 +10,7 @@ mod encoding;
 mod forgotten;
 mod history;
 mod line;
+mod marks;
 mod open;
 mod open_source;
 mod pack_writer;
@@ -40,6 +41,10 @@ use state::{ArchiveState, CopyState};
 
 pub use block::Damage;
 pub use forgotten::ForgottenState;
+pub use marks::{
+    EventKey, MarkChange, Marks, NOTE_SIZE_MAX, NOTES_MAX, SessionKey, SessionNote, TAG_LENGTH_MAX, TAGS_MAX,
+    TITLE_LENGTH_MAX, is_tag,
+};
 pub use read::CopyReader;
 pub use reclaim::Reclaimed;
 pub use repair::Repaired;

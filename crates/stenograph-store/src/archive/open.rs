@@ -23,6 +23,14 @@ impl ArchiveWriter {
         ArchiveWriter::locked(files, folder, lock)
     }
 
+    /// Opens the archive as [`ArchiveWriter::open`] does. If another process writes to it, waits some seconds: marking a session
+    /// takes only a moment.
+    pub fn open_when_free(files: Arc<dyn Files>, folder: &Path) -> Result<ArchiveWriter, Error> {
+        create(files.as_ref(), folder)?;
+        let lock = Lock::wait_on(&log_path(folder))?;
+        ArchiveWriter::locked(files, folder, lock)
+    }
+
     pub(super) fn locked(files: Arc<dyn Files>, folder: &Path, lock: Lock) -> Result<ArchiveWriter, Error> {
         let path = log_path(folder);
         let mut history = ArchiveHistory::load(files.as_ref(), folder)?;
@@ -100,9 +108,13 @@ impl ArchiveWriter {
 
 /// Creates the archive's folder and takes the write lock.
 pub(super) fn take_lock(files: &dyn Files, folder: &Path) -> Result<Lock, Error> {
-    let made = create_folder_durably(files, &packs_folder(folder));
-    made.map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
+    create(files, folder)?;
     Lock::on(&log_path(folder))
+}
+
+fn create(files: &dyn Files, folder: &Path) -> Result<(), Error> {
+    let made = create_folder_durably(files, &packs_folder(folder));
+    made.map_err(|error| Error::at(folder, Problem::Unwritable, error))
 }
 
 /// Moves an incomplete, never acknowledged commit at the end of the log aside.

@@ -1,5 +1,5 @@
-//! The state that the log leads to: where pieces are, which copies consist of them, which sessions are forgotten and which
-//! folders are searched. Every change is a line of the log, so that memory and log agree. This file opens no file.
+//! The state that the log leads to: where pieces are, which copies consist of them, which sessions are forgotten or
+//! marked, and which folders are searched. Every change is a line of the log, so that memory and log agree. This file opens no file.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,6 +11,7 @@ use super::Label;
 use super::block::Hash;
 use super::forgotten::{Forgotten, ForgottenState};
 use super::line::{Commit, CopyLine, FolderChange, LogLine, PieceLine};
+use super::marks::{Marks, SessionKey};
 
 /// The state of an archive.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,7 @@ pub(super) struct ArchiveState {
     by_path: HashMap<OsString, u32>,
     pub folders: Vec<PathBuf>,
     pub forgotten: Forgotten,
+    pub marks: BTreeMap<SessionKey, Marks>,
     /// Pieces that a verification found damaged.
     pub damaged: BTreeSet<u32>,
     /// The number of commits.
@@ -130,6 +132,7 @@ impl ArchiveState {
                     self.folders.push(path);
                 }
             }
+            LogLine::Mark { session, marks } => self.set_marks(session, marks),
             LogLine::Drop { pack } => {
                 let lost = self.pieces.iter_mut().filter(|piece| piece.pack == pack);
                 lost.for_each(|piece| piece.pack = 0);

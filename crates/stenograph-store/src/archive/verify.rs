@@ -23,6 +23,8 @@ pub struct VerifyProgress {
 pub struct Verified {
     /// The number of copies.
     pub copies: u64,
+    /// The number of marked sessions. Their marks are lines of the log, whose checksums were compared when it was read.
+    pub marked: u64,
     /// The number of used pieces that are intact.
     pub pieces: u64,
     /// Their total size.
@@ -66,7 +68,8 @@ impl Archive {
     pub fn verify(&self, progress: &mut dyn FnMut(VerifyProgress) -> bool) -> Result<Verified, Error> {
         let state = &self.state;
         let used = state.used();
-        let mut verified = Verified { copies: state.copies.len() as u64, ..Verified::default() };
+        let mut verified =
+            Verified { copies: state.copies.len() as u64, marked: state.marks.len() as u64, ..Verified::default() };
         let mut expected: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
         for (number, piece) in (0..).zip(&state.pieces) {
             expected.entry((piece.pack, piece.at)).or_default().push(number);

@@ -1,4 +1,4 @@
-//! Writes to the archive: copies sources, forgets copies, records folders. A commit makes all changes since the last one
+//! Writes to the archive: copies sources, forgets copies, records folders and marks. A commit makes all changes since the last one
 //! durable, or none of them.
 
 use std::collections::{HashMap, HashSet};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::block::{BlockKind, Hash, PIECE_SIZE};
 use super::forgotten::{ContentFingerprint, ForgottenState, Tombstone};
 use super::history::ArchiveHistory;
-use super::line::{Commit, CommitHeader, CopyLine, FolderChange, LogLine, PieceLine};
+use super::line::{Commit, CommitHeader, CopyLine, FIRST_VERSION, FolderChange, LogLine, PieceLine};
 use super::open_source::{OpenSource, SourceComparison, stored_from};
 use super::pack_writer::PackWriter;
 use super::packs::Packs;
@@ -36,6 +36,8 @@ pub struct ArchiveWriter {
     pub(super) packs: PackWriter,
     /// The lines of the next commit.
     pub(super) lines: String,
+    /// The first version that understands those lines.
+    version: u32,
     pub(super) log: Log<()>,
     /// Copies changed since the last commit.
     touched: Vec<u32>,
@@ -117,6 +119,7 @@ impl ArchiveWriter {
             state: history.state,
             lost: HashSet::new(),
             lines: String::new(),
+            version: FIRST_VERSION,
             log,
             touched: Vec::new(),
             failed: None,
@@ -412,7 +415,7 @@ impl ArchiveWriter {
         }
         let (pack, at) = self.packs.position()?;
         let (commit, after) = (self.state.commits + 1, self.state.chain);
-        let head = CommitHeader { archive: 0, commit, time: now_ms, after, pack, at, bytes: 0, sum: 0 };
+        let head = CommitHeader { archive: self.version, commit, time: now_ms, after, pack, at, bytes: 0, sum: 0 };
         let commit = Commit::new(head, &self.lines);
         let commit = commit.map_err(|error| Error::at(&self.folder, Problem::Unwritable, error))?;
         // The log is written last, after its blocks are in the packs. From here on, a process that finds both treats this
@@ -421,6 +424,7 @@ impl ArchiveWriter {
         self.packs.sync().map_err(Error::in_doubt)?;
         self.log.append(&commit.bytes, (), &|_| {}).map_err(Error::in_doubt)?;
         self.lines.clear();
+        self.version = FIRST_VERSION;
         self.state.commits = commit.head.commit;
         self.state.chain = commit.chain();
         self.state.chains.insert(commit.head.commit, self.state.chain);
@@ -433,9 +437,11 @@ impl ArchiveWriter {
     /// Adds a line to the next commit and applies it.
     pub(super) fn write(&mut self, line: LogLine) -> Result<(), Error> {
         let text = line.encode().map_err(|error| Error::at(&self.folder, Problem::Unwritable, error))?;
+        let version = line.version();
         let applied = self.state.apply(line, UNSTAMPED_MS);
         applied.ok_or_else(|| Error::about(&self.folder, Problem::Unwritable))?;
         self.lines.push_str(&text);
+        self.version = self.version.max(version);
         Ok(())
     }
 
@@ -450,6 +456,7 @@ impl ArchiveWriter {
                 self.known = known_pieces(&self.state);
                 self.find_lost()?;
                 self.lines.clear();
+                self.version = FIRST_VERSION;
                 self.packs.start_new_pack();
                 self.touched.clear();
                 self.failed = None;

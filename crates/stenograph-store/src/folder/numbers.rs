@@ -21,6 +21,19 @@ impl EventNumbers {
         self.files.get(path)?.get(usize::try_from(event).ok()?).copied().flatten()
     }
 
+    /// The events of files that have this number in the conversation. Several files may state the same event.
+    pub fn events(&self, number: u64) -> impl Iterator<Item = (&Path, u64)> {
+        let is_it = move |given: &Option<u64>| *given == Some(number);
+        let found = self
+            .files
+            .iter()
+            .filter_map(move |(path, numbers)| Some((path.as_path(), numbers.iter().position(is_it)? as u64)));
+        // In a fixed order, because that of the map is random.
+        let mut found: Vec<(&Path, u64)> = found.collect();
+        found.sort_unstable();
+        found.into_iter()
+    }
+
     pub(super) fn add_document(&mut self, path: &Path, places: Vec<u64>) {
         self.files.insert(path.to_owned(), places.into_iter().map(Some).collect());
     }

@@ -49,6 +49,32 @@ pub struct EventAddresses {
 }
 
 impl EventAddresses {
+    /// How to open an event: by its session's name if that name opens its source, else by a path. `event` counts from 0 within
+    /// the source, or within that version of it.
+    pub fn of(
+        &mut self,
+        catalogue: &Catalogue,
+        named: Option<(&Session, &str)>,
+        (source, event): (&SourceRow, u64),
+        version: Option<u32>,
+    ) -> Result<EventAddress, Error> {
+        let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
+        // A log is not a session: its name may be a prefix of a session's name.
+        let is_log =
+            Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
+        let named = named.filter(|_| !is_log);
+        if version.is_some() {
+            // A version of a file is read alone.
+            let by_session = named.filter(is_main).map(|(_, name)| EventAddress::in_session(name, event));
+            return Ok(by_session.unwrap_or_else(|| EventAddress::in_file(&source.path, event)));
+        }
+        let by_session = match named {
+            Some((session, name)) => self.by_session(catalogue, session, name, (source, event))?,
+            None => None,
+        };
+        Ok(by_session.unwrap_or_else(|| self.by_path(&source.path, event)))
+    }
+
     /// The address of an event by the path of its file. `event` counts from 0 within the file.
     pub fn by_path(&mut self, path: &Path, event: u64) -> EventAddress {
         let known = self.files.entry(path.to_owned()).or_insert_with(|| {
@@ -61,7 +87,7 @@ impl EventAddresses {
     }
 
     /// The address of an event by the session's name; `None` if that name opens other files.
-    pub fn by_session(
+    fn by_session(
         &mut self,
         catalogue: &Catalogue,
         session: &Session,
@@ -86,7 +112,7 @@ impl EventAddresses {
 }
 
 /// The event numbers across several files; `None` if they cannot be read.
-fn numbers(parts: &RecordingParts) -> Option<EventNumbers> {
+pub fn numbers(parts: &RecordingParts) -> Option<EventNumbers> {
     folder::read_numbered(parts, &mut DiscardEvents).ok()
 }
 
@@ -97,28 +123,4 @@ impl Sink for DiscardEvents {
     fn event(&mut self, _event: &Event<'_>) {}
 
     fn note(&mut self, _note: Note) {}
-}
-
-/// How to open a hit: by its session's name if that name opens its source, else by a path.
-pub fn address_of(
-    addresses: &mut EventAddresses,
-    catalogue: &Catalogue,
-    named: Option<(&Session, &str)>,
-    (source, event): (&SourceRow, u64),
-    version: Option<u32>,
-) -> Result<EventAddress, Error> {
-    let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
-    // A log is not a session: its name may be a prefix of a session's name.
-    let is_log = Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
-    let named = named.filter(|_| !is_log);
-    if version.is_some() {
-        // A version of a file is read alone.
-        let by_session = named.filter(is_main).map(|(_, name)| EventAddress::in_session(name, event));
-        return Ok(by_session.unwrap_or_else(|| EventAddress::in_file(&source.path, event)));
-    }
-    let by_session = match named {
-        Some((session, name)) => addresses.by_session(catalogue, session, name, (source, event))?,
-        None => None,
-    };
-    Ok(by_session.unwrap_or_else(|| addresses.by_path(&source.path, event)))
 }

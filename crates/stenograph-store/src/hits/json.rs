@@ -3,9 +3,14 @@
 use stenograph::text::quote;
 
 use super::ShownHit;
-use crate::sessions::{iso, path_json, project_json, resume_line_here};
+use crate::sessions::{iso, path_json, project_json, resume_line_here, strings_json};
 
 impl ShownHit {
+    /// The number of the event; `None` if the hit is about the session as a whole.
+    pub fn number(&self) -> Option<u64> {
+        self.open.as_ref().map(|open| open.event)
+    }
+
     /// The command that shows the hit.
     pub fn show_line(&self) -> Option<String> {
         let open = self.open.as_ref()?;
@@ -37,14 +42,16 @@ impl ShownHit {
             },
         );
         format!(
-            "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
+            "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"pinned\":{},\"tags\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
          \"path\":{},\"version\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
          \"absent\":{},\"show\":{},\"resume\":{}}}",
             text(session.map(|session| session.name.as_str())),
             text(session.map(|session| session.agent.as_str())),
             project_json(session.and_then(|session| session.project.as_ref())),
             text(session.and_then(|session| session.title.as_deref().or(session.query.as_deref()))),
-            self.open.as_ref().map_or(self.hit.event + 1, |open| open.event),
+            session.is_some_and(|session| session.marks.pinned),
+        strings_json(session.map_or(&[], |session| &session.marks.tags)),
+        self.number().map_or_else(|| "null".to_owned(), |number| number.to_string()),
             self.hit.at.line,
             self.hit.at.offset,
             self.hit.at.length,

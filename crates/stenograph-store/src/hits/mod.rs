@@ -2,10 +2,11 @@
 
 mod address;
 mod json;
+mod marks;
 
 use stenograph::query::{Query, Snippet};
 
-pub use address::{EventAddress, EventAddresses, address_of};
+pub use address::{EventAddress, EventAddresses, numbers};
 
 use crate::Error;
 use crate::index::catalogue::{Session, SourceRow};
@@ -59,10 +60,20 @@ pub struct ShownAnswer {
     pub next: Option<String>,
 }
 
-/// Asks the index, and reads the content of each hit.
-pub fn find(searcher: &mut Searcher, request: &SearchRequest<'_>, snippet_length: usize) -> Result<ShownAnswer, Error> {
-    let query = request.query;
-    let answer = searcher.find(request)?;
+/// Asks the index, and reads the content of each hit. Titles and notes come first, in the same numbering.
+pub fn find(
+    searcher: &mut Searcher,
+    request: &SearchRequest<'_>,
+    snippet_length: usize,
+) -> Result<ShownAnswer, Error> {
+    let SearchRequest { query, offset, limit, within, .. } = *request;
+    let marked = searcher.find_marks(query, within)?;
+    let marks_count = marked.len();
+    let marked = marked.into_iter().enumerate().skip(offset).take(limit);
+    let marked = marks::shown(marked, searcher, query, snippet_length)?;
+    let (offset, limit) = (offset.saturating_sub(marks_count), limit.saturating_sub(marked.len()));
+    let mut answer = searcher.find(&SearchRequest { offset, limit, ..*request })?;
+    answer.hits.iter_mut().for_each(|hit| hit.rank += marks_count);
     let counts = searcher.counts(query)?;
     let mut read: Vec<Option<Result<HitContent, &'static str>>> = answer.hits.iter().map(|_| None).collect();
     searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, found| {
@@ -73,9 +84,8 @@ pub fn find(searcher: &mut Searcher, request: &SearchRequest<'_>, snippet_length
             });
         }
     })?;
-    let next = answer.hits.last().filter(|_| answer.has_more).map(|hit| (hit.rank + 1).to_string());
     let short_names = ShortNames::of(searcher.catalogue())?;
-    let (mut hits, mut addresses) = (Vec::new(), EventAddresses::default());
+    let (mut hits, mut addresses) = (marked, EventAddresses::default());
     for (hit, read) in answer.hits.into_iter().zip(read) {
         let session = searcher.session(hit.session)?.cloned();
         let source = searcher.source(hit.source)?.cloned();
@@ -84,12 +94,14 @@ pub fn find(searcher: &mut Searcher, request: &SearchRequest<'_>, snippet_length
         let named = session.as_ref().filter(|_| is_named).map(|session| (session, short.as_str()));
         let open = source.as_ref().map(|source| {
             let found = (source, hit.event);
-            address_of(&mut addresses, searcher.catalogue(), named, found, hit.version)
+            addresses.of(searcher.catalogue(), named, found, hit.version)
         });
         let (open, read) = (open.transpose()?, read.unwrap_or(Err("it cannot be read")));
         hits.push(ShownHit { session, short, is_named, source, open, hit, read });
     }
-    Ok(ShownAnswer { hits, total: answer.total, is_exact: answer.is_exact, next })
+    let next = hits.last().map(|shown| shown.hit.rank + 1).filter(|next| answer.has_more || *next < marks_count);
+    let (next, total) = (next.map(|next| next.to_string()), answer.total + marks_count as u64);
+    Ok(ShownAnswer { hits, total, is_exact: answer.is_exact, next })
 }
 
 impl HitContent {

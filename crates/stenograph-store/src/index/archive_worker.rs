@@ -13,7 +13,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Store;
 use super::catalogue::{ArchivedRow, Catalogue, SourceId, SourceRow};
 use super::run::{Archiving, IndexPlan, is_missing};
-use crate::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, ForgottenState, Label, WhichVersion};
+use crate::archive::{
+    AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, ForgottenState, Label, Marks, SessionKey, WhichVersion,
+};
 use crate::files::Disk;
 use crate::tail::Warning;
 use crate::{Error, Problem};
@@ -119,7 +121,7 @@ impl Worker {
 }
 
 fn archive_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Done>) {
-    let mut writer = ArchiveWriter::open(Arc::new(Disk), folder);
+    let mut writer = ArchiveWriter::open_when_free(Arc::new(Disk), folder);
     let mut done = Done::default();
     done.warnings.extend(writer.iter().flat_map(|writer| writer.warnings().to_vec()));
     while let Ok(work) = queue.recv() {
@@ -244,6 +246,11 @@ impl ArchiveReader {
         let mut begin = Vec::new();
         let read = self.archive.read(copy.id, WhichVersion::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
         Ok((read.is_ok() && xxh3_64(&begin) == row.head).then_some(copy))
+    }
+
+    /// The marked sessions with their marks.
+    pub(super) fn marks(&self) -> impl Iterator<Item = (&SessionKey, &Marks)> {
+        self.archive.marks()
     }
 
     /// The folders that the user added to the archive.

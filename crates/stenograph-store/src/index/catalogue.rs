@@ -3,6 +3,7 @@
 
 mod batch;
 mod ledger;
+mod marks;
 mod row;
 mod schema;
 mod session;

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub(crate) mod change;
 mod earlier_versions;
 mod event_indexer;
+mod marks;
 mod open;
 mod passed_over;
 mod private;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use catalogue::{Catalogue, OpenedCatalogue};
 pub(crate) use change::is_unchanged;
+pub use marks::MarkedSession;
 pub use open::SourceLocation;
 pub use passed_over::{PassedOver, PassedOverReason};
 pub(crate) use run::is_missing;

@@ -493,6 +493,8 @@ impl<'r> IndexRun<'r> {
     /// Commits everything so far: first the archive, then the text, then the catalogue.
     pub(super) fn commit(&mut self) -> Result<(), Error> {
         self.resolve_sessions()?;
+        let catalogue = self.catalogue;
+        catalogue.sync_marks(self.archive()?.marks())?;
         for key in std::mem::take(&mut self.unordered) {
             self.catalogue.link_to_oldest(key)?;
         }

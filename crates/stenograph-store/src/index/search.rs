@@ -4,6 +4,7 @@
 mod check;
 mod counts;
 mod load;
+mod marks;
 mod position;
 mod ranked;
 mod translate;
@@ -20,6 +21,7 @@ use tantivy::collector::Count;
 
 use check::CheckedHits;
 pub use load::{EntryDetail, HitReader, Unavailable};
+pub use marks::MarkHit;
 pub use position::ReadStart;
 use ranked::Columns;
 

@@ -146,9 +146,9 @@ impl super::Documents for LeslieDocuments {
         let units = ConversationUnit::split(recorded)?;
         let surplus = units.len().saturating_sub(transcript_dir::TEXTS_MAX);
         let (without_text, with_text) = units.split_at_checked(surplus).unwrap_or((&[], &units));
-        transcripts.put_without_text(without_text)?;
-        with_text.iter().try_for_each(|unit| transcripts.put(unit, given))?;
-        let (written, warnings) = transcripts.tidy()?;
+        transcripts.store_journal_only(without_text)?;
+        with_text.iter().try_for_each(|unit| transcripts.store_unit(unit, given))?;
+        let (written, warnings) = transcripts.finish_and_prune()?;
         // Every unit is in the folder, complete: in its text, or in the journal beside it.
         Ok(FinishedDocuments { journal: JournalNeed::Redundant, written, warnings })
     }

@@ -40,7 +40,7 @@ pub fn narrow<E: From<Error>>(
     Ok(searched)
 }
 
-/// The sessions with an event that matches, and how much was searched.
+/// The sessions with an event, a given title or a note that matches, and how much was searched.
 pub fn sessions_with_events(searcher: &mut Searcher, query: &Query) -> Result<(HashSet<SessionId>, Searched), Error> {
     let request = SearchRequest { query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: None };
     let answer = searcher.find(&request)?;
@@ -48,7 +48,9 @@ pub fn sessions_with_events(searcher: &mut Searcher, query: &Query) -> Result<(H
         true => Searched::Newest { hits: HITS_MAX as u64, total: answer.total },
         false => Searched::All,
     };
-    Ok((answer.hits.iter().map(|hit| hit.session).collect(), searched))
+    let marks = searcher.find_marks(query, None)?;
+    let found = answer.hits.iter().map(|hit| hit.session).chain(marks.iter().map(|hit| hit.session));
+    Ok((found.collect(), searched))
 }
 
 /// Whether only events can answer a condition.
@@ -62,9 +64,10 @@ pub fn speaks_of_events(expr: &Expr) -> bool {
             Field::Agent(_)
             | Field::Project(_)
             | Field::Session(_)
+            | Field::Tag(_)
             | Field::Model(_)
             | Field::Branch(_)
-            | Field::Is(Is::Error)
+            | Field::Is(Is::Error | Is::Pinned | Is::Marked)
             | Field::Since(_)
             | Field::Until(_) => false,
         },
@@ -75,7 +78,15 @@ pub fn speaks_of_events(expr: &Expr) -> bool {
 pub fn matches_session(query: &Query, session: &Session) -> bool {
     let (projects, sessions) = (session.project_names(), [session.name.clone()]);
     let details = SessionDetails {
-        facts: SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions, file_time: None },
+        facts: SessionFacts {
+            agent: &session.agent,
+            projects: &projects,
+            sessions: &sessions,
+            file_time: None,
+            is_pinned: session.marks.pinned,
+            is_marked: !session.marks.is_empty(),
+            tags: &session.marks.tags,
+        },
         model: session.model.as_deref(),
         branch: session.branch.as_deref(),
         has_error: session.errors > 0,
@@ -88,7 +99,7 @@ pub fn matches_session(query: &Query, session: &Session) -> bool {
 /// What conditions on sessions look at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionDetails<'a> {
-    /// The agent, the project and the ids.
+    /// The agent, the project, the ids and the marks.
     pub facts: SessionFacts<'a>,
     /// The model.
     pub model: Option<&'a str>,
@@ -116,7 +127,11 @@ impl SessionDetails<'_> {
 
     fn match_field(&self, field: &Field) -> bool {
         match field {
-            Field::Agent(_) | Field::Project(_) | Field::Session(_) => field.matches_session(&self.facts),
+            Field::Agent(_)
+            | Field::Project(_)
+            | Field::Session(_)
+            | Field::Tag(_)
+            | Field::Is(Is::Pinned | Is::Marked) => field.matches_session(&self.facts),
             Field::Model(words) => self.model.is_some_and(|model| words.is_in(model)),
             Field::Branch(words) => self.branch.is_some_and(|branch| words.is_in(branch)),
             Field::Is(Is::Error) => self.has_error,

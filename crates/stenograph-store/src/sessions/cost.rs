@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
-use stenograph::render::grouped;
+use stenograph::render::{dollars, grouped};
 
 use crate::index::catalogue::{Catalogue, Session};
 
@@ -50,16 +50,5 @@ impl SessionCost {
     /// The tokens for people; empty if there are none.
     pub fn tokens(&self) -> String {
         if self.tokens == 0 { String::new() } else { format!("{} tokens", grouped(self.tokens)) }
-    }
-}
-
-/// An amount for people, to the cent, with a comma after every three digits.
-pub fn dollars(money: Money) -> String {
-    let text = money.rounded(2);
-    match text.split_once('.') {
-        Some((whole, cents)) => {
-            format!("${}.{cents}", whole.parse().map_or_else(|_| whole.to_owned(), grouped))
-        }
-        None => format!("${text}"),
     }
 }

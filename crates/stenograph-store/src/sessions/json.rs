@@ -27,6 +27,10 @@ pub fn session_json(
     draft.set_str("path", &session.path.display().to_string());
     draft.set("project", project_json(session.project.as_ref()));
     draft.set_opt("title", session.title.as_deref());
+    draft.set_opt("agent_title", session.agent_title.as_deref());
+    draft.set("pinned", session.marks.pinned.to_string());
+    draft.set("tags", strings_json(&session.marks.tags));
+    draft.set_number("notes", Some(session.marks.notes.len() as u64));
     draft.set_opt("asked", session.query.as_deref());
     draft.set_opt("cwd", session.cwd.as_deref());
     draft.set_opt("branch", session.branch.as_deref());
@@ -101,4 +105,9 @@ pub fn project_json(project: Option<&ProjectRow>) -> String {
 /// A path in JSON.
 pub fn path_json(path: &Path) -> String {
     quote(&path.display().to_string())
+}
+
+/// Texts as a JSON list.
+pub fn strings_json(strings: &[String]) -> String {
+    format!("[{}]", strings.iter().map(|text| quote(text)).collect::<Vec<_>>().join(","))
 }

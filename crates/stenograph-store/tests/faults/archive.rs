@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, Label, WhichVersion};
+use stenograph_store::archive::{
+    AddOutcome, Archive, ArchiveWriter, Label, MarkChange, Marks, SessionKey, WhichVersion,
+};
 use stenograph_store::files::Files;
 use stenograph_store::{Error, Problem};
 
@@ -34,6 +36,8 @@ struct Script {
     doomed: Vec<String>,
     /// Sources that were acknowledged as forgotten.
     forgotten: Vec<String>,
+    /// How many notes of the session were acknowledged.
+    notes_acknowledged: usize,
     now: u64,
 }
 
@@ -44,6 +48,10 @@ fn text(seed: u64, size: usize) -> Vec<u8> {
 
 fn label(name: &str) -> Label {
     Label { format: "some".into(), session: Some(name.into()) }
+}
+
+fn session_key() -> SessionKey {
+    SessionKey { agent: "some".into(), name: "a".into(), home: String::new(), first: None }
 }
 
 impl Script {
@@ -62,6 +70,7 @@ impl Script {
             leaving: Vec::new(),
             doomed: Vec::new(),
             forgotten: Vec::new(),
+            notes_acknowledged: 0,
             now: 0,
         }
     }
@@ -111,7 +120,20 @@ impl Script {
             known.push(bytes);
         }
         self.forgotten.extend(leaving);
+        self.notes_acknowledged = self.keeper()?.marks().map(|(_, marks)| marks.notes.len()).sum();
         Ok(())
+    }
+
+    /// Adds a note to the marks of a session.
+    fn note(&mut self) {
+        self.now += 1_000;
+        let now = self.now as i64;
+        let change = MarkChange::Note { text: format!("note at {now}"), event: None };
+        let Ok(keeper) = self.keeper() else { return };
+        let mut marks = keeper.marks().next().map(|(_, marks)| marks.clone()).unwrap_or_default();
+        marks.apply(&change, now).unwrap();
+        // The next commit reports a failure.
+        let _ = keeper.set_marks(&session_key(), &marks);
     }
 
     fn forget(&mut self, name: &str) {
@@ -129,8 +151,11 @@ impl Script {
         self.keep("a", text(1, 3_000));
         self.keep("b", text(2, 2_000));
         let _ = self.commit();
+        self.note();
+        let _ = self.commit();
         self.grow("a", 50);
         self.keep("b", text(3, 1_000));
+        self.note();
         let _ = self.commit();
         self.keep("garbage", text(4, 30_000));
         let _ = self.commit();
@@ -143,6 +168,7 @@ impl Script {
         let _ = self.commit();
         let now = self.now as i64;
         let _ = self.keeper().and_then(|keeper| keeper.reclaim(now));
+        self.note();
         self.grow("a", 20);
         let _ = self.commit();
         self.keeper = None;
@@ -207,6 +233,10 @@ impl Script {
                 assert!(held, "{said}: {} bytes of {name} are lost", content.len());
             }
         }
+        let archive = Archive::open(self.files(), &self.store).unwrap();
+        let marks: Vec<&Marks> = archive.marks().map(|(_, marks)| marks).collect();
+        let count = marks.iter().map(|marks| marks.notes.len()).sum::<usize>();
+        assert!(count >= self.notes_acknowledged, "{said}: {count} of {} notes", self.notes_acknowledged);
         for name in &self.forgotten {
             assert!(!found.contains_key(name), "{said}: {name} came back");
         }
@@ -221,6 +251,7 @@ fn calls_of_script() -> Vec<Call> {
     let calls = script.disk.calls();
     assert_eq!(script.acknowledged.len(), 4);
     assert_eq!(script.forgotten, ["garbage"]);
+    assert_eq!(script.notes_acknowledged, 3);
     assert!(calls.contains(&Call::Remove), "a pack was reclaimed");
     script.check("all is well");
     calls

@@ -1,10 +1,11 @@
 //! The index with real files that grow, shrink and disappear. `copies.rs` has copies and moves, `damage.rs` damage and
-//! interrupted runs, `status.rs` the saved status of runs.
+//! interrupted runs, `marks.rs` marks of sessions, `status.rs` the saved status of runs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
 
 mod copies;
 mod damage;
+mod marks;
 mod status;
 
 use std::fs;

@@ -8,7 +8,7 @@ use axum::extract::{ConnectInfo, Request as HttpRequest, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, UPGRADE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use stenograph::cassette::{Answer, Delivery, Manner, Played, Request, Trouble, Vendor, Verdict};
+use stenograph::cassette::{Answer, Delivery, MatchMode, Played, PlayedAnswer, Request, Trouble, Vendor};
 
 use crate::cassette::route::{Route, route, vendor};
 use crate::cassette::stream::Frames;
@@ -104,14 +104,14 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::c
         let mut player = shared.player();
         let played = player.ask(request);
         let formatted = match played.verdict {
-            Verdict::Answer(index) => {
+            PlayedAnswer::Answer(index) => {
                 player.tape().answers().get(index).map(|answer| format_answer(vendor, answer, request))
             }
             // The server invents nothing that was not recorded: the answer is empty, and the agent continues.
-            Verdict::Beside if player.manner() == Manner::Lenient => {
+            PlayedAnswer::Beside if player.manner() == MatchMode::Lenient => {
                 Some(format_answer(vendor, &Answer::default(), request))
             }
-            Verdict::Beside | Verdict::Refused(_) | Verdict::Ended => None,
+            PlayedAnswer::Beside | PlayedAnswer::Refused(_) | PlayedAnswer::Ended => None,
         };
         (played, formatted)
     };
@@ -159,7 +159,7 @@ fn format_answer(vendor: Vendor, answer: &Answer, request: &Request) -> Formatte
 enum Formatted {
     /// One object, and the delay between question and answer.
     Whole(String, u64),
-    Frames(Vec<stenograph::cassette::Frame>),
+    Frames(Vec<stenograph::cassette::StreamFrame>),
     /// The recorded error. The client may retry, as it did in the recording.
     Failed(u16, String),
 }
@@ -167,9 +167,9 @@ enum Formatted {
 /// Why the player has no answer.
 fn refused(played: &Played) -> Refusal {
     match played.verdict {
-        Verdict::Beside => (Trouble::Drifted, "this request is not part of the recorded conversation".to_owned()),
-        Verdict::Ended => (Trouble::Ended, "the recording has ended: it has no answer to this request".to_owned()),
-        Verdict::Answer(_) | Verdict::Refused(_) => {
+        PlayedAnswer::Beside => (Trouble::Drifted, "this request is not part of the recorded conversation".to_owned()),
+        PlayedAnswer::Ended => (Trouble::Ended, "the recording has ended: it has no answer to this request".to_owned()),
+        PlayedAnswer::Answer(_) | PlayedAnswer::Refused(_) => {
             let first = played.news.first().map_or_else(|| "as before".to_owned(), stenograph::cassette::Drift::line);
             let more = played.count.saturating_sub(1);
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use stenograph::cassette::{Manner, Played, Player, Tape};
+use stenograph::cassette::{CassettePlayer, MatchMode, Played, Tape};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
@@ -25,7 +25,7 @@ pub struct Options {
     /// The port to listen on; 0 for any free port.
     pub port: u16,
     /// How the player treats requests that differ from the recorded ones.
-    pub manner: Manner,
+    pub manner: MatchMode,
     /// When answers are sent.
     pub pace: Pace,
     /// When the server stops.
@@ -50,7 +50,7 @@ pub enum Until {
     /// When the caller sets the stop flag.
     #[default]
     Stopped,
-    /// After the last recorded answer.
+    /// After the last recorded answer, or after a request that the player refused because it differs: every later one would too.
     Played,
 }
 
@@ -97,7 +97,7 @@ pub struct PlaybackSummary {
 /// State that all requests share.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    player: Arc<Mutex<Player>>,
+    player: Arc<Mutex<CassettePlayer>>,
     pub pace: Pace,
     pub report: mpsc::UnboundedSender<ServerEvent>,
     busy: Arc<AtomicUsize>,
@@ -119,14 +119,18 @@ const GRACE: Duration = Duration::from_millis(500);
 pub fn serve(tape: Tape, options: &Options, report: &mut dyn FnMut(ServerEvent)) -> io::Result<PlaybackSummary> {
     // One thread is enough for one agent, and keeps requests in the order of their arrival.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let player = Arc::new(Mutex::new(Player::new(tape, options.manner)));
+    let player = Arc::new(Mutex::new(CassettePlayer::new(tape, options.manner)));
     let served = runtime.block_on(run(Arc::clone(&player), options, report));
     runtime.shutdown_background();
     served?;
     Ok(summary(&lock(&player)))
 }
 
-async fn run(player: Arc<Mutex<Player>>, options: &Options, report: &mut dyn FnMut(ServerEvent)) -> io::Result<()> {
+async fn run(
+    player: Arc<Mutex<CassettePlayer>>,
+    options: &Options,
+    report: &mut dyn FnMut(ServerEvent),
+) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
     report(ServerEvent::Listening(listener.local_addr()?));
     let (sender, mut events) = mpsc::unbounded_channel();
@@ -146,7 +150,7 @@ async fn run(player: Arc<Mutex<Player>>, options: &Options, report: &mut dyn FnM
             ended = &mut served => { ended?; break }
             _ = checks.tick() => {
                 let is_stopped = options.stop.load(Ordering::Relaxed);
-                let is_played = options.until == Until::Played && lock(&shared.player).is_at_end();
+                let is_played = options.until == Until::Played && is_over(&lock(&shared.player));
                 if ending.is_none() && (is_stopped || is_played) {
                     ending = Some(Instant::now());
                     let _ = end.send(());
@@ -165,9 +169,14 @@ async fn run(player: Arc<Mutex<Player>>, options: &Options, report: &mut dyn FnM
     Ok(())
 }
 
+/// Whether the agent can get no further answer.
+fn is_over(player: &Player) -> bool {
+    player.is_at_end() || player.refused() > 0
+}
+
 impl Shared {
     /// The player, locked for one request at a time.
-    pub fn player(&self) -> MutexGuard<'_, Player> {
+    pub fn player(&self) -> MutexGuard<'_, CassettePlayer> {
         lock(&self.player)
     }
 
@@ -184,11 +193,11 @@ impl Drop for Busy {
 }
 
 /// Locks the player. A panic leaves it valid: it changes only between two answers.
-fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
+fn lock(player: &Mutex<CassettePlayer>) -> MutexGuard<'_, CassettePlayer> {
     player.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn summary(player: &Player) -> PlaybackSummary {
+fn summary(player: &CassettePlayer) -> PlaybackSummary {
     PlaybackSummary {
         answers: player.tape().answers().len(),
         given: player.given(),

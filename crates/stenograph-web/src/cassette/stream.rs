@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
-use stenograph::cassette::{Frame, Vendor};
+use stenograph::cassette::{StreamFrame, Vendor};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -19,7 +19,7 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 
 /// The frames of one answer.
 pub struct Frames {
-    frames: VecDeque<Frame>,
+    frames: VecDeque<StreamFrame>,
     vendor: Vendor,
     pace: Pace,
     started: Instant,
@@ -32,7 +32,7 @@ pub struct Frames {
 
 impl Frames {
     pub fn new(
-        frames: Vec<Frame>,
+        frames: Vec<StreamFrame>,
         vendor: Vendor,
         pace: Pace,
         request: u64,

@@ -1,40 +1,38 @@
-//! What a result says beside what came of its call: what goes on, of which kind an agent is, how it begins. It looks at one event only.
+//! The content of one result beside the outcome of its call: background jobs, other agents, the beginning of the text.
 
 use crate::evidence::{AgentEvidence, Evidence, created_file};
 use crate::model::{Content, Event, Verdict};
 use crate::text::beginning;
 
-/// What a result says.
+/// The content of a result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answer {
     pub verdict: Option<Verdict>,
-    /// Names by which later calls ask for what goes on.
+    /// Names by which later calls poll the job or the agent.
     pub handles: Vec<String>,
-    /// How far the work of another agent has come, in the source's word.
-    pub state: Option<String>,
-    /// Of what kind that agent is.
-    pub kind: Option<String>,
-    /// Whether the file was not there before.
-    pub made: Option<bool>,
-    /// The beginning of what it says.
+    /// The states of other agents.
+    pub agents: AgentEvidence,
+    /// Whether the call created its file, if the result states it.
+    pub is_new_file: Option<bool>,
+    /// The beginning of the text.
     pub beginning: String,
 }
 
-/// How much of an answer is kept where it matters.
+/// The most bytes of a text.
 const BEGINNING_SIZE_MAX: usize = 2000;
 
 impl Answer {
-    /// What this result says.
+    /// The content of this result.
     pub fn of(event: &Event<'_>, content: &Content<'_>, evidence: &Evidence) -> Answer {
         let joined = content.joined();
-        let AgentEvidence { state, kind } = AgentEvidence::of(event);
+        let text = joined.decode();
+        let text = text.trim();
         Answer {
             verdict: evidence.verdict,
             handles: evidence.handles.clone(),
-            state,
-            kind,
-            made: created_file(event),
-            beginning: beginning(joined.decode().trim(), BEGINNING_SIZE_MAX).to_owned(),
+            agents: AgentEvidence::of(event, text),
+            is_new_file: created_file(event),
+            beginning: beginning(text, BEGINNING_SIZE_MAX).to_owned(),
         }
     }
 }

@@ -1,12 +1,13 @@
-//! The calls of a session, tallied by tool: a call counts once however often it is told. Which answer belongs to which call, and what came of
-//! it, the fold [`crate::calls::Calls`] decides; here calls go by its numbers.
+//! The calls of a session and their totals by tool. A call that several records repeat counts once. The fold [`crate::calls::Calls`] pairs
+//! calls and results and decides outcomes; this module identifies calls by its numbers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::agents::Job;
 use super::answer::Answer;
 use super::keys::Keys;
-use super::report::{Call, CallOutcome, Capped, Place, Tool};
-use crate::calls::{Calls as Fold, Decision, OutcomeRule};
+use super::report::{Call, CallOutcome, Capped, EventPlace, Tool};
+use crate::calls::{Calls as CallsFold, Decision, OutcomeRule};
 use crate::model::is_lasting_id;
 use crate::query::Touch;
 use crate::text::beginning;
@@ -15,81 +16,81 @@ use crate::text::beginning;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub tools: Vec<Tool>,
-    pub kept: Capped<Call>,
+    pub list: Capped<Call>,
     names: HashMap<String, usize>,
-    /// How many bytes the kept calls have.
+    /// The size of the listed calls in bytes.
     size: usize,
-    /// The fold that decides.
+    /// The fold that decides outcomes.
     pub fold: crate::calls::Calls,
-    open: BTreeMap<u64, Open>,
-    early: BTreeMap<u64, EarlyAnswer>,
-    /// Where each numbered call is kept, if it is, and its tool.
+    open: BTreeMap<u64, OpenCall>,
+    early: BTreeMap<u64, EarlyResult>,
+    /// The index in the list, if any, and the tool of each numbered call.
     places: HashMap<u64, (Option<usize>, usize)>,
     seen: HashSet<u64>,
-    /// Ids of calls that were made, to know an answer that is told again.
+    /// Hashes of the ids of calls, to recognize a repeated result.
     ids: HashSet<u64>,
     failed: HashSet<u64>,
 }
 
-/// An answer whose call is not known: the call may follow, or nobody recorded it.
+/// A result whose call is unknown: the call may follow, or no record has it.
 #[derive(Debug)]
-pub(super) struct EarlyAnswer {
+pub(super) struct EarlyResult {
     pub answer: Answer,
-    pub place: Place,
-    /// What the answer alone decides.
+    pub place: EventPlace,
+    /// The outcome by the result alone.
     pub decision: Decision,
     pub thread: usize,
-    /// The tool that the answer names.
+    /// The tool that the result names.
     pub tool: Option<String>,
 }
 
-/// A call that waits for its answer.
+/// A call without a result so far.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenCall {
     pub thread: usize,
     pub tool: usize,
-    /// A fingerprint of the tool and its input.
+    /// A hash of the tool and its input.
     pub print: u64,
-    pub place: Place,
-    /// Where it is kept, if it is.
+    pub place: EventPlace,
+    /// Its index in the list, if it is listed.
     pub at: Option<usize>,
     pub keys: Keys,
     pub touches: Vec<Touch>,
-    /// Its number in what stands before the model.
+    /// Its number in the context window.
     pub number: u64,
-    /// The work that it asks after, if it asks for some.
-    pub after: Option<usize>,
-    /// What it adds to the list of what is to do.
+    /// The jobs that it polls, each with the name that it uses.
+    pub polled: Vec<(String, Job)>,
+    /// The item that it adds to the to-do list.
     pub todo: Option<String>,
-    /// The agent that it gives a task.
+    /// The agent that it starts.
     pub agent: Option<usize>,
 }
 
-/// How many calls are kept one by one. A session of a week has some thousands.
+/// The most calls in the list. A session of a week has some thousands.
 const CALLS_MAX: usize = 50_000;
 
-/// How many bytes of their inputs are kept.
+/// The most bytes of inputs in the list.
 const SIZE_MAX: usize = 32 << 20;
 
-/// How many tools are told apart; a session has dozens.
+/// The most tools with totals of their own. A session has dozens.
 const TOOLS_MAX: usize = 4096;
 
-/// How many answers may stand before their calls.
+/// The most results that wait for their calls.
 const EARLY_MAX: usize = 64;
 
-/// How many calls are remembered to know them again.
+/// The most calls that are remembered to recognize repeats.
 const SEEN_MAX: usize = 4 << 20;
 
-/// The name under which tools are counted that are too many.
+/// The name for all tools beyond the limit.
 const OTHER_TOOLS: &str = "(other tools)";
 
-/// The name of the tool of an answer that names none and whose call is not recorded.
+/// The name for the tool of a result that names no tool and whose call no record has.
 const UNKNOWN_TOOL: &str = "(unknown tool)";
 
 impl Calls {
-    /// Whether a call was told already, by an id that is not given twice.
+    /// Whether a call is a repeat, by an id that agents do not reuse.
     pub fn is_known(&mut self, stated: Option<&str>, print: u64) -> bool {
-        let id = Fold::id(stated);
+        let id = CallsFold::id(stated);
         if self.seen.len() >= SEEN_MAX {
             return false;
         }
@@ -100,8 +101,8 @@ impl Calls {
         is_lasting && !self.seen.insert(print ^ id.rotate_left(17))
     }
 
-    /// Takes a new call under the number that the fold gave it.
-    pub fn begin(&mut self, number: u64, mut open: Open, name: &str) {
+    /// Adds a call with the number that the fold gave it.
+    pub fn begin(&mut self, number: u64, mut open: OpenCall, name: &str) {
         open.tool = self.tool(name);
         let is_retry = self.failed.contains(&open.print);
         if let Some(tool) = self.tools.get_mut(open.tool) {
@@ -115,53 +116,53 @@ impl Calls {
         self.open.insert(number, open);
     }
 
-    /// Keeps a call, if there is room.
+    /// Adds a call to the list, if there is room.
     pub fn keep(&mut self, call: Call) -> Option<usize> {
         let size = call.keys.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>()
             + call.command.as_ref().map_or(0, String::len);
         if self.size + size > SIZE_MAX {
-            self.kept.more += 1;
+            self.list.more += 1;
             return None;
         }
         self.size += size;
-        self.kept.push(call, CALLS_MAX)
+        self.list.push(call, CALLS_MAX)
     }
 
-    /// The call of this number, which waits no longer.
-    pub fn take(&mut self, number: u64) -> Option<Open> {
+    /// Removes the open call with this number.
+    pub fn take(&mut self, number: u64) -> Option<OpenCall> {
         self.open.remove(&number)
     }
 
-    /// Keeps an answer whose call may follow. Returns an answer whose call is no longer expected.
-    pub fn keep_early(&mut self, id: Option<&str>, answer: EarlyAnswer) -> Option<EarlyAnswer> {
-        let id = Fold::id(id);
+    /// Adds a result whose call may follow. Returns a result whose call is no longer expected.
+    pub fn add_early(&mut self, id: Option<&str>, answer: EarlyResult) -> Option<EarlyResult> {
+        let id = CallsFold::id(id);
         if id == 0 {
             return Some(answer);
         }
         if self.ids.contains(&id) {
             return None;
         }
-        let given_up = if self.early.len() < EARLY_MAX { None } else { self.early.pop_first() };
+        let evicted = if self.early.len() < EARLY_MAX { None } else { self.early.pop_first() };
         self.early.insert(answer.decision.call, answer);
-        given_up.map(|(_, early)| early)
+        evicted.map(|(_, early)| early)
     }
 
-    /// The answer that came before the call of this number.
-    pub fn early(&mut self, number: u64) -> Option<EarlyAnswer> {
+    /// Removes the result that preceded the call with this number.
+    pub fn early_result(&mut self, number: u64) -> Option<EarlyResult> {
         self.early.remove(&number)
     }
 
-    /// The answers whose calls never came.
-    pub fn rest_of_early(&mut self) -> Vec<EarlyAnswer> {
+    /// Removes the results whose calls never followed.
+    pub fn take_early(&mut self) -> Vec<EarlyResult> {
         std::mem::take(&mut self.early).into_values().collect()
     }
 
-    /// The call of an answer without one. It is listed with its tool, but counts as an outcome only, because no record makes it.
-    pub fn without_call(&mut self, early: &EarlyAnswer) -> Open {
+    /// Makes up the call of a result without one. It is listed with its tool, but only its outcome counts, because no record has the call.
+    pub fn add_result_without_call(&mut self, early: &EarlyResult) -> OpenCall {
         let tool = self.tool(early.tool.as_deref().unwrap_or(UNKNOWN_TOOL));
-        // Nobody knows how long it took.
-        let place = Place { time_ms: None, ..early.place };
-        let mut open = Open {
+        // Its duration is unknown.
+        let place = EventPlace { time_ms: None, ..early.place };
+        let mut open = OpenCall {
             thread: early.thread,
             tool,
             print: early.decision.call,
@@ -170,7 +171,7 @@ impl Calls {
             keys: Keys::default(),
             touches: Vec::new(),
             number: 0,
-            after: None,
+            polled: Vec::new(),
             todo: None,
             agent: None,
         };
@@ -178,15 +179,15 @@ impl Calls {
         open
     }
 
-    /// Whether a call with this id was made.
+    /// Whether there is a call with this id.
     pub fn is_made(&self, id: Option<&str>) -> bool {
-        self.ids.contains(&Fold::id(id))
+        self.ids.contains(&CallsFold::id(id))
     }
 
-    /// A later record decides what came of a call.
-    pub fn decide_later(&mut self, decision: &Decision, place: Place) {
+    /// Changes the outcome of a call by a later record.
+    pub fn decide_later(&mut self, decision: &Decision, place: EventPlace) {
         let Some((at, tool)) = self.places.get(&decision.call).copied() else { return };
-        let had_failed = match at.and_then(|at| self.kept.items.get_mut(at)) {
+        let had_failed = match at.and_then(|at| self.list.items.get_mut(at)) {
             Some(call) => {
                 let had_failed = call.outcome.is_failure();
                 call.exit = decision.exit.or(call.exit);
@@ -203,8 +204,8 @@ impl Calls {
         }
     }
 
-    /// Writes down what came of a call.
-    pub fn settle(&mut self, open: &Open, answer: &Answer, place: Place, decision: &Decision) {
+    /// Records the outcome of a call.
+    pub fn add_outcome(&mut self, open: &OpenCall, answer: &Answer, place: EventPlace, decision: &Decision) {
         let outcome = decision.outcome;
         let took_ms = match (open.place.time_ms, place.time_ms) {
             (Some(from), Some(to)) => u64::try_from(to.saturating_sub(from)).ok(),
@@ -219,37 +220,37 @@ impl Calls {
                 tool.longest_ms = tool.longest_ms.max(took_ms);
             }
         }
-        let is_bad = outcome.is_failure();
-        if !is_bad {
+        let is_failure = outcome.is_failure();
+        if !is_failure {
             self.failed.remove(&open.print);
         } else if self.failed.len() < SEEN_MAX {
             self.failed.insert(open.print);
         }
-        if let Some(call) = open.at.and_then(|at| self.kept.items.get_mut(at)) {
+        if let Some(call) = open.at.and_then(|at| self.list.items.get_mut(at)) {
             (call.outcome, call.rule) = (outcome, decision.rule);
             call.exit = decision.exit;
             call.took_ms = took_ms;
             (call.answer, call.decided) = (Some(place), Some(place));
-            call.said = is_bad.then(|| answer.beginning.clone()).filter(|said| !said.is_empty());
+            call.error_text = is_failure.then(|| answer.beginning.clone()).filter(|text| !text.is_empty());
         }
     }
 
-    /// Gives back what never was answered.
-    pub fn unanswered(&mut self, open: &Open) {
+    /// Counts a call without a result.
+    pub fn unanswered(&mut self, open: &OpenCall) {
         if let Some(tool) = self.tools.get_mut(open.tool) {
             tool.unanswered += 1;
         }
     }
 
-    /// Everything that still waits.
-    pub fn rest(&mut self) -> Vec<Open> {
+    /// Removes all open calls.
+    pub fn rest(&mut self) -> Vec<OpenCall> {
         std::mem::take(&mut self.open).into_values().collect()
     }
 
-    /// The tool of the call of this number, and what the call is about.
+    /// The tool of the call with this number, and its summary.
     pub fn about(&self, number: u64) -> (&str, &str) {
         let Some((at, tool)) = self.places.get(&number).copied() else { return Default::default() };
-        let call = at.and_then(|at| self.kept.items.get(at));
+        let call = at.and_then(|at| self.list.items.get(at));
         (self.name(tool), call.map(Call::about).unwrap_or_default())
     }
 
@@ -270,7 +271,7 @@ impl Calls {
 }
 
 /// A call without its outcome.
-fn undecided(open: &Open) -> Call {
+fn undecided(open: &OpenCall) -> Call {
     Call {
         place: open.place,
         thread: open.thread,
@@ -285,7 +286,7 @@ fn undecided(open: &Open) -> Call {
         is_retry: false,
         answer: None,
         decided: None,
-        said: None,
+        error_text: None,
         asks_after: None,
     }
 }

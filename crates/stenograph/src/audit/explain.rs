@@ -1,13 +1,13 @@
-//! Why an audit says what it says: for each outcome the rule, and the record that decided it.
+//! Explains the outcomes in an audit: for each one, the rule and the record that decided it.
 
 use super::json::at;
-use super::report::{Audit, Call, Fault, FaultKind, Phase, Place, StuckKind};
+use super::report::{Audit, Call, EventPlace, Fault, FaultKind, Phase, StuckKind};
 use super::thread_name;
 use crate::calls::{CallOutcome, OutcomeRule};
 use crate::json::Draft;
 use crate::run_state::RunRule;
 
-/// What is explained.
+/// What an explanation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Explained {
     /// The state of the run.
@@ -18,12 +18,12 @@ pub enum Explained {
     Error,
     /// That an error of the run is recovered.
     Recovery,
-    /// A stretch without progress.
+    /// A phase without progress.
     Stuck,
 }
 
 impl Explained {
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Explained::Run => "run",
@@ -35,10 +35,10 @@ impl Explained {
     }
 }
 
-/// Why something has its outcome.
+/// The reason for an outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// What is explained.
+    /// What an explanation is about.
     pub what: Explained,
     /// Its conversation.
     pub thread: usize,
@@ -51,14 +51,14 @@ pub struct Explanation {
     /// The rule that decided it, for people.
     pub sentence: &'static str,
     /// The record that decided it.
-    pub place: Place,
-    /// The call, the error or the first call of the stretch.
-    pub of: Option<Place>,
+    pub place: EventPlace,
+    /// The call, the error or the first call of the phase.
+    pub of: Option<EventPlace>,
 }
 
 impl Audit {
-    /// Why the run has its state, and why calls did not succeed, errors are recovered and stretches are stuck. The state comes first, the
-    /// others in the order of the records that decided them.
+    /// The reasons for the state of the run, for unsuccessful calls, errors, recoveries and phases without progress. The state comes first, the
+    /// others follow in the order of the records that decided them.
     pub fn explanations(&self) -> Vec<Explanation> {
         let calls = self.calls.items.iter().filter_map(|call| self.explained_call(call));
         let errors = self.errors.items.iter().flat_map(explained_error);
@@ -72,33 +72,33 @@ impl Audit {
         found
     }
 
-    /// Puts the explanations into an object.
+    /// Adds the explanations to an object.
     pub fn put_explanations(&self, draft: &mut Draft<'static>) {
         let explained = self.explanations();
         let one = |one: &Explanation| {
-            let mut told = at(one.place);
-            told.set_str("what", one.what.name());
-            told.set_opt("thread", thread_name(self, one.thread));
-            told.set_opt("name", one.name.as_deref());
-            told.set_str("outcome", one.outcome);
-            told.set_str("rule", one.rule);
-            told.set_str("text", one.sentence);
+            let mut object = at(one.place);
+            object.set_str("what", one.what.name());
+            object.set_opt("thread", thread_name(self, one.thread));
+            object.set_opt("name", one.name.as_deref());
+            object.set_str("outcome", one.outcome);
+            object.set_str("rule", one.rule);
+            object.set_str("text", one.sentence);
             if let Some(of) = one.of {
-                told.set("of", at(of).render(None));
+                object.set("of", at(of).render(None));
             }
-            told.render(None)
+            object.render(None)
         };
-        draft.set("explain", format!("[{}]", explained.iter().map(one).collect::<Vec<_>>().join(",")));
+        draft.set_list("explain", explained.iter().map(one));
     }
 
     fn explained_call(&self, call: &Call) -> Option<Explanation> {
-        let is_telling = match call.outcome {
+        let is_notable = match call.outcome {
             CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted | CallOutcome::Running => true,
             CallOutcome::Ok => call.rule == OutcomeRule::AnswerCode,
             CallOutcome::Unknown => false,
         };
         let tool = call.tool.and_then(|tool| self.tools.get(tool)).map(|tool| tool.name.clone());
-        is_telling.then(|| Explanation {
+        is_notable.then(|| Explanation {
             what: Explained::Call,
             thread: call.thread,
             name: tool,
@@ -111,7 +111,7 @@ impl Audit {
     }
 }
 
-/// An error, and that it is recovered if it is.
+/// The explanation of an error, and of its recovery if it is recovered.
 fn explained_error(error: &Fault) -> impl Iterator<Item = Explanation> + use<> {
     let (rule, sentence) = match error.kind {
         FaultKind::Interrupted => (RunRule::InterruptionMessage.name(), RunRule::InterruptionMessage.sentence()),

@@ -1,30 +1,36 @@
-//! Files that calls touched, each once. A call that failed changed nothing; one that never was answered may have.
+//! The files that calls used, each once. A failed call changed nothing; a call without a result may have.
 
 use std::collections::HashMap;
 
-use super::report::{CallOutcome, Capped, Change, File, Place};
+use super::report::{CallOutcome, Capped, EventPlace, File, FileOutcome};
 use crate::query::{Touch, TouchHow};
 
-/// How many files are kept. Who touches more runs a command for it.
+/// The most files in a report. A session that changes more does so with commands.
 const FILES_MAX: usize = 50_000;
 
 /// The files of a session.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    pub kept: Capped<File>,
+    pub list: Capped<File>,
     paths: HashMap<String, usize>,
 }
 
 impl Files {
-    /// Takes notice of a call that is about a file; gives the file's place in the list. `made` tells whether the file was not there before,
-    /// where the source says so.
-    pub fn touch(&mut self, touch: &Touch, outcome: CallOutcome, made: Option<bool>, place: Place) -> Option<usize> {
+    /// Adds the use of a file by a call, and returns the index of the file in the list. `is_new_file` is what the source states about whether
+    /// the call created the file.
+    pub fn touch(
+        &mut self,
+        touch: &Touch,
+        outcome: CallOutcome,
+        is_new_file: Option<bool>,
+        place: EventPlace,
+    ) -> Option<usize> {
         let at = match self.paths.get(&touch.path) {
             Some(at) => *at,
             None => {
                 let file = File {
                     path: touch.path.clone(),
-                    change: Change::Tried,
+                    change: FileOutcome::Tried,
                     reads: 0,
                     writes: 0,
                     edits: 0,
@@ -33,22 +39,22 @@ impl Files {
                     first: place,
                     last: place,
                 };
-                let at = self.kept.push(file, FILES_MAX)?;
+                let at = self.list.push(file, FILES_MAX)?;
                 self.paths.insert(touch.path.clone(), at);
                 at
             }
         };
-        let file = self.kept.items.get_mut(at)?;
+        let file = self.list.items.get_mut(at)?;
         file.last = place;
         match outcome {
-            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => changed(file, touch.how, made),
+            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => changed(file, touch.how, is_new_file),
             CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted => file.failed += 1,
         }
         Some(at)
     }
 }
 
-fn changed(file: &mut File, how: TouchHow, made: Option<bool>) {
+fn changed(file: &mut File, how: TouchHow, is_new_file: Option<bool>) {
     match how {
         TouchHow::Read => file.reads += 1,
         TouchHow::Written => file.writes += 1,
@@ -56,15 +62,16 @@ fn changed(file: &mut File, how: TouchHow, made: Option<bool>) {
         TouchHow::Deleted => file.deletes += 1,
         TouchHow::Named => {}
     }
-    // What nobody looked at or changed before was most likely not there.
-    let is_new = made.unwrap_or(matches!(file.change, Change::Tried | Change::Named | Change::Deleted));
+    // A file that no earlier call used probably did not exist.
+    let is_new =
+        is_new_file.unwrap_or(matches!(file.change, FileOutcome::Tried | FileOutcome::Named | FileOutcome::Deleted));
     file.change = match (how, file.change) {
-        (TouchHow::Deleted, _) => Change::Deleted,
-        (TouchHow::Written, _) if is_new => Change::Created,
-        (TouchHow::Written | TouchHow::Edited, Change::Created) => Change::Created,
-        (TouchHow::Written | TouchHow::Edited, _) => Change::Changed,
-        (TouchHow::Read, Change::Named | Change::Tried) => Change::Read,
-        (TouchHow::Named, Change::Tried) => Change::Named,
+        (TouchHow::Deleted, _) => FileOutcome::Deleted,
+        (TouchHow::Written, _) if is_new => FileOutcome::Created,
+        (TouchHow::Written | TouchHow::Edited, FileOutcome::Created) => FileOutcome::Created,
+        (TouchHow::Written | TouchHow::Edited, _) => FileOutcome::Changed,
+        (TouchHow::Read, FileOutcome::Named | FileOutcome::Tried) => FileOutcome::Read,
+        (TouchHow::Named, FileOutcome::Tried) => FileOutcome::Named,
         (TouchHow::Read | TouchHow::Named, before) => before,
     };
 }
@@ -73,25 +80,25 @@ fn changed(file: &mut File, how: TouchHow, made: Option<bool>) {
 mod tests {
     use super::*;
 
-    fn change(steps: &[(TouchHow, CallOutcome)]) -> Change {
+    fn change(steps: &[(TouchHow, CallOutcome)]) -> FileOutcome {
         let mut files = Files::default();
         for (how, outcome) in steps {
-            files.touch(&Touch { path: "/a".into(), how: *how }, *outcome, None, Place::default());
+            files.touch(&Touch { path: "/a".into(), how: *how }, *outcome, None, EventPlace::default());
         }
-        assert_eq!(files.kept.items.len(), 1);
-        files.kept.items[0].change
+        assert_eq!(files.list.items.len(), 1);
+        files.list.items[0].change
     }
 
     #[test]
-    fn what_happened_to_a_file_in_the_end() {
+    fn the_net_effect_on_a_file() {
         use CallOutcome::{Denied, Failed, Ok, Unknown};
         use TouchHow::{Deleted, Edited, Named, Read, Written};
-        assert_eq!(change(&[(Written, Ok), (Edited, Ok), (Read, Ok)]), Change::Created);
-        assert_eq!(change(&[(Read, Ok), (Written, Ok)]), Change::Changed);
-        assert_eq!(change(&[(Edited, Ok), (Deleted, Ok)]), Change::Deleted);
-        assert_eq!(change(&[(Deleted, Ok), (Written, Ok)]), Change::Created);
-        assert_eq!(change(&[(Named, Ok), (Read, Ok), (Named, Ok)]), Change::Read);
-        assert_eq!(change(&[(Edited, Failed), (Edited, Denied)]), Change::Tried);
-        assert_eq!(change(&[(Edited, Unknown)]), Change::Changed);
+        assert_eq!(change(&[(Written, Ok), (Edited, Ok), (Read, Ok)]), FileOutcome::Created);
+        assert_eq!(change(&[(Read, Ok), (Written, Ok)]), FileOutcome::Changed);
+        assert_eq!(change(&[(Edited, Ok), (Deleted, Ok)]), FileOutcome::Deleted);
+        assert_eq!(change(&[(Deleted, Ok), (Written, Ok)]), FileOutcome::Created);
+        assert_eq!(change(&[(Named, Ok), (Read, Ok), (Named, Ok)]), FileOutcome::Read);
+        assert_eq!(change(&[(Edited, Failed), (Edited, Denied)]), FileOutcome::Tried);
+        assert_eq!(change(&[(Edited, Unknown)]), FileOutcome::Changed);
     }
 }

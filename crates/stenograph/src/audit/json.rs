@@ -1,9 +1,8 @@
-//! An audit as JSON, with names that stay as they are. `docs/guide/auditing.md` describes them. What is not known is left out or `null`, never
-//! made up.
+//! An audit as JSON. `docs/guide/auditing.md` describes the keys, which are stable. An unknown value is missing or `null`, never made up.
 
 use super::report::{
-    Agent, Approval, Audit, Call, CallOutcome, Capped, Compaction, Context, Failure, Fault, File, Phase, Place, Step,
-    Tool,
+    Agent, Approval, Audit, AuditStep, Call, CallOutcome, Capped, Compaction, ContextSize, EventPlace, Failure, Fault,
+    File, Phase, Tool,
 };
 use super::thread_name;
 use crate::json::Draft;
@@ -11,62 +10,69 @@ use crate::ledger::Tokens;
 use crate::text::quote;
 use crate::turns::SessionTurn;
 
-/// A part of an audit that can be asked for alone.
+/// A part of an audit that can be requested alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum AuditPart {
     /// The tools and every call.
     Tools,
     /// The files.
     Files,
     /// The commands.
     Commands,
-    /// What was said last.
+    /// The last message.
     Last,
-    /// Why it failed.
+    /// The failure of the run.
     Failure,
-    /// What is to do.
+    /// The to-do list.
     Todos,
     /// Other agents.
     Agents,
 }
 
-impl Part {
+impl AuditPart {
     /// Every part.
-    pub const ALL: [Part; 7] =
-        [Part::Tools, Part::Files, Part::Commands, Part::Last, Part::Failure, Part::Todos, Part::Agents];
+    pub const ALL: [AuditPart; 7] = [
+        AuditPart::Tools,
+        AuditPart::Files,
+        AuditPart::Commands,
+        AuditPart::Last,
+        AuditPart::Failure,
+        AuditPart::Todos,
+        AuditPart::Agents,
+    ];
 
-    /// The word for it.
+    /// The name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
-            Part::Tools => "tools",
-            Part::Files => "files",
-            Part::Commands => "commands",
-            Part::Last => "last",
-            Part::Failure => "failure",
-            Part::Todos => "todos",
-            Part::Agents => "agents",
+            AuditPart::Tools => "tools",
+            AuditPart::Files => "files",
+            AuditPart::Commands => "commands",
+            AuditPart::Last => "last",
+            AuditPart::Failure => "failure",
+            AuditPart::Todos => "todos",
+            AuditPart::Agents => "agents",
         }
     }
 
-    /// The part of that name.
-    pub fn named(name: &str) -> Option<Part> {
-        Part::ALL.into_iter().find(|part| part.name() == name)
+    /// The part with this name.
+    pub fn named(name: &str) -> Option<AuditPart> {
+        AuditPart::ALL.into_iter().find(|part| part.name() == name)
     }
 }
 
-/// Which parts are wanted.
+/// Which parts are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parts {
     /// All of them.
     #[default]
     All,
     /// This one.
-    Only(Part),
+    Only(AuditPart),
 }
 
 impl Parts {
-    /// Whether a part is among them.
-    pub fn has(self, part: Part) -> bool {
+    /// Whether a part is requested.
+    pub fn has(self, part: AuditPart) -> bool {
         match self {
             Parts::All => true,
             Parts::Only(only) => only == part,
@@ -75,65 +81,66 @@ impl Parts {
 }
 
 impl Audit {
-    /// Puts all that is told, or one part of it, into an object.
+    /// Adds the requested parts to an object.
     pub fn put(&self, parts: Parts, draft: &mut Draft<'static>) {
         self.put_head(draft);
-        if parts.has(Part::Tools) {
+        if parts.has(AuditPart::Tools) {
             draft.set("tools", list(&self.tools, tool));
             let calls = self.calls.items.iter().filter(|call| call.tool.is_some());
             draft.set("calls", array(calls.map(|call| self.call(call))));
             draft.set_number("calls_more", more(&self.calls));
         }
-        if parts.has(Part::Files) {
+        if parts.has(AuditPart::Files) {
             draft.set("files", list(&self.files.items, file));
             draft.set_number("files_more", more(&self.files));
         }
-        if parts.has(Part::Commands) {
+        if parts.has(AuditPart::Commands) {
             let commands = self.calls.items.iter().filter(|call| call.command.is_some());
             draft.set("commands", array(commands.map(|call| self.command(call))));
-            let kept = self.calls.items.iter().filter(|call| call.command.is_some()).count() as u64;
-            let left = self.commands.saturating_sub(kept);
+            let listed = self.calls.items.iter().filter(|call| call.command.is_some()).count() as u64;
+            let left = self.commands.saturating_sub(listed);
             draft.set_number("commands_more", Some(left).filter(|left| *left > 0));
         }
-        if parts.has(Part::Last) {
+        if parts.has(AuditPart::Last) {
             draft.set(
                 "last",
                 self.last.as_ref().map_or_else(null, |last| {
-                    let mut told = at(last.place);
-                    told.set_str("text", &last.text);
-                    set_true(&mut told, "cut", last.is_cut);
-                    told.render(None)
+                    let mut object = at(last.place);
+                    object.set_str("text", &last.text);
+                    set_true(&mut object, "cut", last.is_cut);
+                    object.render(None)
                 }),
             );
         }
-        if parts.has(Part::Todos) {
+        if parts.has(AuditPart::Todos) {
             draft.set(
                 "todos",
                 self.todos.as_ref().map_or_else(null, |todos| {
-                    let mut told = at(todos.place);
-                    told.set(
+                    let mut object = at(todos.place);
+                    object.set(
                         "items",
                         list(&todos.items, |todo| {
-                            let mut told = Draft::new();
-                            told.set_opt("id", todo.id.as_deref());
-                            told.set_str("text", &todo.text);
-                            told.set_str("status", &todo.status);
-                            told.render(None)
+                            let mut object = Draft::new();
+                            object.set_opt("id", todo.id.as_deref());
+                            object.set_str("text", &todo.text);
+                            object.set_str("status", &todo.status);
+                            object.render(None)
                         }),
                     );
-                    told.set_number("more", Some(todos.more).filter(|more| *more > 0));
-                    told.render(None)
+                    object.set_number("more", Some(todos.more).filter(|more| *more > 0));
+                    object.render(None)
                 }),
             );
         }
-        if parts.has(Part::Agents) {
+        if parts.has(AuditPart::Agents) {
             draft.set("agents", self.agents_below(None));
             draft.set_number("agents_more", more(&self.agents));
+            draft.set_number("jobs_more", Some(self.jobs_more).filter(|more| *more > 0));
         }
         if parts == Parts::All {
-            self.put_course(draft);
+            self.put_run(draft);
         }
-        if parts.has(Part::Failure) {
+        if parts.has(AuditPart::Failure) {
             draft.set("failure", self.failure.as_ref().map_or_else(null, |failure| self.failed(failure)));
         }
     }
@@ -154,7 +161,7 @@ impl Audit {
         draft.set_opt("reason", self.end.word.as_deref());
     }
 
-    fn put_course(&self, draft: &mut Draft<'static>) {
+    fn put_run(&self, draft: &mut Draft<'static>) {
         draft.set("turns", list(&self.turns.items, turn));
         draft.set_number("turns_more", more(&self.turns));
         draft.set("errors", list(&self.errors.items, |error| self.fault(error).render(None)));
@@ -169,35 +176,35 @@ impl Audit {
     }
 
     fn call(&self, call: &Call) -> String {
-        let mut told = at(call.place);
-        told.set_opt("thread", thread_name(self, call.thread));
-        told.set_opt("tool", call.tool.and_then(|tool| self.tools.get(tool)).map(|tool| tool.name.as_str()));
-        told.set("input", fields(&call.keys));
-        set_true(&mut told, "cut", call.is_cut);
-        told.set_str("outcome", call.outcome.name());
-        told.set_str("rule", call.rule.name());
-        told.set("exit_code", call.exit.map_or_else(null, |exit| exit.to_string()));
-        told.set("took_ms", call.took_ms.map_or_else(null, |took| took.to_string()));
-        set_true(&mut told, "retry", call.is_retry);
-        told.set_number("answer", call.answer.map(|answer| answer.event));
-        told.set_number("asks_after", call.asks_after);
-        told.set_opt("said", call.said.as_deref());
-        told.render(None)
+        let mut object = at(call.place);
+        object.set_opt("thread", thread_name(self, call.thread));
+        object.set_opt("tool", call.tool.and_then(|tool| self.tools.get(tool)).map(|tool| tool.name.as_str()));
+        object.set("input", fields(&call.keys));
+        set_true(&mut object, "cut", call.is_cut);
+        object.set_str("outcome", call.outcome.name());
+        object.set_str("rule", call.rule.name());
+        object.set("exit_code", call.exit.map_or_else(null, |exit| exit.to_string()));
+        object.set("took_ms", call.took_ms.map_or_else(null, |took| took.to_string()));
+        set_true(&mut object, "retry", call.is_retry);
+        object.set_number("answer", call.answer.map(|answer| answer.event));
+        object.set_number("asks_after", call.asks_after);
+        object.set_opt("said", call.error_text.as_deref());
+        object.render(None)
     }
 
     fn command(&self, call: &Call) -> String {
-        let mut told = at(call.place);
-        told.set_opt("thread", thread_name(self, call.thread));
-        told.set_opt("tool", call.tool.and_then(|tool| self.tools.get(tool)).map(|tool| tool.name.as_str()));
-        told.set_str("command", call.command.as_deref().unwrap_or_default());
-        told.set("exit_code", call.exit.map_or_else(null, |exit| exit.to_string()));
-        told.set_str("outcome", call.outcome.name());
-        told.set("took_ms", call.took_ms.map_or_else(null, |took| took.to_string()));
-        told.render(None)
+        let mut object = at(call.place);
+        object.set_opt("thread", thread_name(self, call.thread));
+        object.set_opt("tool", call.tool.and_then(|tool| self.tools.get(tool)).map(|tool| tool.name.as_str()));
+        object.set_str("command", call.command.as_deref().unwrap_or_default());
+        object.set("exit_code", call.exit.map_or_else(null, |exit| exit.to_string()));
+        object.set_str("outcome", call.outcome.name());
+        object.set("took_ms", call.took_ms.map_or_else(null, |took| took.to_string()));
+        object.render(None)
     }
 
     fn agents_below(&self, parent: Option<usize>) -> String {
-        // Each level is a list within its parent; the parents are no ring, and how deep they go is limited here.
+        // Each level is a list within its parent. The parents have no cycle, and the depth is limited.
         self.agents_at(parent, 0)
     }
 
@@ -211,88 +218,89 @@ impl Audit {
     }
 
     fn agent(&self, agent: &Agent, below: String) -> String {
-        let mut told = agent.place.map(at).unwrap_or_default();
-        told.set_opt("id", agent.id.as_deref());
-        told.set_opt("type", agent.kind.as_deref());
-        told.set_opt("title", agent.title.as_deref());
-        told.set_opt("task", agent.task.as_deref());
-        told.set_str("status", agent.state.name());
-        told.set_number("calls", Some(agent.calls));
-        told.set_number("failed", Some(agent.failed));
-        told.set("later", list(&agent.later, |place| place.event.to_string()));
-        told.set_opt("answer", agent.answer.as_deref());
-        told.set_number(
+        let mut object = agent.place.map(at).unwrap_or_default();
+        object.set_opt("id", agent.id.as_deref());
+        object.set_opt("type", agent.kind.as_deref());
+        object.set_opt("title", agent.title.as_deref());
+        object.set_opt("task", agent.task.as_deref());
+        object.set_str("status", agent.state.name());
+        object.set_number("calls", Some(agent.calls));
+        object.set_number("failed", Some(agent.failed));
+        object.set("later", list(&agent.later.items, |place| place.event.to_string()));
+        object.set_number("later_more", more(&agent.later));
+        object.set_opt("answer", agent.answer.as_deref());
+        object.set_number(
             "context_max",
             agent.thread.and_then(|at| self.threads.get(at)).map(|thread| thread.context.max),
         );
-        told.set("agents", below);
-        told.render(None)
+        object.set("agents", below);
+        object.render(None)
     }
 
     fn fault(&self, fault: &Fault) -> Draft<'static> {
-        let mut told = at(fault.place);
-        told.set_opt("thread", thread_name(self, fault.thread));
-        told.set_str("kind", fault.kind.name());
-        told.set_opt("name", fault.name.as_deref());
-        told.set_str("text", &fault.text);
-        told.set("recovered", fault.recovered_by.is_some().to_string());
-        told
+        let mut object = at(fault.place);
+        object.set_opt("thread", thread_name(self, fault.thread));
+        object.set_str("kind", fault.kind.name());
+        object.set_opt("name", fault.name.as_deref());
+        object.set_str("text", &fault.text);
+        object.set("recovered", fault.recovered_by.is_some().to_string());
+        object
     }
 
     fn approval(&self, approval: &Approval) -> String {
-        let mut told = at(approval.place);
-        told.set_opt("thread", thread_name(self, approval.thread));
-        told.set_str("verdict", approval.verdict.map_or("mode", |verdict| verdict.name()));
-        told.set_opt("tool", approval.tool.as_deref());
-        told.set_str("about", &approval.about);
-        told.set_str("reason", &approval.reason);
-        told.render(None)
+        let mut object = at(approval.place);
+        object.set_opt("thread", thread_name(self, approval.thread));
+        object.set_str("verdict", approval.verdict.map_or("mode", |verdict| verdict.name()));
+        object.set_opt("tool", approval.tool.as_deref());
+        object.set_str("about", &approval.about);
+        object.set_str("reason", &approval.reason);
+        object.render(None)
     }
 
     fn phase(&self, phase: &Phase) -> String {
-        let mut told = Draft::new();
-        told.set_str("kind", phase.kind.name());
-        told.set_opt("thread", thread_name(self, phase.thread));
-        told.set_number("from", Some(phase.from.event));
-        told.set_number("to", Some(phase.to.event));
-        told.set_opt("from_time", moment(phase.from.time_ms).as_deref());
-        told.set_opt("to_time", moment(phase.to.time_ms).as_deref());
-        told.set_number("count", Some(phase.count));
-        told.set_str("tool", &phase.tool);
-        told.set_str("about", &phase.about);
-        told.render(None)
+        let mut object = Draft::new();
+        object.set_str("kind", phase.kind.name());
+        object.set_opt("thread", thread_name(self, phase.thread));
+        object.set_number("from", Some(phase.from.event));
+        object.set_number("to", Some(phase.to.event));
+        object.set_opt("from_time", moment(phase.from.time_ms).as_deref());
+        object.set_opt("to_time", moment(phase.to.time_ms).as_deref());
+        object.set_number("count", Some(phase.count));
+        object.set_str("tool", &phase.tool);
+        object.set_str("about", &phase.about);
+        object.render(None)
     }
 
     fn compaction(&self, compaction: &Compaction) -> String {
-        let mut told = at(compaction.place);
-        told.set_opt("thread", thread_name(self, compaction.thread));
-        told.set_number("events", Some(compaction.events));
-        told.set_number("messages", Some(compaction.messages));
-        told.set_number("calls", Some(compaction.calls));
-        told.set_number("kept_messages", Some(compaction.kept_messages));
-        told.set_number("kept_calls", Some(compaction.kept_calls));
-        told.set("tokens_before", compaction.tokens_before.map_or_else(null, |tokens| tokens.to_string()));
-        told.set("tokens_after", compaction.tokens_after.map_or_else(null, |tokens| tokens.to_string()));
-        told.set_number("summary_length", Some(compaction.summary_length));
-        told.set("files", list(&compaction.files.items, |path| quote(path)));
-        told.set_number("files_more", more(&compaction.files));
-        told.set("commands", list(&compaction.commands.items, |command| quote(command)));
-        told.set_number("commands_more", more(&compaction.commands));
-        told.render(None)
+        let mut object = at(compaction.place);
+        object.set_opt("thread", thread_name(self, compaction.thread));
+        object.set_number("events", Some(compaction.events));
+        object.set_number("messages", Some(compaction.messages));
+        object.set_number("calls", Some(compaction.calls));
+        object.set_number("kept_messages", Some(compaction.kept_messages));
+        object.set_number("kept_calls", Some(compaction.kept_calls));
+        object.set("tokens_before", compaction.tokens_before.map_or_else(null, |tokens| tokens.to_string()));
+        object.set("tokens_after", compaction.tokens_after.map_or_else(null, |tokens| tokens.to_string()));
+        object.set_number("summary_length", Some(compaction.summary_length));
+        object.set("files", list(&compaction.files.items, |path| quote(path)));
+        object.set_number("files_more", more(&compaction.files));
+        object.set("commands", list(&compaction.commands.items, |command| quote(command)));
+        object.set_number("commands_more", more(&compaction.commands));
+        object.render(None)
     }
 
     fn failed(&self, failure: &Failure) -> String {
-        let mut told = self.fault(&failure.fault);
-        told.set("input", fields(&failure.input));
+        let mut object = self.fault(&failure.fault);
+        object.set("input", fields(&failure.input));
         if let Some(call) = &failure.call {
-            told.set("call", step(call));
+            object.set("call", step(call));
         }
-        told.set_number("times", Some(failure.times));
-        told.set("before", list(&failure.before, step));
-        told.set("after", list(&failure.after.items, step));
-        told.set_number("after_more", more(&failure.after));
-        told.set_number("others", Some(failure.others));
-        told.render(None)
+        object.set_number("times", Some(failure.times));
+        object.set("before", list(&failure.before, step));
+        object.set("after", list(&failure.after.items, step));
+        object.set_number("after_more", more(&failure.after));
+        object.set_number("others", Some(failure.others));
+        object.render(None)
     }
 }
 
@@ -308,8 +316,8 @@ fn list<T>(items: &[T], each: impl Fn(&T) -> String) -> String {
     array(items.iter().map(each))
 }
 
-fn more<T>(kept: &Capped<T>) -> Option<u64> {
-    Some(kept.more).filter(|more| *more > 0)
+fn more<T>(list: &Capped<T>) -> Option<u64> {
+    Some(list.more).filter(|more| *more > 0)
 }
 
 fn set_true(draft: &mut Draft<'static>, key: &'static str, value: bool) {
@@ -322,8 +330,8 @@ fn moment(millis: Option<i64>) -> Option<String> {
     jiff::Timestamp::from_millisecond(millis?).ok().map(|time| time.to_string())
 }
 
-/// An object that begins with where something stands.
-pub(super) fn at(place: Place) -> Draft<'static> {
+/// An object that begins with the place of an event.
+pub(super) fn at(place: EventPlace) -> Draft<'static> {
     let mut draft = Draft::new();
     draft.set_number("source", Some(place.source as u64).filter(|source| *source > 0));
     draft.set_number("event", Some(place.event));
@@ -341,8 +349,8 @@ fn fields(keys: &[(String, String)]) -> String {
 }
 
 fn tool(tool: &Tool) -> String {
-    let mut told = Draft::new();
-    told.set_str("name", &tool.name);
+    let mut object = Draft::new();
+    object.set_str("name", &tool.name);
     for (key, number) in [
         ("calls", tool.calls),
         ("failed", tool.failed),
@@ -350,17 +358,17 @@ fn tool(tool: &Tool) -> String {
         ("unanswered", tool.unanswered),
         ("retries", tool.retries),
     ] {
-        told.set_number(key, Some(number));
+        object.set_number(key, Some(number));
     }
-    told.set("time_ms", if tool.timed > 0 { tool.time_ms.to_string() } else { null() });
-    told.set("longest_ms", if tool.timed > 0 { tool.longest_ms.to_string() } else { null() });
-    told.render(None)
+    object.set("time_ms", if tool.timed > 0 { tool.time_ms.to_string() } else { null() });
+    object.set("longest_ms", if tool.timed > 0 { tool.longest_ms.to_string() } else { null() });
+    object.render(None)
 }
 
 fn file(file: &File) -> String {
-    let mut told = Draft::new();
-    told.set_str("path", &file.path);
-    told.set_str("change", file.change.name());
+    let mut object = Draft::new();
+    object.set_str("path", &file.path);
+    object.set_str("change", file.change.name());
     for (key, number) in [
         ("reads", file.reads),
         ("writes", file.writes),
@@ -370,15 +378,15 @@ fn file(file: &File) -> String {
         ("first", file.first.event),
         ("last", file.last.event),
     ] {
-        told.set_number(key, Some(number));
+        object.set_number(key, Some(number));
     }
-    told.render(None)
+    object.render(None)
 }
 
 fn turn(turn: &SessionTurn) -> String {
-    let mut told = at(turn.from);
-    told.set_number("to", Some(turn.to.event));
-    told.set_str("asked", &turn.asked);
+    let mut object = at(turn.from);
+    object.set_number("to", Some(turn.to.event));
+    object.set_str("asked", &turn.asked);
     let Tokens { input, output, cache_read, cache_write, .. } = turn.tokens;
     for (key, number) in [
         ("answers", turn.answers),
@@ -389,37 +397,37 @@ fn turn(turn: &SessionTurn) -> String {
         ("cache_read", cache_read),
         ("cache_write", cache_write),
     ] {
-        told.set_number(key, Some(number));
+        object.set_number(key, Some(number));
     }
-    told.render(None)
+    object.render(None)
 }
 
-fn step(step: &Step) -> String {
-    let mut told = at(step.place);
-    told.set_opt("tool", step.tool.as_deref());
-    told.set_str("text", &step.text);
-    told.set_opt("outcome", step.outcome.map(CallOutcome::name));
+fn step(step: &AuditStep) -> String {
+    let mut object = at(step.place);
+    object.set_opt("tool", step.tool.as_deref());
+    object.set_str("text", &step.text);
+    object.set_opt("outcome", step.outcome.map(CallOutcome::name));
     if let Some(exit) = step.exit {
-        told.set("exit_code", exit.to_string());
+        object.set("exit_code", exit.to_string());
     }
-    told.render(None)
+    object.render(None)
 }
 
-fn context(context: &Context) -> String {
+fn context(context: &ContextSize) -> String {
     if context.calls == 0 {
         return null();
     }
-    let mut told = Draft::new();
-    told.set_number("first", Some(context.first));
-    told.set_number("max", Some(context.max));
-    told.set_number("last", Some(context.last));
-    told.set_number("calls", Some(context.calls));
-    told.set(
+    let mut object = Draft::new();
+    object.set_number("first", Some(context.first));
+    object.set_number("max", Some(context.max));
+    object.set_number("last", Some(context.last));
+    object.set_number("calls", Some(context.calls));
+    object.set(
         "series",
         list(&context.series, |(event, time, tokens)| {
             let time = moment(*time).map_or_else(null, |time| quote(&time));
             format!("[{event},{time},{tokens}]")
         }),
     );
-    told.render(None)
+    object.render(None)
 }

@@ -1,5 +1,5 @@
-//! What of a call's input tells calls apart, by the shape of what the tool was given: a path, a command, a pattern, an address, a task.
-//! No tool is named here. What a tool is to write into a file is no key.
+//! The fields of a call's input that identify the call: a path, a command, a pattern, an address, a task. The shape of the input decides, not
+//! the name of the tool. The content that a tool writes into a file does not count.
 
 use crate::evidence::{
     COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, PATTERN_KEYS, Task, URL_KEYS, flat, fold_key,
@@ -8,29 +8,29 @@ use crate::json::{Object, word};
 use crate::model::{Input, ScriptWords};
 use crate::text::beginning;
 
-/// What the input of a call tells.
+/// The identifying fields of a call's input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Keys {
-    /// The fields that tell calls apart, the more telling first.
+    /// The fields, the most specific first.
     pub fields: Vec<(String, String)>,
-    /// Whether a value was too long to be kept whole.
+    /// Whether a value was too long and is cut.
     pub is_cut: bool,
-    /// The command, if it runs one. Those of a script stand one below the other.
+    /// The command, if it runs one. A script has one line for each of its commands.
     pub command: Option<String>,
-    /// Names by which work that goes on may be asked for.
-    pub asks_for: Vec<String>,
-    /// What another agent is to do.
+    /// The names of background jobs that it may poll.
+    pub polled_names: Vec<String>,
+    /// The task that it gives to another agent.
     pub task: Option<Task>,
 }
 
-/// How many fields of a call are kept.
+/// The most fields of a call.
 const FIELDS_MAX: usize = 6;
 
-/// How long a field without a known name may be to tell calls apart.
+/// The most bytes of an identifying field without a known name.
 const SHORT_SIZE_MAX: usize = 200;
 
-/// Keys whose values tell calls apart, without the signs between their words, the more telling first.
-const TELLING: [&[&str]; 8] = [
+/// Keys of identifying fields, without separators between their words, the most specific first.
+const DISTINGUISHING_KEYS: [&[&str]; 8] = [
     &COMMAND_KEYS,
     &PATH_KEYS,
     &PATTERN_KEYS,
@@ -42,12 +42,15 @@ const TELLING: [&[&str]; 8] = [
 ];
 
 impl Keys {
-    /// What this input tells.
-    /// `paths` are the files that a text names.
+    /// The fields of this input. `paths` are the files that a text names.
     pub fn of(tool: &str, input: &Input<'_>, paths: &[String], script: Option<ScriptWords>) -> Keys {
-        let told = CallInput::of(tool, input, script, || !paths.is_empty());
-        let mut keys =
-            Keys { is_cut: told.is_cut, command: told.command, asks_for: told.polled_jobs, ..Keys::default() };
+        let call_input = CallInput::of(tool, input, script, || !paths.is_empty());
+        let mut keys = Keys {
+            is_cut: call_input.is_cut,
+            command: call_input.command,
+            polled_names: call_input.polled_jobs,
+            ..Keys::default()
+        };
         let object = match input {
             Input::Text(_) => None,
             Input::Json(raw) => Object::parse(raw),
@@ -60,7 +63,7 @@ impl Keys {
         keys
     }
 
-    /// One line about the call: its command, else the value that tells most.
+    /// A summary of the call: its command, or else the most specific value.
     pub fn about(&self) -> &str {
         if let Some(command) = &self.command {
             return command;
@@ -72,7 +75,7 @@ impl Keys {
         if !paths.is_empty() {
             return self.put("files", &paths.join(", "));
         }
-        // Of a script that calls tools, the commands it runs tell more than it does itself.
+        // The commands of a script say more than its source text.
         if script.is_some()
             && let Some(command) = self.command.clone()
         {
@@ -82,10 +85,10 @@ impl Keys {
     }
 
     fn object(&mut self, tool: &str, object: &Object<'_>) {
-        for telling in TELLING {
+        for keys in DISTINGUISHING_KEYS {
             for (key, raw) in object.pairs() {
                 let folded = fold_key(key);
-                if telling.contains(&folded.as_str())
+                if keys.contains(&folded.as_str())
                     && let Some(text) = flat(raw)
                 {
                     self.put(key, &text);
@@ -99,21 +102,21 @@ impl Keys {
                 }
             }
         }
-        self.task = Task::of(tool, object).map(|task| Task { prompt: self.kept(&task.prompt), ..task });
+        self.task = Task::of(tool, object).map(|task| Task { prompt: self.capped(&task.prompt), ..task });
     }
 
     fn put(&mut self, key: &str, value: &str) {
         let is_known = self.fields.iter().any(|(known, _)| known == key);
         if self.fields.len() < FIELDS_MAX && !value.is_empty() && !is_known {
-            let value = self.kept(value);
+            let value = self.capped(value);
             self.fields.push((key.to_owned(), value));
         }
     }
 
-    fn kept(&mut self, text: &str) -> String {
-        let kept = beginning(text, COMMAND_SIZE_MAX);
-        self.is_cut |= kept.len() < text.len();
-        kept.to_owned()
+    fn capped(&mut self, text: &str) -> String {
+        let capped = beginning(text, COMMAND_SIZE_MAX);
+        self.is_cut |= capped.len() < text.len();
+        capped.to_owned()
     }
 }
 
@@ -126,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_most_stands_first() {
+    fn the_most_specific_field_comes_first() {
         let keys = keys("Grep", r#"{"output_mode":"content","path":"src","pattern":"fn main"}"#);
         assert_eq!(keys.fields, [("path".into(), "src".into()), ("pattern".into(), "fn main".into())]);
         assert_eq!(keys.command, None);
@@ -144,19 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_told_by_its_shape() {
+    fn a_task_is_recognized_by_its_shape() {
         let task =
             keys("Task", r#"{"subagent_type":"Explore","description":"look","prompt":"look around"}"#).task.unwrap();
         assert_eq!((task.kind.as_deref(), task.title.as_deref()), (Some("Explore"), Some("look")));
         assert!(keys("spawn_agent", r#"{"message":"go"}"#).task.is_some());
         assert!(keys("TaskCreate", r#"{"subject":"a","description":"b"}"#).task.is_none());
         assert!(keys("TaskOutput", r#"{"task_id":"7"}"#).task.is_none());
-        assert_eq!(keys("wait_agent", r#"{"ids":["a","b"]}"#).asks_for, ["a", "b"]);
-        assert_eq!(keys("write_stdin", r#"{"session_id":66,"chars":""}"#).asks_for, ["66"]);
+        assert_eq!(keys("wait_agent", r#"{"ids":["a","b"]}"#).polled_names, ["a", "b"]);
+        assert_eq!(keys("write_stdin", r#"{"session_id":66,"chars":""}"#).polled_names, ["66"]);
     }
 
     #[test]
-    fn what_is_written_is_no_key_and_what_is_long_is_cut() {
+    fn written_content_is_not_a_field_and_a_long_value_is_cut() {
         let keys = keys("Write", r#"{"file_path":"/a","content":"everything"}"#);
         assert_eq!(keys.fields, [("file_path".into(), "/a".into())]);
         let long = format!(r#"{{"command":"{}"}}"#, "ä".repeat(COMMAND_SIZE_MAX));

@@ -1,35 +1,34 @@
-//! What a session did: tools, files, commands, what was said last, what went wrong, who allowed it, other agents, what is to do, where it got
-//! nowhere, what was put aside. A pure fold over events; nothing here names a format, reads a clock or prints.
+//! Reports what a session did: tools, files, commands, the last message, errors, approvals, other agents, to-dos, phases without progress,
+//! compactions. A pure fold over events; nothing here names a format, reads a clock or prints.
 //!
-//! Everything that happened counts, also what was taken back later: a file that was changed on a branch that nobody went on with was
-//! changed all the same. What is told twice counts once: restatements are passed over, a call is known again by its id, and a record of a
-//! side conversation inside another record is the same as in a file of its own. Memory is bounded by the limits of each part; what does not
-//! fit is counted.
+//! Abandoned branches count too: a file that a call changed there did change. A repeated record counts once: the fold skips restatements,
+//! recognizes a call by its id, and treats a nested record of a side conversation like its copy in another file. Each part has limits;
+//! items beyond them are counted.
 
 mod agents;
 mod answer;
 mod calls;
-mod close;
+mod conversation;
 mod explain;
+mod facts;
+mod failures;
 mod files;
+mod finish;
 mod json;
 mod keys;
+mod messages;
+mod outcomes;
 mod report;
-mod reports;
-mod settle;
-mod talk;
 #[cfg(test)]
 mod tests;
-mod thread;
 mod todos;
-mod trouble;
 mod window;
 
 use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::calls::{CallStep, Calls as Fold};
+use crate::calls::{CallStep, Calls as CallsFold};
 use crate::evidence::{PlanChange, script_words};
 use crate::ledger::context_tokens;
 use crate::model::{Body, Content, Event, Input, Role, ScriptWords, is_lasting_id};
@@ -39,77 +38,77 @@ use crate::text::beginning;
 use crate::turns::SessionTurns;
 use agents::Agents;
 use answer::Answer;
-use calls::{Calls, EarlyAnswer, Open};
+use calls::{Calls, EarlyResult, OpenCall};
+use conversation::ConversationState;
 pub use explain::{Explained, Explanation};
 use files::Files;
-pub use json::{Part, Parts};
+pub use json::{AuditPart, Parts};
 use keys::Keys;
 pub use report::{
-    Agent, AgentState, Approval, Audit, Call, CallOutcome, Capped, Change, Compaction, Context, End, Failure, Fault,
-    FaultKind, File, LastMessage, OutcomeRule, Phase, Place, Step, StuckKind, Thread, Todos, Tool,
+    Agent, AgentState, Approval, Audit, AuditStep, Call, CallOutcome, Capped, Compaction, ContextSize, End, EventPlace,
+    Failure, Fault, FaultKind, File, FileOutcome, LastMessage, OutcomeRule, Phase, StuckKind, Thread, Todos, Tool,
 };
-use thread::Course;
 
 pub use crate::model::Verdict;
 
-/// Follows the events of a session.
+/// Folds the events of a session into an [`Audit`].
 #[derive(Debug, Default)]
 pub struct Auditor {
     audit: Audit,
-    courses: Vec<Course>,
+    conversations: Vec<ConversationState>,
     names: HashMap<String, usize>,
     calls: Calls,
     files: Files,
     agents: Agents,
     /// The turns of the main conversation.
     turns: SessionTurns,
-    place: Place,
-    /// How many events of each source were given.
-    given: Vec<u64>,
-    /// Fingerprints of records, to know one again that another source copied.
+    place: EventPlace,
+    /// The number of events of each source so far.
+    event_counts: Vec<u64>,
+    /// Hashes of records, to recognize copies in other sources.
     records: HashSet<u64>,
 }
 
-/// How many side conversations are told apart. What is more counts as one.
+/// The most side conversations. Further ones count as part of the last.
 const THREADS_MAX: usize = 4096;
 
-/// How many records are remembered to know them again.
+/// The most records that are remembered to recognize copies.
 const RECORDS_MAX: usize = 4 << 20;
 
-/// How many errors, approvals, phases and compactions are kept.
+/// The most errors, approvals, phases and compactions in a report.
 const LIST_MAX: usize = 1000;
 
-/// How many models are named.
+/// The most models in a report.
 const MODELS_MAX: usize = 32;
 
-/// How much of a text is kept where it only explains.
+/// The most bytes of a text that only explains something.
 const TEXT_SIZE_MAX: usize = 2000;
 
 impl Auditor {
-    /// The next events are those of this source of the session, numbered from 0. Of a session with several they may come in the order of
-    /// their times; a single one needs no word.
+    /// Sets the source of the next events, numbered from 0. A session with a single source need not call this; events of several sources
+    /// may alternate.
     pub fn source(&mut self, source: usize) {
-        if self.given.len() <= self.place.source {
-            self.given.resize(self.place.source + 1, 0);
+        if self.event_counts.len() <= self.place.source {
+            self.event_counts.resize(self.place.source + 1, 0);
         }
-        if let Some(given) = self.given.get_mut(self.place.source) {
-            *given = self.place.event;
+        if let Some(event_counts) = self.event_counts.get_mut(self.place.source) {
+            *event_counts = self.place.event;
         }
-        let event = self.given.get(source).copied().unwrap_or_default();
-        self.place = Place { source, event, ..Place::default() };
+        let event = self.event_counts.get(source).copied().unwrap_or_default();
+        self.place = EventPlace { source, event, ..EventPlace::default() };
     }
 
-    /// Takes notice of the next event.
+    /// Adds the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.place.event += 1;
         let at = event.at.unwrap_or_default();
         (self.place.line, self.place.offset) = (at.line, at.offset);
         self.audit.events += 1;
-        self.take(event, event.thread.as_deref());
+        self.add_to_thread(event, event.thread.as_deref());
     }
 
-    /// Takes notice of an event of this conversation.
-    fn take(&mut self, event: &Event<'_>, thread: Option<&str>) {
+    /// Adds an event to this conversation.
+    fn add_to_thread(&mut self, event: &Event<'_>, thread: Option<&str>) {
         let time_ms = event.time.as_ref().and_then(crate::time::Time::to_millis);
         self.place.time_ms = time_ms;
         if let Some(time_ms) = time_ms {
@@ -118,8 +117,8 @@ impl Auditor {
         }
         let thread = self.thread(thread);
         let is_copy = !event.restates && self.is_copy(event);
-        let is_told = event.restates || is_copy;
-        let step = self.step(event, is_told, thread);
+        let is_repeated = event.restates || is_copy;
+        let step = self.step(event, is_repeated, thread);
         if thread == 0
             && !is_copy
             && let Some(turn) = self.turns.add(event, &step, self.place)
@@ -127,22 +126,22 @@ impl Auditor {
             self.audit.turns.push(turn, LIST_MAX);
         }
         self.report(event, &step, thread);
-        if is_told {
-            // Whoever asks ends what was said, also where only the record for people tells of it.
+        if is_repeated {
+            // A user message ends the response before it, even if only a restatement records it.
             if let Body::Message { role: Role::User, .. } = &event.body
-                && let Some(course) = self.courses.get_mut(thread)
+                && let Some(conversation) = self.conversations.get_mut(thread)
             {
-                course.said.close();
+                conversation.last_message.close();
             }
             return;
         }
-        self.state(event, thread);
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        let RunStep { recovers, ended } = course.run.add(event, &step, self.place);
-        course.window.event(event.id.as_deref());
+        self.add_session_facts(event, thread);
+        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        let RunStep { recovers, ended } = conversation.run.add(event, &step, self.place);
+        conversation.window.event(event.id.as_deref());
         if let Some(tokens) = context_tokens(event) {
-            course.context.add(event.group.as_deref(), tokens, self.place);
-            if let Some(at) = course.compacted.take()
+            conversation.context.add(event.group.as_deref(), tokens, self.place);
+            if let Some(at) = conversation.unmeasured_compaction.take()
                 && let Some(compaction) = self.audit.compactions.items.get_mut(at)
             {
                 compaction.tokens_after = compaction.tokens_after.or(Some(tokens));
@@ -159,12 +158,12 @@ impl Auditor {
                 if let (Some(decision), Some(evidence)) = (&step.decision, &step.evidence) {
                     let answer = Answer::of(event, content, evidence);
                     match self.calls.take(decision.call) {
-                        Some(open) => self.settle(&open, &answer, self.place, decision),
+                        Some(open) => self.add_outcome(&open, &answer, self.place, decision),
                         None => {
                             let tool = step.tool.as_deref().map(str::to_owned);
-                            let early = EarlyAnswer { answer, place: self.place, decision: *decision, thread, tool };
-                            let given_up = self.calls.keep_early(call.as_deref(), early);
-                            given_up.into_iter().for_each(|early| self.without_call(&early));
+                            let early = EarlyResult { answer, place: self.place, decision: *decision, thread, tool };
+                            let evicted = self.calls.add_early(call.as_deref(), early);
+                            evicted.into_iter().for_each(|early| self.add_result_without_call(&early));
                         }
                     }
                 }
@@ -179,8 +178,8 @@ impl Auditor {
                     let is_failure = StopReason::is_failure(reason.as_deref(), *success);
                     let kind = if is_failure { FaultKind::Stop } else { FaultKind::Interrupted };
                     self.fault(kind, reason.as_deref(), &text, thread);
-                } else if let Some(course) = self.courses.get_mut(thread) {
-                    course.said.end(&text, self.place);
+                } else if let Some(conversation) = self.conversations.get_mut(thread) {
+                    conversation.last_message.end(&text, self.place);
                 }
             }
             Body::Message { role: Role::System | Role::Developer | Role::Tool | Role::Unknown, .. }
@@ -194,19 +193,19 @@ impl Auditor {
         ended.into_iter().for_each(|stuck| self.stuck(stuck, thread));
     }
 
-    /// What an event means for the calls. What was told already means nothing, except for facts: they report on calls in words of their own.
-    fn step(&mut self, event: &Event<'_>, is_told: bool, thread: usize) -> CallStep {
+    /// Passes an event to the fold of calls. The fold does not see repeated events, except for facts: a fact reports on a call in its own words.
+    fn step(&mut self, event: &Event<'_>, is_repeated: bool, thread: usize) -> CallStep {
         let is_known = match &event.body {
             Body::Fact { .. } => false,
-            Body::ToolCall { call, name, input } if !is_told => {
-                self.calls.is_known(call.as_deref(), Fold::print(name, input))
+            Body::ToolCall { call, name, input } if !is_repeated => {
+                self.calls.is_known(call.as_deref(), CallsFold::print(name, input))
             }
-            _ => is_told,
+            _ => is_repeated,
         };
         if is_known {
             return CallStep { is_again: true, ..CallStep::default() };
         }
-        let name = self.courses.get(thread).and_then(|course| course.id.as_deref());
+        let name = self.conversations.get(thread).and_then(|conversation| conversation.id.as_deref());
         let step = self.calls.fold.add_in(event, name);
         if let Some(open) = step.evicted.and_then(|number| self.calls.take(number)) {
             self.unanswered(&open);
@@ -217,7 +216,7 @@ impl Auditor {
         step
     }
 
-    /// Whether a record was told already, word for word: by another file of the session, or inside another record.
+    /// Whether a record is a copy of an earlier one: from another file of the session, or inside another record.
     fn is_copy(&mut self, event: &Event<'_>) -> bool {
         let Some(id) = event.id.as_deref().filter(|id| is_lasting_id(id)) else { return false };
         let time = event.time.as_ref().map(|time| time.text.as_ref()).unwrap_or_default();
@@ -225,25 +224,25 @@ impl Auditor {
         self.records.len() < RECORDS_MAX && !self.records.insert(xxh3_64_with_seed(id.as_bytes(), seed))
     }
 
-    /// The conversation of that name.
+    /// The index of the conversation with this name.
     fn thread(&mut self, name: Option<&str>) -> usize {
-        if self.courses.is_empty() {
-            self.courses.push(Course::default());
+        if self.conversations.is_empty() {
+            self.conversations.push(ConversationState::default());
         }
         let Some(name) = name else { return 0 };
         if let Some(at) = self.names.get(name) {
             return *at;
         }
-        let is_full = self.courses.len() >= THREADS_MAX;
+        let is_full = self.conversations.len() >= THREADS_MAX;
         if !is_full {
-            self.courses.push(Course { id: Some(name.to_owned()), ..Course::default() });
-            self.names.insert(name.to_owned(), self.courses.len() - 1);
+            self.conversations.push(ConversationState { id: Some(name.to_owned()), ..ConversationState::default() });
+            self.names.insert(name.to_owned(), self.conversations.len() - 1);
         }
-        self.courses.len() - 1
+        self.conversations.len() - 1
     }
 
-    /// What an event states beside what it says.
-    fn state(&mut self, event: &Event<'_>, thread: usize) {
+    /// Adds what an event states about the session: its id, title, folder, branch and model.
+    fn add_session_facts(&mut self, event: &Event<'_>, thread: usize) {
         let set = |slot: &mut Option<String>, value: Option<&str>| {
             if let Some(value) = value.filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
                 *slot = Some(beginning(value, TEXT_SIZE_MAX).to_owned());
@@ -251,8 +250,8 @@ impl Auditor {
         };
         set(&mut self.audit.session, event.session.as_deref());
         set(&mut self.audit.branch, event.branch.as_deref());
-        if let Some(course) = self.courses.get_mut(thread) {
-            set(&mut course.cwd, event.cwd.as_deref());
+        if let Some(conversation) = self.conversations.get_mut(thread) {
+            set(&mut conversation.cwd, event.cwd.as_deref());
         }
         if event.thread.is_none() {
             set(&mut self.audit.cwd, event.cwd.as_deref());
@@ -278,13 +277,13 @@ impl Auditor {
         step: &CallStep,
     ) {
         let (Some(number), Some(print), false) = (step.call, step.print, step.is_again) else { return };
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.said.close();
-        course.calls += 1;
-        let touches = touches(name, input, course.cwd.as_deref().or(self.audit.cwd.as_deref()));
+        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        conversation.last_message.close();
+        conversation.calls += 1;
+        let touches = touches(name, input, conversation.cwd.as_deref().or(self.audit.cwd.as_deref()));
         let paths: Vec<String> = touches.iter().map(|touch| touch.path.clone()).collect();
         let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] }, script);
-        let window_number = course.window.call(keys.command.as_deref());
+        let window_number = conversation.window.call(keys.command.as_deref());
         self.audit.commands += u64::from(keys.command.is_some());
         let mut todo = None;
         match PlanChange::of(name, input, script) {
@@ -292,9 +291,10 @@ impl Auditor {
             Some(change) => todos::apply(&mut self.audit.todos, change, self.place),
             None => {}
         }
-        let agent = keys.task.as_ref().and_then(|task| self.agents.begin(task, thread, Fold::id(id), self.place));
-        let after = self.agents.asked_for(&keys.asks_for).filter(|_| agent.is_none());
-        let open = Open {
+        let agent = keys.task.as_ref().and_then(|task| self.agents.start(task, thread, CallsFold::id(id), self.place));
+        let names = keys.polled_names.iter().filter(|_| agent.is_none());
+        let polled = names.filter_map(|name| Some((name.clone(), self.agents.job(name)?))).collect();
+        let open = OpenCall {
             thread,
             tool: 0,
             print,
@@ -303,26 +303,26 @@ impl Auditor {
             keys,
             touches,
             number: window_number,
-            after,
+            polled,
             todo,
             agent,
         };
         self.calls.begin(number, open, name);
         if let Some(decision) = &step.early {
-            let early = self.calls.early(number);
+            let early = self.calls.early_result(number);
             if let (Some(early), Some(open)) = (early, self.calls.take(number)) {
-                self.settle(&open, &early.answer, early.place, decision);
+                self.add_outcome(&open, &early.answer, early.place, decision);
             }
         } else if let Some(decision) = &step.decision
             && let Some(open) = self.calls.take(number)
         {
-            // The tool runs where the model does, and how long it took is not known.
-            self.settle(&open, &Answer::default(), Place { time_ms: None, ..self.place }, decision);
+            // A hosted tool: no record states how long the call took.
+            self.add_outcome(&open, &Answer::default(), EventPlace { time_ms: None, ..self.place }, decision);
         }
     }
 }
 
-/// The name of a side conversation; the main one has none.
+/// The name of a side conversation. The main conversation has none.
 fn thread_name(audit: &Audit, thread: usize) -> Option<&str> {
     audit.threads.get(thread)?.id.as_deref()
 }

@@ -1,22 +1,23 @@
-//! What an audit tells: plain values, in the order things happened. How they are found is in the other files, how they are spelled as
-//! JSON in `json.rs`. Calls and files are here, what a run went through is in `report/course.rs`.
+//! The values of an audit, in the order of events. The other files compute them, and `json.rs` writes them as JSON. Calls and files are
+//! here; errors, agents and the rest of the run are in `report/run.rs`.
 
-mod course;
+mod run;
 
 pub use crate::calls::{CallOutcome, OutcomeRule};
+pub use crate::run_state::{EventPlace, StuckKind};
 use crate::run_state::{Patience, RunRule, RunState, State, Why};
-pub use crate::run_state::{Place, StuckKind};
 use crate::turns::SessionTurn;
-pub use course::{
-    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, LastMessage, Phase, Step, Todos,
+pub use run::{
+    Agent, AgentState, Approval, AuditStep, Compaction, ContextSize, Failure, Fault, FaultKind, LastMessage, Phase,
+    Todos,
 };
 
-/// The first items of a list, and how many more there were.
+/// The first items of a list, and the number of further items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capped<T> {
-    /// The first ones.
+    /// The first items.
     pub items: Vec<T>,
-    /// How many more there were.
+    /// The number of further items.
     pub more: u64,
 }
 
@@ -27,7 +28,7 @@ impl<T> Default for Capped<T> {
 }
 
 impl<T> Capped<T> {
-    /// Keeps one more, if there is room; gives its place in the list.
+    /// Adds an item if there is room, and returns its index.
     pub(super) fn push(&mut self, item: T, most: usize) -> Option<usize> {
         if self.items.len() >= most {
             self.more += 1;
@@ -37,13 +38,13 @@ impl<T> Capped<T> {
         Some(self.items.len() - 1)
     }
 
-    /// How many there were in all.
+    /// The number of all items.
     pub fn count(&self) -> u64 {
         self.items.len() as u64 + self.more
     }
 }
 
-/// What an audit tells.
+/// What a session did.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     /// The session's id.
@@ -54,49 +55,51 @@ pub struct Audit {
     pub cwd: Option<String>,
     /// The last branch.
     pub branch: Option<String>,
-    /// The models that spoke.
+    /// The models that answered.
     pub models: Vec<String>,
-    /// The first moment that is stated.
+    /// The earliest time in the session.
     pub started_ms: Option<i64>,
-    /// The last one.
+    /// The latest time in the session.
     pub ended_ms: Option<i64>,
-    /// How many events there are, restatements and all.
+    /// The number of events, including restatements.
     pub events: u64,
-    /// How often a person asked.
+    /// The number of questions that a person typed.
     pub asked: u64,
     /// The turns of the main conversation.
     pub turns: Capped<SessionTurn>,
-    /// How many messages the model gave.
+    /// The number of messages of the model.
     pub answered: u64,
     /// How the main conversation ended.
     pub end: End,
-    /// The conversations: the main one first, then the side ones as they were met.
+    /// The conversations: the main one first, then the side conversations in the order of their first events.
     pub threads: Vec<Thread>,
-    /// The tools, as they were first called.
+    /// The tools, in the order of their first calls.
     pub tools: Vec<Tool>,
     /// The calls.
     pub calls: Capped<Call>,
-    /// How many of all calls ran a command.
+    /// The number of calls that ran a command.
     pub commands: u64,
     /// The files.
     pub files: Capped<File>,
-    /// What was said last.
+    /// The last message of the model.
     pub last: Option<LastMessage>,
-    /// What went wrong and was no tool's failure.
+    /// The errors that are not failures of a tool.
     pub errors: Capped<Fault>,
-    /// Who allowed or forbade what.
+    /// The decisions of people and rules about calls.
     pub approvals: Capped<Approval>,
-    /// The agents that were given a task.
+    /// The agents that calls started.
     pub agents: Capped<Agent>,
-    /// The last list of what is to do.
+    /// The number of background jobs beyond the limit. Calls that poll them are not linked to them.
+    pub jobs_more: u64,
+    /// The to-do list at the end.
     pub todos: Option<Todos>,
-    /// Where it got nowhere.
+    /// The phases without progress.
     pub phases: Capped<Phase>,
-    /// Where what was said was put aside.
+    /// The compactions of the context.
     pub compactions: Capped<Compaction>,
-    /// How much the model was given, over time.
-    pub context: Context,
-    /// Why it failed, if it did.
+    /// The size of the context over time.
+    pub context: ContextSize,
+    /// The failure of the run, if it failed.
     pub failure: Option<Failure>,
 }
 
@@ -107,19 +110,19 @@ pub struct End {
     pub state: State,
     /// Why it has this state.
     pub why: Why,
-    /// The reason in the words of the source.
+    /// The reason, in the words of the source.
     pub word: Option<String>,
     /// The rule that decided the state.
     pub rule: RunRule,
     /// The event that decided it.
-    pub place: Place,
+    pub place: EventPlace,
 }
 
 impl End {
     /// How a conversation ended.
     pub(super) fn of(run: &RunState, is_side: bool) -> End {
         let decision = run.decide(None, &Patience::default());
-        // Nobody talks with a side conversation: when its turn is over, it is over.
+        // A side conversation has no user: it ends with its turn.
         let why = if is_side && decision.why == Why::Waiting { Why::Ended } else { decision.why };
         let (rule, place) = (decision.rule, decision.from);
         End { state: decision.state, why, word: run.word().map(str::to_owned), rule, place }
@@ -137,136 +140,142 @@ impl Default for End {
 pub struct Thread {
     /// Its id; the main one has none.
     pub id: Option<String>,
-    /// How many calls were made in it.
+    /// The number of its calls.
     pub calls: u64,
-    /// How many of them failed.
+    /// The number of failed calls.
     pub failed: u64,
     /// How it ended.
     pub end: End,
-    /// How much its model was given.
-    pub context: Context,
+    /// The size of its context.
+    pub context: ContextSize,
 }
 
-/// How often a tool was called, and what came of it.
+/// A tool with the totals of its calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tool {
     /// Its name.
     pub name: String,
-    /// How often it was called.
+    /// The number of calls.
     pub calls: u64,
-    /// How often it failed.
+    /// The number of failed calls.
     pub failed: u64,
-    /// How often it was not allowed.
+    /// The number of calls that were not allowed.
     pub denied: u64,
     /// How often no answer came.
     pub unanswered: u64,
     /// How often it was called again with the same input after it had failed.
     pub retries: u64,
-    /// How long all calls together took, as far as times are stated.
+    /// The duration of all calls with known times.
     pub time_ms: u64,
-    /// How long the longest took.
+    /// The duration of the longest call.
     pub longest_ms: u64,
-    /// How many calls have times.
+    /// The number of calls with known times.
     pub timed: u64,
 }
 
 /// One call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Where.
-    pub place: Place,
-    /// In which conversation.
+    /// The event of the call.
+    pub place: EventPlace,
+    /// Its conversation.
     pub thread: usize,
-    /// Which tool; `None` for a command that only a record of its end tells of.
+    /// Its tool; `None` for a command that only the report of its end records.
     pub tool: Option<usize>,
-    /// What of its input tells calls apart.
+    /// The identifying fields of its input.
     pub keys: Vec<(String, String)>,
-    /// Whether a value among them was too long to be kept whole.
+    /// Whether a value among them is cut.
     pub is_cut: bool,
     /// The command, if it runs one.
     pub command: Option<String>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: CallOutcome,
-    /// Why that was decided.
+    /// The rule that decided the outcome.
     pub rule: OutcomeRule,
-    /// The exit code, where one is recorded.
+    /// The exit code, if a record states it.
     pub exit: Option<i64>,
-    /// How long it took.
+    /// Its duration.
     pub took_ms: Option<u64>,
-    /// Whether the same was tried before and failed.
+    /// Whether an equal call failed before.
     pub is_retry: bool,
-    /// Where the answer stands.
-    pub answer: Option<Place>,
-    /// The event that decided what came of it.
-    pub decided: Option<Place>,
-    /// The beginning of the answer, if it failed or was not allowed.
-    pub said: Option<String>,
-    /// The event of the call whose work this one asks after.
+    /// The event of its result.
+    pub answer: Option<EventPlace>,
+    /// The event that decided the outcome.
+    pub decided: Option<EventPlace>,
+    /// The beginning of the result, if the call failed or was not allowed.
+    pub error_text: Option<String>,
+    /// The event that started the job which this call polls.
     pub asks_after: Option<u64>,
 }
 
 impl Call {
-    /// One line about the call: its command, else the value that tells most.
+    /// A summary of the call: its command, or else the most specific value.
     pub fn about(&self) -> &str {
         let value = || self.keys.first().map(|(_, value)| value.as_str());
         self.command.as_deref().or_else(value).unwrap_or_default()
     }
 }
 
-/// What happened to a file in the end.
+/// The net effect of a session on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Change {
-    /// It was made.
+pub enum FileOutcome {
+    /// It was created.
     Created,
-    /// It was there, and is another now.
+    /// It existed before and was changed.
     Changed,
     /// It was deleted.
     Deleted,
     /// It was only read.
     Read,
-    /// It was only named.
+    /// A call only named it.
     Named,
-    /// Whatever was tried with it failed.
+    /// All calls that used it failed.
     Tried,
 }
 
-impl Change {
-    /// Every change, what matters most first.
-    pub const ALL: [Change; 6] =
-        [Change::Created, Change::Changed, Change::Deleted, Change::Read, Change::Named, Change::Tried];
+impl FileOutcome {
+    /// All of them, the most important first.
+    pub const ALL: [FileOutcome; 6] = [
+        FileOutcome::Created,
+        FileOutcome::Changed,
+        FileOutcome::Deleted,
+        FileOutcome::Read,
+        FileOutcome::Named,
+        FileOutcome::Tried,
+    ];
 
-    /// The word for it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Change::Created => "created",
-            Change::Changed => "changed",
-            Change::Deleted => "deleted",
-            Change::Read => "read",
-            Change::Named => "named",
-            Change::Tried => "tried",
+            FileOutcome::Created => "created",
+            FileOutcome::Changed => "changed",
+            FileOutcome::Deleted => "deleted",
+            FileOutcome::Read => "read",
+            FileOutcome::Named => "named",
+            FileOutcome::Tried => "tried",
         }
     }
 }
 
-/// A file that calls touched.
+/// A file that calls used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// What happened to it in the end.
-    pub change: Change,
-    /// How many calls read it.
+    /// The net effect on it.
+    pub change: FileOutcome,
+    /// The number of calls that read it.
     pub reads: u64,
-    /// How many wrote it anew.
+    /// The number of calls that wrote it whole.
     pub writes: u64,
-    /// How many changed something in it.
+    /// The number of calls that edited it.
     pub edits: u64,
-    /// How many deleted it.
+    /// The number of calls that deleted it.
     pub deletes: u64,
-    /// How many were about it and failed.
+    /// The number of failed calls that used it.
     pub failed: u64,
-    /// The first call about it.
-    pub first: Place,
-    /// The last one.
-    pub last: Place,
+    /// The first call that used it.
+    pub first: EventPlace,
+    /// The latest time in the session.
+    pub last: EventPlace,
 }

@@ -1,10 +1,10 @@
 //! The to-do list of a session, kept up to date call by call.
 
-use super::report::{Place, Todos};
+use super::report::{EventPlace, Todos};
 use crate::evidence::{PLAN_ITEMS_MAX, PlanChange, Todo};
 
-/// Carries a change out.
-pub(super) fn apply(todos: &mut Option<Todos>, change: PlanChange, place: Place) {
+/// Applies a change.
+pub(super) fn apply(todos: &mut Option<Todos>, change: PlanChange, place: EventPlace) {
     let list = todos.get_or_insert_with(Todos::default);
     list.place = place;
     match change {
@@ -32,8 +32,8 @@ pub(super) fn apply(todos: &mut Option<Todos>, change: PlanChange, place: Place)
     }
 }
 
-/// Gives an item that was added the id by which it is changed later.
-pub(super) fn name(todos: &mut Option<Todos>, text: &str, id: Option<&str>, place: Place) {
+/// Adds an item with the id by which later calls change it.
+pub(super) fn name(todos: &mut Option<Todos>, text: &str, id: Option<&str>, place: EventPlace) {
     apply(todos, PlanChange::Added(text.to_owned()), place);
     let item = todos.as_mut().and_then(|todos| todos.items.last_mut());
     if let (Some(item), Some(id)) = (item, id) {
@@ -41,7 +41,7 @@ pub(super) fn name(todos: &mut Option<Todos>, text: &str, id: Option<&str>, plac
     }
 }
 
-/// The number that an answer gives an item: `Task #3 created`.
+/// The number of the item that a result states: `Task #3 created`.
 pub(super) fn number(answer: &str) -> Option<String> {
     let rest = answer.get(answer.find('#')? + 1..)?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).take(16).collect();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_known_by_their_shape() {
+    fn lists_are_recognized_by_their_shape() {
         let Some(PlanChange::All(items, 0)) = of("TodoWrite", r#"{"todos":[{"content":"a","status":"pending"}]}"#)
         else {
             panic!("no list")
@@ -71,12 +71,12 @@ mod tests {
     }
 
     #[test]
-    fn items_come_and_change_one_by_one() {
+    fn items_are_added_and_changed_one_by_one() {
         let mut todos = None;
-        name(&mut todos, "first", Some("1"), Place::default());
-        name(&mut todos, "second", number("Task #2 created successfully").as_deref(), Place::default());
+        name(&mut todos, "first", Some("1"), EventPlace::default());
+        name(&mut todos, "second", number("Task #2 created successfully").as_deref(), EventPlace::default());
         for json in [r#"{"taskId":"2","status":"completed"}"#, r#"{"taskId":"1","status":"deleted"}"#] {
-            apply(&mut todos, of("TaskUpdate", json).unwrap(), Place::default());
+            apply(&mut todos, of("TaskUpdate", json).unwrap(), EventPlace::default());
         }
         let items = todos.unwrap().items;
         assert_eq!(items, [Todo { id: Some("2".into()), text: "second".into(), status: "completed".into() }]);

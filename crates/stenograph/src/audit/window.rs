@@ -1,5 +1,5 @@
-//! What stands before the model of one conversation: what was said and done since the last compaction, and what that one kept. It is
-//! counted, and remembered one by one only as far back as a compaction keeps anything.
+//! The context window of one conversation: everything since the last compaction, and what that compaction kept. Totals cover all of it; only
+//! the last events are remembered one by one, because a compaction keeps the last events.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -8,20 +8,20 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::report::Capped;
 use crate::text::beginning;
 
-/// What stands before the model.
+/// The context window of a model.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     events: u64,
     messages: u64,
     calls: u64,
-    /// Files, with the number of the event that touched them last.
+    /// Files, each with the number of the last event that used it.
     files: BTreeMap<usize, u64>,
     commands: Capped<(u64, String)>,
     /// The last events.
     traces: VecDeque<Trace>,
-    /// How many events there were, those that are gone too.
+    /// The number of events so far, including removed ones.
     number: u64,
-    /// Whether something was said or done since the last compaction.
+    /// Whether a message or a call followed the last compaction.
     has_moved: bool,
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Window {
 #[derive(Clone, Copy, Debug)]
 struct Trace {
     number: u64,
-    /// A fingerprint of its record's id; 0 for none.
+    /// A hash of its record's id; 0 for none.
     record: u64,
-    what: What,
+    what: EventKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
-    /// A message, with a fingerprint of its words.
+enum EventKind {
+    /// A message, with a hash of its text.
     Message(u64),
     Call,
     /// A call that runs a command.
@@ -44,16 +44,16 @@ enum What {
     Other,
 }
 
-/// What a compaction says it keeps.
+/// What a compaction states that it keeps.
 #[derive(Debug, Default)]
 pub(super) struct Preserved {
     records: HashSet<u64>,
     words: HashSet<u64>,
 }
 
-/// What a compaction puts aside, and how much of what stood there it keeps.
+/// What a compaction removes, and how much it keeps.
 #[derive(Debug, Default)]
-pub(super) struct PutAside {
+pub(super) struct RemovedFromContext {
     pub events: u64,
     pub messages: u64,
     pub calls: u64,
@@ -63,28 +63,28 @@ pub(super) struct PutAside {
     pub kept_calls: u64,
 }
 
-/// How many files and commands of a window are kept.
+/// The most files and commands of a window.
 const FILES_MAX: usize = 10_000;
 const COMMANDS_MAX: usize = 100;
 
-/// How much of a command is kept.
+/// The most bytes of a command.
 const COMMAND_SIZE_MAX: usize = 400;
 
-/// How many events are remembered one by one. What a compaction keeps are the last ones, and what users asked.
+/// The most events that are remembered one by one. A compaction keeps the last events, and user messages.
 const TRACES_MAX: usize = 16 << 10;
 
-/// How much a compaction may say it keeps.
+/// The most records and messages that a compaction may state.
 const PRESERVED_MAX: usize = 1 << 16;
 
 impl Preserved {
-    /// A record stays.
+    /// Adds a record that stays.
     pub fn record(&mut self, id: &str) {
         if self.records.len() < PRESERVED_MAX && !id.is_empty() {
             self.records.insert(print(id));
         }
     }
 
-    /// A message with these words stays.
+    /// Adds a message that stays.
     pub fn message(&mut self, text: &str) {
         if self.words.len() < PRESERVED_MAX {
             self.words.insert(print(text.trim()));
@@ -93,15 +93,15 @@ impl Preserved {
 
     fn keeps(&self, trace: &Trace) -> bool {
         let is_said = match trace.what {
-            What::Message(words) => self.words.contains(&words),
-            What::Call | What::Command | What::Other => false,
+            EventKind::Message(words) => self.words.contains(&words),
+            EventKind::Call | EventKind::Command | EventKind::Other => false,
         };
         is_said || self.records.contains(&trace.record)
     }
 }
 
 impl Window {
-    /// The next event, with the id of its record.
+    /// Adds an event with the id of its record.
     pub fn event(&mut self, record: Option<&str>) {
         self.events += 1;
         self.number += 1;
@@ -109,26 +109,26 @@ impl Window {
             self.traces.pop_front();
         }
         let record = record.filter(|record| !record.is_empty()).map_or(0, print);
-        self.traces.push_back(Trace { number: self.number, record, what: What::Other });
+        self.traces.push_back(Trace { number: self.number, record, what: EventKind::Other });
     }
 
-    /// It is a message.
+    /// Marks the last event as a message.
     pub fn message(&mut self, text: &str) {
         self.messages += 1;
-        self.is(What::Message(print(text.trim())));
+        self.is(EventKind::Message(print(text.trim())));
     }
 
-    /// It is a call, which may run a command. Gives its number.
+    /// Marks the last event as a call, which may run a command. Returns its number.
     pub fn call(&mut self, command: Option<&str>) -> u64 {
         self.calls += 1;
-        self.is(if command.is_some() { What::Command } else { What::Call });
+        self.is(if command.is_some() { EventKind::Command } else { EventKind::Call });
         if let Some(command) = command {
             self.commands.push((self.number, beginning(command, COMMAND_SIZE_MAX).to_owned()), COMMANDS_MAX);
         }
         self.number
     }
 
-    /// The call of that number touched a file; without one, the last event tells of it.
+    /// Adds a file that the call with this number used, or the last event if there is no number.
     pub fn file(&mut self, file: usize, call: Option<u64>) {
         let number = call.unwrap_or(self.number);
         if self.files.len() < FILES_MAX || self.files.contains_key(&file) {
@@ -137,61 +137,61 @@ impl Window {
         }
     }
 
-    /// Whether nothing was said or done since the last compaction.
+    /// Whether no message and no call followed the last compaction.
     pub fn is_fresh(&self) -> bool {
         !self.has_moved
     }
 
-    /// The last event is a compaction: what it does not keep is gone from here.
-    pub fn compact(&mut self, preserved: &Preserved) -> PutAside {
+    /// Applies the last event, a compaction: removes everything that it does not keep.
+    pub fn compact(&mut self, preserved: &Preserved) -> RemovedFromContext {
         self.traces.pop_back();
         self.events = self.events.saturating_sub(1);
         self.traces.retain(|trace| preserved.keeps(trace));
-        let stays: HashSet<u64> = self.traces.iter().map(|trace| trace.number).collect();
+        let kept_numbers: HashSet<u64> = self.traces.iter().map(|trace| trace.number).collect();
         let mut kept = Window { number: self.number, events: self.traces.len() as u64, ..Window::default() };
         let mut commands = 0;
         for trace in &self.traces {
             match trace.what {
-                What::Message(_) => kept.messages += 1,
-                What::Call => kept.calls += 1,
-                What::Command => {
+                EventKind::Message(_) => kept.messages += 1,
+                EventKind::Call => kept.calls += 1,
+                EventKind::Command => {
                     kept.calls += 1;
                     commands += 1;
                 }
-                What::Other => {}
+                EventKind::Other => {}
             }
         }
         kept.traces = std::mem::take(&mut self.traces);
-        let mut aside = PutAside {
+        let mut removed = RemovedFromContext {
             events: self.events.saturating_sub(kept.events),
             messages: self.messages.saturating_sub(kept.messages),
             calls: self.calls.saturating_sub(kept.calls),
             kept_messages: kept.messages,
             kept_calls: kept.calls,
-            ..PutAside::default()
+            ..RemovedFromContext::default()
         };
         for (file, number) in std::mem::take(&mut self.files) {
-            if stays.contains(&number) {
+            if kept_numbers.contains(&number) {
                 kept.files.insert(file, number);
             } else {
-                aside.files.push(file);
+                removed.files.push(file);
             }
         }
-        let gone = self.commands.count().saturating_sub(commands);
+        let removed_count = self.commands.count().saturating_sub(commands);
         for (number, command) in std::mem::take(&mut self.commands).items {
-            if stays.contains(&number) {
+            if kept_numbers.contains(&number) {
                 kept.commands.push((number, command), COMMANDS_MAX);
             } else {
-                aside.commands.push(command, COMMANDS_MAX);
+                removed.commands.push(command, COMMANDS_MAX);
             }
         }
-        aside.commands.more = gone.saturating_sub(aside.commands.items.len() as u64);
+        removed.commands.more = removed_count.saturating_sub(removed.commands.items.len() as u64);
         kept.commands.more = commands.saturating_sub(kept.commands.items.len() as u64);
         *self = kept;
-        aside
+        removed
     }
 
-    fn is(&mut self, what: What) {
+    fn is(&mut self, what: EventKind) {
         self.has_moved = true;
         if let Some(trace) = self.traces.back_mut() {
             trace.what = what;
@@ -222,29 +222,32 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_put_aside_that_is_not_kept() {
+    fn a_compaction_removes_everything_that_it_does_not_keep() {
         let mut window = window();
-        let aside = window.compact(&Preserved::default());
-        assert_eq!((aside.events, aside.messages, aside.calls), (5, 1, 2));
-        assert_eq!(aside.files, [0, 1]);
-        assert_eq!(aside.commands.items, ["make", "make all"]);
-        assert_eq!((aside.kept_messages, aside.kept_calls), (0, 0));
+        let removed = window.compact(&Preserved::default());
+        assert_eq!((removed.events, removed.messages, removed.calls), (5, 1, 2));
+        assert_eq!(removed.files, [0, 1]);
+        assert_eq!(removed.commands.items, ["make", "make all"]);
+        assert_eq!((removed.kept_messages, removed.kept_calls), (0, 0));
         assert!(window.is_fresh());
     }
 
     #[test]
-    fn what_is_kept_stands_there_until_the_next_time() {
+    fn kept_events_stay_until_the_next_compaction() {
         let mut window = window();
         let mut preserved = Preserved::default();
         preserved.record("c");
         preserved.message(" Mend it.\n");
-        let aside = window.compact(&preserved);
-        assert_eq!((aside.events, aside.messages, aside.calls), (2, 0, 1));
-        assert_eq!((aside.files, aside.commands.items, aside.commands.more), (vec![0], vec!["make".to_owned()], 0));
-        assert_eq!((aside.kept_messages, aside.kept_calls), (1, 1));
+        let removed = window.compact(&preserved);
+        assert_eq!((removed.events, removed.messages, removed.calls), (2, 0, 1));
+        assert_eq!(
+            (removed.files, removed.commands.items, removed.commands.more),
+            (vec![0], vec!["make".to_owned()], 0)
+        );
+        assert_eq!((removed.kept_messages, removed.kept_calls), (1, 1));
         window.event(Some("e"));
-        let aside = window.compact(&Preserved::default());
-        assert_eq!((aside.events, aside.messages, aside.calls), (3, 1, 1));
-        assert_eq!((aside.files, aside.commands.items), (vec![1], vec!["make all".to_owned()]));
+        let removed = window.compact(&Preserved::default());
+        assert_eq!((removed.events, removed.messages, removed.calls), (3, 1, 1));
+        assert_eq!((removed.files, removed.commands.items), (vec![1], vec!["make all".to_owned()]));
     }
 }

@@ -1,4 +1,4 @@
-//! What a command line says about its exit code and about which program runs.
+//! The meaning of a command line: what its exit code means, and which program it runs.
 
 use crate::shell::{CommandLine, Word};
 
@@ -59,14 +59,14 @@ pub(crate) fn program(command: &str) -> String {
     fallback
 }
 
-/// The words of a command, without what only says how it is to run.
+/// The words of a command, without prefixes that only control how it runs.
 fn words_of(segment: &[Word]) -> Vec<&str> {
     const AROUND: [&str; 6] = ["sudo", "env", "time", "nice", "nohup", "exec"];
     let words = segment.iter().map(|word| word.text.as_str());
     words.skip_while(|word| AROUND.contains(word) || word.contains('=') && !word.starts_with('-')).take(4).collect()
 }
 
-/// The name of a program, without the folder that it stands in.
+/// The name of a program, without its folder.
 fn base(program: &str) -> &str {
     program.rsplit(['/', '\\']).next().unwrap_or(program)
 }

@@ -1,4 +1,4 @@
-//! The fold `Calls` decides what came of each tool call, once for all features: `find is:error`, `list`, `status`, `audit` and `diff`.
+//! The fold `Calls` decides the outcome of each tool call, once for all features: `find is:error`, `list`, `status`, `audit` and `diff`.
 //!
 //! Readers have no memory, so a single event only gives [`Evidence`]: a stated error, an exit code, a refusal. This fold knows the call as
 //! well, and decides a [`CallOutcome`] from both. It returns each decision together with the event that made it possible, and the
@@ -26,12 +26,12 @@ pub use crate::evidence::Evidence;
 pub(crate) use command::{answers_with_one, program};
 pub use outcome::{CallOutcome, OutcomeRule};
 
-/// Follows the calls of one conversation, or of several that are told together.
+/// Follows the calls of one conversation, or of several in one source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calls {
     /// Calls without a result.
     open: VecDeque<TrackedCall>,
-    /// Calls that have a result: a result may be told again, and a later record may add an exit code.
+    /// Calls that have a result: a record may repeat the result, and a later record may add an exit code.
     answered: VecDeque<TrackedCall>,
     /// Results that came before their calls.
     early: VecDeque<EarlyResult>,
@@ -50,15 +50,15 @@ pub struct CallStep {
     pub tool: Option<Arc<str>>,
     /// A fingerprint of the tool and its input, for a new call.
     pub print: Option<u64>,
-    /// Whether an earlier event told the same call or the same result.
+    /// Whether an earlier event has the same call or the same result.
     pub is_again: bool,
-    /// What a result says about its call.
+    /// The decision about the call of a result.
     pub evidence: Option<Evidence>,
     /// What the event decides about the call that it makes or answers.
     pub decision: Option<Decision>,
     /// What the event decides about another call: one that this event reports on later.
     pub later: Option<Decision>,
-    /// What a result that came before its call says about the call that the event makes.
+    /// The decision about a call whose result preceded it.
     pub early: Option<Decision>,
     /// A call that left the window without a result.
     pub evicted: Option<u64>,
@@ -71,12 +71,12 @@ impl CallStep {
     }
 }
 
-/// What came of a call.
+/// A decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The number of the call.
     pub call: u64,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: CallOutcome,
     /// Why.
     pub rule: OutcomeRule,
@@ -125,7 +125,7 @@ struct EarlyResult {
     decided: Option<(CallOutcome, OutcomeRule)>,
 }
 
-/// A command that goes on after its call returned.
+/// A command that still runs after its call returned.
 #[derive(Clone, Debug, PartialEq)]
 struct Job {
     /// A fingerprint of the name by which later records refer to it.
@@ -153,7 +153,7 @@ const HANDLE_LENGTH_MAX: usize = 128;
 /// How many jobs are remembered.
 const JOBS_MAX: usize = 64;
 
-/// How many bytes of the name of a tool are kept.
+/// The most bytes of the name of a tool.
 const NAME_SIZE_MAX: usize = 128;
 
 impl Calls {
@@ -247,7 +247,7 @@ impl Calls {
         step
     }
 
-    /// The number of an earlier call that tells the same. Where one of two that say the same has no id, the other's counts.
+    /// The number of an earlier equal call. If only one of two equal calls has an id, they are one call with that id.
     fn again(&mut self, id: u64, print: u32, thread: u32, is_lasting: bool) -> Option<u64> {
         let same = |call: &&mut TrackedCall| call.print == print && call.thread == thread;
         let mut open = self.open.iter_mut().filter(same);
@@ -265,7 +265,7 @@ impl Calls {
         let mut evidence = Evidence { exit: early.exit, printed, handles, ..Evidence::default() };
         evidence.exit = evidence.exit.or_else(|| evidence.printed_exit(call.commands));
         self.remember_jobs(&call, &evidence);
-        // A result without any evidence counts as good only until its call says what it ran.
+        // A result without evidence counts as a success only until the record of its call states what it ran.
         let decided = early.decided.filter(|(_, rule)| *rule != OutcomeRule::Result);
         let (outcome, rule) = decided.unwrap_or_else(|| evidence.outcome(Some(&call)));
         call.has_failed = outcome.is_failure();
@@ -398,12 +398,12 @@ impl Calls {
             }
             return CallStep { later: adds.then_some(later), ..CallStep::default() };
         }
-        // Without a command the record tells of no call of its own.
+        // Without a command, the record is not a call of its own.
         let command = report.command();
         if self.early.iter().any(|early| early.id == id && id != 0) || command.is_none() {
             return CallStep::default();
         }
-        // Only this record tells of the call: a script made it.
+        // This is the only record of the call: a script made it.
         let call = TrackedCall {
             number: self.next_number(),
             id,
@@ -431,7 +431,7 @@ impl Calls {
         if self.open.len() < OPEN_MAX { None } else { self.open.pop_front().map(|call| call.number) }
     }
 
-    /// The name of a tool, as much of it as is saved. Tools are few: a name is kept once where that is easy.
+    /// The name of a tool, cut to the saved length. Calls of one tool share the name where possible.
     fn known_name(&self, tool: &str) -> Arc<str> {
         let tool = beginning(tool, NAME_SIZE_MAX);
         let known = self.open.iter().chain(&self.answered).find(|call| &*call.tool == tool);

@@ -14,10 +14,10 @@
 use super::{Evidence, TrackedCall};
 use crate::model::Verdict;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallOutcome {
-    /// It worked, or nothing says otherwise.
+    /// It succeeded, or nothing states otherwise.
     Ok,
     /// It failed.
     Failed,
@@ -25,9 +25,9 @@ pub enum CallOutcome {
     Denied,
     /// Somebody interrupted it.
     Interrupted,
-    /// It returned, and its command goes on.
+    /// It returned, and its command still runs.
     Running,
-    /// No record says.
+    /// No record states it.
     Unknown,
 }
 
@@ -42,7 +42,7 @@ impl CallOutcome {
         CallOutcome::Unknown,
     ];
 
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             CallOutcome::Ok => "ok",
@@ -89,7 +89,7 @@ pub enum OutcomeRule {
 }
 
 impl OutcomeRule {
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             OutcomeRule::Refusal => "refusal",

@@ -1,4 +1,4 @@
-//! How the fold is kept between two events: one line of JSON, a few kilobytes at most. A name of a tool stands once.
+//! Saves the fold between two events: one line of JSON, at most a few kilobytes. Each name of a tool occurs once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Calls {
         serde_json::to_string(&saved).unwrap_or_default()
     }
 
-    /// A fold that goes on from what was saved. What cannot be read is a fold that begins.
+    /// Restores a saved fold. If the text is invalid, the fold starts at the next event.
     pub fn restore(saved: &str) -> Calls {
         let Ok(saved) = serde_json::from_str::<Saved>(saved) else { return Calls::default() };
         let tools: Vec<Arc<str>> = saved.tools.iter().map(|tool| Arc::from(tool.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Calls and what came of them, told in every order.
+//! Calls and their outcomes, with records in every order.
 
 use super::*;
 use crate::formats::codex::Codex;

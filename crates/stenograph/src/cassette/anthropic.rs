@@ -1,14 +1,14 @@
-//! Anthropic's Messages: requests read, answers spelled, whole and as a stream. Which answer is given is not decided here.
+//! Anthropic's Messages API: reads requests, and writes answers as a whole and as a stream. It does not select answers.
 
 use super::chat_item::ChatItem;
 use super::tape::{Answer, Stop, Tape};
-use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
+use super::vendor::{Delivery, Form, Frames, Request, StreamFrame, Trouble, deltas, id, model, number};
 use crate::formats::anthropic::blocks;
 use crate::json::{Draft, Object, items};
 use crate::model::{Body, Content, Role};
 use crate::text::{Text, quote};
 
-/// What keeps a stream alive.
+/// The event that keeps an idle stream alive.
 pub(super) const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 /// Reads a request.
@@ -35,7 +35,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     Ok(Request { model, delivery, told, prompts, tools, form, tokens_max, asides: Vec::new() })
 }
 
-/// What a content says: a text, or a list of blocks.
+/// The items of a content, which is a text or a list of blocks.
 fn content(raw: &str, role: Role) -> Option<Vec<ChatItem>> {
     if let Some(text) = Text::from_json(raw) {
         return Some(ChatItem::of(&Body::Message { role, content: Content::Text(text) }, ""));
@@ -74,7 +74,7 @@ fn whole_block(said: &ChatItem) -> Option<String> {
             draft.set_str("data", data);
         }
         ChatItem::Thinking { text, signature, .. } => {
-            // Thoughts that nobody can read, of another vendor, have no place here.
+            // This API has no place for encrypted thoughts of another vendor.
             if text.is_empty() && signature.is_none() {
                 return None;
             }
@@ -94,12 +94,12 @@ fn whole_block(said: &ChatItem) -> Option<String> {
 }
 
 /// An answer as the events of a stream.
-pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
+pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<StreamFrame> {
     let mut message = head(answer, request);
     message.set("content", "[]");
     message.set("stop_reason", "null");
     message.set("stop_sequence", "null");
-    // The service begins to count before it has written anything to speak of.
+    // The service states a small output count before it has written the answer.
     message.set("usage", usage(answer, answer.usage.output.unwrap_or_default().min(1)));
     let mut frames = Frames::default();
     frames.push(frame("message_start", &format!("\"message\":{}", message.render(None))));
@@ -122,7 +122,7 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
     frames.finish()
 }
 
-/// How a block begins, and the pieces in which it comes.
+/// The first event of a block, and its deltas.
 fn pieces(said: &ChatItem) -> Option<(String, Vec<String>)> {
     let typed = |kind: &str, key: &str, texts: Vec<&str>| -> Vec<String> {
         texts.into_iter().map(|text| format!("{{\"type\":\"{kind}\",\"{key}\":{}}}", quote(text))).collect()
@@ -134,7 +134,7 @@ fn pieces(said: &ChatItem) -> Option<(String, Vec<String>)> {
         }
         ChatItem::Thinking { redacted: Some(_), .. } => (whole_block(said)?, Vec::new()),
         ChatItem::Thinking { text, signature, .. } => {
-            // What cannot be said as a whole cannot be said in pieces.
+            // A block without a whole form has no stream either.
             whole_block(said)?;
             let start = "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}".to_owned();
             let mut pieces = typed("thinking_delta", "thinking", deltas(text));
@@ -145,7 +145,7 @@ fn pieces(said: &ChatItem) -> Option<(String, Vec<String>)> {
             let (id, name) = (quote(id), quote(name));
             let start = format!("{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{{}}}}");
             let input = input.to_object();
-            // The service begins with an empty piece.
+            // The service begins with an empty delta.
             let texts = std::iter::once("").chain(deltas(&input)).collect();
             (start, typed("input_json_delta", "partial_json", texts))
         }
@@ -175,7 +175,7 @@ fn reason(stop: Stop) -> &'static str {
     }
 }
 
-/// The usage; what was not recorded is 0, for the API demands a number.
+/// The usage. A missing count is 0, because the API requires a number.
 fn usage(answer: &Answer, output: u64) -> String {
     let usage = &answer.usage;
     let stated = |number: Option<u64>| number.unwrap_or_default();
@@ -200,7 +200,7 @@ pub(super) fn error(trouble: Trouble, message: &str) -> String {
     spelled(kind, message)
 }
 
-/// An error that was recorded, by its status.
+/// A recorded error, by its status.
 pub(super) fn failure(status: u16, message: &str) -> String {
     let kind = match status {
         401 => "authentication_error",
@@ -219,7 +219,7 @@ fn spelled(kind: &str, message: &str) -> String {
     format!("{{\"type\":\"error\",\"error\":{{\"type\":{},\"message\":{}}}}}", quote(kind), quote(message))
 }
 
-/// The models that answer.
+/// The list of models.
 pub(super) fn models(tape: &Tape) -> String {
     let names = tape.models();
     let models: Vec<String> = names.iter().map(|name| model_json(name)).collect();

@@ -8,36 +8,36 @@ use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 /// One item of a chat.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChatItem {
-    /// Somebody said something.
+    /// A message.
     Message {
         /// The speaker.
         role: Role,
         /// The text.
         text: String,
     },
-    /// The model thought.
+    /// A thought of the model.
     Thinking {
-        /// What is readable of it.
+        /// Its readable text.
         text: String,
-        /// The vendor's signature, where one was recorded.
+        /// The vendor's signature, if it is recorded.
         signature: Option<String>,
         /// The thought in a form that only Anthropic's service can read.
         redacted: Option<String>,
         /// The thought in a form that only OpenAI's service can read. No vendor reads the form of another.
         encrypted: Option<String>,
     },
-    /// The model called a tool.
+    /// A tool call.
     Call {
-        /// What ties call and result.
+        /// The id of the call.
         id: String,
         /// The tool.
         name: String,
         /// Its input.
         input: Input<'static>,
     },
-    /// A tool answered.
+    /// The result of a tool call.
     Result {
-        /// What ties call and result.
+        /// The id of the call.
         id: String,
         /// The text of the result.
         text: String,
@@ -93,7 +93,7 @@ impl ChatItem {
         matches!(self, ChatItem::Message { role: Role::System | Role::Developer, .. })
     }
 
-    /// The word for its kind.
+    /// The name of its kind.
     pub(super) fn name(&self) -> &'static str {
         match self {
             ChatItem::Message { role, .. } => role.name(),
@@ -103,7 +103,7 @@ impl ChatItem {
         }
     }
 
-    /// How many bytes it holds, roughly.
+    /// Its approximate size in bytes.
     pub(super) fn size(&self) -> usize {
         match self {
             ChatItem::Message { text, .. } | ChatItem::Thinking { text, .. } | ChatItem::Result { text, .. } => {
@@ -124,7 +124,7 @@ impl ChatItem {
     }
 }
 
-/// The texts of a content. A piece that is not text becomes a word with a fingerprint, so that a changed picture shows.
+/// The texts of a content. A piece that is not text becomes a word with a hash, so that a changed picture is a difference.
 fn texts(content: &Content<'_>) -> Vec<String> {
     let pieces = match content {
         Content::Text(text) => return vec![text.decode().into_owned()],
@@ -155,8 +155,8 @@ pub(super) fn extra_text(event: &Event<'_>, key: &str) -> Option<String> {
     found
 }
 
-/// A chat in the order in which it is compared: of each answer its joined text, then its calls; results in the order of their calls. It
-/// leaves out thoughts, because some clients send them back and others must not. Injected texts go to `asides`.
+/// A chat in the order for comparison: the joined text of each answer, then its calls; results in the order of their calls. Thoughts are
+/// left out, because only some clients send them back. Injected texts go to `asides`.
 pub(super) fn normal(said: Vec<ChatItem>, asides: &mut Vec<String>) -> Vec<ChatItem> {
     let mut out: Vec<ChatItem> = Vec::with_capacity(said.len());
     let mut run = Run::default();
@@ -177,7 +177,7 @@ pub(super) fn normal(said: Vec<ChatItem>, asides: &mut Vec<String>) -> Vec<ChatI
             }
             ChatItem::Message { role, text } => {
                 let (before, text) = (asides.len(), split_injected(text, asides));
-                // A message that is injected as a whole is no item.
+                // A message that is wholly injected is not an item.
                 if text.is_empty() && asides.len() > before {
                     continue;
                 }
@@ -192,7 +192,7 @@ pub(super) fn normal(said: Vec<ChatItem>, asides: &mut Vec<String>) -> Vec<ChatI
     out
 }
 
-/// The items of one answer and its results, before they are put in order.
+/// The items of one answer and its results, before they are sorted.
 #[derive(Default)]
 struct Run {
     texts: Vec<String>,
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_in_the_order_of_their_calls() {
+    fn results_are_in_the_order_of_their_calls() {
         let said = vec![called("a"), called("b"), answered("b"), answered("x"), answered("a"), user("well?")];
         let expected = vec![called("a"), called("b"), answered("a"), answered("b"), answered("x"), user("well?")];
         assert_eq!(normal(said, &mut Vec::new()), expected);
     }
 
     #[test]
-    fn what_an_agent_adds_by_itself_is_set_aside() {
+    fn injected_texts_are_removed() {
         let note = "<system-reminder>\nToday is Monday.\n</system-reminder>";
         let said = vec![
             user(note),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_picture_is_seen_without_being_kept() {
+    fn a_changed_picture_is_a_difference() {
         let picture = |data: &'static str| {
             let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline(data.into()) };
             let piece = crate::model::Piece { kind, extra: crate::model::ExtraFields::default() };

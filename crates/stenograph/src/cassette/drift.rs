@@ -107,8 +107,11 @@ impl Drift {
         match self.what {
             What::Missing => format!("{kind} {place} is missing: {}", text(&self.recorded)),
             What::Added => format!("{kind} {place} was added: {}", text(&self.asked)),
-            What::Changed | What::ResultChanged => {
+            What::Changed => {
                 format!("{kind} {place} changed: recorded {}, requested {}", text(&self.recorded), text(&self.asked))
+            }
+            What::ResultChanged => {
+                format!("result {place} changed: recorded {}, requested {}", text(&self.recorded), text(&self.asked))
             }
             What::Model => format!("the request asks for model {}, not {}", text(&self.asked), text(&self.recorded)),
             What::AfterEnd => "the recording has ended".to_owned(),
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_does_not_drift() {
+    fn equal_items_do_not_drift() {
         let told = [user("go"), called("{\"a\":1,\"b\":2}"), answered("done"), spoke("so")];
         let other = [user("go"), called("{ \"b\": 2, \"a\": 1 }"), answered("done"), spoke("so")];
         assert_eq!(found(&told, &other), []);
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_is_called_by_its_name() {
+    fn each_difference_has_its_kind() {
         let told = [user("go"), called("{}"), answered("done"), spoke("so"), user("and?")];
         let result = [user("go"), called("{}"), answered("failed"), spoke("so"), user("and?")];
         assert_eq!(found(&told, &result), [(What::ResultChanged, "tool_result", 3)]);
@@ -331,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_between_is_added_and_what_follows_is_paired() {
+    fn inserted_items_are_added_and_later_items_are_paired() {
         let told = [user("one"), answered("two")];
         let asked = [spoke("zero"), user("uno"), spoke("half"), answered("due"), spoke("three")];
         let expected = [

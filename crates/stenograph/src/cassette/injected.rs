@@ -1,9 +1,9 @@
-//! Texts that an agent adds to a conversation by itself: its folder, the date, reminders. They differ from machine to machine and from day
-//! to day, so both recordings and requests lose them before they are compared. [`FormatInfo`](crate::model::FormatInfo) has the words.
+//! Texts that an agent injects into a conversation: its folder, the date, reminders. They differ by machine and by day, so they are removed
+//! from recordings and requests before the comparison. [`FormatInfo`](crate::model::FormatInfo) has the words.
 
 use crate::formats::FORMATS;
 
-/// How many lines at the head of a result may change on every run: what the tool answered follows them.
+/// The most header lines of a result. The output of the tool follows them.
 const HEAD_LINES: usize = 6;
 
 /// Removes from a text what any agent injects, and collects it. An injected text begins at the start of a line; one without an end
@@ -13,7 +13,7 @@ pub(super) fn split_injected(text: String, injected: &mut Vec<String>) -> String
     marks.fold(text, |text, (begin, end)| cut(&text, begin, end, injected).unwrap_or(text))
 }
 
-/// The text without what stands between these marks, if anything does. It is gone through once, however often they stand in it.
+/// The text without the parts between these marks; `None` if there are none. One pass, however many there are.
 fn cut(text: &str, begin: &str, end: &str, injected: &mut Vec<String>) -> Option<String> {
     let mut kept: Option<String> = None;
     let (mut copied, mut from) = (0, 0);
@@ -36,7 +36,7 @@ fn cut(text: &str, begin: &str, end: &str, injected: &mut Vec<String>) -> Option
     Some(kept)
 }
 
-/// Puts what stood behind an addition below what stood before it.
+/// Appends the text after a removed part on a new line.
 fn join(kept: &mut String, more: &str) {
     if !kept.is_empty() && !more.is_empty() {
         kept.push('\n');

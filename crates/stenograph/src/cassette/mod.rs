@@ -1,5 +1,5 @@
-//! A recording as a model's service: which answer comes next, how far a request has drifted from the recorded one, and how the
-//! vendors' APIs spell both. Pure: what is asked comes as text and what is answered goes as text; nothing here knows HTTP.
+//! Plays a recording as the service of a model: selects the next answer, compares a request with the recorded one, and reads and writes
+//! the APIs of the vendors. Requests and answers are texts; nothing here knows HTTP.
 
 mod anthropic;
 mod chat_item;
@@ -14,9 +14,9 @@ mod vendor;
 
 pub use chat_item::ChatItem;
 pub use drift::{Drift, Remark, What};
-pub use player::{Manner, Played, Player, Verdict};
+pub use player::{CassettePlayer, MatchMode, Played, PlayedAnswer};
 pub use tape::{Answer, AnswerPart, Errors, Failed, Stop, Tape, TapeBuilder};
-pub use vendor::{Delivery, Frame, Request, Trouble, Vendor};
+pub use vendor::{Delivery, Request, StreamFrame, Trouble, Vendor};
 
 #[cfg(test)]
 mod tests;

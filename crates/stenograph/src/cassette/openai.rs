@@ -1,9 +1,9 @@
-//! OpenAI's Chat Completions: requests read, answers spelled, whole and as a stream. Thoughts have no place in this API and are
-//! left out. Which answer is given is not decided here.
+//! OpenAI's Chat Completions API: reads requests, and writes answers as a whole and as a stream. The API has no place for thoughts. It
+//! does not select answers.
 
 use super::chat_item::{ChatItem, GAP};
 use super::tape::{Answer, Stop, Tape};
-use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
+use super::vendor::{Delivery, Form, Frames, Request, StreamFrame, Trouble, deltas, id, model, number};
 use crate::formats::chat;
 use crate::json::{Draft, Object, items};
 use crate::model::{Body, FormatInfo, Input};
@@ -56,7 +56,7 @@ pub(super) fn whole(answer: &Answer, request: &Request) -> String {
     }
     let mut message = Draft::new();
     message.set_str("role", "assistant");
-    // A message that only calls has no content; one that says nothing has an empty one.
+    // A message with calls only has no content; an empty message has an empty content.
     let content = if texts.is_empty() && !calls.is_empty() { "null".to_owned() } else { quote(&texts.join(GAP)) };
     message.set("content", content);
     message.set("refusal", "null");
@@ -78,7 +78,7 @@ pub(super) fn whole(answer: &Answer, request: &Request) -> String {
 }
 
 /// An answer as the events of a stream.
-pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
+pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<StreamFrame> {
     let chunk = |delta: &str, finish: &str| {
         let choice = format!("[{{\"index\":0,\"delta\":{delta},\"logprobs\":null,\"finish_reason\":{finish}}}]");
         frame(answer, request, &choice, "null")
@@ -160,7 +160,7 @@ fn finish(stop: Stop) -> &'static str {
     }
 }
 
-/// The usage; what was not recorded is 0, for the API demands a number.
+/// The usage. A missing count is 0, because the API requires a number.
 fn usage(answer: &Answer) -> String {
     let Counts { input, output, total, cached, reasoning } = Counts::of(answer);
     format!(
@@ -171,7 +171,7 @@ fn usage(answer: &Answer) -> String {
     )
 }
 
-/// What OpenAI's APIs count: what was read from a cache is a part of the input.
+/// The counts of OpenAI's APIs, where the input includes cached tokens.
 pub(super) struct Counts {
     pub input: u64,
     pub output: u64,
@@ -181,7 +181,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Those of an answer.
+    /// The counts of an answer.
     pub fn of(answer: &Answer) -> Counts {
         let usage = &answer.usage;
         let stated = |number: Option<u64>| number.unwrap_or_default();
@@ -207,7 +207,7 @@ pub(super) fn error(trouble: Trouble, message: &str) -> String {
     spelled(kind, code, message)
 }
 
-/// An error that was recorded, by its status.
+/// A recorded error, by its status.
 pub(super) fn failure(status: u16, message: &str) -> String {
     match status {
         401 => spelled("invalid_request_error", "\"invalid_api_key\"", message),
@@ -221,7 +221,7 @@ fn spelled(kind: &str, code: &str, message: &str) -> String {
     format!("{{\"error\":{{\"message\":{},\"type\":{},\"param\":null,\"code\":{code}}}}}", quote(message), quote(kind))
 }
 
-/// The models that answer.
+/// The list of models.
 pub(super) fn models(tape: &Tape) -> String {
     let models: Vec<String> = tape.models().into_iter().map(model_json).collect();
     format!("{{\"object\":\"list\",\"data\":[{}]}}", models.join(","))

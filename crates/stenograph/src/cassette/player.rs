@@ -1,5 +1,5 @@
-//! Plays a tape: which answer comes next, and what has drifted so far. Answers go out in the order in which requests come in,
-//! whoever sends them.
+//! Plays a tape: selects the answer to each request and records the drift so far. Answers follow the order of requests, whoever
+//! sends them.
 
 use std::collections::HashSet;
 
@@ -10,77 +10,79 @@ use super::vendor::Request;
 use crate::json::Draft;
 use crate::text::quote;
 
-/// A tape and how far it was played.
+/// A tape and its position.
 #[derive(Debug)]
-pub struct Player {
+pub struct CassettePlayer {
     tape: Tape,
-    manner: Manner,
+    manner: MatchMode,
     /// The index of the next answer.
     next: usize,
     requests: u64,
     drifted: u64,
     beside: u64,
+    refused: u64,
     habit: OffersTools,
     found: Vec<(u64, Drift)>,
     remarks: Vec<(u64, Remark)>,
-    /// What was told already: a difference stays in every request after the one it first stood in.
+    /// Hashes of reported differences: a difference stays in all later requests.
     known: HashSet<u64>,
     differences: u64,
 }
 
-/// What is done with a request that is not the recorded one.
+/// How a request that differs from the recorded one is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manner {
-    /// It is answered all the same.
+pub enum MatchMode {
+    /// The player answers it.
     #[default]
     Lenient,
-    /// It is refused, and the tape waits.
+    /// The player refuses it, and the tape stays at its position.
     Strict,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
-    /// Which request it was, from 1.
+    /// The number of the request, from 1.
     pub request: u64,
-    /// What it gets.
-    pub verdict: Verdict,
-    /// How many differences it has.
+    /// Its answer.
+    pub verdict: PlayedAnswer,
+    /// The number of differences.
     pub count: usize,
-    /// Those that no request before it had.
+    /// The differences that no earlier request had.
     pub news: Vec<Drift>,
-    /// What differs beside the conversation, and was not said before.
+    /// Differences outside the conversation that were not reported before.
     pub remarks: Vec<Remark>,
-    /// How many answers are left.
+    /// The number of remaining answers.
     pub left: usize,
 }
 
-/// What a request gets.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The answer of that index.
+pub enum PlayedAnswer {
+    /// The recorded answer with this index.
     Answer(usize),
-    /// Nothing, for it drifted from the request for the answer of that index.
+    /// None: the request differs from the recorded request for the answer with this index.
     Refused(usize),
-    /// Nothing that was recorded, for it is no part of the recorded conversation.
+    /// None: the request is not part of the recorded conversation.
     Beside,
-    /// Nothing, for nothing is left.
+    /// None: the recording has ended.
     Ended,
 }
 
-/// How many differences are kept for the report; all are counted.
+/// The most differences in the report. All are counted.
 const FOUND_MAX: usize = 10_000;
 
-impl Player {
-    /// A tape from its beginning.
-    pub fn new(tape: Tape, manner: Manner) -> Player {
-        Player {
+impl CassettePlayer {
+    /// A player at the beginning of a tape.
+    pub fn new(tape: Tape, manner: MatchMode) -> CassettePlayer {
+        CassettePlayer {
             tape,
             manner,
             next: 0,
             requests: 0,
             drifted: 0,
             beside: 0,
+            refused: 0,
             habit: OffersTools::default(),
             found: Vec::new(),
             remarks: Vec::new(),
@@ -94,63 +96,74 @@ impl Player {
         &self.tape
     }
 
-    /// Whether every answer was given.
+    /// Whether all answers have been played.
     pub fn is_at_end(&self) -> bool {
         self.next >= self.tape.answers().len()
     }
 
-    /// How many requests were not the recorded ones.
+    /// The number of requests that differ from the recorded ones.
     pub fn drifted(&self) -> u64 {
         self.drifted
     }
 
-    /// How many requests were no part of the recorded conversation.
+    /// The number of requests that are not part of the recorded conversation.
     pub fn beside(&self) -> u64 {
         self.beside
     }
 
-    /// What is done with requests that are not the recorded ones.
-    pub fn manner(&self) -> Manner {
+    /// How many requests were refused because they differ from the recorded ones.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// How requests that differ from the recorded ones are treated.
+    pub fn manner(&self) -> MatchMode {
         self.manner
     }
 
-    /// How many differences were found, each counted once.
+    /// The number of different differences.
     pub fn differences(&self) -> u64 {
         self.differences
     }
 
-    /// How many requests came.
+    /// The number of requests.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// How many answers were given.
+    /// The number of played answers.
     pub fn given(&self) -> usize {
         self.next
     }
 
-    /// Takes a request.
+    /// Answers a request.
     pub fn ask(&mut self, request: &Request) -> Played {
         self.requests += 1;
         let answers = self.tape.answers();
-        // After the end the conversation is still the one that the last answer stands in.
+        // After the end, the last answer still identifies the conversation.
         let near = answers.get(self.next).or(answers.last());
         let is_beside = near.is_some_and(|answer| is_beside(&self.tape, answer, request, self.habit));
         let (verdict, found, beside) = match answers.get(self.next) {
             _ if is_beside => {
                 self.beside += 1;
-                (Verdict::Beside, Vec::new(), vec![beside(request)])
+                (PlayedAnswer::Beside, Vec::new(), vec![beside(request)])
             }
-            None => (Verdict::Ended, vec![Drift::after_end()], Vec::new()),
+            None => (PlayedAnswer::Ended, vec![Drift::after_end()], Vec::new()),
             Some(answer) => {
                 let found = drifts(&self.tape, answer, request);
                 let beside = remarks(&self.tape, answer, request);
-                let is_refused = self.manner == Manner::Strict && !found.is_empty();
-                (if is_refused { Verdict::Refused(self.next) } else { Verdict::Answer(self.next) }, found, beside)
+                let is_refused = self.manner == MatchMode::Strict && !found.is_empty();
+                (
+                    if is_refused { PlayedAnswer::Refused(self.next) } else { PlayedAnswer::Answer(self.next) },
+                    found,
+                    beside,
+                )
             }
         };
-        if let Verdict::Answer(_) = verdict {
-            self.next += 1;
+        match verdict {
+            PlayedAnswer::Answer(_) => self.next += 1,
+            PlayedAnswer::Refused(_) => self.refused += 1,
+            PlayedAnswer::Beside | PlayedAnswer::Ended => {}
         }
         if !request.tools.is_empty() {
             self.habit = OffersTools::Tools;
@@ -170,7 +183,7 @@ impl Player {
                 continue;
             }
             self.differences += 1;
-            // What is not kept is not known again either: it is counted, and said, whenever it stands there.
+            // A difference beyond the limit is not remembered, so that every request that has it reports it again.
             if self.found.len() < FOUND_MAX {
                 self.known.insert(drift.print);
                 self.found.push((self.requests, drift.clone()));
@@ -193,7 +206,7 @@ impl Player {
         news
     }
 
-    /// The account so far, as one JSON object.
+    /// The report so far, as one JSON object.
     pub fn report(&self) -> String {
         let mut draft = Draft::new();
         draft.set_number("answers", Some(self.tape.answers().len() as u64));

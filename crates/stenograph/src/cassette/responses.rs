@@ -1,10 +1,10 @@
-//! OpenAI's Responses: requests read, answers spelled, whole and as a stream. Nothing is remembered between requests, so a client must
-//! send the whole conversation, as agents do. Which answer is given is not decided here.
+//! OpenAI's Responses API: reads requests, and writes answers as a whole and as a stream. It is stateless: a client must send the whole
+//! conversation, as agents do. It does not select answers.
 
 use super::chat_item::ChatItem;
 use super::openai::Counts;
 use super::tape::{Answer, Stop};
-use super::vendor::{Delivery, Form, Frame, Frames, Request, deltas, id, model, number};
+use super::vendor::{Delivery, Form, Frames, Request, StreamFrame, deltas, id, model, number};
 use crate::formats::chat::address;
 use crate::json::{Draft, Object, items};
 use crate::model::{Body, Content, ExtraFields, Input, Piece, PieceKind, Role};
@@ -24,7 +24,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let tools = object.peek("tools").and_then(items).unwrap_or_default();
     let tool = |raw: &str| {
         let tool = Object::parse(raw)?;
-        // Tools of the service itself are known by their type.
+        // The type of a hosted tool is its name.
         tool.peek_str("name").or_else(|| tool.peek_str("type")).map(String::from)
     };
     let tools = tools.into_iter().filter_map(tool).collect();
@@ -37,7 +37,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     Ok(Request { model, delivery, told, prompts, tools, form, tokens_max, asides: Vec::new() })
 }
 
-/// What an item says; nothing for one that no model is told in words, such as thoughts that are sealed.
+/// The chat items of an item; none for an item without text, such as an encrypted thought.
 fn item(raw: &str) -> Option<Vec<ChatItem>> {
     let object = Object::parse(raw)?;
     let kind = object.peek_str("type");
@@ -68,7 +68,7 @@ fn item(raw: &str) -> Option<Vec<ChatItem>> {
     Some(ChatItem::of(&body, &call))
 }
 
-/// A text, or a list of pieces of which the texts and pictures are known.
+/// A content: a text, or a list of texts and pictures.
 fn content(raw: &str) -> Option<Content<'_>> {
     if let Some(text) = Text::from_json(raw) {
         return Some(Content::Text(text));
@@ -95,7 +95,7 @@ pub(super) fn whole(answer: &Answer, request: &Request) -> String {
 }
 
 /// An answer as the events of a stream.
-pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
+pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<StreamFrame> {
     let mut sending = Sending::default();
     let begun = format!("\"response\":{}", object(answer, request, "in_progress", &[]));
     for kind in ["response.created", "response.in_progress"] {
@@ -116,7 +116,7 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
     sending.frames.finish()
 }
 
-/// Events with their numbers, gathered until what they bring is whole.
+/// Numbered events, collected until their item is complete.
 #[derive(Default)]
 struct Sending {
     frames: Frames,
@@ -131,9 +131,9 @@ impl Sending {
         self.held.push(format!("event: {kind}\ndata: {{\"type\":\"{kind}\",\"sequence_number\":{number},{rest}}}\n\n"));
     }
 
-    /// A text in pieces, and then as a whole below this key.
+    /// Adds a text as deltas, and then as a whole under this key.
     fn put_text(&mut self, kind: &str, place: &str, key: &str, text: &str) {
-        // Clients know this one by a field more.
+        // Clients require one more field for this event.
         let more = if kind == "response.output_text" { ",\"logprobs\":[]" } else { "" };
         for piece in deltas(text) {
             self.put(&format!("{kind}.delta"), &format!("{place},\"delta\":{}{more}", quote(piece)));
@@ -141,7 +141,7 @@ impl Sending {
         self.put(&format!("{kind}.done"), &format!("{place},\"{key}\":{}{more}", quote(text)));
     }
 
-    /// What was gathered was whole so long after the question.
+    /// Ends the collected events at this time after the request.
     fn end(&mut self, after_ms: u64) {
         self.frames.block(std::mem::take(&mut self.held), after_ms);
     }
@@ -197,7 +197,7 @@ fn output(answer: &Answer) -> Vec<Item<'_>> {
     for (place, block) in answer.blocks.iter().enumerate() {
         let prefix = match &block.item {
             ChatItem::Message { .. } => "msg",
-            // Thoughts that nobody can read, of another vendor, have no place here.
+            // This API has no place for encrypted thoughts of another vendor.
             ChatItem::Thinking { text, encrypted, .. } if text.is_empty() && encrypted.is_none() => continue,
             ChatItem::Thinking { .. } => "rs",
             ChatItem::Call { input: Input::Json(_), .. } => "fc",
@@ -219,7 +219,7 @@ fn summary_part(text: &str) -> String {
 }
 
 impl Item<'_> {
-    /// The item when it is done.
+    /// The completed item.
     fn whole(&self) -> String {
         match self.said {
             ChatItem::Message { text, .. } => self.spelled("completed", &format!("[{}]", text_part(text))),
@@ -235,7 +235,7 @@ impl Item<'_> {
         }
     }
 
-    /// The item with this status and what fills it.
+    /// The item with this status and content.
     fn spelled(&self, status: &str, filling: &str) -> String {
         let mut draft = Draft::new();
         let kind = match self.said {
@@ -269,7 +269,7 @@ impl Item<'_> {
         draft.render(None)
     }
 
-    /// Sends the events in which it comes.
+    /// Adds the events of the item.
     fn send(&self, index: usize, sending: &mut Sending) {
         let empty = match self.said {
             ChatItem::Message { .. } | ChatItem::Thinking { .. } => "[]",

@@ -1,6 +1,6 @@
-//! Whether a request belongs to the recorded conversation at all. Agents ask models for titles and the like beside it; such a request must
-//! not take an answer that was meant for the conversation. It is only set aside when two things speak for it: nothing that was recorded
-//! stands in it and it offers no tools, and it cannot be answered by what comes next, or the agent is known to offer tools.
+//! Recognizes requests that are not part of the recorded conversation, such as a request for a title. They must not use up an answer of
+//! the conversation. Such a request has no recorded item and offers no tools; and either the next answer does not fit it, or the agent
+//! usually offers tools.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use super::vendor::{Form, Request};
 use crate::json::Object;
 use crate::model::Role;
 
-/// Whether the requests before it offered tools.
+/// Whether earlier requests offered tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum OffersTools {
     /// None has offered a tool so far.
     #[default]
     Unknown,
-    /// Who asks offers tools.
+    /// The agent offers tools.
     Tools,
 }
 
-/// Whether a request is asked beside the conversation of which this answer comes next.
+/// Whether a request is not part of the conversation whose next answer is this one.
 pub(super) fn is_beside(tape: &Tape, next: &Answer, request: &Request, habit: OffersTools) -> bool {
     if !request.tools.is_empty() || shares(tape.told(next), &request.told) {
         return false;
@@ -30,7 +30,7 @@ pub(super) fn is_beside(tape: &Tape, next: &Answer, request: &Request, habit: Of
     is_probe || is_form || habit == OffersTools::Tools
 }
 
-/// Whether anything that was recorded is told, or nothing can be said about it.
+/// Whether a request has a recorded item. True if nothing is recorded, because then nothing can be decided.
 fn shares(recorded: &[ChatItem], asked: &[ChatItem]) -> bool {
     let asked: HashSet<(&str, String)> = asked.iter().map(|said| (said.name(), said.text())).collect();
     recorded.is_empty() || recorded.iter().any(|said| asked.contains(&(said.name(), said.text())))

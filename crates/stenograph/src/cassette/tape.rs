@@ -1,5 +1,5 @@
-//! A session as a tape: what the model received, and each answer that it gave. The tape holds the spine alone. Other modules decide
-//! whether a request matches it and how a vendor spells an answer.
+//! A session as a tape: the items that the model received, and its answers. The tape has only the spine. Other modules decide whether a
+//! request matches it and how a vendor spells an answer.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,12 +8,13 @@ use std::ops::Range;
 use super::chat_item::{ChatItem, extra_text, normal};
 use crate::calls::Calls;
 use crate::model::{Event, ExtraFields, Kind, Role, Spine, Usage};
+use crate::run_state::StopReason;
 use crate::time::Time;
 
 /// A recording in the order in which it is played.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tape {
-    /// Everything the model received and answered, as requests are compared with it, without prompts.
+    /// Everything that the model received and answered, without prompts, in the order for comparison.
     told: Vec<ChatItem>,
     /// The prompts, in order.
     prompts: Vec<String>,
@@ -25,57 +26,57 @@ pub struct Tape {
 /// The answer of a model to one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Its place on the tape, from 1.
+    /// Its number on the tape, from 1.
     pub number: usize,
-    /// What it holds, in order.
+    /// Its parts, in order.
     pub blocks: Vec<AnswerPart>,
     /// The model that gave it.
     pub model: Option<String>,
     /// The id the vendor gave it.
     pub id: Option<String>,
-    /// Its usage, as far as it was recorded.
+    /// Its usage, as far as it is recorded.
     pub usage: Usage,
     /// Why it ended.
     pub stop: Stop,
-    /// When it was given, in seconds since 1970.
+    /// Its time, in seconds since 1970.
     pub time_seconds: Option<i64>,
-    /// The error that the service gave instead.
+    /// The error of the service instead of an answer.
     pub failed: Option<Failed>,
-    /// The part of the tape that a request for it holds.
+    /// The items of a request for it.
     told: Range<usize>,
-    /// How many prompts come before it.
+    /// The number of prompts before it.
     prompts: usize,
-    /// The injected texts that a request for it holds.
+    /// The injected texts of a request for it.
     asides: Range<usize>,
-    /// When it was asked for, in milliseconds since 1970.
+    /// The time of the request, in milliseconds since 1970.
     asked_ms: Option<i64>,
 }
 
-/// An error of the service, as it was recorded.
+/// A recorded error of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// The status by which HTTP knows it.
+    /// The HTTP status.
     pub status: u16,
-    /// What it says, where that was recorded.
+    /// The message; empty if it is not recorded.
     pub message: String,
 }
 
-/// Whether a tape plays the errors of the service that were recorded.
+/// Whether a tape plays recorded errors of the service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Errors {
-    /// It leaves them out: the client gets the answer that came in the end.
+    /// It leaves them out: the client gets the answer of the successful retry.
     #[default]
     Left,
-    /// It plays each where it came.
+    /// It plays each one at its position.
     Played,
 }
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerPart {
-    /// What it says.
+    /// The item.
     pub item: ChatItem,
-    /// How long after the request it came.
+    /// The time between the request and this part.
     pub after_ms: u64,
 }
 
@@ -85,7 +86,7 @@ pub enum Stop {
     /// The model was done.
     #[default]
     End,
-    /// It waits for the results of tools.
+    /// It calls tools.
     Tools,
     /// It reached the limit of its length.
     Length,
@@ -93,13 +94,13 @@ pub enum Stop {
     Refusal,
 }
 
-/// How many side conversations are remembered by name.
+/// The most side conversations that are listed by name.
 const THREADS_MAX: usize = 1000;
 
-/// How many bytes of text a tape holds. It stays in memory while it is played.
+/// The most bytes of text on a tape. A tape stays in memory while it is played.
 const SIZE_MAX: usize = 1 << 30;
 
-/// The longest recorded wait that is believed. Agents give up before.
+/// The longest recorded wait that counts. Agents give up earlier.
 const WAIT_MS_MAX: i64 = 10 * 60 * 1000;
 
 /// The paths in `extra` where a record of an error may state its status.
@@ -109,7 +110,7 @@ const STATUS: [&str; 2] = ["error.status", "status"];
 const ID_LENGTH_MAX: usize = 64;
 
 impl Tape {
-    /// The tape of these events: of the main conversation, or of the side conversation of that name.
+    /// The tape of these events: of the main conversation, or of the side conversation with this name.
     pub fn of(events: &[Event<'_>], thread: Option<&str>) -> Tape {
         let mut builder = TapeBuilder::new(thread);
         events.iter().for_each(|event| builder.notice(event));
@@ -123,12 +124,12 @@ impl Tape {
         &self.answers
     }
 
-    /// What a request for this answer holds.
+    /// The items of a request for this answer.
     pub(super) fn told(&self, answer: &Answer) -> &[ChatItem] {
         self.told.get(answer.told.clone()).unwrap_or_default()
     }
 
-    /// The prompts that were given before this answer.
+    /// The prompts before this answer.
     pub(super) fn prompts(&self, answer: &Answer) -> &[String] {
         self.prompts.get(..answer.prompts).unwrap_or_default()
     }
@@ -150,24 +151,25 @@ impl Tape {
     }
 }
 
-/// One entry of a tape that is being built.
+/// One entry of a tape under construction.
 enum Item {
-    /// Somebody other than the model says something.
+    /// An item that the model receives.
     Told(ChatItem),
     /// The answer of that index.
     Answer(usize),
-    /// The model receives nothing from before this entry any more.
+    /// A compaction: later requests have no item from before it.
     Cut,
 }
 
-/// A tape being made, in two passes over the events of a session: [`TapeBuilder::notice`] each, [`TapeBuilder::decide`], then [`TapeBuilder::add`] each.
+/// Builds a tape in two passes over the events of a session: [`TapeBuilder::notice`] for each event, [`TapeBuilder::decide`], then
+/// [`TapeBuilder::add`] for each event.
 #[derive(Default)]
 pub struct TapeBuilder {
     thread: Option<String>,
     errors: Errors,
     threads: Vec<String>,
     spine: Spine,
-    /// How many bytes of text are on the tape.
+    /// The bytes of text on the tape.
     size: usize,
     items: Vec<Item>,
     answers: Vec<Answer>,
@@ -200,7 +202,7 @@ impl std::fmt::Debug for TapeBuilder {
 }
 
 impl TapeBuilder {
-    /// A tape of the main conversation, or of the side conversation of that name.
+    /// A builder for the main conversation, or for the side conversation with this name.
     pub fn new(thread: Option<&str>) -> TapeBuilder {
         TapeBuilder { thread: thread.map(str::to_owned), ..TapeBuilder::default() }
     }
@@ -408,7 +410,7 @@ impl TapeBuilder {
                     (from, asides_from) = (tape.told.len(), tape.asides.len());
                 }
                 Item::Answer(index) => {
-                    // Results are put in the order of the calls before them, so both stay together until they are.
+                    // Sorting results needs the calls before them, so both stay together until then.
                     let compared = normal(std::mem::take(&mut held), &mut tape.asides);
                     let Some(answer) = tape.answers.get_mut(index) else { continue };
                     let until = tape.told.len() + compared.len();
@@ -427,7 +429,7 @@ fn is_prompt(role: Role) -> bool {
     matches!(role, Role::System | Role::Developer)
 }
 
-/// An id as every vendor takes it: the recorded one, or one made of it.
+/// An id that every vendor accepts: the recorded one, or a hash of it.
 fn fitting(id: &str) -> String {
     let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     if !id.is_empty() && id.len() <= ID_LENGTH_MAX && id.chars().all(fits) {
@@ -449,14 +451,14 @@ fn larger(one: Usage, other: Usage) -> Usage {
     }
 }
 
-/// Why an answer ended, in the words of any vendor.
+/// Why an answer ended, if the word of the source states it.
 fn stop(reason: &str) -> Option<Stop> {
-    match reason {
-        "end_turn" | "stop" | "stop_sequence" => Some(Stop::End),
-        "tool_use" | "tool_calls" => Some(Stop::Tools),
-        "max_tokens" | "length" | "max_output_tokens" => Some(Stop::Length),
-        "refusal" | "content_filter" => Some(Stop::Refusal),
-        _ => None,
+    match StopReason::of(reason) {
+        StopReason::Waiting => Some(Stop::End),
+        StopReason::CutOff => Some(Stop::Length),
+        StopReason::Refused => Some(Stop::Refusal),
+        // The recorded calls show whether the answer waits for tools.
+        StopReason::GoesOn | StopReason::Ended | StopReason::Interrupted | StopReason::Error => None,
     }
 }
 

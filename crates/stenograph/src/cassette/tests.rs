@@ -1,5 +1,5 @@
-//! The fixtures of every format, asked for in every vendor's words: a client that says what was said does not drift, and what an
-//! answer says can be read from it again.
+//! Plays the fixtures of every format over the API of every vendor: a client that sends the recorded conversation does not drift, and an
+//! answer can be read back.
 
 use super::chat_item::normal;
 use super::*;
@@ -31,7 +31,7 @@ fn tapes() -> Vec<(String, Tape)> {
     found
 }
 
-/// A conversation as a client of this vendor would send it, a message for each thing that was said.
+/// A conversation as a client of this vendor sends it, with one message for each item.
 fn body(vendor: Vendor, told: &[ChatItem], model: Option<&str>) -> String {
     let one = |said: &ChatItem| match (vendor, said) {
         (Vendor::OpenAi | Vendor::Responses, ChatItem::Message { role, text }) => {
@@ -80,10 +80,10 @@ fn body(vendor: Vendor, told: &[ChatItem], model: Option<&str>) -> String {
 }
 
 #[test]
-fn who_says_what_was_said_does_not_drift() {
+fn the_recorded_conversation_does_not_drift() {
     for (name, tape) in tapes() {
         for vendor in VENDORS {
-            let mut player = Player::new(tape.clone(), Manner::Strict);
+            let mut player = CassettePlayer::new(tape.clone(), MatchMode::Strict);
             for answer in tape.answers() {
                 let body = body(vendor, tape.told(answer), answer.model.as_deref());
                 let played = player.ask(&vendor.request(body.as_bytes()).unwrap());
@@ -95,7 +95,7 @@ fn who_says_what_was_said_does_not_drift() {
 }
 
 #[test]
-fn what_an_answer_says_is_what_a_client_sends_back() {
+fn a_client_sends_back_what_it_received() {
     for (name, tape) in tapes() {
         for answer in tape.answers() {
             let expected = normal(answer.blocks.iter().map(|block| block.item.clone()).collect(), &mut Vec::new());
@@ -119,7 +119,7 @@ fn what_an_answer_says_is_what_a_client_sends_back() {
 }
 
 #[test]
-fn a_stream_says_what_the_whole_says() {
+fn a_stream_has_the_text_of_the_whole_answer() {
     for (name, tape) in tapes() {
         for answer in tape.answers() {
             for vendor in VENDORS {
@@ -147,7 +147,7 @@ fn a_stream_says_what_the_whole_says() {
     }
 }
 
-/// The text that an event of a stream brings.
+/// The text in an event of a stream.
 fn text_of(vendor: Vendor, object: &Object<'_>) -> Option<String> {
     let text = match vendor {
         Vendor::OpenAi => {

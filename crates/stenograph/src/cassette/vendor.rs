@@ -1,5 +1,5 @@
-//! The APIs that a tape can answer in, and what they have in common: a request, an answer as a whole or in frames, an error. How
-//! each spells them is in the file of its vendor.
+//! The APIs that a tape can answer, and their common types: a request, an answer as a whole or in frames, an error. The file of each
+//! vendor has its spelling.
 
 use super::chat_item::{ChatItem, normal};
 use super::tape::{Answer, Failed, Tape};
@@ -17,34 +17,34 @@ pub enum Vendor {
     Anthropic,
 }
 
-/// What a request holds, in no vendor's words.
+/// A request, independent of the vendor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// The model that is asked.
+    /// The requested model.
     pub model: Option<String>,
-    /// Whether the answer is to come in pieces.
+    /// Whether the answer is streamed.
     pub delivery: Delivery,
-    /// The conversation, as it is compared.
+    /// The conversation, in the order for comparison.
     pub(super) told: Vec<ChatItem>,
     /// The prompts.
     pub(super) prompts: Vec<String>,
-    /// What the agent added by itself.
+    /// The texts that the agent injected.
     pub(super) asides: Vec<String>,
-    /// The names of the tools that are offered.
+    /// The names of the offered tools.
     pub(super) tools: Vec<String>,
-    /// In what form the answer is wanted.
+    /// The requested form of the answer.
     pub(super) form: Form,
-    /// How many tokens the answer may have.
+    /// The most tokens of the answer.
     pub(super) tokens_max: Option<u64>,
 }
 
-/// In what form an answer is wanted.
+/// The requested form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As the model likes.
+    /// Any text.
     #[default]
     Free,
-    /// As JSON.
+    /// JSON.
     Json,
 }
 
@@ -56,52 +56,52 @@ impl Form {
     }
 }
 
-/// How an answer is to come.
+/// How an answer is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// At once.
+    /// As a whole.
     #[default]
     Whole,
-    /// In pieces.
+    /// As a stream.
     Streamed,
-    /// In pieces, with the usage as the last one.
+    /// As a stream that ends with the usage.
     StreamedWithUsage,
 }
 
-/// One event of a stream, as it goes over the wire.
+/// One event of a stream, as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// The event, with the blank line that ends it.
+pub struct StreamFrame {
+    /// The event, including the blank line at its end.
     pub text: String,
-    /// How long after the question it came.
+    /// The time between the request and the event.
     pub after_ms: u64,
 }
 
 /// Why a request gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It is no request of this API.
+    /// It is not a request of this API.
     Bad,
-    /// There is no such address.
+    /// The address does not exist.
     NotFound,
-    /// The address is not asked this way.
+    /// The address does not support the method.
     Method,
-    /// It wants another protocol.
+    /// It asks for another protocol.
     Upgrade,
-    /// It is larger than requests may be.
+    /// It is too large.
     TooLarge,
-    /// It did not come in time.
+    /// It did not arrive in time.
     TooSlow,
-    /// It comes from where it may not.
+    /// Its origin is not allowed.
     Forbidden,
-    /// It is not the recorded one, and nothing else is taken.
+    /// It differs from the recorded request, and the mode is strict.
     Drifted,
-    /// The recording is at its end.
+    /// The recording has ended.
     Ended,
 }
 
 impl Trouble {
-    /// The status by which HTTP knows it.
+    /// The HTTP status.
     pub fn status(self) -> u16 {
         match self {
             Trouble::Bad => 400,
@@ -117,14 +117,14 @@ impl Trouble {
     }
 }
 
-/// How many characters a piece of a stream holds at least.
+/// The fewest characters of a text delta, except the last.
 const DELTA_CHARS: usize = 48;
 
-/// How many pieces a text is sent in at most, however long it is.
+/// The most deltas of one text.
 const DELTAS_MAX: usize = 400;
 
 impl Vendor {
-    /// Reads a request; what is wrong with it otherwise.
+    /// Reads a request. The error describes what is wrong with it.
     pub fn request(self, body: &[u8]) -> Result<Request, String> {
         let text = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8".to_owned())?;
         let object = Object::parse(text).ok_or("the body is not a JSON object")?;
@@ -150,7 +150,7 @@ impl Vendor {
     }
 
     /// An answer as the events of a stream.
-    pub fn frames(self, answer: &Answer, request: &Request) -> Vec<Frame> {
+    pub fn frames(self, answer: &Answer, request: &Request) -> Vec<StreamFrame> {
         match self {
             Vendor::OpenAi => openai::frames(answer, request),
             Vendor::Responses => responses::frames(answer, request),
@@ -158,7 +158,7 @@ impl Vendor {
         }
     }
 
-    /// What keeps a stream alive while nothing comes.
+    /// The text that keeps an idle stream alive.
     pub fn ping(self) -> &'static str {
         match self {
             Vendor::OpenAi | Vendor::Responses => ": wait\n\n",
@@ -174,7 +174,7 @@ impl Vendor {
         }
     }
 
-    /// An error of the service that was recorded.
+    /// A recorded error of the service.
     pub fn failure(self, failed: &Failed) -> String {
         let recorded = format!("the recorded error {}", failed.status);
         let message = if failed.message.is_empty() { &recorded } else { &failed.message };
@@ -184,7 +184,7 @@ impl Vendor {
         }
     }
 
-    /// The models that answer.
+    /// The list of models on the tape.
     pub fn models(self, tape: &Tape) -> String {
         match self {
             Vendor::OpenAi | Vendor::Responses => openai::models(tape),
@@ -192,7 +192,7 @@ impl Vendor {
         }
     }
 
-    /// The model of that name, if it answers.
+    /// The model with this name, if it is on the tape.
     pub fn model(self, tape: &Tape, name: &str) -> Option<String> {
         tape.models().contains(&name).then(|| match self {
             Vendor::OpenAi | Vendor::Responses => openai::model_json(name),
@@ -200,7 +200,7 @@ impl Vendor {
         })
     }
 
-    /// How many tokens a request holds, about: nothing here knows a vendor's vocabulary.
+    /// The approximate number of tokens in a request. The tokenizers of the vendors are not available here.
     pub fn count(request: &Request) -> String {
         let tokenizer = crate::edit::tokens::Tokenizer::default();
         let told: u64 = request.told.iter().map(|said| tokenizer.text(&said.text())).sum();
@@ -214,18 +214,18 @@ pub(super) fn number(object: &Object<'_>, key: &str) -> Option<u64> {
     object.peek(key)?.parse().ok()
 }
 
-/// The model that an answer names: the one that gave it, else the one that was asked.
+/// The model that an answer names: the recorded one, or else the requested one.
 pub(super) fn model<'a>(answer: &'a Answer, request: &'a Request) -> &'a str {
     answer.model.as_deref().or(request.model.as_deref()).unwrap_or("unknown")
 }
 
-/// The id of an answer: the recorded one where it looks like this vendor's, else one made of its place.
+/// The id of an answer: the recorded one if it has the prefix of this vendor, or else one made of its number.
 pub(super) fn id(answer: &Answer, prefix: &str) -> String {
     let recorded = answer.id.as_deref().filter(|id| id.starts_with(prefix));
     recorded.map_or_else(|| format!("{prefix}steno{:06}", answer.number), str::to_owned)
 }
 
-/// A text in the pieces in which a stream brings it.
+/// Splits a text into the deltas of a stream.
 pub(super) fn deltas(text: &str) -> Vec<&str> {
     let count = text.chars().count();
     let length = DELTA_CHARS.max(count.div_ceil(DELTAS_MAX));
@@ -240,31 +240,31 @@ pub(super) fn deltas(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// Frames with the times at which they came: what a block is sent in is spread evenly from the block before to its own moment.
+/// Frames with their times. The frames of a block are spread evenly between the end of the block before it and its own end.
 #[derive(Default)]
 pub(super) struct Frames {
-    frames: Vec<Frame>,
+    frames: Vec<StreamFrame>,
     last_ms: u64,
 }
 
 impl Frames {
-    /// One frame, now.
+    /// Adds a frame at the time of the last one.
     pub fn push(&mut self, text: String) {
-        self.frames.push(Frame { text, after_ms: self.last_ms });
+        self.frames.push(StreamFrame { text, after_ms: self.last_ms });
     }
 
-    /// The frames of one block, which was whole at this moment.
+    /// Adds the frames of a block that ended at this time.
     pub fn block(&mut self, texts: Vec<String>, after_ms: u64) {
         let (from, until) = (self.last_ms, after_ms.max(self.last_ms));
         let count = texts.len() as u64;
         for (at, text) in (1..).zip(texts) {
-            self.frames.push(Frame { text, after_ms: from + (until - from) * at / count.max(1) });
+            self.frames.push(StreamFrame { text, after_ms: from + (until - from) * at / count.max(1) });
         }
         self.last_ms = until;
     }
 
-    /// All of them.
-    pub fn finish(self) -> Vec<Frame> {
+    /// The frames.
+    pub fn finish(self) -> Vec<StreamFrame> {
         self.frames
     }
 }

@@ -10,10 +10,11 @@ use super::answer::says_nothing_changed;
 use super::file::Memory;
 use super::step::{self, Act, Opaque, Plan, Step};
 use super::told::{Told, told};
-use super::unseen::{Place, UnseenReason};
+use super::unseen::UnseenReason;
 use crate::calls::{CallOutcome, CallStep, Calls};
 use crate::json::Object;
 use crate::model::{Body, Content, Event};
+use crate::run_state::EventPlace;
 use crate::text::{Text, beginning};
 
 /// The most bytes of held calls without a result.
@@ -52,7 +53,7 @@ struct OpenCall {
     plan: Plan,
     told: Option<Told>,
     what: String,
-    place: Place,
+    place: EventPlace,
     size: usize,
     /// A fingerprint of its id, and one of the whole call; 0 for a call without an id.
     id: u64,

@@ -6,7 +6,8 @@ use super::contents::{Base, Before, FileContents};
 use super::file::{ApplyResult, File, Memory};
 use super::step::Act;
 use super::told::Told;
-use super::unseen::{Place, Unseen, UnseenReason};
+use super::unseen::{Unseen, UnseenReason};
+use crate::run_state::EventPlace;
 
 /// The most files that are tracked.
 const FILES_MAX: usize = 10_000;
@@ -89,7 +90,7 @@ impl Changes {
         self.blind(self.place, Some(path), what, why);
     }
 
-    pub(super) fn blind(&mut self, place: Place, path: Option<String>, what: &str, why: UnseenReason) {
+    pub(super) fn blind(&mut self, place: EventPlace, path: Option<String>, what: &str, why: UnseenReason) {
         if self.unseen.len() < UNSEEN_MAX {
             self.unseen.push(Unseen { place, path, what: what.to_owned(), why });
         } else {

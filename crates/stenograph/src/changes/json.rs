@@ -33,7 +33,7 @@ pub(crate) fn unseen(unseen: &Unseen) -> String {
     let mut draft = Draft::new();
     draft.set_number("source", Some(unseen.place.source as u64));
     draft.set_number("event", Some(unseen.place.event));
-    draft.set_number("line", unseen.place.line);
+    draft.set_number("line", Some(unseen.place.line).filter(|line| *line > 0));
     draft.set_opt("path", unseen.path.as_deref());
     draft.set_str("what", &unseen.what);
     draft.set_str("why", unseen.why.name());

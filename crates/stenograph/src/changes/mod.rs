@@ -37,7 +37,9 @@ use told::told;
 pub use preview::{RequestedChange, RequestedKind, requested_changes};
 pub use report::{BaseKnown, ChangeHow, FileChange};
 pub use step::Opaque;
-pub use unseen::{Place, Unseen, UnseenReason};
+pub use unseen::{Unseen, UnseenReason};
+
+use crate::run_state::EventPlace;
 
 /// Tracks what events do to files. Give it the events of a session in order.
 #[derive(Debug, Default)]
@@ -53,7 +55,7 @@ pub struct Changes {
     held: usize,
     open_size: usize,
     root: Option<String>,
-    place: Place,
+    place: EventPlace,
 }
 
 /// The result after all events.
@@ -72,14 +74,14 @@ impl Changes {
     /// times.
     pub fn source(&mut self, source: usize) {
         self.source_calls().given = self.place.event;
-        self.place = Place { source, event: 0, line: None };
+        self.place = EventPlace { source, ..EventPlace::default() };
         self.place.event = self.source_calls().given;
     }
 
     /// Adds the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.place.event += 1;
-        self.place.line = event.at.map(|at| at.line).filter(|line| *line > 0);
+        self.place.line = event.at.map_or(0, |at| at.line);
         self.take(event);
     }
 

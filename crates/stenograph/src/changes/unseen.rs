@@ -1,23 +1,13 @@
 //! Possible changes of files that the calls do not show: where, and why. Plain values.
 
 use super::step::Opaque;
-
-/// The place of an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The source, in the order they were given, from 0.
-    pub source: usize,
-    /// The number of the event in its source, from 1.
-    pub event: u64,
-    /// The line of its record, if it is known.
-    pub line: Option<u64>,
-}
+use crate::run_state::EventPlace;
 
 /// A possible change of files that the calls do not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unseen {
     /// Its place.
-    pub place: Place,
+    pub place: EventPlace,
     /// The file, if it is known.
     pub path: Option<String>,
     /// The tool or the command.

@@ -1,5 +1,5 @@
-//! Which steps of two conversations belong together: those that say the same, in order; between them those that are alike; and the rest,
-//! which only one of them has.
+//! Aligns the steps of two conversations: first equal steps in order, then similar steps between them. The other steps are in one
+//! conversation only.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -7,7 +7,7 @@ use super::diff_step::{Class, DiffStep};
 use super::vocabulary::Vocabulary;
 use crate::loss::equal_pairs;
 
-/// Which of the two.
+/// One of the two conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// The first.
@@ -17,7 +17,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// What people call it.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Side::A => "A",
@@ -26,126 +26,126 @@ impl Side {
     }
 }
 
-/// What became of steps, by their places among those that are compared.
+/// A difference or a run of equal steps, by indexes into the compared steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// So many from here on say the same.
+pub enum DiffChange {
+    /// Equal steps.
     Same {
-        /// The first in A.
+        /// The index of the first in A.
         a: usize,
-        /// The first in B.
+        /// The index of the first in B.
         b: usize,
-        /// How many.
+        /// The number of steps.
         count: usize,
     },
-    /// It says the same, and stands elsewhere.
+    /// An equal step at another position.
     Moved {
-        /// In A.
+        /// The index in A.
         a: usize,
-        /// In B.
+        /// The index in B.
         b: usize,
     },
-    /// They are alike, and not the same.
+    /// Two similar steps.
     Changed {
-        /// In A.
+        /// The index in A.
         a: usize,
-        /// In B.
+        /// The index in B.
         b: usize,
     },
-    /// Only one has it.
+    /// A step in one conversation only.
     Only {
-        /// Which one.
+        /// The conversation.
         side: Side,
-        /// Where in it.
+        /// The index in it.
         at: usize,
     },
 }
 
-/// Steps of a kind that only one of two formats tells of: they are counted and not compared.
+/// Steps of a kind that only one of the two formats can express. They are counted but not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aside {
-    /// Who tells of them.
+pub struct Uncompared {
+    /// The conversation that has them.
     pub side: Side,
-    /// What they are.
+    /// Their kind.
     pub class: Class,
-    /// How many.
+    /// The number of steps.
     pub count: u64,
 }
 
-/// How many steps came out how.
+/// The number of steps by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// They say the same.
+    /// Equal steps.
     pub same: u64,
-    /// They say the same, and stand elsewhere.
+    /// Equal steps at another position.
     pub moved: u64,
-    /// They are alike.
+    /// Pairs of similar steps.
     pub changed: u64,
-    /// Only A has them.
+    /// Steps only in A.
     pub only_a: u64,
-    /// Only B has them.
+    /// Steps only in B.
     pub only_b: u64,
 }
 
-/// Two conversations side by side.
+/// The comparison of two conversations.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// The steps of A that are compared.
+    /// The compared steps of A.
     pub a: Vec<DiffStep>,
-    /// Those of B.
+    /// The compared steps of B.
     pub b: Vec<DiffStep>,
-    /// What became of them, in order.
-    pub changes: Vec<Change>,
-    /// What was not compared.
-    pub aside: Vec<Aside>,
-    /// The side that alone tells of failed calls, and of how many. Its results are compared by what they say.
+    /// The differences and equal steps, in order.
+    pub changes: Vec<DiffChange>,
+    /// The steps that are not compared.
+    pub uncompared: Vec<Uncompared>,
+    /// The only side whose format records failed calls, and their number. The comparison then ignores whether a call failed.
     pub failed_only: Option<(Side, u64)>,
 }
 
 impl Comparison {
-    /// How many came out how.
+    /// The number of steps by result.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for change in &self.changes {
             match change {
-                Change::Same { count, .. } => counts.same += *count as u64,
-                Change::Moved { .. } => counts.moved += 1,
-                Change::Changed { .. } => counts.changed += 1,
-                Change::Only { side: Side::A, .. } => counts.only_a += 1,
-                Change::Only { side: Side::B, .. } => counts.only_b += 1,
+                DiffChange::Same { count, .. } => counts.same += *count as u64,
+                DiffChange::Moved { .. } => counts.moved += 1,
+                DiffChange::Changed { .. } => counts.changed += 1,
+                DiffChange::Only { side: Side::A, .. } => counts.only_a += 1,
+                DiffChange::Only { side: Side::B, .. } => counts.only_b += 1,
             }
         }
         counts
     }
 
-    /// How many steps are the same before the first that is not.
+    /// The number of equal steps before the first difference.
     pub fn shared(&self) -> usize {
         match self.changes.first() {
-            Some(Change::Same { count, .. }) => *count,
-            Some(Change::Moved { .. } | Change::Changed { .. } | Change::Only { .. }) | None => 0,
+            Some(DiffChange::Same { count, .. }) => *count,
+            Some(DiffChange::Moved { .. } | DiffChange::Changed { .. } | DiffChange::Only { .. }) | None => 0,
         }
     }
 
-    /// Whether all that is compared is the same.
+    /// Whether all compared steps are equal.
     pub fn is_equal(&self) -> bool {
-        self.changes.iter().all(|change| matches!(change, Change::Same { .. }))
+        self.changes.iter().all(|change| matches!(change, DiffChange::Same { .. }))
     }
 }
 
-/// From this likeness on two steps between the same neighbours are one that changed.
-const LIKENESS_MIN: f64 = 0.3;
+/// The similarity from which two steps between the same neighbours count as one changed step.
+const SIMILARITY_MIN: f64 = 0.3;
 
-/// How far ahead a step is looked for that is like another.
+/// The most steps that are searched for a similar one.
 const AHEAD_MAX: usize = 32;
 
-/// Compares two conversations. A kind of step that one of them has none of is not compared where its format has no words for it.
+/// Compares two conversations. If the format of one cannot express a kind of step, and it has none, that kind is not compared.
 pub fn compare(mut a: Vec<DiffStep>, mut b: Vec<DiffStep>, words: [&Vocabulary; 2]) -> Comparison {
-    // Where one side does not say who speaks, what is said has to do.
+    // If one side does not state who speaks, only the texts are compared.
     if a.iter().chain(&b).any(|step| step.class == Class::Unknown) {
-        a = a.into_iter().map(DiffStep::by_anybody).collect();
-        b = b.into_iter().map(DiffStep::by_anybody).collect();
+        a = a.into_iter().map(DiffStep::without_speaker).collect();
+        b = b.into_iter().map(DiffStep::without_speaker).collect();
     }
-    let aside = set_aside(&mut a, &mut b, words);
+    let uncompared = remove_uncompared(&mut a, &mut b, words);
     let [words_a, words_b] = words;
     let failed = |side: &[DiffStep]| side.iter().filter(|step| step.has_failed).count() as u64;
     let failed_only = match (failed(&a), failed(&b)) {
@@ -155,8 +155,8 @@ pub fn compare(mut a: Vec<DiffStep>, mut b: Vec<DiffStep>, words: [&Vocabulary; 
         (_, _) => None,
     };
     if failed_only.is_none() {
-        a = a.into_iter().map(DiffStep::by_outcome).collect();
-        b = b.into_iter().map(DiffStep::by_outcome).collect();
+        a = a.into_iter().map(DiffStep::with_outcome).collect();
+        b = b.into_iter().map(DiffStep::with_outcome).collect();
     }
     let keys = |side: &[DiffStep]| side.iter().map(|step| step.key).collect::<Vec<_>>();
     let pairs = equal_pairs(&keys(&a), &keys(&b));
@@ -169,11 +169,15 @@ pub fn compare(mut a: Vec<DiffStep>, mut b: Vec<DiffStep>, words: [&Vocabulary; 
     }
     changes.gap(&a, &b, next, (a.len(), b.len()));
     changes.find_moved(&a, &b);
-    Comparison { changes: changes.0, a, b, aside, failed_only }
+    Comparison { changes: changes.0, a, b, uncompared, failed_only }
 }
 
-/// Takes out the kinds that the format of one side has no words for. What users and assistants say, every format tells.
-fn set_aside(a: &mut Vec<DiffStep>, b: &mut Vec<DiffStep>, [words_a, words_b]: [&Vocabulary; 2]) -> Vec<Aside> {
+/// Removes the kinds of steps that the format of one side cannot express. Every format can express messages of users and assistants.
+fn remove_uncompared(
+    a: &mut Vec<DiffStep>,
+    b: &mut Vec<DiffStep>,
+    [words_a, words_b]: [&Vocabulary; 2],
+) -> Vec<Uncompared> {
     let mut counts: BTreeMap<Class, [u64; 2]> = BTreeMap::new();
     for (side, steps) in [&*a, &*b].into_iter().enumerate() {
         for step in steps {
@@ -182,39 +186,39 @@ fn set_aside(a: &mut Vec<DiffStep>, b: &mut Vec<DiffStep>, [words_a, words_b]: [
             }
         }
     }
-    let mut aside = Vec::new();
+    let mut uncompared = Vec::new();
     for (class, [in_a, in_b]) in counts {
-        let is_told_by_all = matches!(class, Class::User | Class::Assistant | Class::Unknown);
+        let is_in_every_format = matches!(class, Class::User | Class::Assistant | Class::Unknown);
         let (side, count) = match (in_a, in_b) {
             (0, count) if !words_a.has(class) => (Side::B, count),
             (count, 0) if !words_b.has(class) => (Side::A, count),
             _ => continue,
         };
-        if !is_told_by_all {
-            aside.push(Aside { side, class, count });
+        if !is_in_every_format {
+            uncompared.push(Uncompared { side, class, count });
             a.retain(|step| step.class != class);
             b.retain(|step| step.class != class);
         }
     }
-    aside
+    uncompared
 }
 
 #[derive(Default)]
-struct Changes(Vec<Change>);
+struct Changes(Vec<DiffChange>);
 
 impl Changes {
     fn same(&mut self, at_a: usize, at_b: usize) {
-        if let Some(Change::Same { a, b, count }) = self.0.last_mut()
+        if let Some(DiffChange::Same { a, b, count }) = self.0.last_mut()
             && *a + *count == at_a
             && *b + *count == at_b
         {
             *count += 1;
             return;
         }
-        self.0.push(Change::Same { a: at_a, b: at_b, count: 1 });
+        self.0.push(DiffChange::Same { a: at_a, b: at_b, count: 1 });
     }
 
-    /// What stands between two places where both agree.
+    /// Adds the steps between two pairs of equal steps.
     fn gap(&mut self, a: &[DiffStep], b: &[DiffStep], from: (usize, usize), to: (usize, usize)) {
         let mut next_b = from.1;
         for at_a in from.0..to.0 {
@@ -225,23 +229,23 @@ impl Changes {
             });
             match found {
                 Some(at_b) => {
-                    (next_b..at_b).for_each(|at| self.0.push(Change::Only { side: Side::B, at }));
-                    self.0.push(Change::Changed { a: at_a, b: at_b });
+                    (next_b..at_b).for_each(|at| self.0.push(DiffChange::Only { side: Side::B, at }));
+                    self.0.push(DiffChange::Changed { a: at_a, b: at_b });
                     next_b = at_b + 1;
                 }
-                None => self.0.push(Change::Only { side: Side::A, at: at_a }),
+                None => self.0.push(DiffChange::Only { side: Side::A, at: at_a }),
             }
         }
-        (next_b..to.1).for_each(|at| self.0.push(Change::Only { side: Side::B, at }));
+        (next_b..to.1).for_each(|at| self.0.push(DiffChange::Only { side: Side::B, at }));
     }
 }
 
 impl Changes {
-    /// Finds steps that both have, in another order: formats differ in how they put parallel calls and their answers.
+    /// Finds equal steps in another order: formats order parallel calls and their results differently.
     fn find_moved(&mut self, a: &[DiffStep], b: &[DiffStep]) {
         let mut in_b: HashMap<u64, VecDeque<usize>> = HashMap::new();
         for change in &self.0 {
-            if let Change::Only { side: Side::B, at } = change
+            if let DiffChange::Only { side: Side::B, at } = change
                 && let Some(step) = b.get(*at)
             {
                 in_b.entry(step.key).or_default().push_back(*at);
@@ -249,22 +253,22 @@ impl Changes {
         }
         let mut moved: HashSet<usize> = HashSet::new();
         for change in &mut self.0 {
-            if let Change::Only { side: Side::A, at } = *change
+            if let DiffChange::Only { side: Side::A, at } = *change
                 && let Some(step) = a.get(at)
                 && let Some(found) = in_b.get_mut(&step.key).and_then(VecDeque::pop_front)
             {
                 moved.insert(found);
-                *change = Change::Moved { a: at, b: found };
+                *change = DiffChange::Moved { a: at, b: found };
             }
         }
-        self.0.retain(|change| !matches!(change, Change::Only { side: Side::B, at } if moved.contains(at)));
+        self.0.retain(|change| !matches!(change, DiffChange::Only { side: Side::B, at } if moved.contains(at)));
     }
 }
 
-/// Whether one step is another that was changed: they are of one kind, and tied by their call or alike.
+/// Whether a step is a changed version of another: they are of one kind, and have the same call id or similar texts.
 fn is_changed(one: &DiffStep, other: &DiffStep) -> bool {
-    let is_tied = one.call != 0 && one.call == other.call;
-    one.class == other.class && (is_tied || one.likeness(other) >= LIKENESS_MIN)
+    let has_same_call = one.call != 0 && one.call == other.call;
+    one.class == other.class && (has_same_call || one.similarity(other) >= SIMILARITY_MIN)
 }
 
 #[cfg(test)]
@@ -273,26 +277,26 @@ mod tests {
     use crate::Registry;
     use crate::model::{Body, Content, Event, Role};
 
-    fn steps(said: &[(Role, &'static str)]) -> Vec<DiffStep> {
+    fn steps(messages: &[(Role, &'static str)]) -> Vec<DiffStep> {
         let step = |(number, (role, text)): (u64, &(Role, &'static str))| {
             DiffStep::of(number, &Event::new(Body::Message { role: *role, content: Content::text(*text) })).unwrap()
         };
-        (1..).zip(said).map(step).collect()
+        (1..).zip(messages).map(step).collect()
     }
 
     #[test]
-    fn where_two_runs_part_is_found() {
+    fn the_first_difference_is_found() {
         use Role::{Assistant, User};
         let a = [(User, "fix it"), (Assistant, "I will look at the parser first"), (User, "and now the tests")];
         let b = [(User, "fix it"), (Assistant, "I will look at the printer first"), (Assistant, "done")];
-        let found = compare(steps(&a), steps(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
+        let found = compare(steps(&a), steps(&b), [&Vocabulary::all(), &Vocabulary::all()]);
         assert_eq!(
             found.changes,
             [
-                Change::Same { a: 0, b: 0, count: 1 },
-                Change::Changed { a: 1, b: 1 },
-                Change::Only { side: Side::A, at: 2 },
-                Change::Only { side: Side::B, at: 2 },
+                DiffChange::Same { a: 0, b: 0, count: 1 },
+                DiffChange::Changed { a: 1, b: 1 },
+                DiffChange::Only { side: Side::A, at: 2 },
+                DiffChange::Only { side: Side::B, at: 2 },
             ]
         );
         assert_eq!((found.shared(), found.is_equal()), (1, false));
@@ -300,32 +304,32 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_format_tells_of_is_set_aside() {
+    fn a_kind_that_one_format_cannot_express_is_not_compared() {
         use Role::{System, User};
         let a = [(System, "rules"), (User, "fix it")];
         let found = compare(
             steps(&a),
             steps(&a[1..]),
-            [&Vocabulary::whole(), &Vocabulary::of(Registry::built_in().named("claude-code"))],
+            [&Vocabulary::all(), &Vocabulary::of(Registry::built_in().named("claude-code"))],
         );
         assert!(found.is_equal());
-        assert_eq!(found.aside, [Aside { side: Side::A, class: Class::Instructions, count: 1 }]);
-        assert!(!compare(steps(&a), steps(&a[1..]), [&Vocabulary::whole(), &Vocabulary::whole()]).is_equal());
+        assert_eq!(found.uncompared, [Uncompared { side: Side::A, class: Class::Instructions, count: 1 }]);
+        assert!(!compare(steps(&a), steps(&a[1..]), [&Vocabulary::all(), &Vocabulary::all()]).is_equal());
     }
 
     #[test]
-    fn what_stands_elsewhere_is_told_from_what_is_not_there() {
+    fn a_moved_step_is_not_a_missing_step() {
         use Role::User;
         let a = [(User, "one"), (User, "two"), (User, "three"), (User, "four")];
         let b = [(User, "one"), (User, "three"), (User, "four"), (User, "two")];
-        let found = compare(steps(&a), steps(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
+        let found = compare(steps(&a), steps(&b), [&Vocabulary::all(), &Vocabulary::all()]);
         assert_eq!(found.counts(), Counts { same: 3, moved: 1, ..Counts::default() });
         assert!(!found.is_equal());
     }
 
     #[test]
-    fn nothing_and_nothing_are_equal() {
-        let found = compare(Vec::new(), Vec::new(), [&Vocabulary::whole(), &Vocabulary::whole()]);
+    fn two_empty_conversations_are_equal() {
+        let found = compare(Vec::new(), Vec::new(), [&Vocabulary::all(), &Vocabulary::all()]);
         assert!(found.is_equal() && found.shared() == 0);
     }
 }

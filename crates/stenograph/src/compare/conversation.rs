@@ -1,41 +1,41 @@
-//! One conversation as a list of fingerprints, with the branches of its source that the user gave up. Of the texts it keeps only the
-//! beginnings of user messages: they show why a branch was left.
+//! One conversation as a list of hashes, with the abandoned branches of its source. Of the texts, it keeps only the beginnings of user
+//! messages, which show why a branch was abandoned.
 
 use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::diff_step::{Class, said};
+use super::diff_step::{Class, canonical_text};
 use crate::evidence::UserMessage;
 use crate::model::{Event, ForkOrigin, Spine, is_global_id, is_lasting_id};
 
 /// One step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// A fingerprint of what is said or done.
+    /// A hash of the content.
     pub key: u64,
-    /// A fingerprint of the record's id; 0 for an id that may mean another record in another source.
+    /// A hash of the record's id; 0 for an id that may name another record in another source.
     pub id: u64,
     /// Its time, in milliseconds since 1970.
     pub time: Option<i64>,
     /// The number of its event in the source, from 1.
     pub number: u64,
-    /// What kind of step it is.
+    /// The kind of the step.
     pub class: Class,
 }
 
 /// A branch within a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Branch {
-    /// The branch that it left: 0 is the main line, 1 the first branch in the list.
+    /// The branch that it starts from: 0 is the main line, 1 the first branch in the list.
     pub within: u32,
-    /// The event after which it left the other branch; `None` at the beginning of the source.
+    /// The event after which it starts; `None` at the beginning of the source.
     pub left: Option<u64>,
     /// Its first event.
     pub first: u64,
     /// Its last event.
     pub last: u64,
-    /// How many steps belong to this branch alone.
+    /// The number of steps in this branch only.
     pub steps: u64,
     /// The time of its first step, in milliseconds since 1970.
     pub started: Option<i64>,
@@ -50,24 +50,24 @@ pub struct Branch {
 pub struct ConversationSteps {
     /// The session that the source states.
     pub session: Option<String>,
-    /// The session that it was forked from, where the source states it.
+    /// The session that it was forked from, if the source states it.
     pub fork: Option<ForkOrigin<'static>>,
     /// The steps of the main line.
     pub steps: Vec<Step>,
-    /// The branches that were given up.
+    /// The abandoned branches.
     pub branches: Vec<Branch>,
-    /// How many events the source has.
+    /// The number of events in the source.
     pub events: u64,
-    /// A fingerprint of the parent of its first record.
-    pub(super) follows: u64,
+    /// A hash of the id of its first record's parent.
+    pub(super) first_parent_hash: u64,
     /// The beginnings of user messages, by step.
     asked: BTreeMap<usize, String>,
 }
 
-/// How many characters of a user message are kept.
+/// The most characters of a user message.
 const ASKED_LENGTH_MAX: usize = 200;
 
-/// How many branches of one source are kept. Real sources have far fewer.
+/// The most branches of one source. Real sources have far fewer.
 const BRANCHES_MAX: usize = 4_096;
 
 impl ConversationSteps {
@@ -91,7 +91,7 @@ impl ConversationSteps {
 #[derive(Debug, Default)]
 pub struct ConversationBuilder {
     conversation: ConversationSteps,
-    /// The branches that left from each record.
+    /// The branches that start after each record.
     left: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -140,14 +140,14 @@ impl ConversationBuilder {
         }
     }
 
-    /// Keeps what the source states about the session.
+    /// Adds what an event states about the session.
     fn head(&mut self, event: &Event<'_>) {
         let conversation = &mut self.conversation;
         if conversation.session.is_none() {
             conversation.session = event.session.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
         }
-        if conversation.follows == 0 && conversation.steps.is_empty() && !event.restates {
-            conversation.follows = id_print(event.parent.as_deref());
+        if conversation.first_parent_hash == 0 && conversation.steps.is_empty() && !event.restates {
+            conversation.first_parent_hash = id_hash(event.parent.as_deref());
         }
         if conversation.fork.is_none() {
             conversation.fork = event.forked_from.as_deref().map(|fork| fork.clone().into_owned());
@@ -173,33 +173,33 @@ fn slot(branches: &mut [Branch], branch: u32) -> Option<&mut Branch> {
     branches.get_mut((branch as usize).checked_sub(1)?)
 }
 
-/// The step of an event. Instructions, thoughts and failures are no steps: an agent that copies a conversation does not copy them.
+/// The step of an event. Instructions, thoughts and failures do not count: an agent that copies a conversation does not copy them.
 fn step(number: u64, event: &Event<'_>) -> Option<Step> {
     let class = Class::of(event)?;
     if matches!(class, Class::Instructions | Class::Thinking | Class::Failure) {
         return None;
     }
     // A copy may shorten the inputs and results of tools, but it keeps their ids.
-    let key = match print_of(event.call().filter(|id| is_lasting_id(id))) {
+    let key = match hash_of(event.call().filter(|id| is_lasting_id(id))) {
         0 => {
             let tool = event.name().filter(|_| class == Class::Call).map_or(0, |name| xxh3_64(name.as_bytes()));
-            xxh3_64_with_seed(said(event).trim().as_bytes(), tool ^ class as u64)
+            xxh3_64_with_seed(canonical_text(event).trim().as_bytes(), tool ^ class as u64)
         }
         call => xxh3_64_with_seed(&call.to_le_bytes(), class as u64),
     };
     let time = event.time.as_ref().and_then(crate::time::Time::to_millis);
-    Some(Step { key, id: id_print(event.id.as_deref()), time, number, class })
+    Some(Step { key, id: id_hash(event.id.as_deref()), time, number, class })
 }
 
 /// A fingerprint of a record's id; 0 for an id that may mean another record in another source.
-pub(super) fn id_print(id: Option<&str>) -> u64 {
-    print_of(id.filter(|id| is_global_id(id)))
+pub(super) fn id_hash(id: Option<&str>) -> u64 {
+    hash_of(id.filter(|id| is_global_id(id)))
 }
 
-fn print_of(id: Option<&str>) -> u64 {
+fn hash_of(id: Option<&str>) -> u64 {
     id.map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
 }
 
 fn beginning(event: &Event<'_>) -> String {
-    said(event).trim().chars().take(ASKED_LENGTH_MAX).collect()
+    canonical_text(event).trim().chars().take(ASKED_LENGTH_MAX).collect()
 }

@@ -1,5 +1,5 @@
-//! A step: one thing that was said or done, as a fingerprint. Whatever a format only spells differently has the same one. Steps are
-//! what two conversations are aligned by; where a turn begins [`SessionTurns`](crate::turns::SessionTurns) decides.
+//! A step: one message, call or result, as a hash that does not depend on the format. The comparison aligns two conversations by their
+//! steps. [`SessionTurns`](crate::turns::SessionTurns) decides where turns begin.
 
 use std::borrow::Cow;
 
@@ -10,31 +10,31 @@ use crate::json::{Object, canonical, is_valid};
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 use crate::text::Text;
 
-/// What kind of thing a step is. Formats do not agree on more kinds than these.
+/// The kind of a step. Formats agree only on these kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// A user says something.
+    /// A user message.
     User,
-    /// The assistant says something.
+    /// A message of the assistant.
     Assistant,
-    /// What the model is told before anybody speaks.
+    /// Instructions from a system or developer message.
     Instructions,
-    /// Somebody of whom the source does not say who it is.
+    /// A message whose source does not state the speaker.
     Unknown,
-    /// A model thinks aloud.
+    /// The thinking of the model.
     Thinking,
-    /// A tool is called.
+    /// A tool call.
     Call,
-    /// A tool answers.
+    /// The result of a tool call.
     Result,
-    /// What came before is put aside.
+    /// A compaction of the context.
     Compaction,
-    /// Something goes wrong.
+    /// An error of the run.
     Failure,
 }
 
 impl Class {
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Class::User => "user",
@@ -49,7 +49,7 @@ impl Class {
         }
     }
 
-    /// What an event is: nothing when it is no part of what was said and done.
+    /// The kind of an event; `None` for an event that is not a step.
     pub fn of(event: &Event<'_>) -> Option<Class> {
         Some(match &event.body {
             Body::Message { content, .. } | Body::Thinking { content } if content.is_empty() => return None,
@@ -70,45 +70,54 @@ impl Class {
     }
 }
 
-/// What a failure adds to a fingerprint.
+/// What a failure adds to a hash.
 const FAILED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One thing that was said or done.
+/// One step for the comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffStep {
     /// The number of its event in the source, from 1.
     pub number: u64,
-    /// What kind of thing it is.
+    /// Its kind.
     pub class: Class,
-    /// A fingerprint of what it says, with what it is.
+    /// A hash of its kind and content.
     pub key: u64,
-    /// A fingerprint of what it says, whoever says it.
+    /// A hash of its content alone.
     words: u64,
-    /// What ties a call and its result, as a fingerprint; 0 where nothing does.
+    /// A hash of the id of its call; 0 for none.
     pub call: u64,
-    /// Whether it tells that a call failed.
+    /// Whether it is the result of a failed call.
     pub has_failed: bool,
     /// Whether it belongs to a side conversation.
-    pub is_aside: bool,
+    pub is_in_side_conversation: bool,
     sketch: Sketch,
 }
 
 impl DiffStep {
-    /// The step that an event is, if it is one.
+    /// The step of an event; `None` for an event that is not a step.
     pub fn of(number: u64, event: &Event<'_>) -> Option<DiffStep> {
         let class = Class::of(event)?;
-        let said = said(event);
-        let text = said.trim();
+        let text = canonical_text(event);
+        let text = text.trim();
         let tool = match &event.body {
             Body::ToolCall { name, .. } => xxh3_64(name.as_bytes()),
             _ => 0,
         };
-        let words = xxh3_64(text.as_bytes()) ^ blobs(event);
+        let words = xxh3_64(text.as_bytes()) ^ other_content_hash(event);
         let key = xxh3_64_with_seed(text.as_bytes(), xxh3_64_with_seed(&tool.to_le_bytes(), class as u64));
         let call = event.call().filter(|call| !call.is_empty()).map_or(0, |call| xxh3_64(call.as_bytes()).max(1));
-        let key = key ^ blobs(event);
-        let (has_failed, is_aside) = (false, event.thread.is_some());
-        Some(DiffStep { number, class, key, words, call, has_failed, is_aside, sketch: Sketch::of(text) })
+        let key = key ^ other_content_hash(event);
+        let (has_failed, is_in_side_conversation) = (false, event.thread.is_some());
+        Some(DiffStep {
+            number,
+            class,
+            key,
+            words,
+            call,
+            has_failed,
+            is_in_side_conversation,
+            sketch: Sketch::of(text),
+        })
     }
 
     /// Whether it is the step of this event.
@@ -117,22 +126,22 @@ impl DiffStep {
         DiffStep::of(self.number, event).is_some_and(same)
     }
 
-    /// The same step, of which the fold [`Calls`](crate::calls::Calls) decided whether it tells that a call failed.
+    /// This step with the decision of the fold [`Calls`](crate::calls::Calls) whether its call failed.
     #[must_use]
-    pub fn deciding(self, call_step: &CallStep) -> DiffStep {
+    pub fn with_decision(self, call_step: &CallStep) -> DiffStep {
         DiffStep { has_failed: self.class == Class::Result && call_step.has_failed(), ..self }
     }
 
-    /// The same step, where it matters whether a call failed.
+    /// This step with a key that depends on whether the call failed.
     #[must_use]
-    pub(super) fn by_outcome(self) -> DiffStep {
+    pub(super) fn with_outcome(self) -> DiffStep {
         let failed = u64::from(self.has_failed).wrapping_mul(FAILED);
         DiffStep { key: self.key ^ failed, ..self }
     }
 
-    /// The same step, where it does not matter who says it.
+    /// This step with a key that does not depend on the speaker.
     #[must_use]
-    pub(crate) fn by_anybody(self) -> DiffStep {
+    pub(crate) fn without_speaker(self) -> DiffStep {
         match self.class {
             Class::User | Class::Assistant | Class::Instructions | Class::Unknown => {
                 DiffStep { key: self.words, ..self }
@@ -141,30 +150,30 @@ impl DiffStep {
         }
     }
 
-    /// How much of what two steps say is the same, from 0 to 1, about.
-    pub(crate) fn likeness(&self, other: &DiffStep) -> f64 {
-        self.sketch.likeness(&other.sketch)
+    /// The approximate similarity of two steps, from 0 to 1.
+    pub(crate) fn similarity(&self, other: &DiffStep) -> f64 {
+        self.sketch.similarity(&other.sketch)
     }
 }
 
-/// What an event says, in a spelling that does not depend on where it comes from.
-pub fn said<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
+/// The text of an event, in a spelling that does not depend on its format.
+pub fn canonical_text<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
     match &event.body {
-        Body::ToolCall { input: Input::Json(raw), .. } => Cow::Owned(given(raw)),
+        Body::ToolCall { input: Input::Json(raw), .. } => Cow::Owned(canonical_input(raw)),
         Body::ToolCall { input: Input::Text(text), .. } => match text.decode() {
-            text if is_valid(&text) => Cow::Owned(given(&text)),
+            text if is_valid(&text) => Cow::Owned(canonical_input(&text)),
             text => text,
         },
         _ => event.content().map_or(Cow::Borrowed(""), |content| Cow::Owned(content.joined().decode().into_owned())),
     }
 }
 
-/// What an event says, for people: what is no text is named where nothing else is said.
-pub fn shown<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
-    let said = said(event);
+/// The text of an event for people. An event without text names its other content.
+pub fn display_text<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
+    let text = canonical_text(event);
     let others = event.content().into_iter().flat_map(Content::others);
-    if !said.trim().is_empty() || !matches!(event.body, Body::Message { .. } | Body::ToolResult { .. }) {
-        return said;
+    if !text.trim().is_empty() || !matches!(event.body, Body::Message { .. } | Body::ToolResult { .. }) {
+        return text;
     }
     let names = others.map(|piece| match &piece.kind {
         PieceKind::Blob { media, .. } => format!("[{}]", media.as_deref().unwrap_or("a file")),
@@ -174,9 +183,9 @@ pub fn shown<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
     Cow::Owned(names.collect::<Vec<_>>().join(" "))
 }
 
-/// What a tool is given, which is JSON. Where nothing but objects is taken, anything else stands below one key, and nothing is an empty one:
-/// see [`Input::to_object`].
-fn given(raw: &str) -> String {
+/// The input of a tool as canonical JSON. A format whose inputs must be objects wraps other inputs under one key, and an empty input becomes
+/// an empty object; see [`Input::to_object`].
+fn canonical_input(raw: &str) -> String {
     let bare = Object::parse(raw).and_then(|object| {
         let mut pairs = object.pairs();
         match (pairs.next(), pairs.next()) {
@@ -192,8 +201,8 @@ fn given(raw: &str) -> String {
     }
 }
 
-/// A fingerprint of what is no text; 0 where all is.
-fn blobs(event: &Event<'_>) -> u64 {
+/// A hash of the content that is not text; 0 if there is none.
+fn other_content_hash(event: &Event<'_>) -> u64 {
     event.content().into_iter().flat_map(Content::others).fold(0, |print, piece| {
         let one = match &piece.kind {
             PieceKind::Text(text) => text.hash(),
@@ -204,18 +213,18 @@ fn blobs(event: &Event<'_>) -> u64 {
     })
 }
 
-/// The words of a text in 32 bytes: enough to tell about how many of them two texts share.
+/// A sketch of the words of a text in 32 bytes, which estimates how many words two texts share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sketch([u16; BUCKETS]);
 
 const BUCKETS: usize = 16;
 
-/// How many words are looked at: the beginning of a long text is enough to know it by.
+/// The most words of a sketch. The beginning of a long text is enough to recognize it.
 const WORDS_MAX: usize = 2_000;
 
 impl Sketch {
     fn of(text: &str) -> Sketch {
-        // Each word falls into one bucket, and the smallest of each bucket counts.
+        // The hash of a word selects a bucket. Each bucket keeps its smallest hash.
         let mut least = [u16::MAX; BUCKETS];
         for word in text.split_whitespace().take(WORDS_MAX) {
             let print = xxh3_64(word.as_bytes());
@@ -227,7 +236,7 @@ impl Sketch {
         Sketch(least)
     }
 
-    fn likeness(&self, other: &Sketch) -> f64 {
+    fn similarity(&self, other: &Sketch) -> f64 {
         let used = self.0.iter().zip(&other.0).filter(|(one, other)| **one != u16::MAX || **other != u16::MAX);
         let (all, same) = used.fold((0, 0), |(all, same), (one, other)| (all + 1, same + i32::from(one == other)));
         if all == 0 { 1.0 } else { f64::from(same) / f64::from(all) }
@@ -246,12 +255,12 @@ mod tests {
         Event::new(Body::ToolCall { call: None, name: "read".into(), input })
     }
 
-    fn said_by(role: Role, text: &'static str) -> Event<'static> {
+    fn message(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
     }
 
     #[test]
-    fn what_is_only_spelled_differently_is_the_same() {
+    fn a_different_spelling_is_equal() {
         assert_eq!(
             key(&call(Input::Json(r#"{"a": 1, "b": 2}"#.into()))),
             key(&call(Input::Text(r#"{"b":2,"a":1}"#.into())))
@@ -261,24 +270,24 @@ mod tests {
         assert_eq!(key(&call(text)), key(&call(object)));
         assert_eq!(key(&call(Input::Text("".into()))), key(&call(Input::Json("{}".into()))));
         assert_ne!(key(&call(Input::Text("a".into()))), key(&call(Input::Json(r#"{"input":"a","b":1}"#.into()))));
-        assert_eq!(key(&said_by(Role::User, "go on\n")), key(&said_by(Role::User, " go on")));
-        assert_eq!(key(&said_by(Role::System, "rules")), key(&said_by(Role::Developer, "rules")));
-        assert_ne!(key(&said_by(Role::User, "yes")), key(&said_by(Role::Assistant, "yes")));
+        assert_eq!(key(&message(Role::User, "go on\n")), key(&message(Role::User, " go on")));
+        assert_eq!(key(&message(Role::System, "rules")), key(&message(Role::Developer, "rules")));
+        assert_ne!(key(&message(Role::User, "yes")), key(&message(Role::Assistant, "yes")));
     }
 
     #[test]
-    fn nothing_said_is_no_step() {
-        assert!(DiffStep::of(1, &said_by(Role::User, "")).is_none());
+    fn an_empty_message_is_not_a_step() {
+        assert!(DiffStep::of(1, &message(Role::User, "")).is_none());
         assert!(DiffStep::of(1, &Event::new(Body::Fact { fact: "title".into(), content: None })).is_none());
     }
 
     #[test]
-    fn texts_that_share_words_are_alike() {
-        let step = |text: &'static str| DiffStep::of(1, &said_by(Role::User, text)).unwrap();
+    fn texts_that_share_words_are_similar() {
+        let step = |text: &'static str| DiffStep::of(1, &message(Role::User, text)).unwrap();
         let one = step("the parser fails on an empty file, so the reader must give nothing back");
         let near = step("the parser fails on a torn file, so the reader must give nothing back");
-        assert!(one.likeness(&near) > 0.5, "{}", one.likeness(&near));
-        assert!(one.likeness(&step("quite another thing altogether")) < 0.2);
+        assert!(one.similarity(&near) > 0.5, "{}", one.similarity(&near));
+        assert!(one.similarity(&step("quite another thing altogether")) < 0.2);
     }
 
     #[test]

@@ -1,41 +1,42 @@
-//! Which conversation grew out of which: those that begin alike are of one family, and where they part one of them goes on and the others
-//! are branches of it. Where the beginning was not copied, the ids of records and what a source says of itself tell.
+//! Finds which conversation is a fork or a continuation of which. Conversations with a common beginning are one family; where they
+//! diverge, one of them is the parent and the others are its branches. If a fork did not copy the beginning, the ids of records or the
+//! statement of the source relate it.
 
 use std::collections::HashMap;
 
-use super::conversation::{ConversationSteps, id_print};
+use super::conversation::{ConversationSteps, id_hash};
 use super::diff_step::Class;
 
-/// What a conversation grew out of.
+/// The relation of a conversation to its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// The other one, by its place in the list.
+    /// The index of the parent.
     pub parent: usize,
-    /// How many steps it shares with it.
+    /// The number of common steps.
     pub shared: usize,
-    /// The event of the parent after which it went its own way, where that is known.
+    /// The last common event of the parent, if it is known.
     pub left: Option<u64>,
-    /// How that is known.
+    /// The evidence for the relation.
     pub how: RelationEvidence,
 }
 
-/// How it is known that two conversations are related.
+/// The evidence that two conversations are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelationEvidence {
-    /// Both say the same at their beginning, and then not.
+    /// Both have the same beginning and then diverge.
     Branches,
-    /// It begins with all of the other.
+    /// It begins with all steps of the parent.
     Continues,
-    /// Both say the same from beginning to end.
+    /// Both have the same steps.
     Copy,
-    /// Their records have ids in common, or it goes on from a record of the other.
+    /// Their records have common ids, or its first record continues a record of the parent.
     Ids,
-    /// It says so itself.
+    /// Its source states the parent.
     Stated,
 }
 
 impl RelationEvidence {
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             RelationEvidence::Branches => "branches",
@@ -47,8 +48,8 @@ impl RelationEvidence {
     }
 }
 
-/// For each conversation what it grew out of. They are given in the order in which they began, as far as that is known: where nothing else
-/// tells, the earlier one goes on.
+/// The relation of each conversation to its parent. The conversations must be in the order of their first events, as far as it is known:
+/// without other evidence, the earlier one is the parent.
 pub fn relate(conversations: &[ConversationSteps]) -> Vec<Option<Relation>> {
     let mut relations: Vec<Option<Relation>> = vec![None; conversations.len()];
     by_content(conversations, &mut relations);
@@ -56,8 +57,8 @@ pub fn relate(conversations: &[ConversationSteps]) -> Vec<Option<Relation>> {
     relations
 }
 
-/// Relates conversations that begin alike. Neighbours in the order of their fingerprints share the most, so that joining neighbours by
-/// how much they share, the most first, joins every family from its leaves up.
+/// Relates conversations with a common beginning. In the order of their hashes, neighbours share the most steps. Joining neighbours with
+/// the most common steps first therefore builds each family from its leaves up.
 fn by_content(conversations: &[ConversationSteps], relations: &mut [Option<Relation>]) {
     let keys = |at: usize| conversations.get(at).map(|conversation| conversation.steps.as_slice()).unwrap_or_default();
     let mut order: Vec<usize> = (0..conversations.len()).collect();
@@ -65,37 +66,37 @@ fn by_content(conversations: &[ConversationSteps], relations: &mut [Option<Relat
         let compared = keys(*one).iter().map(|step| step.key).cmp(keys(*other).iter().map(|step| step.key));
         compared.then(one.cmp(other))
     });
-    let mut joints: Vec<(usize, usize, usize)> = Vec::new();
+    let mut neighbours: Vec<(usize, usize, usize)> = Vec::new();
     for (one, other) in order.iter().zip(order.iter().skip(1)) {
         let shared = shared(conversations, *one, *other);
         if shared > 0 {
-            joints.push((shared, *one, *other));
+            neighbours.push((shared, *one, *other));
         }
     }
-    joints.sort_by_key(|(shared, ..)| std::cmp::Reverse(*shared));
-    let mut heads: Vec<usize> = (0..conversations.len()).collect();
-    for (shared, one, other) in joints {
-        let (one, other) = (head(&mut heads, one), head(&mut heads, other));
+    neighbours.sort_by_key(|(shared, ..)| std::cmp::Reverse(*shared));
+    let mut roots: Vec<usize> = (0..conversations.len()).collect();
+    for (shared, one, other) in neighbours {
+        let (one, other) = (root(&mut roots, one), root(&mut roots, other));
         let (trunk, branch) = trunk(conversations, one, other, shared);
-        if let Some(found) = heads.get_mut(branch) {
+        if let Some(found) = roots.get_mut(branch) {
             *found = trunk;
         }
-        put(conversations, relations, branch, trunk, shared);
+        set_relation(conversations, relations, branch, trunk, shared);
     }
-    // Whoever left at the same place as its parent, or before, left the parent's parent.
+    // A conversation that diverges where its parent does, or before, is a branch of the parent's parent.
     for at in 0..relations.len() {
         while let Some(relation) = relations.get(at).cloned().flatten()
             && let Some(Some(above)) = relations.get(relation.parent)
             && relation.shared <= above.shared
         {
             let parent = above.parent;
-            put(conversations, relations, at, parent, relation.shared);
+            set_relation(conversations, relations, at, parent, relation.shared);
         }
     }
 }
 
-/// How many steps two conversations share, if that says anything: that two users begin with the same words does not make one conversation
-/// of them; that a model answers with the same words does.
+/// The number of common steps at the beginning of two conversations, if they are evidence: two users may type the same question, but equal
+/// answers of a model mean that one conversation is a copy.
 fn shared(conversations: &[ConversationSteps], one: usize, other: usize) -> usize {
     let (Some(one), Some(other)) = (conversations.get(one), conversations.get(other)) else { return 0 };
     let same = one.steps.iter().zip(&other.steps).take_while(|(one, other)| one.key == other.key).count();
@@ -106,8 +107,8 @@ fn shared(conversations: &[ConversationSteps], one: usize, other: usize) -> usiz
     if is_answered || has_ids { same } else { 0 }
 }
 
-/// Which of two that part goes on: the one that is all in the other, the one that the other says it comes from, the one that went on first,
-/// else the one that began first.
+/// Orders two related conversations as parent and branch. The parent is the one that the other contains whole, the one that the other
+/// states as its origin, the one that continued first, or else the one that began first.
 fn trunk(conversations: &[ConversationSteps], one: usize, other: usize, shared: usize) -> (usize, usize) {
     let (Some(first), Some(second)) = (conversations.get(one), conversations.get(other)) else { return (one, other) };
     let is_all = |conversation: &ConversationSteps| conversation.steps.len() == shared;
@@ -131,12 +132,12 @@ fn trunk(conversations: &[ConversationSteps], one: usize, other: usize, shared: 
     }
 }
 
-/// The one that goes on of the family so far.
-fn head(heads: &mut [usize], mut at: usize) -> usize {
-    while let Some(above) = heads.get(at).copied().filter(|above| *above != at) {
-        // Half of the way is cut off each time, so that long chains are walked once.
-        let further = heads.get(above).copied().unwrap_or(above);
-        if let Some(found) = heads.get_mut(at) {
+/// The root of the family so far.
+fn root(roots: &mut [usize], mut at: usize) -> usize {
+    while let Some(above) = roots.get(at).copied().filter(|above| *above != at) {
+        // Path halving: each walk shortens the chain for the next one.
+        let further = roots.get(above).copied().unwrap_or(above);
+        if let Some(found) = roots.get_mut(at) {
             *found = further;
         }
         at = further;
@@ -144,7 +145,7 @@ fn head(heads: &mut [usize], mut at: usize) -> usize {
     at
 }
 
-fn put(
+fn set_relation(
     conversations: &[ConversationSteps],
     relations: &mut [Option<Relation>],
     at: usize,
@@ -163,7 +164,7 @@ fn put(
     }
 }
 
-/// Relates the remaining conversations by the ids of records and by stated forks. It skips a relation that would make a circle.
+/// Relates the remaining conversations by the ids of records and by stated forks. It skips a relation that would make a cycle.
 fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>]) {
     let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
     for (at, conversation) in conversations.iter().enumerate() {
@@ -185,7 +186,7 @@ fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>
         let stated = conversation.fork.as_ref().and_then(|fork| {
             let parent = sessions.get(fork.session.as_ref()).copied().filter(|parent| *parent != at)?;
             // Several conversations may have the record; the stated parent counts.
-            let record = id_print(fork.record.as_deref());
+            let record = id_hash(fork.record.as_deref());
             let steps = &conversations.get(parent)?.steps;
             Some((parent, steps.iter().position(|step| step.id == record && record != 0), RelationEvidence::Stated))
         });
@@ -195,8 +196,9 @@ fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>
                 .iter()
                 .rev()
                 .find_map(|step| elsewhere(places.get(&step.id).filter(|_| step.id != 0)));
-            let (parent, step) =
-                last.or_else(|| elsewhere(places.get(&conversation.follows).filter(|_| conversation.follows != 0)))?;
+            let (parent, step) = last.or_else(|| {
+                elsewhere(places.get(&conversation.first_parent_hash).filter(|_| conversation.first_parent_hash != 0))
+            })?;
             Some((parent, Some(step), RelationEvidence::Ids))
         };
         let Some((parent, step, how)) = stated.or_else(shared) else { continue };
@@ -214,9 +216,9 @@ fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>
     }
 }
 
-/// Whether one conversation grew out of another, however far back.
+/// Whether one conversation is a descendant of another.
 fn is_below(relations: &[Option<Relation>], mut at: usize, above: usize) -> bool {
-    // No chain is longer than the list, should there ever be a circle.
+    // No chain is longer than the list, even if there were a cycle.
     for _ in 0..relations.len() {
         match relations.get(at).and_then(Option::as_ref) {
             _ if at == above => return true,

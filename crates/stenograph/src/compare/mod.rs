@@ -1,5 +1,5 @@
-//! Two conversations side by side, whatever formats they come from: where they part, and what differs then; and which of many
-//! conversations grew out of which. Of each step a fingerprint and a sketch are kept, never its text.
+//! Compares two conversations in any formats: where they diverge and how they differ. It also finds which of many conversations are
+//! forks of which. Memory holds a hash and a sketch of each step, never its text.
 
 mod align;
 mod conversation;
@@ -8,9 +8,9 @@ mod lineage;
 mod text;
 mod vocabulary;
 
-pub use align::{Aside, Change, Comparison, Counts, Side, compare};
+pub use align::{Comparison, Counts, DiffChange, Side, Uncompared, compare};
 pub use conversation::{Branch, ConversationBuilder, ConversationSteps, IsInSpine, Step};
-pub use diff_step::{Class, DiffStep, said, shown};
+pub use diff_step::{Class, DiffStep, canonical_text, display_text};
 pub use lineage::{Relation, RelationEvidence, relate};
 pub use text::{Differing, differing};
 pub use vocabulary::Vocabulary;

@@ -1,19 +1,19 @@
-//! Where two texts differ: what they share at both ends is left out, whole words at a time.
+//! The differing part of two texts, without their common words at both ends.
 
 /// The parts of two texts that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Differing<'t> {
-    /// What both begin with.
+    /// The common beginning.
     pub before: &'t str,
-    /// What follows in the first.
+    /// The differing part of the first text.
     pub a: &'t str,
-    /// What follows in the second.
+    /// The differing part of the second text.
     pub b: &'t str,
-    /// What both end with.
+    /// The common end.
     pub after: &'t str,
 }
 
-/// Takes two texts apart.
+/// Splits two texts into their common and differing parts.
 pub fn differing<'t>(a: &'t str, b: &'t str) -> Differing<'t> {
     let same = a.bytes().zip(b.bytes()).take_while(|(one, other)| one == other).count();
     let start = word_start(a, b, same);
@@ -29,7 +29,7 @@ pub fn differing<'t>(a: &'t str, b: &'t str) -> Differing<'t> {
     }
 }
 
-/// The last place not after `at` where a word begins in both.
+/// The last position up to `at` where a word begins in both texts.
 fn word_start(a: &str, b: &str, at: usize) -> usize {
     let begins = |text: &str, at: usize| {
         at == 0
@@ -42,7 +42,7 @@ fn word_start(a: &str, b: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| begins(a, *at) && begins(b, *at)).unwrap_or(0)
 }
 
-/// As many of the last `length` bytes, at most, as begin with a word in both.
+/// The largest number of final bytes, up to `length`, that begin with a word in both texts.
 fn word_end(a: &str, b: &str, length: usize) -> usize {
     let begins = |text: &str, length: usize| {
         let at = text.len() - length;

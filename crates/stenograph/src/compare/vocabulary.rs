@@ -1,4 +1,4 @@
-//! Which kinds of steps a format can tell of. It is measured, not declared: a small conversation that has every kind is written in the
+//! Which kinds of steps a format can express. This is measured, not declared: a small conversation with every kind is written in the
 //! format and read back.
 
 use super::diff_step::{Class, DiffStep};
@@ -9,15 +9,15 @@ use crate::model::{Event, Outline};
 use crate::read::{Collected, Reading};
 use crate::write;
 
-/// What a format has words for.
+/// The kinds of steps that a format can express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vocabulary {
     classes: Vec<Class>,
-    /// Whether it tells that a call failed.
+    /// Whether it records that a call failed.
     pub(super) has_failures: bool,
 }
 
-/// One of each kind.
+/// A conversation with one step of each kind.
 const SAMPLE: &str = r#"{"v":1,"kind":"message","time":"2026-01-01T00:00:00Z","session":"s1","id":"e1","role":"system","content":"be kind"}
 {"v":1,"kind":"message","time":"2026-01-01T00:00:01Z","session":"s1","id":"e2","parent":"e1","role":"user","content":"look"}
 {"v":1,"kind":"thinking","time":"2026-01-01T00:00:02Z","session":"s1","id":"e3","parent":"e2","content":"where"}
@@ -30,8 +30,7 @@ const SAMPLE: &str = r#"{"v":1,"kind":"message","time":"2026-01-01T00:00:00Z","s
 "#;
 
 impl Vocabulary {
-    /// That of a format. A conversation that is told in several formats, or in one that is not known, has the words of none of them for
-    /// certain: there the format is `None`.
+    /// The vocabulary of a format. `None` means several formats or an unknown one, which express no kind for certain.
     pub fn of(format: Option<&dyn Format>) -> Vocabulary {
         let Some(format) = format else { return Vocabulary { classes: Vec::new(), has_failures: false } };
         let sample = read(&Steno, SAMPLE.as_bytes());
@@ -41,19 +40,19 @@ impl Vocabulary {
         let mut calls = Calls::default();
         for event in read(format, &write::all(format, &outline, &sample)) {
             let call_step = calls.add(&event);
-            let Some(step) = DiffStep::of(1, &event).map(|step| step.deciding(&call_step)) else { continue };
+            let Some(step) = DiffStep::of(1, &event).map(|step| step.with_decision(&call_step)) else { continue };
             has_failures |= step.has_failed;
             classes.push(step.class);
         }
         Vocabulary { classes, has_failures }
     }
 
-    /// The words for everything. Of two conversations in one format, each can tell what the other does.
-    pub fn whole() -> Vocabulary {
+    /// All kinds. Two conversations in one format can express the same kinds.
+    pub fn all() -> Vocabulary {
         Vocabulary::of(Some(&Steno))
     }
 
-    /// Whether the format tells of such steps.
+    /// Whether the format can express steps of this kind.
     pub fn has(&self, class: Class) -> bool {
         self.classes.contains(&class)
     }
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_format_tells_of_is_measured() {
+    fn the_kinds_of_a_format_are_measured() {
         assert_eq!(has("steno"), ["instructions", "thinking", "call", "result", "compaction", "failure"]);
         assert!(Vocabulary::of(Registry::built_in().named("steno")).has_failures);
         assert!(["call", "result"].iter().all(|class| has("codex").contains(class)), "{:?}", has("codex"));
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_that_writes_conversations_tells_what_users_say() {
+    fn every_format_for_conversations_has_user_messages() {
         for format in crate::formats::FORMATS.iter().filter(|format| !format.info().traits.log) {
             let vocabulary = Vocabulary::of(Some(*format));
             let name = format.info().name;

@@ -5,6 +5,7 @@
 //!
 //! Only this module looks into the extra fields of an event.
 
+mod agents;
 mod arguments;
 mod compaction;
 mod files;
@@ -23,6 +24,7 @@ mod session_facts;
 mod task;
 mod user_message;
 
+pub(crate) use agents::AgentEvidence;
 pub use arguments::{CallArguments, CallKind, UserRequest};
 pub(crate) use arguments::{PATTERN_KEYS, URL_KEYS};
 pub(crate) use compaction::CompactionDetails;
@@ -43,7 +45,7 @@ pub use plan::{PlanChange, Todo, TodoProgress};
 pub use question::{FirstQuestion, UserQuestion};
 pub(crate) use report::CallReport;
 pub use result::Evidence;
-pub(crate) use result::{AgentEvidence, created_file, output_without_header};
+pub(crate) use result::{created_file, output_without_header};
 pub use session_facts::{RateLimit, ToolSchema, instructions, rate_limits, tool_schemas};
 pub use task::Task;
 pub use user_message::UserMessage;

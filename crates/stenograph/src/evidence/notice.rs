@@ -2,15 +2,15 @@
 
 use super::result::{Evidence, digits};
 use super::words;
-use crate::model::{Body, Event, NoticeWords, Role};
+use crate::model::{AgentState, Body, Event, NoticeWords, Role};
 
 /// The content of such a message.
 #[derive(Debug)]
 pub(crate) struct JobNotice {
     /// The name of the job.
     pub name: Option<String>,
-    /// The state of the job, in the words of the agent.
-    pub state: Option<String>,
+    /// The state of the job.
+    pub state: Option<AgentState>,
     /// Evidence of the outcome.
     pub evidence: Evidence,
 }
@@ -19,7 +19,7 @@ impl JobNotice {
     /// The notice in this event.
     pub fn of(event: &Event<'_>) -> Option<JobNotice> {
         let Body::Message { role: Role::User, content } = &event.body else { return None };
-        let notice: NoticeWords = words(event).find_map(|(words, _)| words.notice)?;
+        let (words, notice): (_, NoticeWords) = words(event).find_map(|(words, _)| Some((words, words.notice?)))?;
         let joined = content.joined();
         let text = joined.decode();
         let text = text.trim();
@@ -28,7 +28,8 @@ impl JobNotice {
         }
         let exit = text.find(notice.exit).and_then(|at| digits(text.get(at + notice.exit.len()..)?));
         let evidence = Evidence { exit, ..Evidence::default() };
-        Some(JobNotice { name: between(text, notice.job), state: between(text, notice.state), evidence })
+        let state = between(text, notice.state).and_then(|state| words.agent_state(&state));
+        Some(JobNotice { name: between(text, notice.job), state, evidence })
     }
 }
 
@@ -38,7 +39,7 @@ pub(super) fn is_interruption(event: &Event<'_>, text: &str) -> bool {
 }
 
 /// The text between two others.
-fn between(text: &str, (open, close): (&str, &str)) -> Option<String> {
+pub(super) fn between(text: &str, (open, close): (&str, &str)) -> Option<String> {
     let rest = text.get(text.find(open)? + open.len()..)?;
     Some(rest.get(..rest.find(close)?)?.trim().to_owned())
 }

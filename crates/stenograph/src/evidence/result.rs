@@ -124,28 +124,6 @@ impl Evidence {
     }
 }
 
-/// Evidence in a result about the agent that its call started or polled.
-#[derive(Debug, Default)]
-pub(crate) struct AgentEvidence {
-    /// The state of the agent, in the words of the source.
-    pub state: Option<String>,
-    /// The kind of the agent.
-    pub kind: Option<String>,
-}
-
-impl AgentEvidence {
-    /// The evidence in this result.
-    pub fn of(event: &Event<'_>) -> AgentEvidence {
-        let mut found = AgentEvidence::default();
-        for (words, extra) in words(event) {
-            let field = |path: &&str| extra.word_at(path).map(Str::into_owned);
-            found.state = found.state.take().or_else(|| words.agent_state_fields.iter().find_map(field));
-            found.kind = found.kind.take().or_else(|| words.agent_kind_fields.iter().find_map(field));
-        }
-        found
-    }
-}
-
 /// Whether the call of this result created its file, if the result states it.
 pub(crate) fn created_file(event: &Event<'_>) -> Option<bool> {
     words(event).find_map(|(words, extra)| {

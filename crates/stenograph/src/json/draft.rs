@@ -60,6 +60,12 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Adds an array of JSON values.
+    pub fn set_list(&mut self, key: impl Into<Str<'a>>, items: impl IntoIterator<Item = String>) {
+        let items: Vec<String> = items.into_iter().collect();
+        self.set(key, format!("[{}]", items.join(",")));
+    }
+
     /// Adds a JSON value that only a record from another format needs.
     pub fn default(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
         self.fields.push((key.into(), Value::Raw(raw.into()), Force::Default));

@@ -9,7 +9,7 @@ use crate::evidence::{is_progress, nested_events, nested_source};
 use crate::model::{Body, Event, Kind};
 use crate::query::EntryBuilder;
 use crate::read;
-use crate::run_state::{Place, RunState, StopReason};
+use crate::run_state::{EventPlace, RunState, StopReason};
 
 /// The folds that can be saved.
 #[derive(Clone, Default, PartialEq)]
@@ -22,7 +22,7 @@ impl Folds {
     fn add(&mut self, event: &Event<'_>) -> CallStep {
         let step = self.calls.add(event);
         let at = event.at.unwrap_or_default();
-        self.run.add(event, &step, Place { line: at.line, offset: at.offset, ..Place::default() });
+        self.run.add(event, &step, EventPlace { line: at.line, offset: at.offset, ..EventPlace::default() });
         step
     }
 

@@ -56,13 +56,14 @@ const HEAD: &str = "\
 
 # What every conversion loses
 
-Measured, not declared: each format's demonstration fixture is read, written in every other format and read back. What
-differs is listed here. Where the target carries, `--carry` takes the source along and nothing below is lost for good.
+These losses are measured: the demo fixture of each format is read, written in every other format, and read back. This
+page lists the differences. If the target can embed a source, use `--carry` to lose nothing.
 
 ## The matrix
 
-Rows convert to columns. A cell counts the events that came through, of those read. Then the marks: `−` fields dropped,
-`✂` texts cut, `≠` changed, `→` moved to another place, `+` made up because the target demands it.
+A row is the source format, a column the target format. A cell has the number of events that were kept and of those that
+were read, and marks for fields: `−` dropped, `✂` cut, `≠` changed, `→` moved to another place, `+` invented because the
+target requires them.
 
 ";
 

@@ -148,31 +148,39 @@ impl LossReport {
         for kind in Kind::ALL {
             let read = self.read.get(&kind).copied().unwrap_or(0);
             let kept = self.kept.get(&kind).copied().unwrap_or(0);
-            let mut remarks = Vec::new();
+            let (mut events, mut fields) = (Vec::new(), Vec::new());
             for how in ["dropped", "cut", "changed", "moved", "invented"] {
-                remarks.extend(self.remark(kind, how));
+                let remarks = self.remarks(kind, how);
+                events.extend(remarks.0);
+                fields.extend(remarks.1);
             }
-            if read > 0 || !remarks.is_empty() {
-                let remarks = if remarks.is_empty() { "whole".to_owned() } else { remarks.join("; ") };
-                lines.push(format!("{:<12} {kept} of {read} kept; {remarks}", kind.name()));
+            if read > 0 || !events.is_empty() || !fields.is_empty() {
+                let events: String = events.iter().map(|remark| format!(", {remark}")).collect();
+                let fields = match fields.is_empty() {
+                    true if events.is_empty() => "; whole".to_owned(),
+                    true => String::new(),
+                    false => format!("; fields: {}", fields.join("; ")),
+                };
+                lines.push(format!("{:<12} {kept} of {read} kept{events}{fields}", kind.name()));
             }
         }
         lines
     }
 
-    /// What happened in one manner to the events of a kind. It lists fields of the model by name, and only counts fields that
-    /// are specific to the source format: there are many, and the full report lists them.
-    fn remark(&self, kind: Kind, how: &str) -> Option<String> {
-        let mut remarks = Vec::new();
+    /// What happened in one manner to the events of a kind, and to the fields of those that were kept. It lists fields of the
+    /// model by name, and only counts fields that are specific to the source format: there are many, and the full report lists
+    /// them.
+    fn remarks(&self, kind: Kind, how: &str) -> (Vec<String>, Option<String>) {
+        let mut events = Vec::new();
         let mut fields: Vec<String> = Vec::new();
         let mut extra = 0;
         for ((of, field, manner), count) in &self.losses {
             if *of == kind && manner.name() == how {
                 match (field.as_str(), manner) {
                     ("", LossKind::Dropped { why }) if !why.is_empty() => {
-                        remarks.push(format!("{} left out ({why}{})", count.times, count.lines_text()));
+                        events.push(format!("{} left out ({why}{})", count.times, count.lines_text()));
                     }
-                    ("", _) => remarks.push(format!("{} {how}", count.times)),
+                    ("", _) => events.push(format!("{} {how}", count.times)),
                     (field, _) if field.starts_with("extra.") => extra += 1,
                     (field, _) => fields.push(format!("{field} ×{}", count.times)),
                 }
@@ -182,10 +190,7 @@ impl LossReport {
             let plural = if extra == 1 { "" } else { "s" };
             fields.push(format!("{extra} format-specific field{plural}"));
         }
-        if !fields.is_empty() {
-            remarks.push(format!("{how} {}", fields.join(", ")));
-        }
-        (!remarks.is_empty()).then(|| remarks.join(", "))
+        (events, (!fields.is_empty()).then(|| format!("{how} {}", fields.join(", "))))
     }
 
     /// The whole report as JSON.

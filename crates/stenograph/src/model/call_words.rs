@@ -31,6 +31,12 @@ pub struct CallWords {
     pub job_fields: &'static [&'static str],
     /// Fields of results with the state of another agent.
     pub agent_state_fields: &'static [&'static str],
+    /// The words around the state of another agent in a result that is marked up with tags.
+    pub agent_state_tags: Option<(&'static str, &'static str)>,
+    /// The key of a JSON result that has the state of another agent, or an object with the states of several by their names.
+    pub agent_list_key: Option<&'static str>,
+    /// The words for the states of other agents and of jobs.
+    pub agent_states: &'static [(&'static str, AgentState)],
     /// Fields of results with the kind of another agent.
     pub agent_kind_fields: &'static [&'static str],
     /// Fields of results that state whether the call created its file, each with the word for yes.
@@ -72,6 +78,9 @@ impl CallWords {
         job_prefixes: &[],
         job_fields: &[],
         agent_state_fields: &[],
+        agent_state_tags: None,
+        agent_list_key: None,
+        agent_states: &[],
         agent_kind_fields: &[],
         creation_fields: &[],
         mode_fields: &[],
@@ -85,6 +94,11 @@ impl CallWords {
         preserved_ids: &[],
         preserved_records: &[],
     };
+
+    /// The meaning of a word for the state of another agent.
+    pub(crate) fn agent_state(&self, word: &str) -> Option<AgentState> {
+        self.agent_states.iter().find(|(known, _)| *known == word).map(|(_, state)| *state)
+    }
 }
 
 /// The names that precede the texts which a script passes to tools.
@@ -142,6 +156,35 @@ impl Verdict {
             Verdict::Denied => "denied",
             Verdict::Refused => "refused",
             Verdict::Blocked => "blocked",
+        }
+    }
+}
+
+/// The state of an agent that another agent started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AgentState {
+    /// No record states it.
+    #[default]
+    Unknown,
+    /// It started, and no record states its end.
+    Running,
+    /// It ended with success.
+    Completed,
+    /// It ended without success.
+    Failed,
+    /// The user or a rule did not allow it.
+    Denied,
+}
+
+impl AgentState {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            AgentState::Unknown => "unknown",
+            AgentState::Running => "running",
+            AgentState::Completed => "completed",
+            AgentState::Failed => "failed",
+            AgentState::Denied => "denied",
         }
     }
 }

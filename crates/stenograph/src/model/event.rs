@@ -243,6 +243,32 @@ impl Kind {
             Kind::Other => "other",
         }
     }
+
+    /// Every word that names a kind in a query or an option. The short word comes first; the name on the wire works too.
+    pub const WORDS: [(&'static str, Kind); 12] = [
+        ("message", Kind::Message),
+        ("thinking", Kind::Thinking),
+        ("call", Kind::ToolCall),
+        ("result", Kind::ToolResult),
+        ("compaction", Kind::Compaction),
+        ("failure", Kind::Failure),
+        ("stop", Kind::Stop),
+        ("fact", Kind::Fact),
+        ("other", Kind::Other),
+        ("tool_call", Kind::ToolCall),
+        ("tool_result", Kind::ToolResult),
+        ("summary", Kind::Compaction),
+    ];
+
+    /// The kind that a word names.
+    pub fn named(word: &str) -> Option<Kind> {
+        Kind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
+    }
+
+    /// The short word for it in queries and options.
+    pub fn word(self) -> &'static str {
+        Kind::WORDS.iter().find(|(_, kind)| *kind == self).map_or("other", |(word, _)| word)
+    }
 }
 
 /// The speaker of a message.

@@ -23,7 +23,7 @@ mod usage_words;
 mod uuid;
 
 pub use call_words::{
-    CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWords, ReportPaths, ScriptWords, Verdict,
+    AgentState, CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWords, ReportPaths, ScriptWords, Verdict,
 };
 pub use content::{Content, Data, Input, Piece, PieceKind};
 pub use dollars::Dollars;

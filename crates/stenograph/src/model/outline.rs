@@ -62,6 +62,10 @@ impl Outline {
     /// Adds one event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.events += 1;
+        if self.events == 1 {
+            let id = event.id.as_deref().or(event.session.as_deref()).unwrap_or_default();
+            self.seed ^= xxhash_rust::xxh3::xxh3_64(id.as_bytes()).rotate_left(17);
+        }
         if event.restates {
             return;
         }
@@ -88,7 +92,7 @@ impl Outline {
                 self.query = Some(said);
             }
             Body::Fact { fact: super::Fact::Title, content: Some(content) } => {
-                self.title = Some(beginning(content));
+                self.title = Some(beginning(content)).filter(|title| !title.is_empty()).or_else(|| self.title.take());
             }
             Body::ToolCall { .. } => self.calls += 1,
             // A session has one stop per turn and ends with the last one: it replaces earlier ones.
@@ -98,10 +102,6 @@ impl Outline {
                 self.failure = content.as_ref().filter(|_| *success == Some(false)).map(beginning);
             }
             _ => {}
-        }
-        if self.events == 1 {
-            let id = event.id.as_deref().or(event.session.as_deref()).unwrap_or_default();
-            self.seed ^= xxhash_rust::xxh3::xxh3_64(id.as_bytes()).rotate_left(17);
         }
     }
 

@@ -27,8 +27,8 @@ impl LeftOut {
     /// The reason in reports.
     pub fn reason(self) -> &'static str {
         match self {
-            LeftOut::Restated => "says again what another record says",
-            LeftOut::Branch => "on a branch that was given up",
+            LeftOut::Restated => "repeats another record",
+            LeftOut::Branch => "on an abandoned branch",
             LeftOut::Thread => "in a side conversation",
         }
     }

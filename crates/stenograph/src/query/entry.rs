@@ -34,7 +34,8 @@ pub struct Entry<'e> {
     pub attachment: bool,
     /// The time, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// A fingerprint that copies of one record in several sources share.
+    /// A fingerprint that copies of one record in several sources share. It must never change, because notes about events keep
+    /// it.
     pub key: u64,
     /// A fingerprint that records with the same content share.
     pub twin: u64,
@@ -44,6 +45,30 @@ pub struct Entry<'e> {
     /// Whether it repeats another record of its session, or may.
     pub restates: bool,
     pub(super) texts: Vec<Cow<'e, str>>,
+}
+
+impl<'e> Entry<'e> {
+    /// An entry for a text that a person wrote about a session: a title or a note. It is no event of the session, so conditions
+    /// on events other than its words and its time exclude it.
+    pub fn about_session(text: &'e str, time: Option<i64>) -> Entry<'e> {
+        Entry {
+            kind: Kind::Fact,
+            role: None,
+            tool: None,
+            model: None,
+            branch: None,
+            cwd: None,
+            files: Vec::new(),
+            error: false,
+            attachment: false,
+            time,
+            key: 0,
+            twin: 0,
+            piece_twins: Vec::new(),
+            restates: false,
+            texts: vec![Cow::Borrowed(text)],
+        }
+    }
 }
 
 impl Entry<'_> {

@@ -21,6 +21,11 @@ impl Query {
         &self.expr
     }
 
+    /// Whether the answer for an event depends on its whole session, and not only on the events before it.
+    pub fn depends_on_session(&self) -> bool {
+        self.expr.depends_on_session()
+    }
+
     /// The words and patterns that an event must contain to match, without the negated ones.
     pub fn sought(&self) -> Vec<Sought<'_>> {
         let mut found = Vec::new();
@@ -56,6 +61,16 @@ pub enum Expr {
 }
 
 impl Expr {
+    /// Whether the answer for an event depends on its whole session: on its projects, or on the time of its file.
+    fn depends_on_session(&self) -> bool {
+        match self {
+            Expr::All(parts) | Expr::Any(parts) => parts.iter().any(Expr::depends_on_session),
+            Expr::Not(inner) => inner.depends_on_session(),
+            Expr::Field(field) => matches!(field, Field::Project(_) | Field::Since(_) | Field::Until(_)),
+            Expr::Phrase(_) | Expr::Pattern(_) => false,
+        }
+    }
+
     fn seek<'a>(&'a self, found: &mut Vec<Sought<'a>>) {
         match self {
             Expr::All(parts) | Expr::Any(parts) => parts.iter().for_each(|part| part.seek(found)),
@@ -133,6 +148,8 @@ pub enum Field {
     Project(String),
     /// An id of its session begins with this, in lower case.
     Session(String),
+    /// A tag of its session.
+    Tag(TagPattern),
     /// The tool that was called or that answered.
     Tool(Phrase),
     /// A file that a tool was asked to touch.
@@ -153,11 +170,24 @@ pub enum Field {
     Until(i64),
 }
 
-/// The kind of an event in a query.
+/// The tags that a condition asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagPattern {
+    /// The tag in lower case, or its beginning.
+    pub text: String,
+    /// Whether every tag that begins with the text matches.
+    pub is_prefix: bool,
+}
+
+/// The kind of an event, or the mark of its session, in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Is {
     /// A failure.
     Error,
+    /// An event of a pinned session.
+    Pinned,
+    /// An event of a session with a pin, a title, a tag or a note that a person gave it.
+    Marked,
     /// An event of this kind.
     Kind(Kind),
 }
@@ -178,16 +208,16 @@ pub enum Has {
 impl Is {
     /// All values.
     pub fn all() -> impl Iterator<Item = Is> + Clone {
-        std::iter::once(Is::Error).chain(Kind::ALL.into_iter().map(Is::Kind))
+        [Is::Error, Is::Pinned, Is::Marked].into_iter().chain(Kind::ALL.into_iter().map(Is::Kind))
     }
 
     /// The word in queries.
     pub fn name(self) -> &'static str {
         match self {
             Is::Error => "error",
-            Is::Kind(Kind::ToolCall) => "call",
-            Is::Kind(Kind::ToolResult) => "result",
-            Is::Kind(kind) => kind.name(),
+            Is::Kind(kind) => kind.word(),
+            Is::Pinned => "pinned",
+            Is::Marked => "marked",
         }
     }
 }
@@ -302,6 +332,7 @@ impl fmt::Display for Field {
             Field::Agent(text) => write!(out, "agent:{}", quoted(text)),
             Field::Project(text) => write!(out, "project:{}", quoted(text)),
             Field::Session(text) => write!(out, "session:{}", quoted(text)),
+            Field::Tag(tag) => write!(out, "tag:{}{}", quoted(&tag.text), if tag.is_prefix { "*" } else { "" }),
             Field::Tool(words) => write!(out, "tool:{}", Quoted(words)),
             Field::File(words) => write!(out, "file:{}", Quoted(words)),
             Field::Model(words) => write!(out, "model:{}", Quoted(words)),

@@ -1,10 +1,10 @@
 //! The fields of a query: their names, their values, and the messages about invalid ones. What a field finds is decided
 //! elsewhere.
 
-use super::expr::{Field, Has, Is};
+use super::expr::{Field, Has, Is, TagPattern};
 use super::fuzzy;
 use super::moment::{Period, SPELLINGS, Today, period};
-use super::words::{End, Phrase, is_word_char};
+use super::words::{End, Phrase, end_of_words, is_word_char};
 use crate::model::{Kind, Role};
 
 /// The name of a field.
@@ -13,6 +13,7 @@ pub(super) enum Name {
     Agent,
     Project,
     Session,
+    Tag,
     Tool,
     File,
     Model,
@@ -27,10 +28,11 @@ pub(super) enum Name {
 /// The error and the hint.
 type Complaint = (String, String);
 
-const ALL: [Name; 12] = [
+const ALL: [Name; 13] = [
     Name::Agent,
     Name::Project,
     Name::Session,
+    Name::Tag,
     Name::Tool,
     Name::File,
     Name::Model,
@@ -75,6 +77,7 @@ impl Name {
             Name::Agent => "agent",
             Name::Project => "project",
             Name::Session => "session",
+            Name::Tag => "tag",
             Name::Tool => "tool",
             Name::File => "file",
             Name::Model => "model",
@@ -92,6 +95,7 @@ impl Name {
             Name::Agent => "agent:NAME",
             Name::Project => "project:NAME",
             Name::Session => "session:ID",
+            Name::Tag => "tag:NAME",
             Name::Tool => "tool:bash",
             Name::File => "file:main.rs",
             Name::Model => "model:NAME",
@@ -109,6 +113,7 @@ impl Name {
             Field::Agent(_) => Name::Agent,
             Field::Project(_) => Name::Project,
             Field::Session(_) => Name::Session,
+            Field::Tag(_) => Name::Tag,
             Field::Tool(_) => Name::Tool,
             Field::File(_) => Name::File,
             Field::Model(_) => Name::Model,
@@ -125,7 +130,7 @@ impl Name {
     pub(super) fn is_single(self) -> bool {
         match self {
             Name::Agent | Name::Project | Name::Session | Name::Tool | Name::Model | Name::Branch | Name::Role => true,
-            Name::File | Name::Is | Name::Has | Name::Since | Name::Until => false,
+            Name::Tag | Name::File | Name::Is | Name::Has | Name::Since | Name::Until => false,
         }
     }
 
@@ -143,12 +148,19 @@ impl Name {
         self == Name::File
     }
 
+    /// What a star after a value means. It completes a word, and therefore adds nothing after a separator; a tag is compared
+    /// with its separators.
+    pub(super) fn end_of(self, text: &str, end: End) -> End {
+        if self == Name::Tag { end } else { end_of_words(text, end) }
+    }
+
     /// Parses a value.
     pub(super) fn read(self, text: &str, end: End, today: &Today) -> Result<Field, Complaint> {
         Ok(match self {
             Name::Agent => Field::Agent(self.text(text)?),
             Name::Project => Field::Project(self.text(text)?),
             Name::Session => Field::Session(self.text(text)?),
+            Name::Tag => Field::Tag(TagPattern { text: self.text(text)?, is_prefix: end == End::Open }),
             Name::Tool => Field::Tool(self.words(text, end)?),
             Name::File => Field::File(self.words(text, end)?),
             Name::Model => Field::Model(self.words(text, end)?),
@@ -188,12 +200,8 @@ fn period_named(text: &str, today: &Today) -> Result<Period, Complaint> {
 }
 
 fn is_names() -> impl Iterator<Item = (&'static str, Is)> + Clone {
-    let long = [
-        (Kind::ToolCall.name(), Is::Kind(Kind::ToolCall)),
-        (Kind::ToolResult.name(), Is::Kind(Kind::ToolResult)),
-        ("summary", Is::Kind(Kind::Compaction)),
-    ];
-    Is::all().map(|is| (is.name(), is)).chain(long)
+    let kinds = Kind::WORDS.into_iter().map(|(word, kind)| (word, Is::Kind(kind)));
+    [Is::Error, Is::Pinned, Is::Marked].into_iter().map(|is| (is.name(), is)).chain(kinds)
 }
 
 fn has_names() -> impl Iterator<Item = (&'static str, Has)> + Clone {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::entry::Entry;
-use super::expr::{Expr, Field, Has, Is, Query};
+use super::expr::{Expr, Field, Has, Is, Query, TagPattern};
 use super::field::{fold, has_in_name};
 use super::fuzzy;
 use super::words::{Phrase, PhraseMatch, words};
@@ -20,6 +20,12 @@ pub struct SessionFacts<'a> {
     pub sessions: &'a [String],
     /// The time of its file in milliseconds since 1970, if no record of the session states a time.
     pub file_time: Option<i64>,
+    /// Whether a person pinned it.
+    pub is_pinned: bool,
+    /// Whether a person pinned, named, tagged or annotated it.
+    pub is_marked: bool,
+    /// The tags that people gave it.
+    pub tags: &'a [String],
 }
 
 impl Query {
@@ -47,7 +53,11 @@ impl Field {
     /// Whether an entry of this session matches.
     pub fn matches(&self, entry: &Entry<'_>, session: &SessionFacts<'_>) -> bool {
         match self {
-            Field::Agent(_) | Field::Project(_) | Field::Session(_) => self.matches_session(session),
+            Field::Agent(_)
+            | Field::Project(_)
+            | Field::Session(_)
+            | Field::Tag(_)
+            | Field::Is(Is::Pinned | Is::Marked) => self.matches_session(session),
             Field::Tool(words) => entry.tool.as_deref().is_some_and(|tool| words.is_in(tool)),
             Field::File(words) => entry.files.iter().any(|file| words.is_in(&file.path)),
             Field::Model(words) => entry.model.as_deref().is_some_and(|model| words.is_in(model)),
@@ -61,9 +71,11 @@ impl Field {
         }
     }
 
-    /// Whether this is a condition on the session, not on the event: `agent:`, `project:` and `session:` are.
+    /// Whether this is a condition on the session, not on the event: `agent:`, `project:`, `session:`, `tag:`, `is:pinned` and
+    /// `is:marked` are.
     pub fn is_of_session(&self) -> bool {
-        matches!(self, Field::Agent(_) | Field::Project(_) | Field::Session(_))
+        use Field::{Agent, Project, Session, Tag};
+        matches!(self, Agent(_) | Project(_) | Session(_) | Tag(_) | Field::Is(Is::Pinned | Is::Marked))
     }
 
     /// Whether a session matches. A condition on events does not match a session, except for times if no record states one.
@@ -72,6 +84,9 @@ impl Field {
             Field::Agent(text) => has_in_name(session.agent, text),
             Field::Project(text) => session.projects.iter().any(|name| has_in_name(name, text)),
             Field::Session(text) => session.sessions.iter().any(|id| fold(id).starts_with(text.as_str())),
+            Field::Tag(tag) => session.tags.iter().any(|name| tag.matches(name)),
+            Field::Is(Is::Pinned) => session.is_pinned,
+            Field::Is(Is::Marked) => session.is_marked,
             Field::Since(ms) => session.file_time.is_some_and(|time| time >= *ms),
             Field::Until(ms) => session.file_time.is_some_and(|time| time < *ms),
             Field::Tool(_)
@@ -79,9 +94,17 @@ impl Field {
             | Field::Model(_)
             | Field::Branch(_)
             | Field::Role(_)
-            | Field::Is(_)
+            | Field::Is(Is::Error | Is::Kind(_))
             | Field::Has(_) => false,
         }
+    }
+}
+
+impl TagPattern {
+    /// Whether a tag matches. Case does not count.
+    pub fn matches(&self, tag: &str) -> bool {
+        let tag = fold(tag);
+        if self.is_prefix { tag.starts_with(&self.text) } else { tag == self.text }
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) use crate::evidence::{is_path, joined, touches, verb};
 pub use collapse::{Same, Shown, collapse, collapse_pieces};
 pub use entry::Entry;
 pub use entry_builder::EntryBuilder;
-pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought};
+pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought, TagPattern};
 pub use fuzzy::is_near;
 pub use matches::SessionFacts;
 pub use moment::{Period, SPELLINGS, Today, period};

@@ -14,9 +14,9 @@ pub struct Today {
     pub zone: TimeZone,
 }
 
-/// The accepted spellings of a time, for hints.
-pub const SPELLINGS: &str = "a day (2026-01-15), a month (2026-01), a year, today, yesterday, last-week, last-month, \
-                             or an age: 30m, 12h, 7d, 2w, 3mo, 1y";
+/// The accepted spellings of a time, for hints and help.
+pub const SPELLINGS: &str = "a day (2026-01-15), a month (2026-01), a year (2026), today, yesterday, last-week, \
+                             last-month, an age (30m, 12h, 7d, 2w, 3mo, 1y), or a timestamp (2026-01-15T10:30)";
 
 /// A period of time, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::expr::{Expr, Letters, Pattern, Query, all_of, any_of, not};
 use super::field;
 use super::fuzzy;
 use super::moment::Today;
-use super::words::{End, Phrase, PhraseMatch, is_word_char};
+use super::words::{End, Phrase, PhraseMatch, end_of_words, is_word_char};
 
 /// The size limit of a query, in bytes: more than anybody types, and fast to parse.
 pub const QUERY_SIZE_MAX: usize = 8 << 10;
@@ -204,6 +204,7 @@ impl<'a> Parser<'a> {
     fn phrase(&mut self) -> Found {
         let from = self.at;
         let (text, end) = self.quoted();
+        let end = end_of_words(&text, end);
         if self.rest().starts_with('~') {
             let hint = "put `~` after each word, without quotes: sort~ field~";
             return Err(self.mistake(self.at, "`~` works on one word, not on a phrase", hint));
@@ -230,10 +231,9 @@ impl<'a> Parser<'a> {
             }
         }
         self.at += length;
-        let starred = self.rest().starts_with('*');
-        self.at += usize::from(starred);
-        let end = if starred && text.ends_with(is_word_char) { End::Open } else { End::Whole };
-        (text, end)
+        let is_starred = self.rest().starts_with('*');
+        self.at += usize::from(is_starred);
+        (text, if is_starred { End::Open } else { End::Whole })
     }
 
     fn words(&self, from: usize, text: &str, end: End) -> Result<Option<Phrase>, Mistake> {
@@ -323,7 +323,7 @@ impl<'a> Parser<'a> {
             return self.fuzzy(from, word, digits).map(Some);
         }
         let (text, end) = starred(token);
-        Ok(self.words(from, text, end)?.map(Expr::Phrase))
+        Ok(self.words(from, text, end_of_words(text, end))?.map(Expr::Phrase))
     }
 
     fn fuzzy(&self, from: usize, text: &str, digits: &str) -> Result<Expr, Mistake> {
@@ -358,7 +358,7 @@ impl<'a> Parser<'a> {
         };
         if self.rest().starts_with('"') {
             let (text, end) = self.quoted();
-            return read(self, &text, end).map(Some);
+            return read(self, &text, name.end_of(&text, end)).map(Some);
         }
         let token = self.token();
         let pieces = name.pieces(token);
@@ -369,19 +369,15 @@ impl<'a> Parser<'a> {
         let mut fields = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let (text, end) = starred(piece);
-            fields.push(read(self, text, end)?);
+            fields.push(read(self, text, name.end_of(text, end))?);
         }
         Ok(if name.needs_all() { all_of(fields) } else { any_of(fields) })
     }
 }
 
-/// A text without the star at its end, and what the star means: after a separator it adds nothing.
+/// A text without the star at its end, and whether there was one.
 fn starred(token: &str) -> (&str, End) {
-    match token.strip_suffix('*') {
-        Some(text) if text.ends_with(is_word_char) => (text, End::Open),
-        Some(text) => (text, End::Whole),
-        None => (token, End::Whole),
-    }
+    token.strip_suffix('*').map_or((token, End::Whole), |text| (text, End::Open))
 }
 
 #[cfg(test)]

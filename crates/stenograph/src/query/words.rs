@@ -103,6 +103,11 @@ pub(super) fn is_word_char(char: char) -> bool {
     char_class(char) != CharClass::Separator
 }
 
+/// What a star after these words means: it completes the last word, so after a separator it adds nothing.
+pub(super) fn end_of_words(text: &str, end: End) -> End {
+    if text.ends_with(is_word_char) { end } else { End::Whole }
+}
+
 /// Whether a character is of a script that is split into pairs: Han, Hiragana, Katakana, Hangul, Bopomofo.
 pub(super) fn is_pairwise(char: char) -> bool {
     matches!(u32::from(char),

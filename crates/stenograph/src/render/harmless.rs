@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::ledger::Money;
+
 /// The effect of a character on a terminal or a reader.
 enum Unsafe {
     None,
@@ -117,9 +119,44 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// An amount in dollars. Most sessions cost less than a dollar, so such an amount has four decimals: rounded to cents, the parts of a
+/// table would not add up to its total.
+pub fn dollars(amount: Money) -> String {
+    let sign = if amount.is_negative() { "-" } else { "" };
+    let exact = amount.rounded(4);
+    let exact = exact.strip_prefix('-').unwrap_or(&exact);
+    let rounded = amount.rounded(2);
+    let rounded = rounded.strip_prefix('-').unwrap_or(&rounded);
+    match rounded.split_once('.') {
+        _ if amount.is_zero() => "$0.00".to_owned(),
+        _ if exact == "0.0000" => format!("<{sign}$0.0001"),
+        _ if exact.starts_with("0.") => format!("{sign}${exact}"),
+        Some((whole, cents)) => {
+            format!("{sign}${}.{cents}", whole.parse().map_or_else(|_| whole.to_owned(), grouped))
+        }
+        None => format!("{sign}${rounded}"),
+    }
+}
+
+/// The cost that a source states, in dollars; `None` if it is not an amount.
+pub fn stated_dollars(cost: f64) -> Option<String> {
+    Money::parse(&cost.to_string()).map(dollars)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_below_a_dollar_have_four_decimals() {
+        let shown = |text| dollars(Money::parse(text).unwrap());
+        assert_eq!(
+            ["0", "0.00001", "0.0042", "0.5", "0.99999", "1.5", "1234567.891", "-0.5", "-2"].map(shown),
+            ["$0.00", "<$0.0001", "$0.0042", "$0.5000", "$1.00", "$1.50", "$1,234,567.89", "-$0.5000", "-$2.00"]
+        );
+        assert_eq!(stated_dollars(0.12).as_deref(), Some("$0.1200"));
+        assert_eq!(stated_dollars(f64::NAN), None);
+    }
 
     #[test]
     fn numbers_are_grouped_by_three() {

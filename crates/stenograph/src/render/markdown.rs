@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::markup::{code, code_words, prose, words};
 use super::sections::{Place, Speaker, SpeakerSections};
-use super::{failure, grouped, harmless_line};
+use super::{failure, grouped, harmless_line, stated_dollars};
 use crate::calls::{CallStep, Calls};
 use crate::json;
 use crate::model::{Body, Content, Data, Event, Input, Outline, Piece, PieceKind};
@@ -185,7 +185,7 @@ fn fields(outline: &Outline, format: &str, zone: &TimeZone) -> Vec<(&'static str
         ("Tokens out", number(total.output)),
         ("Cache read", number(total.cache_read)),
         ("Cache write", number(total.cache_write)),
-        ("Cost", total.cost.map(|cost| format!("${:.4}", cost.value()))),
+        ("Cost", total.cost.and_then(|cost| stated_dollars(cost.value()))),
     ];
     found.into_iter().filter_map(|(field, value)| Some((field, value.filter(|value| !value.is_empty())?))).collect()
 }

@@ -5,8 +5,8 @@ mod player;
 mod range;
 mod timeline;
 
-pub use player::{Changed, Command, Player, Speed, State};
-pub use range::{Place, Range, Within};
+pub use player::{Changed, Command, PlayState, ReplayClock, Speed};
+pub use range::{EventPosition, Range, Within};
 pub use timeline::{Beat, Begins, Timeline, Wait};
 
 use crate::model::{Body, Event, Role};

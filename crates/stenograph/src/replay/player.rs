@@ -43,7 +43,7 @@ impl std::fmt::Display for Speed {
 
 /// Whether time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PlayState {
     /// It passes.
     Playing,
     /// It is paused.
@@ -86,19 +86,19 @@ pub enum Changed {
 
 /// The position of a replay.
 #[derive(Clone, Copy, Debug)]
-pub struct Player {
+pub struct ReplayClock {
     /// The number of events that are shown.
     shown: usize,
-    state: State,
+    state: PlayState,
     speed: Speed,
     /// The elapsed part of the wait for the next event.
     waited: Duration,
 }
 
-impl Player {
+impl ReplayClock {
     /// A replay at its start.
-    pub fn new(speed: Speed) -> Player {
-        Player { shown: 0, state: State::Playing, speed, waited: Duration::ZERO }
+    pub fn new(speed: Speed) -> ReplayClock {
+        ReplayClock { shown: 0, state: PlayState::Playing, speed, waited: Duration::ZERO }
     }
 
     /// The place of the newest event that is shown.
@@ -107,7 +107,7 @@ impl Player {
     }
 
     /// Whether time passes.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> PlayState {
         self.state
     }
 
@@ -123,7 +123,7 @@ impl Player {
 
     /// The time until the next event, if time passes and an event follows.
     pub fn due(&self, timeline: &Timeline) -> Option<Duration> {
-        let waits = self.state == State::Playing && !self.is_at_end(timeline);
+        let waits = self.state == PlayState::Playing && !self.is_at_end(timeline);
         waits.then(|| self.speed.takes(timeline.wait(self.shown).played_ms).saturating_sub(self.waited))
     }
 
@@ -146,16 +146,16 @@ impl Player {
         match command {
             Command::Pause => {
                 self.state = match self.state {
-                    State::Playing => State::Paused,
-                    State::Paused => State::Playing,
+                    PlayState::Playing => PlayState::Paused,
+                    PlayState::Paused => PlayState::Playing,
                 };
             }
             Command::Step => {
-                self.state = State::Paused;
+                self.state = PlayState::Paused;
                 self.to(here + usize::from(self.shown > 0), timeline);
             }
             Command::Back => {
-                self.state = State::Paused;
+                self.state = PlayState::Paused;
                 self.to(here.saturating_sub(1), timeline);
             }
             Command::NextTurn => self.to(timeline.next_turn(here).unwrap_or(usize::MAX), timeline),
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn events_come_when_they_are_due() {
         let timeline = timeline();
-        let mut player = Player::new(Speed::default());
+        let mut player = ReplayClock::new(Speed::default());
         assert_eq!(player.pass(Duration::ZERO, &timeline), Changed::Yes);
         assert_eq!(player.pass(SECOND, &timeline), Changed::No);
         assert_eq!(player.due(&timeline), Some(SECOND));
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn nothing_moves_while_it_is_paused() {
         let timeline = timeline();
-        let mut player = Player::new(Speed::default());
+        let mut player = ReplayClock::new(Speed::default());
         player.pass(SECOND, &timeline);
         assert_eq!(player.obey(Command::Pause, &timeline), Changed::Yes);
         assert_eq!((player.pass(60 * SECOND, &timeline), player.due(&timeline)), (Changed::No, None));
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn one_can_go_anywhere_and_no_further() {
         let timeline = timeline();
-        let mut player = Player::new(Speed::default());
+        let mut player = ReplayClock::new(Speed::default());
         let mut to = |command| {
             player.obey(command, &timeline);
             player.at()
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn nothing_can_be_played_of_nothing() {
-        let (timeline, mut player) = (Timeline::default(), Player::new(Speed::default()));
+        let (timeline, mut player) = (Timeline::default(), ReplayClock::new(Speed::default()));
         for command in [Command::Step, Command::Back, Command::NextTurn, Command::Go(3), Command::Last] {
             player.obey(command, &timeline);
             assert_eq!((player.at(), player.due(&timeline)), (None, None));

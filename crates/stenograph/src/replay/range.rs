@@ -5,32 +5,32 @@ use crate::model::Event;
 
 /// A position in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum EventPosition {
     /// The event with this number, counted from 1 over all events of the source.
     Number(u64),
     /// The record with this id.
     Id(String),
 }
 
-impl Place {
+impl EventPosition {
     /// Parses a position: digits are a number, anything else is an id.
-    pub fn parse(text: &str) -> Place {
-        text.parse().map_or_else(|_| Place::Id(text.to_owned()), Place::Number)
+    pub fn parse(text: &str) -> EventPosition {
+        text.parse().map_or_else(|_| EventPosition::Id(text.to_owned()), EventPosition::Number)
     }
 
     fn is(&self, number: u64, event: &Event<'_>) -> bool {
         match self {
-            Place::Number(wanted) => *wanted == number,
-            Place::Id(id) => event.id.as_deref() == Some(id),
+            EventPosition::Number(wanted) => *wanted == number,
+            EventPosition::Id(id) => event.id.as_deref() == Some(id),
         }
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for EventPosition {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Number(number) => write!(formatter, "event {number}"),
-            Place::Id(id) => write!(formatter, "event with the id {id}"),
+            EventPosition::Number(number) => write!(formatter, "event {number}"),
+            EventPosition::Id(id) => write!(formatter, "event with the id {id}"),
         }
     }
 }
@@ -49,8 +49,8 @@ pub enum Within {
 /// From one position to another, both included. An open end reaches to the first or last event.
 #[derive(Clone, Debug)]
 pub struct Range {
-    start: Option<Place>,
-    end: Option<Place>,
+    start: Option<EventPosition>,
+    end: Option<EventPosition>,
     started: bool,
     ended: bool,
     /// Whether the range contained any event.
@@ -60,10 +60,10 @@ pub struct Range {
 
 impl Range {
     /// A range before the first event.
-    pub fn new(start: Option<Place>, end: Option<Place>) -> Range {
+    pub fn new(start: Option<EventPosition>, end: Option<EventPosition>) -> Range {
         let started = start.is_none();
         // No event comes before the first one, so this range is already over.
-        let ended = end == Some(Place::Number(0));
+        let ended = end == Some(EventPosition::Number(0));
         Range { start, end, started, ended, held: false, seen: 0 }
     }
 
@@ -85,17 +85,17 @@ impl Range {
     }
 
     /// An end that no event has. Call it after the last event.
-    pub fn missing(&self) -> Option<&Place> {
+    pub fn missing(&self) -> Option<&EventPosition> {
         let start = self.start.as_ref().filter(|_| !self.started);
-        let is_missing = |end: &&Place| match end {
-            Place::Number(number) => *number == 0,
-            Place::Id(_) => !self.ended,
+        let is_missing = |end: &&EventPosition| match end {
+            EventPosition::Number(number) => *number == 0,
+            EventPosition::Id(_) => !self.ended,
         };
         start.or_else(|| self.end.as_ref().filter(is_missing))
     }
 
     /// The end and the start, if the end comes before the start. Call it after the last event.
-    pub fn backwards(&self) -> Option<(&Place, &Place)> {
+    pub fn backwards(&self) -> Option<(&EventPosition, &EventPosition)> {
         self.end.as_ref().zip(self.start.as_ref()).filter(|_| self.started && self.ended && !self.held)
     }
 
@@ -113,8 +113,8 @@ mod tests {
         Event { id: Some(id.into()), ..Event::default() }
     }
 
-    fn inside(start: Option<&str>, end: Option<&str>) -> (Vec<u64>, Option<Place>) {
-        let mut range = Range::new(start.map(Place::parse), end.map(Place::parse));
+    fn inside(start: Option<&str>, end: Option<&str>) -> (Vec<u64>, Option<EventPosition>) {
+        let mut range = Range::new(start.map(EventPosition::parse), end.map(EventPosition::parse));
         let events = ["a", "b", "b", "c"].map(named);
         let inside = events.iter().map(|event| range.next(event)).filter(|(_, within)| *within == Within::Inside);
         (inside.map(|(number, _)| number).collect(), range.missing().cloned())
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_range_that_runs_backwards_is_told() {
         let backwards = |start: &str, end: &str| {
-            let mut range = Range::new(Some(Place::parse(start)), Some(Place::parse(end)));
+            let mut range = Range::new(Some(EventPosition::parse(start)), Some(EventPosition::parse(end)));
             for event in ["a", "b", "b", "c"].map(named) {
                 range.next(&event);
             }
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_told() {
-        assert_eq!(inside(None, Some("0")), (vec![], Some(Place::Number(0))));
-        assert_eq!(inside(Some("9"), None), (vec![], Some(Place::Number(9))));
-        assert_eq!(inside(None, Some("z")).1, Some(Place::Id("z".into())));
+        assert_eq!(inside(None, Some("0")), (vec![], Some(EventPosition::Number(0))));
+        assert_eq!(inside(Some("9"), None), (vec![], Some(EventPosition::Number(9))));
+        assert_eq!(inside(None, Some("z")).1, Some(EventPosition::Id("z".into())));
         // An open end reaches to the last event.
         assert_eq!(inside(None, Some("9")), (vec![1, 2, 3, 4], None));
     }

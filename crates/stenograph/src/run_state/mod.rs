@@ -34,12 +34,12 @@ pub use stuck::{Stuck, StuckKind};
 
 /// Where an event is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct EventPlace {
     /// The number of its source, from 0.
     pub source: usize,
     /// Its number in the source, from 1. Every event counts. 0 where reading began in the middle of the source.
     pub event: u64,
-    /// The line on which its record begins; 0 if nobody counted.
+    /// The line on which its record begins; 0 if it is unknown.
     pub line: u64,
     /// The first byte of its record.
     pub offset: u64,
@@ -55,7 +55,7 @@ pub struct RunState {
     /// The rule that decided the phase.
     rule: RunRule,
     /// The event that decided the phase.
-    place: Place,
+    place: EventPlace,
     tool: Option<String>,
     error: Option<RunError>,
     recovery: Option<ErrorRecovery>,
@@ -72,12 +72,12 @@ pub struct RunState {
 /// The phase of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunPhase {
-    /// Nobody said anything.
+    /// There is no message yet.
     #[default]
     Nothing,
     /// The model has its input and has not answered.
     Asked,
-    /// The model thinks, calls a tool, or states that it goes on.
+    /// The model thinks, calls a tool, or states that it continues.
     Thinking,
     /// The model answered, and no record states whether the answer is complete.
     Answered,
@@ -94,23 +94,23 @@ struct OpenCall {
     tool: String,
     /// A fingerprint of the model response; 0 for none.
     group: u64,
-    place: Place,
+    place: EventPlace,
 }
 
 /// An error of the run that nothing recovered yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct RunError {
     name: String,
-    place: Place,
+    place: EventPlace,
 }
 
 /// An error of the run, and the event that shows that it is recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorRecovery {
     /// The error.
-    pub error: Place,
+    pub error: EventPlace,
     /// The event after it.
-    pub by: Place,
+    pub by: EventPlace,
 }
 
 /// The stop reason of the record that is being read: its first event states it for all of them.
@@ -133,15 +133,15 @@ pub struct RunStep {
 /// How many calls without a result are remembered. All of them are saved.
 const OPEN_MAX: usize = 64;
 
-/// How much of the name of a tool, and of the words of a source, is kept.
+/// The most bytes of the name of a tool, and of the words of a source.
 const NAME_SIZE_MAX: usize = 128;
 
-/// How many characters of a prompt are kept.
+/// The most characters of a prompt.
 const ASKED_LENGTH_MAX: usize = 200;
 
 impl RunState {
     /// Takes the next event of the conversation, and what it means for the calls.
-    pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: Place) -> RunStep {
+    pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: EventPlace) -> RunStep {
         let offset = event.at.map(|at| at.offset);
         if event.part.index == 0 || offset != self.record.offset {
             self.record = RecordStop { offset, reason: event.stop_reason.as_deref().map(kept) };
@@ -191,7 +191,7 @@ impl RunState {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// A fold that goes on from what was saved. If that cannot be read, the fold starts at the next event.
+    /// Restores a saved fold. If the text is invalid, the fold starts at the next event.
     pub fn restore(saved: &str) -> RunState {
         serde_json::from_str(saved).unwrap_or_default()
     }
@@ -245,11 +245,11 @@ impl RunState {
         self.stuck.now()
     }
 
-    fn enter(&mut self, phase: RunPhase, rule: RunRule, place: Place) {
+    fn enter(&mut self, phase: RunPhase, rule: RunRule, place: EventPlace) {
         (self.phase, self.rule, self.place) = (phase, rule, place);
     }
 
-    fn user(&mut self, message: UserMessage, content: &Content<'_>, place: Place) {
+    fn user(&mut self, message: UserMessage, content: &Content<'_>, place: EventPlace) {
         match message {
             UserMessage::Interruption => {
                 self.open.clear();
@@ -270,8 +270,8 @@ impl RunState {
         }
     }
 
-    /// The model says or thinks something. `otherwise` is the phase if no record states how the answer ended.
-    fn answer(&mut self, event: &Event<'_>, otherwise: RunPhase, place: Place) {
+    /// Adds a message or a thought of the model. `otherwise` is the phase if no record states how the answer ended.
+    fn answer(&mut self, event: &Event<'_>, otherwise: RunPhase, place: EventPlace) {
         // A new response means that the calls of the one before are done with.
         let group = Calls::id(event.group.as_deref());
         self.open.retain(|open| group != 0 && open.group == group);
@@ -284,7 +284,7 @@ impl RunState {
         }
     }
 
-    fn call(&mut self, event: &Event<'_>, name: &str, step: &CallStep, place: Place) {
+    fn call(&mut self, event: &Event<'_>, name: &str, step: &CallStep, place: EventPlace) {
         if std::mem::take(&mut self.has_moved) {
             self.step += 1;
         }
@@ -302,7 +302,7 @@ impl RunState {
         self.open.push_back(OpenCall { number, tool: kept(name), group, place });
     }
 
-    fn result(&mut self, step: &CallStep, content: &Content<'_>, place: Place) -> Vec<Stuck> {
+    fn result(&mut self, step: &CallStep, content: &Content<'_>, place: EventPlace) -> Vec<Stuck> {
         if let Some(number) = step.call {
             self.open.retain(|open| open.number != number);
         }
@@ -311,7 +311,7 @@ impl RunState {
         self.stuck.result(step, print(content), place)
     }
 
-    fn stop(&mut self, reason: Option<&str>, success: Option<bool>, place: Place) {
+    fn stop(&mut self, reason: Option<&str>, success: Option<bool>, place: EventPlace) {
         let stated = reason.map_or(StopReason::Ended, StopReason::of);
         let stop = match (stated, success) {
             // A turn that paused for a tool is not over, unless the record states how it went.

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Place, RunPhase, RunState, StopReason, StuckKind};
+use super::{EventPlace, RunPhase, RunState, StopReason, StuckKind};
 
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,9 +26,9 @@ pub enum State {
     Error,
     /// The run was going on, and nothing came for too long.
     Stale,
-    /// The run goes on without progress.
+    /// The run continues without progress.
     Stuck,
-    /// The run goes on.
+    /// The run continues.
     Running,
     /// No record decides.
     Unknown,
@@ -39,7 +39,7 @@ impl State {
     pub const ALL: [State; 7] =
         [State::Completed, State::Failed, State::Error, State::Stale, State::Stuck, State::Running, State::Unknown];
 
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             State::Completed => "completed",
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// Whether more is to come, as far as anybody can tell.
+    /// Whether more events are expected.
     pub fn goes_on(self) -> bool {
         match self {
             State::Running | State::Stuck | State::Error => true,
@@ -91,7 +91,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Why::Waiting => "waiting",
@@ -139,7 +139,7 @@ pub enum RunRule {
 }
 
 impl RunRule {
-    /// The word for programs.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             RunRule::NoRecord => "no_record",
@@ -201,9 +201,9 @@ pub struct StateDecision {
     /// The rule that decided it.
     pub rule: RunRule,
     /// The event that decided it; of a stretch the first one.
-    pub from: Place,
+    pub from: EventPlace,
     /// Of a stretch the last event.
-    pub to: Place,
+    pub to: EventPlace,
 }
 
 impl RunState {
@@ -244,7 +244,7 @@ impl RunState {
         }
     }
 
-    fn decision(&self, state: State, why: Why, rule: RunRule, place: Place) -> StateDecision {
+    fn decision(&self, state: State, why: Why, rule: RunRule, place: EventPlace) -> StateDecision {
         StateDecision { state, why, rule, from: place, to: place }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Why a model, a turn or a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StopReason {
-    /// It did not: it waits for a tool, or goes on.
+    /// It did not stop: it waits for a tool, or continues.
     GoesOn,
     /// The turn is over, and the user is next.
     Waiting,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::Place;
+use super::EventPlace;
 use crate::calls::CallStep;
 
 /// How a run makes no progress.
@@ -18,7 +18,7 @@ pub enum StuckKind {
 }
 
 impl StuckKind {
-    /// The word for people and programs.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             StuckKind::Failing => "failing",
@@ -33,9 +33,9 @@ pub struct Stuck {
     /// How.
     pub kind: StuckKind,
     /// The first of its calls; its result, if the call is not known.
-    pub from: Place,
+    pub from: EventPlace,
     /// The last of its results.
-    pub to: Place,
+    pub to: EventPlace,
     /// How many steps, or equal calls, it has.
     pub count: u64,
     /// The number of the last of its calls, as [`Calls`](crate::calls::Calls) numbers them.
@@ -60,14 +60,14 @@ struct MadeCall {
     /// A fingerprint of the tool and its input.
     print: u64,
     step: u64,
-    place: Place,
+    place: EventPlace,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct AnsweredCall {
     /// A fingerprint of the tool, its input and its result.
     print: u64,
-    place: Place,
+    place: EventPlace,
 }
 
 /// How many calls that wait for their results are remembered.
@@ -81,7 +81,7 @@ const EQUAL_MIN: usize = 5;
 const FAILING_MIN: u64 = 3;
 
 impl StuckRules {
-    pub fn call(&mut self, number: u64, print: Option<u64>, step: u64, place: Place) {
+    pub fn call(&mut self, number: u64, print: Option<u64>, step: u64, place: EventPlace) {
         if self.made.len() >= MADE_MAX {
             self.made.pop_front();
         }
@@ -89,7 +89,7 @@ impl StuckRules {
     }
 
     /// A result came. Returns the stretches that end with it.
-    pub fn result(&mut self, step: &CallStep, result: u64, place: Place) -> Vec<Stuck> {
+    pub fn result(&mut self, step: &CallStep, result: u64, place: EventPlace) -> Vec<Stuck> {
         let at = self.made.iter().position(|made| Some(made.number) == step.call);
         let made = at.and_then(|at| self.made.remove(at));
         let failed = if step.has_failed() {
@@ -117,7 +117,7 @@ impl StuckRules {
         failing.into_iter().chain(self.repeating.map(|(_, stuck)| stuck))
     }
 
-    fn fail(&mut self, made: Option<&MadeCall>, place: Place) {
+    fn fail(&mut self, made: Option<&MadeCall>, place: EventPlace) {
         let (step, call) = (made.map(|made| made.step), made.map(|made| made.number));
         match &mut self.failing {
             // A result whose call is not known is a step of its own.
@@ -133,7 +133,7 @@ impl StuckRules {
         self.failing_step = step;
     }
 
-    fn repeat(&mut self, made: &MadeCall, result: u64, place: Place) -> Option<Stuck> {
+    fn repeat(&mut self, made: &MadeCall, result: u64, place: EventPlace) -> Option<Stuck> {
         let print = xxh3_64_with_seed(&result.to_le_bytes(), made.print);
         if self.answered.len() >= ANSWERED_MAX {
             self.answered.pop_front();

@@ -1,4 +1,4 @@
-//! What the fold decides where status and audit cannot show it: told twice, restored, started in the middle.
+//! Decisions of the fold that status and audit cannot show: repeated records, a restored fold, a start in the middle.
 
 use super::*;
 use crate::model::Input;
@@ -17,7 +17,7 @@ fn result(id: &str, error: bool) -> Event<'static> {
     Event::new(Body::ToolResult { call: Some(id.to_owned().into()), name: None, content, error: Some(error) })
 }
 
-/// Three failed steps, each told again, then an error that is recovered.
+/// Three failed steps, each repeated, then an error that is recovered.
 fn events() -> Vec<Event<'static>> {
     let mut events = vec![said(Role::User, "Fix it")];
     for number in 0..3 {
@@ -33,7 +33,7 @@ fn run(events: &[Event<'_>]) -> RunState {
     let (mut calls, mut run) = (Calls::default(), RunState::default());
     for (number, event) in (1..).zip(events) {
         let step = calls.add(event);
-        run.add(event, &step, Place { event: number, ..Place::default() });
+        run.add(event, &step, EventPlace { event: number, ..EventPlace::default() });
     }
     run
 }
@@ -83,7 +83,7 @@ fn a_fold_that_is_restored_goes_on_as_if_nothing_had_happened() {
     for event in &events() {
         let step = calls.add(event);
         resumed = RunState::restore(&resumed.save());
-        assert_eq!(whole.add(event, &step, Place::default()), resumed.add(event, &step, Place::default()));
+        assert_eq!(whole.add(event, &step, EventPlace::default()), resumed.add(event, &step, EventPlace::default()));
         assert_eq!(whole, resumed);
     }
     assert_eq!(RunState::restore("nonsense"), RunState::default());

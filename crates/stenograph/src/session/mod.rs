@@ -81,7 +81,7 @@ impl<'b> Session<'b> {
         &self.bytes
     }
 
-    /// All its events, in the order of the source: branches that were given up and side conversations as well.
+    /// All its events, in the order of the source: including abandoned branches and side conversations.
     pub fn events(&self) -> &[Event<'static>] {
         &self.read.events
     }
@@ -106,7 +106,7 @@ impl<'b> Session<'b> {
         self.outline.title.as_deref()
     }
 
-    /// The conversation that goes on: without branches that were given up, side conversations and records that repeat others.
+    /// The conversation that continues: without abandoned branches, side conversations and repeated records.
     pub fn spine(&self) -> impl Iterator<Item = &Event<'static>> {
         let mut spine = Spine::default();
         for event in self.events() {

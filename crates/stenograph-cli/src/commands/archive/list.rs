@@ -12,7 +12,7 @@ use crate::table::{self, Align};
 
 /// List the archived copies
 ///
-/// Prints one line per copy, in the order of archiving. [gone] marks copies whose file no longer exists.
+/// Prints one line per copy, the first archived one first. [gone] marks copies whose file no longer exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

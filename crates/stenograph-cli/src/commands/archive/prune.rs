@@ -5,7 +5,7 @@
 mod verdict;
 
 use stenograph::json::Draft;
-use stenograph_store::archive::{Archive, CopyId};
+use stenograph_store::archive::{Archive, CopyId, Marks};
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
@@ -21,24 +21,26 @@ use crate::table::{self, Align};
 use stenograph_store::sessions::ShortNames;
 use verdict::{PruneDecision, decide};
 
-/// Remove sessions from the archive, oldest first
+/// Remove sessions from the archive and the index
 ///
-/// Removes sessions from the archive and the index and frees their space. steno remembers pruned sessions and does not add them again;
-/// steno archive unforget reverses that. steno never changes the agents' own files.
+/// Removes sessions from the archive and the index, oldest first, and frees their space. It never changes or deletes the
+/// agents' own files. Pruned sessions no longer appear in steno list, steno find and steno usage, and steno index does not add
+/// them again; steno archive unforget reverses that.
 ///
-/// A session is removed only if the agent's own files still contain every archived byte of it. For each session that stays, steno
-/// prints the reason. --force also removes the only copy.
+/// steno prunes a session only if the agent's own files still contain every archived byte of it. For each session that it
+/// keeps, it prints the reason. --force also prunes sessions whose only copy is in the archive. Pinned sessions stay until
+/// steno mark --unpin unpins them. The marks of a pruned session are removed too.
 ///
-/// QUERY and --older-than select sessions. With --max-size or --max-count, steno removes the oldest of them until the sessions that
-/// QUERY selects are within the limit.
+/// QUERY and --older-than select sessions. With --max-size or --max-count, steno removes the oldest of them until the sessions
+/// that QUERY selects are within the limit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno archive prune --older-than 90d --dry-run        print what would go
+  steno archive prune --older-than 90d --dry-run        only list them
   steno archive prune --older-than 90d
   steno archive prune project:scratch --force           even the only copy
   steno archive prune --max-size 2GB --max-count 5000
-  steno archive unforget SESSION                        let a session return
+  steno archive unforget SESSION                        allow it again
 
 Exit codes: 0 success, 1 nothing to prune, 2 error")]
 pub struct Options {
@@ -48,7 +50,7 @@ pub struct Options {
     #[command(flatten)]
     place: StoreArgs,
     /// Prune only sessions without events for this long (90d, 12w)
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(long, value_name = "DURATION", value_parser = span)]
     older_than: Option<i64>,
     /// Keep at most this much, in bytes of the original files
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -56,7 +58,7 @@ pub struct Options {
     /// Keep at most N sessions
     #[arg(long, value_name = "N")]
     max_count: Option<u64>,
-    /// Print what would be pruned without removing anything
+    /// List the sessions without removing anything
     #[arg(long)]
     dry_run: bool,
     /// Also remove sessions whose only copy is in the archive
@@ -121,11 +123,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     decisions.bytes = decisions.goes.iter().map(|candidate| candidate.bytes).sum();
     decisions.room = archive.freed_bytes(&copies);
     report_sessions(options, &decisions, &ShortNames::of(&catalogue)?, output)?;
+    let marked = store.marked_sessions(&catalogue)?;
     let before = archive.size().stored;
     let mut after = before;
     if let Some(mut writer) = writer.filter(|_| !decisions.goes.is_empty()) {
         // The archive records what is forgotten before anything is removed.
         writer.forget(&copies, "pruned")?;
+        for candidate in &decisions.goes {
+            for marked in marked.iter().filter(|marked| marked.session == Some(candidate.session.id)) {
+                writer.set_marks(&marked.key, &Marks::default())?;
+            }
+        }
         writer.commit(clock::millis())?;
         drop(catalogue);
         unindex(options, &store, &decisions)?;
@@ -285,7 +293,9 @@ fn report_totals(
         output.say(&format!("{freed} freed now; the rest is freed when more than half of its pack is unused"));
     }
     if !stays.is_empty() {
-        output.say(&format!("{} kept; --force also removes the only copy", counted(stays.len() as u64, "session")));
+        let is_pinned = stays.iter().all(|(candidate, _)| candidate.session.marks.pinned);
+        let hint = if is_pinned { "" } else { "; --force also removes the only copy" };
+        output.say(&format!("{} kept{hint}", counted(stays.len() as u64, "session")));
     }
     Ok(())
 }

@@ -14,8 +14,8 @@ use crate::store::{self, StoreArgs};
 
 /// Restore the files of a session, byte for byte
 ///
-/// Writes the archived copies to their original paths, or to -o. A session with several files is restored completely; below -o the
-/// files keep their relative paths. Existing files are not changed.
+/// Writes the archived copies to their original paths, or to -o. A session with several files is restored completely; below -o
+/// the files keep their relative paths. Existing files are not changed unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,10 +33,10 @@ pub struct Options {
     /// Write to this file, or into this folder
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
-    /// Restore this version of a rewritten file (see steno archive list --json)
+    /// Restore this version of a rewritten file (steno archive list --json lists them)
     #[arg(long, value_name = "N")]
     version: Option<u32>,
-    /// Overwrite existing files
+    /// Replace existing files
     #[arg(long)]
     force: bool,
     /// Print one JSON object per file

@@ -11,10 +11,10 @@ use crate::output::{Output, harmless_json};
 use crate::store::StoreArgs;
 use stenograph::json::Draft;
 
-/// Let a pruned session return
+/// Allow a pruned session to be archived again
 ///
-/// steno index and steno archive add skip sessions that steno archive prune removed. This command lifts that: the next steno index or
-/// steno archive add includes the session again if its files still exist.
+/// steno index and steno archive add skip sessions that steno archive prune removed. After this command, their next run
+/// archives and indexes the session again if its files still exist.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -71,6 +71,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             draft.set("repaired", repaired_json(repaired));
         }
         draft.set_number("copies", Some(verified.copies));
+        draft.set_number("marked", Some(verified.marked));
         draft.set_number("pieces", Some(verified.pieces));
         draft.set_number("bytes", Some(verified.bytes));
         let damaged: Vec<String> = verified.damaged.iter().map(|damaged| json(damaged, &archive)).collect();

@@ -8,7 +8,7 @@ use super::read::Audited;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Colour, Output, TextStyle, counted, harmless, harmless_json, harmless_line};
 
-pub fn tell(
+pub fn report(
     options: &Options,
     audited: &Audited,
     changes: &ChangesOutcome,

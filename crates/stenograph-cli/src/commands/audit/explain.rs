@@ -1,13 +1,13 @@
-//! Why an audit says what it says, for people: a line for each outcome, with its record and its rule.
+//! Explains an audit for people: one line for each outcome, with its record and its rule.
 
 use std::fmt::Write as _;
 
-use stenograph::audit::{Audit, Explained, Place};
+use stenograph::audit::{Audit, EventPlace, Explained};
 
 use super::view::{brief, heading, number};
 use crate::output::{Colour, TextStyle, counted};
 
-/// How long a name is.
+/// The maximum length of a name.
 const NAME_LENGTH_MAX: usize = 60;
 
 /// Every outcome, with the record and the rule that decided it.
@@ -29,7 +29,7 @@ pub fn text(audit: &Audit, colour: Colour, out: &mut String) {
 }
 
 /// The record of an event.
-fn record(place: Place) -> String {
+fn record(place: EventPlace) -> String {
     match (place.event, place.line) {
         (0, _) => "no event".to_owned(),
         (_, 0) => format!("event {}", number(place)),

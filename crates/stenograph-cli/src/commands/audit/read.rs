@@ -8,6 +8,7 @@ use stenograph::json::Draft;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
+use stenograph::text::quote;
 use stenograph_store::index::catalogue::{Catalogue, SessionId};
 use stenograph_store::{Passes, folder, subagent_files};
 
@@ -22,7 +23,8 @@ use crate::store::{NamedBy, ResolvedSession};
 pub struct Audited {
     /// The name in messages.
     pub name: String,
-    pub agent: String,
+    /// The agent that wrote them, if it is known.
+    pub agent: Option<String>,
     /// The files that were read, in order; events are numbered within each.
     pub paths: Vec<String>,
     pub audit: Audit,
@@ -33,9 +35,8 @@ pub struct Audited {
 impl Audited {
     /// Adds the facts beside the audit to an object.
     pub fn put(&self, draft: &mut Draft<'static>) {
-        draft.set_str("agent", &self.agent);
-        let paths: Vec<String> = self.paths.iter().map(|path| stenograph::text::quote(path)).collect();
-        draft.set("paths", format!("[{}]", paths.join(",")));
+        draft.set_opt("agent", self.agent.as_deref());
+        draft.set_list("paths", self.paths.iter().map(|path| quote(path)));
     }
 }
 
@@ -45,10 +46,10 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
     let name = path.display().to_string();
     let from = options.from.as_deref();
     let mut paths = vec![name.clone()];
-    let agent = match from.is_none().then(|| input::parts(path, output)).flatten() {
+    let format = match from.is_none().then(|| input::parts(path, output)).flatten() {
         Some(parts) => {
             fold_parts(&parts, &mut reading)?;
-            String::new()
+            parts.format()
         }
         None => {
             let main = input::open(path, from, Passes::Once)?;
@@ -58,9 +59,10 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
                 (shown, move |_: &mut Output<'_>| input::open(&side.path, from, Passes::Once))
             });
             all(main, sides, &mut paths, &mut reading, output)?;
-            format.info().agent.to_owned()
+            Some(format)
         }
     };
+    let agent = format.map(|format| format.info().agent.to_owned()).filter(|agent| !agent.is_empty());
     let (audit, changes) = reading.finish();
     Ok(Audited { name, agent, paths, audit, changes })
 }
@@ -93,7 +95,7 @@ pub fn session(options: &Options, chosen: &ResolvedSession, output: &mut Output<
         });
         all(main, sides, &mut paths, &mut reading, output)?;
     }
-    let agent = chosen.session.agent.clone();
+    let agent = Some(chosen.session.agent.clone()).filter(|agent| !agent.is_empty());
     let (audit, changes) = reading.finish();
     Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit, changes })
 }
@@ -132,7 +134,7 @@ where
                 break;
             }
         }
-        let problems = merge::merge(&mut inputs, &mut From { first, reading });
+        let problems = merge::merge(&mut inputs, &mut NumberedSink { first, reading });
         for (source, error) in problems {
             if first + source == 0 {
                 return Err(error);
@@ -148,13 +150,13 @@ where
 }
 
 /// Passes the events of several sources to the folds.
-struct From<'f> {
-    /// The number of the first of them.
+struct NumberedSink<'f> {
+    /// The number of the first source.
     first: usize,
     reading: &'f mut Folding,
 }
 
-impl merge::MergeSink for From<'_> {
+impl merge::MergeSink for NumberedSink<'_> {
     fn event(&mut self, source: usize, event: &Event<'_>) {
         self.reading.source(self.first + source);
         self.reading.event(event);

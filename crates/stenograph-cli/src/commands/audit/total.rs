@@ -1,6 +1,6 @@
 //! The totals of several sessions.
 
-use stenograph::audit::{Audit, Change};
+use stenograph::audit::{Audit, FileOutcome};
 use stenograph::json::Draft;
 
 use crate::output::{counted, grouped};
@@ -20,14 +20,14 @@ pub struct AuditTotal {
 
 impl AuditTotal {
     pub fn add(&mut self, audit: &Audit) {
-        let files = |change: Change| audit.files.items.iter().filter(|file| file.change == change).count() as u64;
+        let files = |change: FileOutcome| audit.files.items.iter().filter(|file| file.change == change).count() as u64;
         self.sessions += 1;
         self.calls += audit.tools.iter().map(|tool| tool.calls).sum::<u64>();
         self.failed += audit.tools.iter().map(|tool| tool.failed).sum::<u64>();
         self.denied += audit.tools.iter().map(|tool| tool.denied).sum::<u64>();
-        self.created += files(Change::Created);
-        self.changed += files(Change::Changed);
-        self.deleted += files(Change::Deleted);
+        self.created += files(FileOutcome::Created);
+        self.changed += files(FileOutcome::Changed);
+        self.deleted += files(FileOutcome::Deleted);
         self.commands += audit.commands;
         self.failures += u64::from(audit.failure.is_some());
     }

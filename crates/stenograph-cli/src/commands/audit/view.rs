@@ -1,12 +1,12 @@
 //! Formats an audit for people: a head, then the parts, each with its totals first. Text from transcripts passes through
-//! `harmless`. `course.rs` formats the course of a run.
+//! `harmless`. `run_parts.rs` formats the parts about the run.
 
 use std::fmt::Write as _;
 
-use stenograph::audit::{Audit, Call, CallOutcome, Change, Part, Parts, Place};
+use stenograph::audit::{Audit, AuditPart, Call, CallOutcome, EventPlace, FileOutcome, Parts};
 
-use super::course;
 use super::read::Audited;
+use super::run_parts;
 use crate::clock;
 use crate::output::{Colour, TextStyle, counted, grouped, harmless, harmless_line, shortened};
 use crate::table::{self, Align};
@@ -51,28 +51,28 @@ impl Room {
 }
 
 /// Whether a part has any content.
-pub fn has(audit: &Audit, part: Part) -> bool {
+pub fn has(audit: &Audit, part: AuditPart) -> bool {
     match part {
-        Part::Tools => !audit.tools.is_empty(),
-        Part::Files => !audit.files.items.is_empty(),
-        Part::Commands => audit.commands > 0,
-        Part::Last => audit.last.is_some(),
-        Part::Failure => audit.failure.is_some(),
-        Part::Todos => audit.todos.as_ref().is_some_and(|todos| !todos.items.is_empty()),
-        Part::Agents => !audit.agents.items.is_empty(),
+        AuditPart::Tools => !audit.tools.is_empty(),
+        AuditPart::Files => !audit.files.items.is_empty(),
+        AuditPart::Commands => audit.commands > 0,
+        AuditPart::Last => audit.last.is_some(),
+        AuditPart::Failure => audit.failure.is_some(),
+        AuditPart::Todos => audit.todos.as_ref().is_some_and(|todos| !todos.items.is_empty()),
+        AuditPart::Agents => !audit.agents.items.is_empty(),
     }
 }
 
 /// The message for an empty part.
-pub fn nothing(part: Part) -> &'static str {
+pub fn nothing(part: AuditPart) -> &'static str {
     match part {
-        Part::Tools => "no tool calls",
-        Part::Files => "no call used a file; changes made by commands are unknown",
-        Part::Commands => "no commands",
-        Part::Last => "no messages",
-        Part::Failure => "it did not fail",
-        Part::Todos => "no to-do list",
-        Part::Agents => "no sub-agents",
+        AuditPart::Tools => "no tool calls",
+        AuditPart::Files => "no call used a file; changes made by commands are unknown",
+        AuditPart::Commands => "no commands",
+        AuditPart::Last => "no messages",
+        AuditPart::Failure => "it did not fail",
+        AuditPart::Todos => "no to-do list",
+        AuditPart::Agents => "no sub-agents",
     }
 }
 
@@ -81,7 +81,7 @@ pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
     let mut out = String::new();
     match parts {
         // The last message alone is printed without decoration.
-        Parts::Only(Part::Last) => {
+        Parts::Only(AuditPart::Last) => {
             if let Some(last) = &audit.last {
                 out.push_str(&harmless(&last.text));
             }
@@ -93,13 +93,13 @@ pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
         }
         Parts::All => {
             head(audited, colour, &mut out);
-            for part in [Part::Tools, Part::Files, Part::Commands, Part::Agents, Part::Todos] {
+            for part in [AuditPart::Tools, AuditPart::Files, AuditPart::Commands, AuditPart::Agents, AuditPart::Todos] {
                 if has(audit, part) {
                     one(audit, part, Room::Beside, colour, &mut out);
                 }
             }
-            course::text(audit, colour, &mut out);
-            for part in [Part::Failure, Part::Last] {
+            run_parts::text(audit, colour, &mut out);
+            for part in [AuditPart::Failure, AuditPart::Last] {
                 if has(audit, part) {
                     one(audit, part, Room::Beside, colour, &mut out);
                 }
@@ -112,7 +112,7 @@ pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
 /// The line that names the session of a part.
 pub fn name(audited: &Audited, colour: Colour) -> String {
     let title = audited.audit.title.as_deref().map(|title| format!("  {}", brief(title, LINE_LENGTH_MAX)));
-    let agent = Some(audited.agent.as_str()).filter(|agent| !agent.is_empty()).map(|agent| format!("  {agent}"));
+    let agent = audited.agent.as_deref().map(|agent| format!("  {agent}"));
     let rest = [agent, title].into_iter().flatten().collect::<String>();
     format!(
         "{}{}",
@@ -121,15 +121,15 @@ pub fn name(audited: &Audited, colour: Colour) -> String {
     )
 }
 
-fn one(audit: &Audit, part: Part, room: Room, colour: Colour, out: &mut String) {
+fn one(audit: &Audit, part: AuditPart, room: Room, colour: Colour, out: &mut String) {
     match part {
-        Part::Tools => tools(audit, room, colour, out),
-        Part::Files => files(audit, room, colour, out),
-        Part::Commands => commands(audit, room, colour, out),
-        Part::Last => last(audit, colour, out),
-        Part::Failure => course::failure(audit, colour, out),
-        Part::Todos => course::todos(audit, room, colour, out),
-        Part::Agents => course::agents(audit, room, colour, out),
+        AuditPart::Tools => tools(audit, room, colour, out),
+        AuditPart::Files => files(audit, room, colour, out),
+        AuditPart::Commands => commands(audit, room, colour, out),
+        AuditPart::Last => last(audit, colour, out),
+        AuditPart::Failure => run_parts::failure(audit, colour, out),
+        AuditPart::Todos => run_parts::todos(audit, room, colour, out),
+        AuditPart::Agents => run_parts::agents(audit, room, colour, out),
     }
 }
 
@@ -150,7 +150,7 @@ pub fn more(number: u64, part: &str, colour: Colour, out: &mut String) {
 }
 
 /// The number of an event, preceded by the number of its file except for the first file.
-pub fn number(place: Place) -> String {
+pub fn number(place: EventPlace) -> String {
     match place.source {
         0 => place.event.to_string(),
         source => format!("{}:{}", source + 1, place.event),
@@ -177,7 +177,8 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let audit = &audited.audit;
     let title = audit.title.as_deref().map(|title| brief(title, LINE_LENGTH_MAX)).unwrap_or_default();
     let name = colour.paint(TextStyle::Strong, &harmless_line(&audited.name));
-    let _ = writeln!(out, "{}", [name.as_str(), &audited.agent, &title].join("  ").trim_end());
+    let agent = audited.agent.as_deref().unwrap_or_default();
+    let _ = writeln!(out, "{}", [name.as_str(), agent, &title].join("  ").trim_end());
     let branch = audit.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
     let place = audit.cwd.as_deref().map(|cwd| format!("{cwd}{branch}")).unwrap_or_default();
     let facts: Vec<String> = [place, audit.models.join(", ")].into_iter().filter(|fact| !fact.is_empty()).collect();
@@ -192,7 +193,7 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let questions = counted(audit.asked, "question");
     let answers = counted(audit.answered, "answer");
     let _ = write!(line, "{}, {questions}, {answers}; ", counted(audit.events, "event"));
-    let _ = write!(line, "{} ({})", audit.end.state.name(), course::why(&audit.end));
+    let _ = write!(line, "{} ({})", audit.end.state.name(), run_parts::why(&audit.end));
     let _ = writeln!(out, "  {line}");
     if audited.paths.len() > 1 {
         let files = counted(audited.paths.len() as u64, "file");
@@ -264,24 +265,24 @@ fn calls(audit: &Audit, colour: Colour, out: &mut String) {
         let tool = call.tool.and_then(|tool| audit.tools.get(tool)).map(|tool| tool.name.as_str()).unwrap_or_default();
         let keys: Vec<String> =
             call.keys.iter().map(|(key, value)| format!("{key}: {}", brief(value, LINE_LENGTH_MAX))).collect();
-        let aside = aside(audit, call);
+        let remarks = remarks(audit, call);
         let line = format!("{} {}", brief(tool, 60), harmless_line(&keys.join("  ")));
         let _ = writeln!(
             out,
             "  {:>6}  {}{}",
             number(call.place),
             shortened(&line, LINE_LENGTH_ALONE_MAX),
-            colour.paint(TextStyle::Faint, &aside)
+            colour.paint(TextStyle::Faint, &remarks)
         );
-        if let Some(said) = &call.said {
-            let _ = writeln!(out, "          {}", brief(said, LINE_LENGTH_MAX));
+        if let Some(text) = &call.error_text {
+            let _ = writeln!(out, "          {}", brief(text, LINE_LENGTH_MAX));
         }
     }
     more(audit.calls.more, "", colour, out);
 }
 
 /// The outcome of a call, unless it is ordinary.
-fn aside(audit: &Audit, call: &Call) -> String {
+fn remarks(audit: &Audit, call: &Call) -> String {
     let mut words = Vec::new();
     match call.outcome {
         CallOutcome::Ok => {}
@@ -302,15 +303,15 @@ fn aside(audit: &Audit, call: &Call) -> String {
 }
 
 fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
-    let of = |change: Change| audit.files.items.iter().filter(move |file| file.change == change);
-    let counts: Vec<String> = Change::ALL
+    let of = |change: FileOutcome| audit.files.items.iter().filter(move |file| file.change == change);
+    let counts: Vec<String> = FileOutcome::ALL
         .into_iter()
         .map(|change| (of(change).count() as u64, change.name()))
         .filter(|(number, _)| *number > 0)
         .map(|(number, name)| format!("{} {name}", grouped(number)))
         .collect();
     heading("files", &counts.join(", "), colour, out);
-    let sorted = Change::ALL.into_iter().flat_map(of);
+    let sorted = FileOutcome::ALL.into_iter().flat_map(of);
     let total = audit.files.count();
     let mut shown = 0;
     for file in sorted.take(room.lines()) {

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use super::super::archive::{archive, archive_writer};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
-use crate::output::{Output, harmless, harmless_json};
+use crate::output::{Output, harmless_json, harmless_line};
 use crate::store::{StoreArgs, path_json};
 
 /// Manage additional folders to index
@@ -20,7 +20,7 @@ Examples:
   steno config folder list
   steno config folder remove ~/transcripts
 
-Exit codes: 0 success, 1 the folder was not added, 2 error")]
+Exit codes: 0 success, 1 the folder is not in the list, 2 error")]
 pub struct Options {
     /// The action
     #[command(subcommand)]
@@ -57,42 +57,47 @@ struct FolderArgs {
 
 impl FolderArgs {
     /// The absolute path, without symbolic links if the folder exists.
-    fn absolute(&self) -> Result<PathBuf, CommandError> {
-        std::fs::canonicalize(&self.folder)
-            .or_else(|_| std::path::absolute(&self.folder))
-            .map_err(|error| CommandError::new(format!("{}: {error}", self.folder.display())).hint("name a folder"))
+    fn resolved_path(&self) -> Result<PathBuf, CommandError> {
+        std::fs::canonicalize(&self.folder).or_else(|_| std::path::absolute(&self.folder)).map_err(|error| {
+            CommandError::new(format!("{}: {error}", self.folder.display())).hint("check the spelling of the path")
+        })
     }
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
     match &options.action {
         Action::Add(args) => {
-            let folder = args.absolute()?;
+            let folder = args.resolved_path()?;
             if !folder.is_dir() {
                 return Err(CommandError::new(format!("{}: not a folder", folder.display()))
                     .hint("name an existing folder; archive a single file with steno archive add FILE"));
             }
             let mut writer = archive_writer(&args.place.store()?)?;
+            if writer.folders().contains(&folder) {
+                output.say(&harmless_line(&format!("{}: already added", folder.display())));
+                return Ok(ExitStatus::Done);
+            }
             writer.add_folder(&folder)?;
             writer.commit(clock::millis())?;
-            output.say(&format!("{}: added; steno index and steno archive add now include it", folder.display()));
+            let name = folder.display();
+            output.say(&harmless_line(&format!("{name}: added; steno index and steno archive add now include it")));
         }
         Action::Remove(args) => {
-            let folder = args.absolute()?;
+            let folder = args.resolved_path()?;
             let mut writer = archive_writer(&args.place.store()?)?;
             if !writer.folders().contains(&folder) {
-                return Err(CommandError::not_found(format!("{}: was not added", folder.display()))
+                return Err(CommandError::not_found(format!("{}: not an added folder", folder.display()))
                     .hint("list the added folders with steno config folder list"));
             }
             writer.remove_folder(&folder)?;
             writer.commit(clock::millis())?;
-            output.say(&format!("{}: removed; archived copies stay", folder.display()));
+            output.say(&harmless_line(&format!("{}: removed; archived copies stay", folder.display())));
         }
         Action::List { place, json } => {
             for folder in archive(&place.store()?)?.folders() {
                 match json {
                     true => output.line(&harmless_json(&format!("{{\"folder\":{}}}", path_json(folder))))?,
-                    false => output.line(&harmless(&folder.display().to_string()))?,
+                    false => output.line(&harmless_line(&folder.display().to_string()))?,
                 }
             }
         }

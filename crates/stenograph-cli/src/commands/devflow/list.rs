@@ -1,5 +1,6 @@
 //! `steno devflow list`: lists runs, newest first, including unreadable ones.
 
+use stenograph::ledger::Money;
 use stenograph::time::Time;
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::devflow::{DevflowRun, RunStatus, index};
@@ -9,7 +10,7 @@ use super::choice::{RunSelection, moment};
 use crate::clock;
 use crate::clock::format_duration;
 use crate::error::{self, CommandError};
-use crate::output::{Colour, Output, TextStyle, counted, harmless_json, harmless_line, shortened};
+use crate::output::{Colour, Output, TextStyle, counted, dollars, harmless_json, harmless_line, shortened};
 
 /// List runs, newest first
 ///
@@ -91,8 +92,8 @@ fn show(run: &DevflowRun, output: &mut Output<'_>) -> Result<(), CommandError> {
     if run.tokens_in + run.tokens_out > 0 {
         parts.push(format!("{} tokens in, {} out", run.tokens_in, run.tokens_out));
     }
-    if let Some(cost) = run.cost.as_deref().and_then(|cost| cost.parse::<f64>().ok()).filter(|cost| *cost > 0.0) {
-        parts.push(format!("${cost:.2}"));
+    if let Some(cost) = run.cost.as_deref().and_then(Money::parse).filter(|cost| !cost.is_zero()) {
+        parts.push(dollars(cost));
     }
     output.line(&parts.join("  "))?;
     let about = run.problem.as_deref().or(run.error.as_deref()).or(run.query.as_deref());

@@ -8,7 +8,7 @@ use stenograph::text::quote;
 use super::ComparedRun;
 use crate::clock;
 use crate::commands::replay::header;
-use crate::output::grouped;
+use crate::output::{grouped, stated_dollars};
 
 /// One fact of both runs.
 pub struct DiffFact {
@@ -71,7 +71,7 @@ pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2]) -> Vec<DiffFact> {
         }));
     }
     facts.push(both("tokens", &|outline, _| Some(header::tokens(&outline.total)).filter(|text| !text.is_empty())));
-    facts.push(both("cost", &|outline, _| outline.total.cost.map(|cost| format!("${:.4}", cost.value()))));
+    facts.push(both("cost", &|outline, _| outline.total.cost.and_then(|cost| stated_dollars(cost.value()))));
     facts.push(both("end", &|outline, _| header::ended(outline)));
     facts.retain(|fact| fact.a.is_some() || fact.b.is_some());
     facts

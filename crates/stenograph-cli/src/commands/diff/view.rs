@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::compare::{Change, Class, Comparison, DiffStep, Side, differing};
+use stenograph::compare::{Class, Comparison, DiffChange, DiffStep, Side, differing};
 use stenograph::json::Draft;
 use stenograph::text::quote;
 
@@ -81,12 +81,12 @@ pub fn divergence(found: &Comparison) -> String {
 /// Summarises the comparison.
 pub fn summary(found: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = found
-        .aside
+        .uncompared
         .iter()
-        .map(|aside| {
-            let other = if aside.side == Side::A { Side::B } else { Side::A };
-            let (count, class) = (counted(aside.count, "step"), aside.class.name());
-            format!("not compared: {count} of kind {class} in {}; {} has none", aside.side.name(), other.name())
+        .map(|uncompared| {
+            let other = if uncompared.side == Side::A { Side::B } else { Side::A };
+            let (count, class) = (counted(uncompared.count, "step"), uncompared.class.name());
+            format!("not compared: {count} of kind {class} in {}; {} has none", uncompared.side.name(), other.name())
         })
         .collect();
     if let Some((side, count)) = found.failed_only {
@@ -96,9 +96,11 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         lines.push(format!("not compared: {count} in {side}; {other} does not record failures"));
     }
     for (side, other, steps) in [(Side::A, Side::B, &found.a), (Side::B, Side::A, &found.b)] {
-        let is_missing = |change: &&Change| match change {
-            Change::Only { side: only, at } => *only == side && steps.get(*at).is_some_and(|step| step.is_aside),
-            Change::Same { .. } | Change::Moved { .. } | Change::Changed { .. } => false,
+        let is_missing = |change: &&DiffChange| match change {
+            DiffChange::Only { side: only, at } => {
+                *only == side && steps.get(*at).is_some_and(|step| step.is_in_side_conversation)
+            }
+            DiffChange::Same { .. } | DiffChange::Moved { .. } | DiffChange::Changed { .. } => false,
         };
         let count = found.changes.iter().filter(is_missing).count() as u64;
         if count > 0 {
@@ -141,11 +143,11 @@ pub fn summary_json(found: &Comparison) -> String {
         ("only_b", counts.only_b),
     ];
     numbers.into_iter().for_each(|(key, number)| draft.set(key, number.to_string()));
-    let aside = found.aside.iter().map(|aside| {
-        let (side, class) = (quote(&aside.side.name().to_lowercase()), quote(aside.class.name()));
-        format!("{{\"side\":{side},\"kind\":{class},\"count\":{}}}", aside.count)
+    let uncompared = found.uncompared.iter().map(|uncompared| {
+        let (side, class) = (quote(&uncompared.side.name().to_lowercase()), quote(uncompared.class.name()));
+        format!("{{\"side\":{side},\"kind\":{class},\"count\":{}}}", uncompared.count)
     });
-    draft.set("not_compared", format!("[{}]", aside.collect::<Vec<_>>().join(",")));
+    draft.set("not_compared", format!("[{}]", uncompared.collect::<Vec<_>>().join(",")));
     if let Some((side, count)) = found.failed_only {
         draft.set(
             "failures_not_compared",
@@ -203,8 +205,8 @@ impl ShownChange<'_> {
             if text.step.class == Class::Result {
                 draft.set("failed", text.step.has_failed.to_string());
             }
-            if text.step.is_aside {
-                draft.set("aside", "true");
+            if text.step.is_in_side_conversation {
+                draft.set("uncompared", "true");
             }
             if let Some(tool) = &text.tool {
                 draft.set("name", quote(tool));

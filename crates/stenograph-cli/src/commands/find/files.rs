@@ -11,7 +11,7 @@ use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle, counted, harmless_json, harmless_line};
 use crate::store::project_json;
-use stenograph_store::hits::{EventAddress, EventAddresses, address_of};
+use stenograph_store::hits::{EventAddress, EventAddresses};
 use stenograph_store::sessions::ShortNames;
 
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
         let named = Some((&session, name.as_str())).filter(|_| short_names.is_unique(&session));
         let mut event_addresses = Vec::new();
         for event in &file_use.events {
-            event_addresses.push(address_of(&mut addresses, &catalogue, named, (&source, *event), None)?);
+            event_addresses.push(addresses.of(&catalogue, named, (&source, *event), None)?);
         }
         if options.json {
             output.line(&harmless_json(&json(&session, path, file_use, &event_addresses)))?;

@@ -70,22 +70,29 @@ fn scan(
     sessions: &mut HashMap<(&'static str, String), i64>,
     found: &mut Vec<ShownHit>,
 ) -> Result<(), CommandError> {
-    let mut input = input::open(path, None, Passes::Once)?;
+    let passes = if query.depends_on_session() { Passes::Many } else { Passes::Once };
+    let mut input = input::open(path, None, passes)?;
     let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let name = stem.split('.').next().unwrap_or_default().to_owned();
     let agent = input.format.info().agent;
+    let progress = SourceProgress::over(&input.source, if passes == Passes::Many { 2 } else { 1 });
+    let mut facts = ScannedSession::default();
+    if passes == Passes::Many {
+        input.read(&mut facts, &progress, |_| Flow::Continue)?;
+    }
+    let file_time = || jiff::Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
     let mut scanner = Scanner {
         query,
         agent,
         name,
-        projects: Vec::new(),
+        projects: facts.projects,
+        file_time: if facts.has_times { None } else { file_time().map(jiff::Timestamp::as_millisecond) },
         entry_builder: EntryBuilder::default().through(input.format),
         event: 0,
         number,
         session: None,
         found: Vec::new(),
     };
-    let progress = SourceProgress::over(&input.source, 1);
     input.read(&mut scanner, &progress, |_| Flow::Continue)?;
     let Scanner { found: more, name, session, .. } = scanner;
     let session_number = session.map_or(number, |session| *sessions.entry((agent, session)).or_insert(number));
@@ -104,11 +111,35 @@ fn scan(
     Ok(())
 }
 
+/// What a whole file says about its session.
+#[derive(Default)]
+struct ScannedSession {
+    /// The working folders, and the names of their projects.
+    projects: Vec<String>,
+    has_times: bool,
+}
+
+impl Sink for ScannedSession {
+    fn event(&mut self, event: &Event<'_>) {
+        self.has_times |= event.time.as_ref().is_some_and(|time| time.instant().is_some());
+        if let Some(cwd) = event.cwd.as_deref()
+            && !self.projects.iter().any(|known| known == cwd)
+        {
+            self.projects.push(cwd.to_owned());
+            self.projects.extend(Project::of(Path::new(cwd)).into_iter().flat_map(|project| project.names()));
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
 struct Scanner<'q> {
     query: &'q Query,
     agent: &'static str,
     name: String,
     projects: Vec<String>,
+    /// The time of the file, if no record states a time.
+    file_time: Option<i64>,
     entry_builder: EntryBuilder,
     event: u64,
     number: i64,
@@ -128,12 +159,6 @@ impl Sink for Scanner<'_> {
             }
             self.session = Some(session.to_owned());
         }
-        if let Some(cwd) = event.cwd.as_deref()
-            && !self.projects.iter().any(|known| known == cwd)
-        {
-            self.projects.push(cwd.to_owned());
-            self.projects.extend(Project::of(Path::new(cwd)).into_iter().flat_map(|project| project.names()));
-        }
         let mut entry_builder = std::mem::take(&mut self.entry_builder);
         entry_builder.entries(event, &mut |event, entry| self.match_entry(number, event, entry));
         self.entry_builder = entry_builder;
@@ -145,7 +170,13 @@ impl Sink for Scanner<'_> {
 impl Scanner<'_> {
     fn match_entry(&mut self, number: u64, event: &Event<'_>, entry: &Entry<'_>) {
         let sessions = [self.name.clone()];
-        let facts = SessionFacts { agent: self.agent, projects: &self.projects, sessions: &sessions, file_time: None };
+        let facts = SessionFacts {
+            agent: self.agent,
+            projects: &self.projects,
+            sessions: &sessions,
+            file_time: self.file_time,
+            ..SessionFacts::default()
+        };
         if !self.query.matches(entry, &facts) {
             return;
         }

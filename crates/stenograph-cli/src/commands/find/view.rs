@@ -42,7 +42,7 @@ const HITS_OF_SESSION_MAX: usize = 3;
 pub(super) fn sessions(hits: &[ShownHit], colour: Colour, width: usize) -> Vec<String> {
     let mut groups: Vec<Vec<&ShownHit>> = Vec::new();
     for hit in hits {
-        let known = groups.iter_mut().find(|group| group.first().is_some_and(|first| is_same_session(first, hit)));
+        let known = groups.iter_mut().find(|group| group.iter().all(|other| is_same_session(other, hit)));
         match known {
             Some(group) => group.push(hit),
             None => groups.push(vec![hit]),
@@ -51,10 +51,13 @@ pub(super) fn sessions(hits: &[ShownHit], colour: Colour, width: usize) -> Vec<S
     groups.iter().map(|group| session(group, colour, width)).collect()
 }
 
-/// Hits are of one session if one name opens them.
+/// Hits are of one session if one name opens them. A title or a note about the session as a whole has none.
 fn is_same_session(one: &ShownHit, other: &ShownHit) -> bool {
-    let open = |shown: &ShownHit| shown.open.as_ref().map(|open| open.name.clone());
-    one.hit.session == other.hit.session && open(one) == open(other) && one.hit.version == other.hit.version
+    let is_same_name = match (&one.open, &other.open) {
+        (Some(one), Some(other)) => one.name == other.name,
+        _ => true,
+    };
+    one.hit.session == other.hit.session && is_same_name && one.hit.version == other.hit.version
 }
 
 fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
@@ -76,7 +79,7 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
         lines.push(colour.paint(TextStyle::Faint, &fitted(&head.join("  "), width)));
     }
     for shown in hits.iter().take(HITS_OF_SESSION_MAX) {
-        let number = shown.open.as_ref().map_or(shown.hit.event + 1, |open| open.event);
+        let number = shown.number().map(|number| number.to_string()).unwrap_or_default();
         let copies = if shown.hit.copies > 0 { format!(" (+{} elsewhere)", shown.hit.copies) } else { String::new() };
         let (speaker, text) = match &shown.read {
             Ok(seen) => (speaker(seen), with_marks(&seen.snippet, colour)),
@@ -91,7 +94,7 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
     let more = if more > 0 { format!("  ({more} more here)") } else { String::new() };
     let numbers = hits.iter().take(HITS_OF_SESSION_MAX).filter_map(|shown| shown.open.as_ref());
     let numbers: Vec<String> = numbers.map(|open| open.event.to_string()).collect();
-    if let (Some(open), false) = (&first.open, numbers.is_empty()) {
+    if let Some(open) = hits.iter().take(HITS_OF_SESSION_MAX).find_map(|shown| shown.open.as_ref()) {
         let version = first.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
         let line = format!("        steno show {}{version} --event {}{more}", open.word(), numbers.join(","));
         lines.push(colour.paint(TextStyle::Faint, &harmless_line(&line)));

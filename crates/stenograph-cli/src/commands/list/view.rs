@@ -7,7 +7,7 @@ use stenograph_store::sessions::{SessionCost, SessionRow, ShortNames, session_js
 use crate::clock;
 use crate::error::CommandError;
 use crate::output::{Colour, TextStyle, grouped, harmless_line};
-use crate::store::bytes;
+use crate::store::{PIN, bytes};
 use crate::table::{self, Align};
 
 const HEADINGS: [(&str, Align); 8] = [
@@ -145,7 +145,7 @@ fn indent(depth: usize) -> String {
     if depth == 0 { String::new() } else { format!("{}\u{2514} ", "  ".repeat(depth - 1)) }
 }
 
-/// Whether it is gone, its relation to its parent, and its title.
+/// Whether it is pinned and gone, its relation to its parent, its title, and its tags.
 fn title(session: &Session, depth: Option<usize>) -> String {
     let gone = match (session.gone == session.sources, session.lost == session.sources) {
         (true, true) => "[gone, not archived] ",
@@ -157,7 +157,9 @@ fn title(session: &Session, depth: Option<usize>) -> String {
         _ => String::new(),
     };
     let about = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
-    format!("{gone}{link}{about}")
+    let pin = if session.marks.pinned { PIN } else { "" };
+    let tags: String = session.marks.tags.iter().map(|tag| format!(" #{tag}")).collect();
+    format!("{pin}{gone}{link}{about}{tags}")
 }
 
 fn gone(source: &SourceRow) -> &'static str {

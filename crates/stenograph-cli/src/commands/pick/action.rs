@@ -45,7 +45,7 @@ impl PickAction {
         match self {
             PickAction::Show => "show",
             PickAction::Resume => "resume",
-            PickAction::CopyId => "copy id",
+            PickAction::CopyId => "copy",
             PickAction::Convert => "convert",
             PickAction::Export => "export",
             PickAction::Diff => "diff",

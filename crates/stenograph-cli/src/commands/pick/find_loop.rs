@@ -60,14 +60,14 @@ pub fn run(
             terminal.draw(|frame| screen::draw(frame, &picker, look))?;
         }
         is_stale = false;
-        match screen.requested() {
+        match screen.take_request() {
             Some(SignalRequest::Stop(code)) => return Ok(Picked::Stopped(code)),
             Some(SignalRequest::Suspend) => {
                 screen.suspend()?;
                 is_stale = redraw(&screen, &mut terminal, &mut picker)?;
             }
             Some(SignalRequest::Redraw) => {
-                screen.take_over_again()?;
+                screen.reenter()?;
                 is_stale = redraw(&screen, &mut terminal, &mut picker)?;
             }
             None => {}

@@ -4,7 +4,7 @@
 use frizbee::{Config, Matcher};
 use stenograph_store::index::catalogue::Session;
 
-/// How many characters of a title and of a first question are searched.
+/// How many characters of a title, of a first question and of each note are searched.
 const TEXT_LENGTH_MAX: usize = 200;
 
 /// Characters of a query with a meaning of their own. A query with one of them may match more when it becomes longer.
@@ -59,8 +59,11 @@ fn text(session: &Session) -> String {
         session.model.as_deref(),
         Some(session.name.as_str()),
     ];
+    let marks = &session.marks;
+    let notes = marks.notes.iter().map(|note| note.text.as_str());
+    let marks = session.agent_title.as_deref().into_iter().chain(marks.tags.iter().map(String::as_str)).chain(notes);
     let mut text = String::new();
-    for field in fields.into_iter().flatten() {
+    for field in fields.into_iter().flatten().chain(marks) {
         text.extend(field.chars().take(TEXT_LENGTH_MAX));
         text.push(' ');
     }

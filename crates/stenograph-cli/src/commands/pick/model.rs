@@ -215,7 +215,8 @@ impl Picker {
             return None;
         }
         let row = self.rows.get(self.selected)?;
-        let hit = self.hit(row).map(|(hit, _)| hit);
+        // A title or a note about the session has no event.
+        let hit = self.hit(row).map(|(hit, _)| hit).filter(|hit| hit.open.is_some());
         let number = hit.and_then(|hit| hit.open.as_ref()).map(|open| open.event);
         Some(PreviewRequest { key, session: self.session(row)?.clone(), hit: hit.map(|hit| hit.hit.clone()), number })
     }

@@ -10,6 +10,7 @@ use super::action::PickAction;
 use super::layout::PreviewPlace;
 use super::model::{Enter, Loading, Overlay, PickRow, Picker, target_candidates};
 use crate::output::{Colour, grouped, harmless_line};
+use crate::store::PIN;
 use crate::table;
 use crate::terminal::{Line, fitted};
 
@@ -35,11 +36,11 @@ const POINTER_WIDTH: usize = 2;
 
 const HELP: &str = "\
 enter           show the session
-alt-r           resume: print the command that resumes it
-alt-y           copy id: copy and print it
-alt-c           convert: choose a format, write a file here
-alt-e           export: choose Markdown, JSON or CSV, write a file here
-alt-d           diff: compare the two sessions marked with tab
+alt-r           print the command that resumes it
+alt-y           copy its id to the clipboard, and print it
+alt-c           convert it: choose a format; writes a file here
+alt-e           export it: choose Markdown, JSON or CSV; writes a file here
+alt-d           compare the two sessions marked with tab
 alt-R           restore it from the archive, if its file is gone
 ctrl-o LETTER   the same actions without alt
 tab             mark the session
@@ -49,7 +50,7 @@ shift-up down   scroll the preview (ctrl-b ctrl-f by pages)
 ctrl-u ctrl-w   delete the query, delete a word
 esc ctrl-c      quit
 
-words: fuzzy  'exact  ^beginning  end$  !not";
+words: fuzzy  'exact  ^beginning  end$  !excluded";
 
 pub fn draw(frame: &mut Frame<'_>, picker: &Picker, look: PickLook) {
     let area = frame.area();
@@ -139,6 +140,9 @@ fn draw_list(canvas: &mut Canvas<'_>, picker: &Picker, now: i64) {
             line.push(&format!("  {}", right(picker.cost(session).unwrap_or_default(), cost_width)), faint);
         }
         line.push("  ", Style::new());
+        if session.marks.pinned {
+            line.push(PIN, accent());
+        }
         if is_gone {
             line.push("[gone] ", faint);
         }
@@ -210,8 +214,10 @@ fn draw_footer(canvas: &mut Canvas<'_>, picker: &Picker, at: usize) -> Option<us
         (Some(notice), _) => Line::of(&harmless_line(notice), Style::new().fg_color(Some(AnsiColor::Yellow.into()))),
         (None, Overlay::Actions) => keys("", picker.enter(), &["esc back"]),
         (None, Overlay::Help) => Line::of("any key: back", faint),
-        (None, Overlay::None) if columns >= 100 => keys("alt-", picker.enter(), &["tab mark", "ctrl-t text", "? keys"]),
-        (None, Overlay::None) => keys("alt-", picker.enter(), &["? keys"]),
+        (None, Overlay::None) if columns >= 100 => {
+            keys("alt +", picker.enter(), &["tab mark", "ctrl-t text", "? keys"])
+        }
+        (None, Overlay::None) => keys("alt +", picker.enter(), &["? keys"]),
     };
     canvas.line(0, at, &line.fitted(columns), columns);
     cursor
@@ -220,12 +226,12 @@ fn draw_footer(canvas: &mut Canvas<'_>, picker: &Picker, at: usize) -> Option<us
 /// All actions with their keys, and some more keys.
 fn keys(prefix: &str, enter: Enter, more: &[&str]) -> Line {
     let show = if enter == Enter::Prints { "print" } else { PickAction::Show.name() };
-    let mut line = Line::of(&format!("enter {show}  {prefix}"), Style::new().dimmed());
+    let mut line = Line::of(&format!("enter {show} | {prefix}"), Style::new().dimmed());
     for action in PickAction::MENU {
-        line.push(&action.letter().unwrap_or_default().to_string(), accent());
-        line.push(&format!(" {} ", action.name()), Style::new().dimmed());
+        line.push(&format!(" {}", action.letter().unwrap_or_default()), accent());
+        line.push(&format!(":{}", action.name()), Style::new().dimmed());
     }
-    line.push(&format!(" {}", more.join("  ")), Style::new().dimmed());
+    line.push(&format!(" | {}", more.join("  ")), Style::new().dimmed());
     line
 }
 

@@ -2,7 +2,7 @@
 //! is an error; a command's output of an unknown format is kept as it is.
 
 use stenograph::format::{Format, Head};
-use stenograph::frame::{Framing, LinePiece, LineSplitter, RECORD_SIZE_MAX};
+use stenograph::frame::{LinePiece, LineSplitter, RECORD_SIZE_MAX};
 use stenograph::model::{Body, Event, Note, NoteKind};
 use stenograph::read::{Collected, Sink};
 use stenograph::text::Text;
@@ -124,14 +124,12 @@ enum Certainty {
 }
 
 fn known_input(format: &'static dyn Format, origin: FormatOrigin) -> Result<KnownInput, CommandError> {
-    match format.info().framing {
-        Framing::Lines | Framing::LinesOrItems(_) => Ok(KnownInput::new(format, origin)),
-        Framing::Items(_) => {
-            let name = format.info().name;
-            Err(CommandError::new(format!("cannot record {name}: it is a document, not a line-based format"))
-                .hint("convert it with steno convert FILE --to FORMAT"))
-        }
+    if format.info().framing.allows_lines() {
+        return Ok(KnownInput::new(format, origin));
     }
+    let name = format.info().name;
+    Err(CommandError::new(format!("cannot record {name}: it is a document, not a line format"))
+        .hint("convert it with steno convert FILE --to FORMAT"))
 }
 
 /// Lines that are kept as they are.

@@ -7,7 +7,7 @@ use stenograph_store::layouts::RunSummary;
 use crate::clock;
 use crate::commands::show::header::of_outline;
 use crate::error::CommandError;
-use crate::output::{grouped, shortened};
+use crate::output::{grouped, shortened, stated_dollars};
 use crate::terminal::Header;
 
 /// The maximum length of an error in a header.
@@ -30,7 +30,7 @@ pub fn of_replay(
             summary.started.as_ref().and_then(clock::format_second).unwrap_or_default(),
             summary.duration_ms.map(clock::format_duration).unwrap_or_default(),
             tokens(&Usage { input: Some(summary.tokens_in), output: Some(summary.tokens_out), ..Usage::default() }),
-            summary.cost.map(|cost| format!("${cost:.2}")).unwrap_or_default(),
+            summary.cost.and_then(stated_dollars).unwrap_or_default(),
         ];
     }
     header.facts.extend(ended(outline).or_else(|| summary.map(|summary| summary.status.to_owned())));

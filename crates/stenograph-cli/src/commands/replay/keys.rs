@@ -9,7 +9,7 @@ use super::search::Direction;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyAction {
     /// A command for the player.
-    Player(Command),
+    ReplayClock(Command),
     /// Scroll within the visible events.
     Scroll(Scroll),
     /// Search for a text.
@@ -103,7 +103,7 @@ impl Keys {
             KeyCode::Char('-') => Command::Slower,
             other => return self.other(other),
         };
-        Some(KeyAction::Player(command))
+        Some(KeyAction::ReplayClock(command))
     }
 
     fn other(&mut self, code: KeyCode) -> Option<KeyAction> {
@@ -137,7 +137,7 @@ impl Keys {
                 typed.pop();
             }
             KeyCode::Enter => {
-                return typed.parse().map_or(KeyAction::Typing, |number| KeyAction::Player(Command::Go(number)));
+                return typed.parse().map_or(KeyAction::Typing, |number| KeyAction::ReplayClock(Command::Go(number)));
             }
             _ => return KeyAction::Typing,
         }
@@ -190,16 +190,16 @@ mod tests {
     fn a_number_is_typed_after_g() {
         use KeyCode::{Backspace, Char, Enter, Esc};
         let typed = actions(&[Char('g'), Char('1'), Char('2'), Backspace, Char('7'), Enter, Char(' ')]);
-        assert_eq!(typed.first(), Some(&Some(KeyAction::Player(Command::First))));
+        assert_eq!(typed.first(), Some(&Some(KeyAction::ReplayClock(Command::First))));
         assert_eq!(typed.get(4), Some(&Some(KeyAction::Typing)));
-        assert_eq!(typed.get(5), Some(&Some(KeyAction::Player(Command::Go(17)))));
-        assert_eq!(typed.get(6), Some(&Some(KeyAction::Player(Command::Pause))));
+        assert_eq!(typed.get(5), Some(&Some(KeyAction::ReplayClock(Command::Go(17)))));
+        assert_eq!(typed.get(6), Some(&Some(KeyAction::ReplayClock(Command::Pause))));
         // An empty number, and Escape.
         assert_eq!(actions(&[Char('g'), Enter, Char('q')]).last(), Some(&Some(KeyAction::Quit)));
         assert_eq!(actions(&[Char('g'), Char('q')]).last(), Some(&Some(KeyAction::Quit)));
         assert_eq!(
             actions(&[Char('g'), Char('3'), Esc, Char('n')]).last(),
-            Some(&Some(KeyAction::Player(Command::Step)))
+            Some(&Some(KeyAction::ReplayClock(Command::Step)))
         );
     }
 
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(searched.get(4), Some(&Some(KeyAction::Search("q".to_owned()))));
         assert_eq!(searched.get(5), Some(&Some(KeyAction::Match(Direction::Forward))));
         assert_eq!(searched.get(6), Some(&Some(KeyAction::Match(Direction::Backward))));
-        let step = Some(Some(KeyAction::Player(Command::Step)));
+        let step = Some(Some(KeyAction::ReplayClock(Command::Step)));
         assert_eq!(actions(&[Char('/'), Char('a'), Enter, Esc, Char('n')]).last().cloned(), step);
         assert_eq!(actions(&[Char('/'), Char('a'), Esc, Char('n')]).last().cloned(), step);
         assert_eq!(actions(&[Char('/'), Enter, Char('n')]).last().cloned(), step);

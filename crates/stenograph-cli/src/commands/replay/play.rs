@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event as Input, KeyEventKind};
-use stenograph::replay::{Changed, Command, Player, State};
+use stenograph::replay::{Changed, Command, PlayState, ReplayClock};
 use stenograph_store::follow::{SWEEP, Wake};
 
 use super::keys::{HELP, KeyAction, Keys, Scroll, Typed};
@@ -51,7 +51,7 @@ pub fn run(
     let mut playback = PlaybackScreen {
         screen,
         stage,
-        player: Player::new(options.speed),
+        player: ReplayClock::new(options.speed),
         keys: Keys::default(),
         colour: output.colour(),
         scroll: None,
@@ -97,7 +97,7 @@ struct Search {
 struct PlaybackScreen {
     screen: Screen,
     stage: Playback,
-    player: Player,
+    player: ReplayClock,
     keys: Keys,
     colour: Colour,
     /// How many lines are below the visible ones; `None` if the user has not scrolled.
@@ -161,7 +161,7 @@ impl PlaybackScreen {
         live.look(&mut self.stage)?;
         self.stage.failed()?;
         if self.stage.take_restarted() {
-            self.player = Player::new(self.player.speed());
+            self.player = ReplayClock::new(self.player.speed());
             self.search.run = None;
             return Ok(Changed::Yes);
         }
@@ -170,14 +170,14 @@ impl PlaybackScreen {
 
     /// Waits for a key for at most `most`.
     fn listen(&mut self, most: Duration) -> Result<InputResult, CommandError> {
-        match self.screen.requested() {
+        match self.screen.take_request() {
             Some(SignalRequest::Stop(code)) => return Ok(InputResult::End(ExitStatus::Code(code))),
             Some(SignalRequest::Suspend) => {
                 self.screen.suspend()?;
                 return Ok(InputResult::Redraw);
             }
             Some(SignalRequest::Redraw) => {
-                self.screen.take_over_again()?;
+                self.screen.reenter()?;
                 return Ok(InputResult::Redraw);
             }
             None => {}
@@ -205,7 +205,7 @@ impl PlaybackScreen {
         let help = std::mem::replace(&mut self.help, Help::Hidden);
         (self.search.run, self.search.message) = (None, None);
         match action {
-            KeyAction::Player(command) => {
+            KeyAction::ReplayClock(command) => {
                 self.player.obey(command, self.stage.timeline());
                 self.scroll = None;
             }
@@ -239,7 +239,7 @@ impl PlaybackScreen {
     }
 
     fn pause(&mut self) {
-        if self.player.state() == State::Playing {
+        if self.player.state() == PlayState::Playing {
             self.player.obey(Command::Pause, self.stage.timeline());
         }
     }
@@ -382,9 +382,9 @@ impl PlaybackScreen {
             _ => String::new(),
         };
         let state = match (self.player.is_at_end(timeline), self.player.state()) {
-            (true, State::Playing) if self.stage.is_live() => "waiting for new events",
+            (true, PlayState::Playing) if self.stage.is_live() => "waiting for new events",
             (true, _) if !self.stage.is_live() => "end",
-            (false, State::Playing) => "playing",
+            (false, PlayState::Playing) => "playing",
             (_, _) => "paused",
         };
         let (events, speed, mode) = (grouped(self.stage.events()), self.player.speed(), self.stage.mode().name());

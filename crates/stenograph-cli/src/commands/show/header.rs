@@ -12,6 +12,7 @@ use stenograph_store::index::catalogue::Session;
 
 use crate::error::CommandError;
 use crate::input::{self, Flow};
+use crate::output::counted;
 use crate::progress::SourceProgress;
 use crate::terminal::Header;
 use crate::{clock, prices};
@@ -24,6 +25,11 @@ const SIZE_MAX: u64 = 8 << 20;
 pub(in crate::commands) fn of_session(session: &Session, store: &Store) -> Result<Header, CommandError> {
     let took = SessionCost::of(session, &store.catalogue()?, &prices::load()?);
     let span = span(session.started.map(clock::format_minute), session.ended.map(clock::format_minute));
+    let mut facts = vec![span, took.tokens(), took.money()];
+    facts.extend(session.marks.pinned.then(|| "pinned".to_owned()));
+    facts.extend(session.marks.tags.iter().map(|tag| format!("#{tag}")));
+    let notes = session.marks.notes.len() as u64;
+    facts.extend((notes > 0).then(|| counted(notes, "note")));
     Ok(Header {
         title: session.title.clone().or_else(|| session.query.clone()).unwrap_or_else(|| session.name.clone()),
         place: vec![
@@ -32,7 +38,7 @@ pub(in crate::commands) fn of_session(session: &Session, store: &Store) -> Resul
             session.branch.clone().unwrap_or_default(),
             session.model.clone().unwrap_or_default(),
         ],
-        facts: vec![span, took.tokens(), took.money()],
+        facts,
     })
 }
 

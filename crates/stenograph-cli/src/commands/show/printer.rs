@@ -168,7 +168,7 @@ impl ShowPrinter<'_, '_> {
         }
         if let NestedEvents::Counted(count @ 1..) = self.nested {
             let events = counted(count, "event");
-            self.output.say(&format!("{events} of sub-agents hidden: show them with --threads"));
+            self.output.say(&format!("{events} of sub-agents hidden: show them with --subagents"));
         }
         if self.repeats > 0 {
             let repeats = counted(self.repeats, "event");

@@ -29,13 +29,13 @@ pub enum Selected {
 /// How many types are remembered for the hint.
 const SEEN_MAX: usize = 40;
 
-/// Parses a kind or a role.
+/// Parses a kind or a role, and returns its name.
 pub fn kind(text: &str) -> Result<String, String> {
-    let mut names = Kind::ALL.map(Kind::name).into_iter().chain(Role::ALL.map(Role::name));
-    match names.any(|name| name == text) {
-        true => Ok(text.to_owned()),
-        false => Err(format!("not a kind or role; to select a record type of the format, use --type {text}")),
-    }
+    let role = || Role::ALL.map(Role::name).into_iter().find(|name| *name == text);
+    let name = Kind::named(text).map(Kind::word).or_else(role);
+    name.map(str::to_owned).ok_or_else(|| {
+        format!("not a kind or role; to select records by their type in the agent's own format, use --type {text}")
+    })
 }
 
 impl EventSelection {
@@ -75,7 +75,7 @@ impl EventSelection {
         if self.kinds.is_empty() {
             return true;
         }
-        let names = [Some(event.kind().name()), event.role().map(Role::name)];
+        let names = [Some(event.kind().word()), event.role().map(Role::name)];
         let is_wanted = names.iter().flatten().any(|name| self.kinds.iter().any(|wanted| wanted == name));
         if !is_wanted {
             self.seen_kinds.extend(names.into_iter().flatten());

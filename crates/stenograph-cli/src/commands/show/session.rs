@@ -41,7 +41,7 @@ pub(super) fn run(
         !is_read && !is_covered && source.copy_of.is_none() && source.thread == session.source.thread
     };
     let others: Vec<&SourceRow> = session.sources.iter().filter(is_other).collect();
-    if options.threads {
+    if options.subagents {
         for source in threads {
             print_heading(options, source, output)?;
             // A source that cannot be read does not stop the rest.
@@ -52,7 +52,7 @@ pub(super) fn run(
             status = status.max(shown);
         }
     } else if !threads.is_empty() && options.event.is_empty() {
-        output.say(&format!("{} hidden: show with --threads", counted(threads.len() as u64, "sub-agent")));
+        output.say(&format!("{} hidden: show with --subagents", counted(threads.len() as u64, "sub-agent")));
     }
     if !others.is_empty() && options.event.is_empty() {
         output.say(&format!("this session also has {}:", counted(others.len() as u64, "file")));

@@ -1,7 +1,7 @@
 //! Why a run has its state: the rule and the record that decided it, and the last error that was recovered.
 
 use stenograph::json::Draft;
-use stenograph::run_state::Place;
+use stenograph::run_state::EventPlace;
 use stenograph_store::follow;
 use stenograph_store::runs::RunLook;
 
@@ -43,7 +43,7 @@ fn json(run: &RunLook) -> String {
     draft.render(None)
 }
 
-fn at(run: &RunLook, place: Place) -> Draft<'static> {
+fn at(run: &RunLook, place: EventPlace) -> Draft<'static> {
     let mut draft = Draft::new();
     if place.event > 0 {
         draft.set_number("line", line(run, place));
@@ -52,7 +52,7 @@ fn at(run: &RunLook, place: Place) -> Draft<'static> {
     draft
 }
 
-fn record(run: &RunLook, place: Place) -> String {
+fn record(run: &RunLook, place: EventPlace) -> String {
     match line(run, place) {
         _ if place.event == 0 => "no record".to_owned(),
         Some(line) => format!("line {line}"),
@@ -61,7 +61,7 @@ fn record(run: &RunLook, place: Place) -> String {
 }
 
 /// The line of a record. What was read from the end of a large file has no line until somebody counts.
-fn line(run: &RunLook, place: Place) -> Option<u64> {
+fn line(run: &RunLook, place: EventPlace) -> Option<u64> {
     match place.line {
         0 => follow::line_at(&run.path, place.offset).ok(),
         line => Some(line),

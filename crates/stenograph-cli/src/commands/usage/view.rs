@@ -7,7 +7,7 @@ use stenograph::text::quote;
 
 use crate::clock;
 use crate::csv;
-use crate::output::{Colour, TextStyle, counted, grouped, harmless_json, harmless_line};
+use crate::output::{Colour, TextStyle, counted, dollars, grouped, harmless_json, harmless_line};
 use crate::table::{self, Align};
 
 use super::Grouping;
@@ -20,10 +20,6 @@ fn unnamed(by: By) -> &'static str {
         By::Tool => "(no tool)",
         By::Subagent => "(main)",
     }
-}
-
-fn dollars(money: Money) -> String {
-    format!("${}", money.rounded(2))
 }
 
 /// The cost of a group for people. A model without a price is never free.
@@ -220,7 +216,7 @@ fn bar(part: f64, width: usize) -> String {
 
 fn signed(money: Money) -> String {
     let sign = if money.is_negative() { "" } else { "+" };
-    format!("{sign}{}", money.rounded(2))
+    format!("{sign}{}", dollars(money))
 }
 
 /// The models without a price, as a sentence.

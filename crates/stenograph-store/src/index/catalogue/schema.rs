@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// The version of the tables and of the documents in the text index. Increment it with every change to either.
-pub const VERSION: i64 = 14;
+pub const VERSION: i64 = 15;
 
 /// All of this can be derived again from the sources and the archive.
 const TABLES: &str = "
@@ -56,6 +56,9 @@ CREATE INDEX earlier_source ON earlier (source);
 
 -- Retired document groups, whose documents the next batch deletes.
 CREATE TABLE dead (lot INTEGER PRIMARY KEY) STRICT;
+
+-- The marks that people gave sessions, in JSON. The archive has the original.
+CREATE TABLE marks (session INTEGER PRIMARY KEY REFERENCES sessions ON DELETE CASCADE, marks TEXT NOT NULL) STRICT;
 
 -- Which events touched which files.
 CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT;

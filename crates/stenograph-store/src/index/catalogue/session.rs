@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension as _, Row};
 
 use super::Catalogue;
+use super::marks::read_marks;
 use super::row::{path_of, to_unsigned};
 use crate::Error;
+use crate::archive::Marks;
 
 /// The number of a session.
 pub type SessionId = i64;
@@ -73,8 +75,10 @@ pub struct Session {
     pub parent: Option<(SessionId, String)>,
     /// Its project.
     pub project: Option<ProjectRow>,
-    /// Its title.
+    /// Its title: the one that a person gave it, or else the agent's.
     pub title: Option<String>,
+    /// The agent's title, if a person gave it another one.
+    pub agent_title: Option<String>,
     /// The beginning of the user's first message.
     pub query: Option<String>,
     /// The working folder.
@@ -107,6 +111,8 @@ pub struct Session {
     pub errors: u64,
     /// The path of its main source, or its last path if it is gone.
     pub path: PathBuf,
+    /// What people noted about it.
+    pub marks: Marks,
 }
 
 impl Session {
@@ -127,6 +133,7 @@ impl Session {
             parent: None,
             project: None,
             title: None,
+            agent_title: None,
             query: None,
             cwd: None,
             branch: None,
@@ -143,6 +150,7 @@ impl Session {
             calls: 0,
             errors: 0,
             path: path.to_owned(),
+            marks: Marks::default(),
         }
     }
 }
@@ -209,11 +217,12 @@ impl Catalogue {
                    count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
                    sum((each.lot_events + each.tail_events) * {COUNTS}), sum(each.messages * {COUNTS}), \
                    sum(each.calls * {COUNTS}) + {NESTED_CALLS}, sum(each.errors * {COUNTS}) + {NESTED_ERRORS}, \
-                   max(each.changed) / 1000000 \
+                   max(each.changed) / 1000000, marks.marks \
                  FROM sessions JOIN sources AS each ON each.session = sessions.id \
                  JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
                    ORDER BY {MAIN} LIMIT 1) \
                  LEFT JOIN projects ON projects.id = sessions.project \
+                 LEFT JOIN marks ON marks.session = sessions.id \
                  WHERE {condition} GROUP BY sessions.id"
             );
             let mut statement = connection.prepare_cached(&sql)?;
@@ -233,13 +242,20 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
     let (started, ended): (Option<i64>, Option<i64>) = (row.get(14)?, row.get(15)?);
     let times = if ended.is_some() { TimesFrom::Records } else { TimesFrom::File };
     let written: Option<i64> = row.get(24)?;
+    let marks = read_marks(row, 25)?.unwrap_or_default();
+    let agent_title: Option<String> = row.get(8)?;
+    let (title, agent_title) = match &marks.title {
+        Some(title) => (Some(title.clone()), agent_title),
+        None => (agent_title, None),
+    };
     Ok(Session {
         id: row.get(0)?,
         agent: row.get(1)?,
         name: row.get(2)?,
         parent: parent.map(|parent| (parent, link.unwrap_or_default())),
         project,
-        title: row.get(8)?,
+        title,
+        agent_title,
         query: row.get(9)?,
         cwd: row.get(10)?,
         branch: row.get(11)?,
@@ -256,5 +272,6 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         messages: to_unsigned(row.get(21)?),
         calls: to_unsigned(row.get(22)?),
         errors: to_unsigned(row.get(23)?),
+        marks,
     })
 }

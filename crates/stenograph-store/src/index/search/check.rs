@@ -118,8 +118,7 @@ fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec
         let others: Vec<_> = (1..cores.min(sources.len())).map(|_| scope.spawn(work)).collect();
         let mut failed = work();
         for other in others {
-            // A thread that panicked has printed its message. Its sources have no decision and are not shown.
-            failed = failed.and(other.join().unwrap_or(Ok(())));
+            failed = failed.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         failed
     })?;

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use stenograph::query::{Expr, Field, Phrase, PhraseMatch, SessionFacts};
+use stenograph::query::{Expr, Field, Is, Phrase, PhraseMatch, SessionFacts};
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
     PhrasePrefixQuery, PhraseQuery, Query as EngineQuery, RangeQuery, TermQuery, TermSetQuery,
@@ -12,6 +12,7 @@ use tantivy::{SegmentReader, Term};
 
 use super::{EntryDetail, SearchRequest, Searcher};
 use crate::Error;
+use crate::archive::Marks;
 use crate::index::catalogue::{Session, SessionId, TimesFrom};
 
 /// A query translated for the engine.
@@ -43,12 +44,21 @@ pub(super) struct OwnedSessionFacts {
     pub projects: Vec<String>,
     pub sessions: Vec<String>,
     pub file_time: Option<i64>,
+    pub marks: Marks,
 }
 
 impl OwnedSessionFacts {
     pub(super) fn borrowed(&self) -> SessionFacts<'_> {
-        let OwnedSessionFacts { agent, projects, sessions, file_time } = self;
-        SessionFacts { agent, projects, sessions, file_time: *file_time }
+        let OwnedSessionFacts { agent, projects, sessions, file_time, marks } = self;
+        SessionFacts {
+            agent,
+            projects,
+            sessions,
+            file_time: *file_time,
+            is_pinned: marks.pinned,
+            is_marked: !marks.is_empty(),
+            tags: &marks.tags,
+        }
     }
 
     fn of(session: &Session) -> OwnedSessionFacts {
@@ -57,6 +67,7 @@ impl OwnedSessionFacts {
             projects: session.project_names(),
             sessions: vec![session.name.clone()],
             file_time: session.ended.filter(|_| session.times == TimesFrom::File),
+            marks: session.marks.clone(),
         }
     }
 }
@@ -127,13 +138,17 @@ impl Searcher {
             Ok(Box::new(BooleanQuery::union(vec![stated, self.of_sessions(field)?])))
         };
         let query = match field {
-            Field::Agent(_) | Field::Project(_) | Field::Session(_) => self.of_sessions(field)?,
+            Field::Agent(_)
+            | Field::Project(_)
+            | Field::Session(_)
+            | Field::Tag(_)
+            | Field::Is(Is::Pinned | Is::Marked) => self.of_sessions(field)?,
             Field::Tool(words) => self.words(self.fields.tool, words),
             Field::File(words) => self.words(self.fields.file, words),
             Field::Model(words) => self.words(self.fields.model, words),
             Field::Branch(words) => self.words(self.fields.branch, words),
             Field::Role(role) => tag(format!("role:{}", role.name())),
-            Field::Is(is) => tag(format!("is:{}", is.name())),
+            Field::Is(is @ (Is::Error | Is::Kind(_))) => tag(format!("is:{}", is.name())),
             Field::Has(has) => tag(format!("has:{}", has.name())),
             Field::Since(millis) => time(Bound::Included(*millis), Bound::Unbounded)?,
             Field::Until(millis) => time(Bound::Unbounded, Bound::Excluded(*millis))?,
@@ -157,7 +172,7 @@ impl Searcher {
         ))
     }
 
-    fn of_groups(&self, doc_groups: impl Iterator<Item = u64>) -> Box<dyn EngineQuery> {
+    pub(super) fn of_groups(&self, doc_groups: impl Iterator<Item = u64>) -> Box<dyn EngineQuery> {
         let terms: Vec<Term> =
             doc_groups.map(|doc_group| Term::from_field_u64(self.fields.doc_group, doc_group)).collect();
         if terms.is_empty() {
@@ -253,6 +268,7 @@ fn is_of_record(expr: &Expr) -> bool {
             Field::Agent(_)
             | Field::Project(_)
             | Field::Session(_)
+            | Field::Tag(_)
             | Field::Role(_)
             | Field::Is(_)
             | Field::Since(_)

@@ -47,7 +47,7 @@ impl Layout for ClaudeEventsLayout {
         &LayoutInfo {
             name: NAME,
             agent: "claude-code",
-            title: "an agent's event log, with the GoodVibes list of active agents and monthly telemetry",
+            title: "GoodVibes' event log of an agent, its list of agents, and telemetry",
             path: "the project folder (the current folder by default); \
                    the log is .goodvibes/transcripts/SESSION/AGENT.jsonl in it",
             keys: &[

@@ -1,5 +1,5 @@
-//! The folder of a thread's transcripts: free names, texts and the journals beside them, and how many are kept. Only files with
-//! Leslie's names are ever removed.
+//! Stores the transcripts of one thread: chooses unused file names, writes texts and journals, and removes the oldest. It only
+//! removes files with Leslie's names.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -24,61 +24,64 @@ pub struct TranscriptDir<'a> {
     files: &'a dyn Files,
     folder: &'a Path,
     /// The files of this recording, oldest first: texts and journals.
-    texts: Vec<PathBuf>,
-    journals: Vec<PathBuf>,
+    text_paths: Vec<PathBuf>,
+    journal_paths: Vec<PathBuf>,
     /// How many units have no text.
-    without_text: usize,
+    journal_only_count: usize,
 }
 
 /// The content of a candidate path for a unit.
 enum PathContent {
-    Nothing,
-    /// The same content, from before a crash.
-    Ours,
+    Free,
+    /// The same unit, from before a crash.
+    SameUnit,
     /// Other content.
-    Other,
+    Taken,
 }
 
 impl<'a> TranscriptDir<'a> {
-    /// The folder.
     pub fn new(files: &'a dyn Files, folder: &'a Path) -> TranscriptDir<'a> {
-        TranscriptDir { files, folder, texts: Vec::new(), journals: Vec::new(), without_text: 0 }
+        TranscriptDir { files, folder, text_paths: Vec::new(), journal_paths: Vec::new(), journal_only_count: 0 }
     }
 
-    /// Stores a unit under the first free name. Finds one that was stored before a crash again.
-    pub fn put(&mut self, unit: &ConversationUnit, given: StatedFields) -> Result<(), Error> {
-        let telling = unit.render(given)?;
-        let path = self.free_path(&telling.name, unit, Some(&telling.text))?;
-        if telling.journal == JournalNeed::Needed {
+    /// Stores a unit under the first free name. If a crash interrupted an earlier attempt, reuses its file.
+    pub fn store_unit(&mut self, unit: &ConversationUnit, stated: StatedFields) -> Result<(), Error> {
+        let rendered = unit.render(stated)?;
+        let path = self.free_path(&rendered.name, unit, Some(&rendered.text))?;
+        if rendered.journal == JournalNeed::Needed {
             // The journal first: a text without it would be incomplete.
             self.put_journal(&path, unit)?;
         }
         match self.files.create_new(&path) {
             // The path is free, or has an empty file of ours or the same text.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => drop(made.map_err(|error| Error::at(&path, Problem::Unwritable, error))?),
+            created => drop(created.map_err(|error| Error::at(&path, Problem::Unwritable, error))?),
         }
-        self.write(&path, &mut |out| out.write_all(&telling.text))?;
-        self.texts.push(path);
+        self.write(&path, &mut |out| out.write_all(&rendered.text))?;
+        self.text_paths.push(path);
         Ok(())
     }
 
-    /// Stores units whose texts would be removed at once, because too many newer ones follow in the same recording: one journal
-    /// holds them all.
-    pub fn put_without_text(&mut self, units: &[ConversationUnit]) -> Result<(), Error> {
+    /// Stores units beyond the number of texts that a thread keeps, because newer ones follow in the same recording. One
+    /// journal holds them all.
+    pub fn store_journal_only(&mut self, units: &[ConversationUnit]) -> Result<(), Error> {
         let (Some(all), Some(first)) = (ConversationUnit::joined(units), units.first()) else { return Ok(()) };
         let path = self.free_path(&first.name()?, &all, None)?;
-        self.without_text = units.len();
+        self.journal_only_count = units.len();
         self.put_journal(&path, &all)
     }
 
     /// The first path that is free or has the same content from before a crash.
     fn free_path(&self, name: &str, unit: &ConversationUnit, text: Option<&[u8]>) -> Result<PathBuf, Error> {
         for number in 1_u32.. {
-            let path = self.folder.join(numbered(name, number));
+            let path = self.folder.join(with_number(name, number));
+            // Two equal units of one recording are two units.
+            if self.text_paths.contains(&path) || self.journal_paths.contains(&recover::beside(&path)) {
+                continue;
+            }
             match self.content_at(&path, unit, text)? {
-                PathContent::Other => {}
-                PathContent::Nothing | PathContent::Ours => return Ok(path),
+                PathContent::Taken => {}
+                PathContent::Free | PathContent::SameUnit => return Ok(path),
             }
         }
         Err(Error::about(&self.folder.join(name), Problem::Exists))
@@ -87,66 +90,70 @@ impl<'a> TranscriptDir<'a> {
     fn content_at(&self, path: &Path, unit: &ConversationUnit, text: Option<&[u8]>) -> Result<PathContent, Error> {
         let journal = recover::beside(path);
         let length = |path: &Path| self.files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error));
-        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
         let same_journal = || {
-            let mut there = self.files.reader(&journal, 0)?;
-            are_equal(there.as_mut(), unit.journal(self.files)?.as_mut())
+            let mut existing = self.files.reader(&journal, 0)?;
+            are_equal(existing.as_mut(), unit.journal(self.files)?.as_mut())
         };
-        let same_text = || self.files.read(path, 0).map(|there| Some(there.as_slice()) == text);
+        let same_text = || self.files.read(path, 0).map(|existing| Some(existing.as_slice()) == text);
         Ok(match (length(path)?, length(&journal)?) {
-            (None, None) => PathContent::Nothing,
-            (_, Some(_)) if same_journal().map_err(unreadable)? => PathContent::Ours,
-            // A name that was taken just before a crash.
-            (Some(0), None) if text.is_some() => PathContent::Ours,
-            (Some(_), None) if same_text().map_err(unreadable)? => PathContent::Ours,
-            _ => PathContent::Other,
+            (None, None) => PathContent::Free,
+            (_, Some(_)) if same_journal().map_err(|error| Error::at(&journal, Problem::Unreadable, error))? => {
+                PathContent::SameUnit
+            }
+            // A crash after the file was created leaves it empty.
+            (Some(0), None) if text.is_some() => PathContent::SameUnit,
+            (Some(_), None) if same_text().map_err(|error| Error::at(path, Problem::Unreadable, error))? => {
+                PathContent::SameUnit
+            }
+            _ => PathContent::Taken,
         })
     }
 
     fn put_journal(&mut self, text: &Path, unit: &ConversationUnit) -> Result<(), Error> {
         let path = recover::beside(text);
         self.write(&path, &mut |out| io::copy(&mut unit.journal(self.files)?, out).map(|_| ()))?;
-        self.journals.push(path);
+        self.journal_paths.push(path);
         Ok(())
     }
 
     /// Writes a file, completely or not at all. Its name becomes durable with the folder, at the end.
     fn write(&self, path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
         let temporary_path = temporary_path(path);
-        let placed =
+        let written =
             write_from_start(self.files, &temporary_path, fill).and_then(|_| self.files.rename(&temporary_path, path));
-        if placed.is_err() {
+        if written.is_err() {
             let _ = self.files.remove(&temporary_path);
         }
-        placed.map_err(|error| Error::at(path, Problem::Unwritable, error))
+        written.map_err(|error| Error::at(path, Problem::Unwritable, error))
     }
 
-    /// Removes the oldest texts and journals without a text. Returns what was written and removed.
-    pub fn tidy(self) -> Result<(Vec<PathBuf>, Vec<Warning>), Error> {
+    /// Removes the oldest texts and journals without a text. Returns the written paths, and a warning for each removed file.
+    pub fn finish_and_prune(self) -> Result<(Vec<PathBuf>, Vec<Warning>), Error> {
         let mut warnings = Vec::new();
         let synced = self.files.sync_folder(self.folder);
         synced.map_err(|error| Error::at(self.folder, Problem::Unwritable, error))?;
-        if self.without_text > 0 {
+        if self.journal_only_count > 0 {
             let text = format!(
-                "{} of the oldest questions have only a journal: a thread keeps {TEXTS_MAX} texts",
-                self.without_text
+                "the {} oldest questions have only a journal, because a thread keeps {TEXTS_MAX} texts",
+                self.journal_only_count
             );
             warnings.push(Warning::new(self.folder, text));
         }
         let mut old: Vec<PathBuf> = texts_of(self.folder, self.files)?;
-        old.retain(|path| !self.texts.contains(path));
-        let room = TEXTS_MAX.saturating_sub(self.texts.len());
+        old.retain(|path| !self.text_paths.contains(path));
+        let room = TEXTS_MAX.saturating_sub(self.text_paths.len());
         let surplus = old.len().saturating_sub(room);
         for path in old.iter().take(surplus) {
             self.remove(path, "removed: only the newest texts of a thread are kept", &mut warnings)?;
         }
         for journal in journals_of(self.folder, self.files)? {
-            let alone = self.files.length(&journal.with_extension("")).ok().flatten().is_none();
-            if alone && !self.journals.contains(&journal) {
+            let text = journal.with_extension("");
+            let length = self.files.length(&text).map_err(|error| Error::at(&text, Problem::Unreadable, error))?;
+            if length.is_none() && !self.journal_paths.contains(&journal) {
                 self.remove(&journal, "removed: its text no longer exists", &mut warnings)?;
             }
         }
-        let written = self.texts.into_iter().chain(self.journals).collect();
+        let written = self.text_paths.into_iter().chain(self.journal_paths).collect();
         Ok((written, warnings))
     }
 
@@ -159,7 +166,7 @@ impl<'a> TranscriptDir<'a> {
 }
 
 /// The name with a number before its extension; the first one has none.
-fn numbered(name: &str, number: u32) -> String {
+fn with_number(name: &str, number: u32) -> String {
     match (number, name.strip_suffix(".txt")) {
         (1, _) | (_, None) => name.to_owned(),
         (number, Some(stem)) => format!("{stem}-{number}.txt"),
@@ -171,24 +178,24 @@ fn numbered(name: &str, number: u32) -> String {
 pub fn files_to_read(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let texts = texts_of(folder, files).unwrap_or_default();
     let journals = journals_of(folder, files).unwrap_or_default();
-    let alone = journals.into_iter().filter(|journal| !journal.with_extension("").is_file());
-    let mut units: Vec<PathBuf> = alone.collect();
+    let orphans = journals.into_iter().filter(|journal| !journal.with_extension("").is_file());
+    let mut units: Vec<PathBuf> = orphans.collect();
     units.extend(
         texts.into_iter().map(|text| Some(recover::beside(&text)).filter(|path| path.is_file()).unwrap_or(text)),
     );
-    units.sort_by_cached_key(|path| age(path));
-    let going_on = |path: &PathBuf| {
+    units.sort_by_cached_key(|path| sort_key(path));
+    let is_active_recording = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(RECORDING_PREFIX)
             && path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION)
     };
-    units.extend(files.list(folder).unwrap_or_default().into_iter().filter(going_on));
+    units.extend(files.list(folder).unwrap_or_default().into_iter().filter(is_active_recording));
     units
 }
 
 /// The texts in a folder with Leslie's names, oldest first.
 fn texts_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
-    named(folder, files, is_file_name)
+    list_matching(folder, files, is_file_name)
 }
 
 /// The journals beside such texts, oldest first.
@@ -196,25 +203,28 @@ fn journals_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> 
     let text = |name: &str| {
         name.strip_suffix(recover::JOURNAL_EXTENSION).and_then(|name| name.strip_suffix('.')).is_some_and(is_file_name)
     };
-    named(folder, files, text)
+    list_matching(folder, files, text)
 }
 
-fn named(folder: &Path, files: &dyn Files, fits: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
+fn list_matching(folder: &Path, files: &dyn Files, is_match: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
     let all = files.list(folder).map_err(|error| Error::at(folder, Problem::Unreadable, error))?;
     let is_file = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
     let mut found: Vec<PathBuf> = all
         .into_iter()
-        .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&fits) && is_file(path))
+        .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&is_match) && is_file(path))
         .collect();
-    found.sort_by_cached_key(|path| age(path));
+    found.sort_by_cached_key(|path| sort_key(path));
     Ok(found)
 }
 
-/// The sort key of files: the minute in their names, then the time of writing, which names do not contain.
-fn age(path: &Path) -> (String, Option<SystemTime>, PathBuf) {
+/// The sort key of files: the minute in their names, then the modification time, then the number at the end of the name.
+fn sort_key(path: &Path) -> (String, Option<SystemTime>, String, u32) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let written = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-    (name.get(..13).unwrap_or_default().to_owned(), written, path.to_owned())
+    let stem = name.split_once(".txt").map_or(&*name, |(stem, _)| stem);
+    let numbered = stem.rsplit_once('-').and_then(|(stem, number)| Some((stem, number.parse().ok()?)));
+    let (stem, number) = numbered.unwrap_or((stem, 1));
+    (name.get(..13).unwrap_or_default().to_owned(), written, stem.to_owned(), number)
 }
 
 #[cfg(test)]
@@ -222,8 +232,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn files_of_one_moment_are_in_the_order_of_their_numbers() {
+        let mut names =
+            ["20260208-1430-Go-10.txt", "20260208-1430-Go-2.txt", "20260208-1430-Go.txt"].map(PathBuf::from);
+        names.sort_by_cached_key(|path| sort_key(path));
+        assert_eq!(
+            names,
+            ["20260208-1430-Go.txt", "20260208-1430-Go-2.txt", "20260208-1430-Go-10.txt"].map(PathBuf::from)
+        );
+    }
+
+    #[test]
     fn the_number_comes_before_the_extension() {
-        assert_eq!(numbered("20260208-1430-x.txt", 1), "20260208-1430-x.txt");
-        assert_eq!(numbered("20260208-1430-x.txt", 2), "20260208-1430-x-2.txt");
+        assert_eq!(with_number("20260208-1430-x.txt", 1), "20260208-1430-x.txt");
+        assert_eq!(with_number("20260208-1430-x.txt", 2), "20260208-1430-x-2.txt");
     }
 }

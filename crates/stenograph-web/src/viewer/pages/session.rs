@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use stenograph::render::html::{HtmlEvents, HtmlOptions};
-use stenograph::render::{EventContext, Shown, ViewKind, bytes};
+use stenograph::render::{EventContext, Shown, ViewKind, bytes, dollars};
 use stenograph_store::index::catalogue::{Gone, Session, SourceRow};
 use stenograph_store::index::search::Searcher;
 use stenograph_store::session_events::{RangeEnd, SessionEvents};
-use stenograph_store::sessions::{SessionCost, dollars, resume_command};
+use stenograph_store::sessions::{SessionCost, resume_command};
 
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, lazy, moment, page, short, text};

@@ -10,8 +10,7 @@ use stenograph::contents::{Contents, ContextShare, Density};
 use stenograph::evidence::TodoProgress;
 use stenograph::ledger::{self, By, LedgerBuilder, Question};
 use stenograph::render::html::diff_html;
-use stenograph::render::{bytes, grouped};
-use stenograph_store::sessions::dollars;
+use stenograph::render::{bytes, dollars, grouped};
 
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, page, short, text};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use stenograph::query::Snippet;
-use stenograph::render::{bytes, grouped};
+use stenograph::render::{bytes, dollars, grouped};
 use stenograph_store::hits::{self, ShownHit};
 use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
 use stenograph_store::index::search::{Order, SearchRequest};
 use stenograph_store::sessions::{
-    ListShape, SessionCost, SessionOrder, SessionRow, dollars, matches_session, rows, speaks_of_events,
+    ListShape, SessionCost, SessionOrder, SessionRow, matches_session, rows, speaks_of_events,
 };
 
 use super::super::address::{Params, link, session_path};
@@ -263,7 +263,8 @@ pub fn hit_html(session: &Session, hit: &ShownHit) -> String {
 
 /// The address of the event of a hit: in the conversation of the main agent, or of a sub-agent.
 pub fn hit_link(session: &Session, hit: &ShownHit) -> String {
-    let number = hit.open.as_ref().map_or(hit.hit.event + 1, |open| open.event).to_string();
+    let Some(number) = hit.number() else { return session_path(&session.name) };
+    let number = number.to_string();
     let thread = hit.source.as_ref().and_then(|source| source.thread.as_deref());
     let is_main = hit.source.as_ref().is_none_or(|source| source.path == session.path);
     let agent = thread.filter(|_| !is_main).map(|thread| ("agent", thread));

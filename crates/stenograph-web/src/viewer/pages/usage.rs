@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use stenograph::ledger::{self, By, CallDetail, Group, LedgerBuilder, LedgerEntry, Ledger, Money, Question, UsageReport};
 use stenograph::query::{Query, SessionFacts};
-use stenograph::render::grouped;
+use stenograph::render::{dollars, grouped};
 use stenograph_store::index::NoObserver;
 use stenograph_store::project::ProjectNames;
-use stenograph_store::sessions::{SessionDetails, dollars};
+use stenograph_store::sessions::SessionDetails;
 use stenograph_store::usage::{UsageRequest, UseIndex, pages};
 
 use super::super::address::{Params, link};
@@ -72,7 +72,7 @@ fn is_wanted(ledger: &Ledger, entry: &LedgerEntry, query: &Query, projects: &mut
     let sessions: Vec<String> = name(row.session).map(str::to_owned).into_iter().collect();
     let projects = name(row.cwd).map(|folder| projects.names(folder)).unwrap_or_default();
     let agent = name(Some(row.agent)).unwrap_or_default();
-    let facts = SessionFacts { agent, projects, sessions: &sessions, file_time: None };
+    let facts = SessionFacts { agent, projects, sessions: &sessions, ..SessionFacts::default() };
     let (model, started, ended) = (name(row.model), row.time, row.time);
     SessionDetails { facts, model, started, ended, ..SessionDetails::default() }.match_expr(query.expr())
 }

@@ -1,4 +1,4 @@
-//! Whole conversations over both APIs, without a network.
+//! Whole conversations over each API, without a network.
 
 use super::*;
 use crate::cassette::{Vendor, What};
@@ -14,8 +14,8 @@ const SESSION: &str = r#"{"v":1,"kind":"message","session":"s1","role":"user","c
 {"v":1,"kind":"message","model":"claude-x","group":"msg_02","role":"assistant","content":"It hangs on the wall."}
 "#;
 
-fn player(manner: Manner) -> Player {
-    Player::new(Tape::of(&all(&Steno, SESSION.as_bytes()).events, None), manner)
+fn player(manner: MatchMode) -> CassettePlayer {
+    CassettePlayer::new(Tape::of(&all(&Steno, SESSION.as_bytes()).events, None), manner)
 }
 
 fn request(vendor: Vendor, body: &str) -> Request {
@@ -34,26 +34,26 @@ const MESSAGES_2: &str = r#"{"model":"claude-x","max_tokens":9,"messages":[
     {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"on the wall"}]}]}]}"#;
 
 #[test]
-fn a_conversation_that_goes_as_recorded_does_not_drift_whichever_api_asks() {
+fn the_recorded_conversation_does_not_drift_over_any_api() {
     for second in [request(Vendor::OpenAi, CHAT_2), request(Vendor::Anthropic, MESSAGES_2)] {
-        let mut player = player(Manner::Strict);
+        let mut player = player(MatchMode::Strict);
         let first = player.ask(&request(Vendor::OpenAi, CHAT));
-        assert_eq!((first.verdict, first.count, first.left), (Verdict::Answer(0), 0, 1));
+        assert_eq!((first.verdict, first.count, first.left), (PlayedAnswer::Answer(0), 0, 1));
         let second = player.ask(&second);
-        assert_eq!((second.verdict, second.news), (Verdict::Answer(1), vec![]));
+        assert_eq!((second.verdict, second.news), (PlayedAnswer::Answer(1), vec![]));
         assert!(player.is_at_end());
-        assert_eq!(player.ask(&request(Vendor::OpenAi, CHAT)).verdict, Verdict::Ended);
+        assert_eq!(player.ask(&request(Vendor::OpenAi, CHAT)).verdict, PlayedAnswer::Ended);
         assert_eq!((player.requests(), player.drifted(), player.given()), (3, 1, 2));
     }
 }
 
 #[test]
-fn a_difference_is_told_once_and_counted_in_every_request() {
-    let mut player = player(Manner::Lenient);
+fn a_difference_is_reported_once_and_counted_in_every_request() {
+    let mut player = player(MatchMode::Lenient);
     let other = CHAT.replace("tide table", "tide clock").replace("claude-x", "gpt-x");
     let first = player.ask(&request(Vendor::OpenAi, &other));
     let whats: Vec<What> = first.news.iter().map(|drift| drift.what).collect();
-    assert_eq!((first.verdict, whats), (Verdict::Answer(0), vec![What::Model, What::Changed]));
+    assert_eq!((first.verdict, whats), (PlayedAnswer::Answer(0), vec![What::Model, What::Changed]));
     let other = CHAT_2.replace("tide table", "tide clock").replace("claude-x", "gpt-x").replace("wall", "floor");
     let second = player.ask(&request(Vendor::OpenAi, &other));
     let whats: Vec<What> = second.news.iter().map(|drift| drift.what).collect();
@@ -66,27 +66,27 @@ fn a_difference_is_told_once_and_counted_in_every_request() {
 
 #[test]
 fn a_strict_tape_waits_for_the_recorded_request() {
-    let mut player = player(Manner::Strict);
+    let mut player = player(MatchMode::Strict);
     let other = request(Vendor::OpenAi, &CHAT.replace("tide", "bus"));
-    assert_eq!(player.ask(&other).verdict, Verdict::Refused(0));
-    assert_eq!(player.ask(&other).verdict, Verdict::Refused(0));
-    assert_eq!(player.ask(&request(Vendor::OpenAi, CHAT)).verdict, Verdict::Answer(0));
+    assert_eq!(player.ask(&other).verdict, PlayedAnswer::Refused(0));
+    assert_eq!(player.ask(&other).verdict, PlayedAnswer::Refused(0));
+    assert_eq!(player.ask(&request(Vendor::OpenAi, CHAT)).verdict, PlayedAnswer::Answer(0));
 }
 
 #[test]
-fn prompts_and_tools_are_remarked_upon_and_do_not_drift() {
-    let mut player = player(Manner::Strict);
+fn prompts_and_tools_cause_remarks_and_no_drift() {
+    let mut player = player(MatchMode::Strict);
     let played = player.ask(&request(Vendor::OpenAi, CHAT));
     assert_eq!((played.count, played.remarks), (0, vec![Remark::Tool("look".into())]));
     let offered = CHAT
         .replace("\"messages\"", "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"look\"}}],\"messages\"");
-    let mut player = Player::new(player.tape().clone(), Manner::Strict);
+    let mut player = CassettePlayer::new(player.tape().clone(), MatchMode::Strict);
     assert_eq!(player.ask(&request(Vendor::OpenAi, &offered)).remarks, vec![]);
 }
 
 /// The data of the frames of a stream.
-fn data(frames: &[crate::cassette::Frame]) -> Vec<String> {
-    let line = |frame: &crate::cassette::Frame| {
+fn data(frames: &[crate::cassette::StreamFrame]) -> Vec<String> {
+    let line = |frame: &crate::cassette::StreamFrame| {
         let text = frame.text.strip_suffix("\n\n").unwrap();
         text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned()
     };
@@ -95,7 +95,7 @@ fn data(frames: &[crate::cassette::Frame]) -> Vec<String> {
 
 #[test]
 fn chat_completions_come_whole_and_in_chunks() {
-    let player = player(Manner::Strict);
+    let player = player(MatchMode::Strict);
     let answer = player.tape().answers().first().unwrap();
     let whole = Vendor::OpenAi.whole(answer, &request(Vendor::OpenAi, CHAT));
     assert_eq!(
@@ -127,7 +127,7 @@ fn chat_completions_come_whole_and_in_chunks() {
 
 #[test]
 fn messages_come_whole_and_in_events() {
-    let player = player(Manner::Strict);
+    let player = player(MatchMode::Strict);
     let answer = player.tape().answers().first().unwrap();
     let request = request(Vendor::Anthropic, MESSAGES_2);
     assert_eq!(
@@ -177,7 +177,7 @@ const RESPONSES_2: &str = r#"{"model":"claude-x","stream":true,"instructions":"B
 
 #[test]
 fn responses_come_whole_and_in_events() {
-    let mut player = player(Manner::Strict);
+    let mut player = player(MatchMode::Strict);
     let first = r#"{"model":"claude-x","input":"Where is the tide table?"}"#;
     assert_eq!(player.ask(&request(Vendor::Responses, first)).count, 0);
     let second = request(Vendor::Responses, RESPONSES_2);
@@ -226,7 +226,7 @@ fn responses_come_whole_and_in_events() {
 }
 
 #[test]
-fn a_seal_of_one_vendor_never_goes_to_another() {
+fn encrypted_thoughts_never_go_to_another_vendor() {
     let sealed = r#"{"v":1,"kind":"message","role":"user","content":"go"}
 {"v":1,"kind":"thinking","content":"","extra":{"x":{"encrypted_content":"Z0FB"}}}
 {"v":1,"kind":"thinking","content":"","extra":{"x":{"type":"redacted_thinking","data":"cmVk"}}}
@@ -252,7 +252,7 @@ fn a_seal_of_one_vendor_never_goes_to_another() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_with_the_place() {
+fn an_invalid_request_is_refused_with_its_position() {
     let bad = |vendor: Vendor, body: &str| vendor.request(body.as_bytes()).unwrap_err();
     for vendor in [Vendor::OpenAi, Vendor::Anthropic] {
         for body in ["", "{", "[]", "{}", "{\"messages\":7}", "null", "\u{0}"] {
@@ -267,7 +267,7 @@ fn what_is_no_request_is_refused_with_the_place() {
 }
 
 #[test]
-fn a_long_text_comes_in_few_pieces_and_whole() {
+fn a_long_text_is_streamed_whole_in_few_deltas() {
     let long = "é漢🌊x".repeat(30_000);
     let pieces = crate::cassette::vendor::deltas(&long);
     assert!(pieces.len() <= 401, "{}", pieces.len());
@@ -275,7 +275,7 @@ fn a_long_text_comes_in_few_pieces_and_whole() {
     assert!(crate::cassette::vendor::deltas("").is_empty());
 }
 
-/// A request for a title, as agents make it beside their conversation.
+/// A request for a title, which agents send besides their conversation.
 const TITLE: &str = r#"{"model":"claude-x","max_tokens":900,"messages":[{"role":"user","content":"<session>Where is the tide table?</session>"}],
     "output_config":{"format":{"type":"json_schema","schema":{}}}}"#;
 
@@ -284,59 +284,59 @@ fn with_tools(body: &str) -> String {
 }
 
 #[test]
-fn what_is_asked_beside_the_conversation_takes_no_answer_and_is_no_drift() {
-    for manner in [Manner::Lenient, Manner::Strict] {
+fn a_side_request_uses_no_answer_and_is_no_drift() {
+    for manner in [MatchMode::Lenient, MatchMode::Strict] {
         let mut player = player(manner);
         let title = player.ask(&request(Vendor::Anthropic, TITLE));
-        assert_eq!((title.verdict, title.count, title.left), (Verdict::Beside, 0, 2));
+        assert_eq!((title.verdict, title.count, title.left), (PlayedAnswer::Beside, 0, 2));
         assert!(title.remarks.first().unwrap().line().contains("<session>"), "{:?}", title.remarks);
-        assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT))).verdict, Verdict::Answer(0));
-        // Who offers tools and suddenly offers none, with words that nobody recorded, asks something else.
+        assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT))).verdict, PlayedAnswer::Answer(0));
+        // An agent that usually offers tools, and now offers none with an unrecorded text, asks something else.
         let summary = r#"{"model":"claude-small","messages":[{"role":"user","content":"What was that about?"}]}"#;
-        assert_eq!(player.ask(&request(Vendor::OpenAi, summary)).verdict, Verdict::Beside);
-        assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT_2))).verdict, Verdict::Answer(1));
-        assert_eq!(player.ask(&request(Vendor::Anthropic, TITLE)).verdict, Verdict::Beside);
+        assert_eq!(player.ask(&request(Vendor::OpenAi, summary)).verdict, PlayedAnswer::Beside);
+        assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT_2))).verdict, PlayedAnswer::Answer(1));
+        assert_eq!(player.ask(&request(Vendor::Anthropic, TITLE)).verdict, PlayedAnswer::Beside);
         assert_eq!((player.requests(), player.drifted(), player.beside()), (5, 0, 3));
         assert!(player.report().contains("\"beside\":3"), "{}", player.report());
     }
 }
 
 #[test]
-fn a_probe_takes_no_answer() {
-    let mut player = player(Manner::Lenient);
+fn a_probe_uses_no_answer() {
+    let mut player = player(MatchMode::Lenient);
     let probe = r#"{"model":"claude-x","max_tokens":1,"messages":[{"role":"user","content":"quota"}]}"#;
-    assert_eq!(player.ask(&request(Vendor::Anthropic, probe)).verdict, Verdict::Beside);
+    assert_eq!(player.ask(&request(Vendor::Anthropic, probe)).verdict, PlayedAnswer::Beside);
     let probe = r#"{"model":"claude-x","max_output_tokens":1,"input":"quota"}"#;
-    assert_eq!(player.ask(&request(Vendor::Responses, probe)).verdict, Verdict::Beside);
+    assert_eq!(player.ask(&request(Vendor::Responses, probe)).verdict, PlayedAnswer::Beside);
 }
 
 #[test]
-fn who_has_changed_its_words_is_still_part_of_the_conversation() {
-    let asked = |body: &str| player(Manner::Lenient).ask(&request(Vendor::OpenAi, body));
+fn a_changed_text_is_still_part_of_the_conversation() {
+    let asked = |body: &str| player(MatchMode::Lenient).ask(&request(Vendor::OpenAi, body));
     let other = CHAT.replace("tide table", "bus stop");
-    // Nothing but the words, with tools, with a form and the recorded words: each is a drift, or nothing at all.
-    assert_eq!((asked(&other).verdict, asked(&other).count), (Verdict::Answer(0), 1));
-    assert_eq!(asked(&with_tools(&TITLE.replace("output_config", "response_format"))).verdict, Verdict::Answer(0));
+    // Another text alone, with tools, with a form and the recorded text: each is a drift or an exact match.
+    assert_eq!((asked(&other).verdict, asked(&other).count), (PlayedAnswer::Answer(0), 1));
+    assert_eq!(asked(&with_tools(&TITLE.replace("output_config", "response_format"))).verdict, PlayedAnswer::Answer(0));
     let formed = CHAT.replacen('{', r#"{"response_format":{"type":"json_object"},"#, 1);
-    assert_eq!((asked(&formed).verdict, asked(&formed).count), (Verdict::Answer(0), 0));
-    assert_eq!(asked(&formed.replace("tide table", "bus stop")).verdict, Verdict::Beside);
+    assert_eq!((asked(&formed).verdict, asked(&formed).count), (PlayedAnswer::Answer(0), 0));
+    assert_eq!(asked(&formed.replace("tide table", "bus stop")).verdict, PlayedAnswer::Beside);
 }
 
 #[test]
-fn what_an_agent_adds_by_itself_is_remarked_upon_once() {
+fn injected_text_causes_one_remark() {
     let note = |day: &str| format!("<system-reminder>\\nToday is {day}.\\n</system-reminder>");
     let line = format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"{}\"}}\n", note("Monday"));
     let tape = Tape::of(&all(&Steno, format!("{line}{SESSION}").as_bytes()).events, None);
-    let mut player = Player::new(tape, Manner::Strict);
+    let mut player = CassettePlayer::new(tape, MatchMode::Strict);
     let told = |body: &str, day: &str| {
         let added = format!("\"messages\":[{{\"role\":\"user\",\"content\":\"{}\"}},", note(day));
         with_tools(&body.replace("\"messages\":[", &added))
     };
     let first = player.ask(&request(Vendor::OpenAi, &told(CHAT, "Tuesday")));
-    assert_eq!((first.verdict, first.count, first.remarks), (Verdict::Answer(0), 0, vec![Remark::Asides]));
+    assert_eq!((first.verdict, first.count, first.remarks), (PlayedAnswer::Answer(0), 0, vec![Remark::Asides]));
     let second = player.ask(&request(Vendor::OpenAi, &told(CHAT_2, "Tuesday")));
-    assert_eq!((second.verdict, second.remarks), (Verdict::Answer(1), vec![]));
+    assert_eq!((second.verdict, second.remarks), (PlayedAnswer::Answer(1), vec![]));
     let tape = Tape::of(&all(&Steno, format!("{line}{SESSION}").as_bytes()).events, None);
-    let same = Player::new(tape, Manner::Strict).ask(&request(Vendor::OpenAi, &told(CHAT, "Monday")));
-    assert_eq!((same.verdict, same.remarks), (Verdict::Answer(0), vec![]));
+    let same = CassettePlayer::new(tape, MatchMode::Strict).ask(&request(Vendor::OpenAi, &told(CHAT, "Monday")));
+    assert_eq!((same.verdict, same.remarks), (PlayedAnswer::Answer(0), vec![]));
 }

@@ -1,4 +1,4 @@
-//! What of a session is on its tape, and in which order.
+//! The entries of a tape and their order.
 
 use super::*;
 use crate::formats::steno::Steno;
@@ -30,7 +30,7 @@ fn at(event: Event<'static>, time: &'static str) -> Event<'static> {
     Event { time: Time::iso(time.into()), ..event }
 }
 
-/// What a request for each answer holds, and what the answer says, in a word each.
+/// The items of a request for each answer, and those of the answer, one word each.
 fn words(tape: &Tape) -> Vec<(String, String)> {
     let all = |said: Vec<&ChatItem>| said.iter().map(|said| said.text()).collect::<Vec<_>>().join(" | ");
     let answer = |answer: &Answer| {
@@ -43,7 +43,7 @@ fn words(tape: &Tape) -> Vec<(String, String)> {
 const LOOK: &str = "look({\"where\":\"harbour\"})";
 
 #[test]
-fn an_answer_is_what_a_model_says_until_somebody_else_does() {
+fn an_answer_ends_where_another_speaker_begins() {
     let events = [
         user("go"),
         spoke("I look."),
@@ -86,14 +86,14 @@ fn a_result_in_the_middle_of_an_answer_does_not_divide_it() {
 }
 
 #[test]
-fn a_summary_takes_the_place_of_what_was_said_before() {
+fn a_summary_replaces_everything_before_it() {
     let summary = Event::new(Body::Compaction { summary: Some(Content::text("They found ships.")) });
     let events = [user("go"), spoke("Ships."), summary, user("more"), spoke("No.")];
     assert_eq!(words(&Tape::of(&events, None)).last().unwrap().0, "They found ships. | more");
 }
 
 #[test]
-fn prompts_stand_beside_the_conversation() {
+fn prompts_are_not_part_of_the_conversation() {
     let prompt = Event::new(Body::Message { role: Role::System, content: Content::text("Be brief.") });
     let tape = Tape::of(&[prompt, user("go"), spoke("So.")], None);
     let answer = tape.answers().first().unwrap();
@@ -102,7 +102,7 @@ fn prompts_stand_beside_the_conversation() {
 }
 
 #[test]
-fn a_side_conversation_is_played_only_when_it_is_asked_for() {
+fn a_side_conversation_is_played_only_on_request() {
     let aside = |event: Event<'static>| Event { thread: Some("agent-7".into()), ..event };
     let events = [user("go"), aside(user("dig")), aside(spoke("dug")), spoke("So.")];
     assert_eq!(words(&Tape::of(&events, None)), [("go".to_owned(), "So.".to_owned())]);
@@ -114,7 +114,7 @@ fn a_side_conversation_is_played_only_when_it_is_asked_for() {
 }
 
 #[test]
-fn ids_that_no_vendor_takes_are_made_and_still_tie_call_and_result() {
+fn an_id_that_no_vendor_accepts_is_replaced_in_call_and_result() {
     let events = [
         user("go"),
         called(None),
@@ -139,7 +139,7 @@ fn ids_that_no_vendor_takes_are_made_and_still_tie_call_and_result() {
 }
 
 #[test]
-fn what_an_answer_took_may_be_stated_after_it() {
+fn the_usage_of_an_answer_may_follow_it() {
     let usage = |input, output| Some(Usage { input: Some(input), output: Some(output), ..Usage::default() });
     let fact = Body::Fact { fact: "usage".into(), content: None };
     let events = [
@@ -155,7 +155,7 @@ fn what_an_answer_took_may_be_stated_after_it() {
 }
 
 #[test]
-fn times_go_forward_and_nobody_waits_for_ever() {
+fn times_increase_and_waits_are_limited() {
     let events = [
         at(user("go"), "2026-03-02T09:00:00Z"),
         at(spoke("One."), "2026-03-02T09:00:02.5Z"),
@@ -174,7 +174,7 @@ fn a_session_without_an_answer_is_an_empty_tape() {
 }
 
 #[test]
-fn errors_of_the_service_are_answers_where_that_is_asked_for() {
+fn errors_of_the_service_are_answers_on_request() {
     let session = r#"{"v":1,"kind":"message","role":"user","content":"go"}
 {"v":1,"kind":"failure","content":"Overloaded","extra":{"x":{"error":{"status":529}}}}
 {"v":1,"kind":"failure","content":"no status","extra":{"x":{"error":{"status":"none"}}}}
@@ -195,6 +195,6 @@ fn errors_of_the_service_are_answers_where_that_is_asked_for() {
     let [failed, answer] = tape.answers() else { panic!("{tape:?}") };
     assert_eq!(failed.failed, Some(Failed { status: 529, message: "Overloaded".into() }));
     assert_eq!((answer.failed.as_ref(), answer.number), (None, 2));
-    // Both are asked for with the same words.
+    // Both have the same request.
     assert_eq!((tape.told(failed), tape.told(failed).len()), (tape.told(answer), 1));
 }

@@ -1,4 +1,4 @@
-//! Families of conversations, made of one letter a step: small letters are a user's, capital ones an assistant's.
+//! Families of conversations. Each letter is a step: a small letter is a user message, a capital letter a message of the assistant.
 
 use super::*;
 use crate::compare::conversation::{ConversationBuilder, IsInSpine};
@@ -35,13 +35,13 @@ fn parents(conversations: &[ConversationSteps]) -> Vec<Option<(usize, usize, Rel
 }
 
 #[test]
-fn what_goes_on_with_a_conversation_is_below_it() {
+fn a_continuation_is_a_child() {
     let found = parents(&["aAbB", "aAbBcC", "aAdD"].map(conversation));
     assert_eq!(found, [None, Some((0, 4, RelationEvidence::Continues)), Some((0, 2, RelationEvidence::Branches))]);
 }
 
 #[test]
-fn the_order_in_which_they_are_given_does_not_matter_where_one_is_in_the_other() {
+fn the_order_does_not_matter_if_one_contains_the_other() {
     let found = parents(&["aAbBcCdD", "aAbBcC", "aA", "aAbB"].map(conversation));
     let expected = [
         Some((1, 6, RelationEvidence::Continues)),
@@ -53,7 +53,7 @@ fn the_order_in_which_they_are_given_does_not_matter_where_one_is_in_the_other()
 }
 
 #[test]
-fn branches_that_leave_at_one_place_leave_the_same_one() {
+fn branches_from_one_position_have_one_parent() {
     let found = parents(&["aAbB", "aAcC", "aAdDeE", "aAdDfF"].map(conversation));
     assert_eq!(found.first(), Some(&None));
     assert_eq!(found[1..3], [Some((0, 2, RelationEvidence::Branches)), Some((0, 2, RelationEvidence::Branches))]);
@@ -67,12 +67,12 @@ fn the_same_question_does_not_make_a_family() {
 }
 
 #[test]
-fn copies_are_told_from_branches() {
+fn a_copy_is_not_a_branch() {
     assert_eq!(parents(&["aAbB", "aAbB"].map(conversation)), [None, Some((0, 4, RelationEvidence::Copy))]);
 }
 
 #[test]
-fn the_one_that_went_on_first_goes_on() {
+fn the_conversation_that_continued_first_is_the_parent() {
     let at = |letters: &str, times: [&'static str; 4]| {
         let mut events = events(letters);
         for (event, time) in events.iter_mut().zip(times) {
@@ -85,7 +85,7 @@ fn the_one_that_went_on_first_goes_on() {
 }
 
 #[test]
-fn calls_are_known_by_their_ids_whatever_became_of_their_answers() {
+fn calls_match_by_their_ids_even_if_their_results_differ() {
     let answered = |answer: &'static str| {
         let call = |input: &'static str| Body::ToolCall {
             call: Some("call_00000001".into()),
@@ -109,7 +109,7 @@ fn calls_are_known_by_their_ids_whatever_became_of_their_answers() {
 }
 
 #[test]
-fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
+fn a_source_without_the_beginning_is_related_by_ids_and_by_its_statement() {
     let named = |letters: &'static str, session: &'static str| {
         let mut events = events(letters);
         for (at, event) in events.iter_mut().enumerate() {
@@ -145,19 +145,19 @@ fn nothing_is_its_own_ancestor() {
 }
 
 #[test]
-fn branches_within_a_source_tell_where_they_left_and_why() {
-    let said = |id: &'static str, parent: Option<&'static str>, role| Event {
+fn branches_within_a_source_state_where_and_why_they_start() {
+    let message = |id: &'static str, parent: Option<&'static str>, role| Event {
         id: Some(id.into()),
         parent: parent.map(Into::into),
         ..Event::new(Body::Message { role, content: Content::text(format!("say {id}")) })
     };
     let events = [
-        said("1", None, Role::User),
-        said("2", Some("1"), Role::Assistant),
-        said("3", Some("2"), Role::User),
-        said("4", Some("3"), Role::Assistant),
-        said("5", Some("2"), Role::User),
-        said("6", Some("5"), Role::Assistant),
+        message("1", None, Role::User),
+        message("2", Some("1"), Role::Assistant),
+        message("3", Some("2"), Role::User),
+        message("4", Some("3"), Role::Assistant),
+        message("5", Some("2"), Role::User),
+        message("6", Some("5"), Role::Assistant),
     ];
     let conversation = built(&events);
     assert_eq!(conversation.steps.iter().map(|step| step.number).collect::<Vec<_>>(), [1, 2, 5, 6]);

@@ -179,7 +179,7 @@ impl Work<'_> {
         }
     }
 
-    /// Takes out what would come back to life: a branch that was given up must not be taken for the conversation because the
+    /// Takes out what would come back to life: an abandoned branch must not be taken for the conversation because the
     /// one that was gone on with is no more.
     fn bury(&mut self) {
         // Every round takes something out; real files need one.

@@ -45,7 +45,9 @@ impl Objects for ClaudeCodeReader {
                 emit(object, kind.as_deref(), body, at, out);
             }
             Some("attachment") => {
-                let body = attachment(&mut object);
+                let mut notes = Vec::new();
+                let body = attachment(&mut object, &mut notes);
+                note_blocks(notes, at, out);
                 emit(object, kind.as_deref(), body, at, out);
             }
             Some(name) => match fact_type(name) {
@@ -338,11 +340,11 @@ fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
 }
 
 /// Content that Claude Code added. A message that the user typed while the agent worked appears only here.
-fn attachment<'a>(object: &mut Object<'a>) -> Body<'a> {
+fn attachment<'a>(object: &mut Object<'a>, notes: &mut Vec<BlockNote>) -> Body<'a> {
     let fact = Body::Fact { fact: "attachment".into(), content: None };
     let Some(mut inner) = object.open("attachment") else { return fact };
     let typed = inner.peek("type") == Some("\"queued_command\"") && inner.peek("commandMode") == Some("\"prompt\"");
-    let prompt = if typed { take_content(&mut inner, "prompt", &mut Vec::new()) } else { None };
+    let prompt = if typed { take_content(&mut inner, "prompt", notes) } else { None };
     object.close("attachment", inner);
     prompt.map_or(fact, |content| Body::Message { role: Role::User, content })
 }

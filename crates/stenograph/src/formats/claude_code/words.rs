@@ -2,7 +2,8 @@
 
 use super::read::{COUNTERS, ClaudeCodeReader, LIFETIMES, SYNTHETIC};
 use crate::model::{
-    CallWords, ExitCodeAt, JudgementPaths, LimitPaths, NestedPaths, NoticeWords, SessionWords, UsageWords, Verdict,
+    AgentState, CallWords, ExitCodeAt, JudgementPaths, LimitPaths, NestedPaths, NoticeWords, SessionWords, UsageWords,
+    Verdict,
 };
 use crate::read::JsonLines;
 
@@ -37,6 +38,23 @@ pub(super) const WORDS: CallWords = CallWords {
         "toolUseResult.task.id",
     ],
     agent_state_fields: &["toolUseResult.status", "toolUseResult.task.status", "toolUseResult.retrieval_status"],
+    agent_state_tags: Some(("<status>", "</status>")),
+    agent_states: &[
+        ("async_launched", AgentState::Running),
+        ("remote_launched", AgentState::Running),
+        ("teammate_spawned", AgentState::Running),
+        ("pending", AgentState::Running),
+        ("running", AgentState::Running),
+        ("in_progress", AgentState::Running),
+        ("completed", AgentState::Completed),
+        ("failed", AgentState::Failed),
+        ("killed", AgentState::Failed),
+        ("stopped", AgentState::Failed),
+        // How a poll ended: with the task's end, at its time limit, without waiting.
+        ("success", AgentState::Completed),
+        ("timeout", AgentState::Running),
+        ("not_ready", AgentState::Running),
+    ],
     agent_kind_fields: &["toolUseResult.agentType"],
     creation_fields: &[("toolUseResult.type", "create")],
     mode_fields: &["permissionMode"],

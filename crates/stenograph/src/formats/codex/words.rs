@@ -3,8 +3,8 @@
 use super::notices;
 use super::read::CodexReader;
 use crate::model::{
-    CallWords, ExitCodeAt, JudgementPaths, LimitPaths, ReportPaths, ScriptWords, SessionWords, TotalPaths, UsageWords,
-    Verdict,
+    AgentState, CallWords, ExitCodeAt, JudgementPaths, LimitPaths, ReportPaths, ScriptWords, SessionWords, TotalPaths,
+    UsageWords, Verdict,
 };
 
 pub(super) const WORDS: CallWords = CallWords {
@@ -43,6 +43,16 @@ pub(super) const WORDS: CallWords = CallWords {
         ("approval policy is", Verdict::Refused),
     ],
     job_prefixes: &["Process running with session ID "],
+    agent_list_key: Some("status"),
+    agent_states: &[
+        ("pending_init", AgentState::Running),
+        ("running", AgentState::Running),
+        ("completed", AgentState::Completed),
+        ("shutdown", AgentState::Completed),
+        ("errored", AgentState::Failed),
+        ("interrupted", AgentState::Failed),
+        ("not_found", AgentState::Failed),
+    ],
     mode_fields: &["payload.approval_policy", "payload.sandbox_policy.type", "payload.sandbox_policy.mode"],
     reports: &[
         ReportPaths {

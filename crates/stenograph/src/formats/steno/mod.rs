@@ -16,7 +16,7 @@ pub struct Steno;
 pub(crate) static INFO: FormatInfo = FormatInfo {
     name: crate::wire::NAME,
     agent: "steno",
-    title: "Stenograph's native stream: one event a line, everything kept",
+    title: "Stenograph's native stream: one event per line, with everything kept",
     framing: Framing::Lines,
     extension: "steno.jsonl",
     homes: &[

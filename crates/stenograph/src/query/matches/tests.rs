@@ -13,7 +13,16 @@ fn query(text: &str) -> Query {
 fn answers(event: &Event<'_>, asked: &str) -> bool {
     let projects = ["git@example.org:team/Shop.git".to_owned(), "/home/me/shop".to_owned()];
     let sessions = ["0198-AB".to_owned()];
-    let session = SessionFacts { agent: "some-agent", projects: &projects, sessions: &sessions, file_time: None };
+    let tags = ["Team/Api".to_owned(), "todo".to_owned()];
+    let session = SessionFacts {
+        agent: "some-agent",
+        projects: &projects,
+        sessions: &sessions,
+        file_time: None,
+        is_pinned: false,
+        is_marked: true,
+        tags: &tags,
+    };
     query(asked).matches(&EntryBuilder::default().entry(event).unwrap(), &session)
 }
 
@@ -150,5 +159,33 @@ fn patterns_see_the_text_as_it_is() {
         &said("Error: code 42\nnext line"),
         &["/code \\d+$/", "/^next/", "/ERROR/i", "/Error/ next"],
         &["/ERROR/", "/code.*next/", "-/42/"],
+    );
+}
+
+#[test]
+fn marks_of_the_session() {
+    finds(
+        &said("hello"),
+        &[
+            "tag:team/api",
+            "tag:TODO",
+            "tag:team/*",
+            "tag:\"team/\"*",
+            "tag:todo tag:team*",
+            "tag:x,todo",
+            "is:marked",
+            "-is:pinned",
+        ],
+        &["tag:team", "tag:api", "tag:tod", "tag:todo tag:x", "is:pinned"],
+    );
+}
+
+#[test]
+fn a_text_about_a_session_is_found_by_its_words_and_not_as_an_event() {
+    let entry = Entry::about_session("Check the flaky parser", Some(5));
+    let finds = |asked: &str| query(asked).matches(&entry, &SessionFacts::default());
+    assert!(["flaky", "\"flaky parser\"", "pars* -lexer", "/pars.r/"].into_iter().all(finds));
+    assert!(
+        !["lexer", "flaky role:user", "flaky is:error", "flaky tool:bash", "flaky is:pinned"].into_iter().any(finds)
     );
 }

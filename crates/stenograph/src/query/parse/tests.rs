@@ -52,6 +52,8 @@ fn what_is_not_closed_reaches_to_the_end() {
 
 #[test]
 fn fields_have_values() {
+    assert_eq!(read("tag:Team/* tag:a,b* tag:\"to do\""), "tag:\"team/\"* (tag:\"a\" OR tag:\"b\"*) tag:\"to do\"");
+    assert_eq!(read("is:pinned -is:marked"), "is:pinned -is:marked");
     assert_eq!(read("agent:Foo project:\"My App\" session:AB-1"), "agent:\"foo\" project:\"my app\" session:\"ab-1\"");
     assert_eq!(read("tool:read_file model:x-4* branch:feat/x"), "tool:\"read file\" model:\"x 4\"* branch:\"feat x\"");
     assert_eq!(

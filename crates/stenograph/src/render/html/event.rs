@@ -43,6 +43,8 @@ pub struct HtmlFacts {
     pub speaks_on: bool,
     /// The lane of a sub-agent whose events are among those of the main conversation.
     pub lane: Option<usize>,
+    /// The numbers of the first and the last event that a compaction summarizes.
+    pub summarizes: Option<(u64, u64)>,
 }
 
 /// Appends one event. A call has no result here; its result is an event of its own.
@@ -76,8 +78,9 @@ pub struct HtmlStep {
     id: String,
     number: Option<u64>,
     heading: String,
-    /// Short facts at the right of the line.
+    /// Short facts at the right of the line, and the tokens, which come last.
     about: Vec<String>,
+    tokens: Option<String>,
     body: String,
     time_ms: Option<i64>,
     is_open: bool,
@@ -117,6 +120,7 @@ impl HtmlStep {
             number: facts.number,
             heading,
             about: view.remark.iter().map(|remark| escaped_line(remark)).collect(),
+            tokens: facts.usage.as_ref().and_then(tokens),
             body,
             time_ms: event.time.as_ref().and_then(Time::to_millis),
             is_open: false,
@@ -124,7 +128,6 @@ impl HtmlStep {
         if let ViewKind::Result(outcome) = view.kind {
             step.set_outcome(view, outcome);
         }
-        step.about.extend(facts.usage.as_ref().and_then(tokens));
         raw_record(event, options, &mut step.body);
         step
     }
@@ -166,7 +169,8 @@ impl HtmlStep {
 
     /// Appends the step.
     pub fn finish(&self, out: &mut String) {
-        let HtmlStep { classes, id, heading, about, body, number, .. } = self;
+        let HtmlStep { classes, id, heading, body, number, .. } = self;
+        let about: Vec<&str> = self.about.iter().chain(&self.tokens).map(String::as_str).collect();
         let about = about.join(" \u{b7} ");
         let about = if about.is_empty() { about } else { format!("<small>{about}</small>") };
         let number = number.map(|number| format!("<span class=\"n\">{number}</span>")).unwrap_or_default();
@@ -212,7 +216,9 @@ fn compaction(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &
     blocks(&view.blocks, &mut body);
     raw_record(event, options, &mut body);
     let number = facts.number.map(|number| format!("<span class=\"n\">{number}</span>")).unwrap_or_default();
-    let heading = format!("<b>Context compacted{remark}</b>{number}");
+    let prefix = &options.id_prefix;
+    let before = facts.summarizes.map(|(first, last)| format!("<i>events <a href=\"#{prefix}e{first}\">{first}</a> to {last}</i>"));
+    let heading = format!("<b>Context compacted{remark}</b>{}{number}", before.unwrap_or_default());
     out.push_str(&match body.is_empty() {
         true => format!("<div class=\"event compaction\"{id}>{heading}</div>\n"),
         false => format!("<details class=\"event compaction\"{id}><summary>{heading}</summary>{body}</details>\n"),

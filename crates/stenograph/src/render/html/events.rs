@@ -26,6 +26,8 @@ pub struct HtmlEvents {
     /// The speaker of the last message.
     speaker: Option<String>,
     day: Option<jiff::civil::Date>,
+    /// The first event since the last compaction.
+    context_start: Option<u64>,
     /// The sub-agents whose events are among those of this conversation.
     threads: Vec<String>,
 }
@@ -37,7 +39,16 @@ impl HtmlEvents {
     /// The events of a new conversation.
     pub fn new(options: HtmlOptions) -> HtmlEvents {
         let viewer = EventViewer::default();
-        HtmlEvents { options, viewer, group: Vec::new(), size: 0, speaker: None, day: None, threads: Vec::new() }
+        HtmlEvents {
+            options,
+            viewer,
+            group: Vec::new(),
+            size: 0,
+            speaker: None,
+            day: None,
+            context_start: None,
+            threads: Vec::new(),
+        }
     }
 
     /// Takes notice of an event that is not written, so that later ones know their calls.
@@ -59,7 +70,13 @@ impl HtmlEvents {
         }
         self.begin_day(event, out);
         let lane = event.thread.as_deref().filter(|_| self.options.id_prefix.is_empty()).map(|thread| self.lane(thread));
-        let mut facts = HtmlFacts { number, usage, speaks_on: false, lane };
+        let mut facts = HtmlFacts { number, usage, lane, ..HtmlFacts::default() };
+        if view.kind == ViewKind::Compaction {
+            let range = self.context_start.take().zip(number.map(|number| number.saturating_sub(1)));
+            facts.summarizes = range.filter(|(first, last)| first < last);
+        } else if lane.is_none() {
+            self.context_start = self.context_start.or(number);
+        }
         match view.kind {
             ViewKind::User | ViewKind::Agent | ViewKind::Failure | ViewKind::Compaction => {
                 self.end_group(out);

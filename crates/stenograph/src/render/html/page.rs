@@ -106,7 +106,7 @@ pub struct IndexEntry {
 pub fn index_page(title: &str, entries: &[IndexEntry]) -> String {
     let mut out = head(title, INDEX_SCRIPT, true);
     out.push_str(&format!(
-        "<body>\n<div class=\"bar\"><label class=\"js\"><span class=\"sr\">Search all sessions</span>\
+        "<body>\n<div class=\"bar\" role=\"search\"><label class=\"js\"><span class=\"sr\">Search all sessions</span>\
          <input id=\"search\" type=\"search\" placeholder=\"Search all sessions (/)\" autocomplete=\"off\" spellcheck=\"false\"></label>\
          <output id=\"found\" class=\"js\"></output>{THEME}</div>\n<div class=\"page index\">\n<header class=\"session\"><h1>{}</h1></header>\n\
          <main id=\"conversation\">\n<ul class=\"sessions\">\n",
@@ -193,7 +193,7 @@ const THEME: &str = "<button type=\"button\" id=\"theme\" class=\"js\" aria-labe
 
 /// The toolbar. Its filters need no script; what does is hidden without one.
 const TOOLBAR: &str = concat!(
-    "<div class=\"bar\">",
+    "<div class=\"bar\" role=\"search\">",
     "<label class=\"js search\"><span class=\"sr\">Search this page</span>",
     "<input id=\"search\" type=\"search\" placeholder=\"Search (/)\" autocomplete=\"off\" spellcheck=\"false\"></label>",
     "<output id=\"found\" class=\"js\"></output>",

@@ -105,7 +105,8 @@ pub fn timeline(samples: &[Sample], agents: usize) -> String {
     let top = if has_context { CONTEXT_HEIGHT + LANE_GAP } else { 0 };
     let height = top + lanes * (LANE_HEIGHT + LANE_GAP) - LANE_GAP;
     let mut out = format!(
-        "<svg class=\"timeline\" viewBox=\"0 0 {COLUMNS} {height}\" preserveAspectRatio=\"none\" aria-hidden=\"true\" data-ids=\"{}\">\n",
+        "<svg class=\"timeline lanes-{}\" viewBox=\"0 0 {COLUMNS} {height}\" preserveAspectRatio=\"none\" aria-hidden=\"true\" data-ids=\"{}\">\n",
+        lanes + usize::from(has_context),
         ids(&first)
     );
     if has_context {

@@ -25,6 +25,9 @@ impl From<bool> for Force {
 }
 
 pub(super) fn decide(archive: &Archive, candidate: &Candidate, force: Force) -> PruneDecision {
+    if candidate.session.marks.pinned {
+        return PruneDecision::Stays("pinned; unpin it with steno mark SESSION --unpin".to_owned());
+    }
     if candidate.copies.is_empty() {
         // An interrupted run may have left it in the index.
         let is_forgotten = candidate.rows.iter().any(|row| {

@@ -206,6 +206,35 @@
     if (event.key === "Escape") { search.value = ""; run(); search.blur(); }
   });
 
+  // Colours of code: ranges over the text, which itself stays as it is.
+  const TOKENS = new RegExp([
+    /(?<comment>\/\*[^]*?\*\/|(?<![:\w])\/\/.*|(?<![\w$&"'])#(?![[!]).*|^\s*--\s.*)/,
+    /(?<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.){0,200}'|`(?:[^`\\]|\\.){0,2000}`)/,
+    /(?<number>\b\d[\w.]*)/,
+    /(?<keyword>\b(?:abstract|as|async|await|break|case|catch|class|const|continue|def|defer|del|do|done|elif|else|enum|esac|except|export|extends|extern|false|fi|finally|fn|for|from|func|function|go|if|impl|implements|import|in|interface|is|lambda|let|loop|match|mod|mut|new|nil|None|not|null|or|and|package|pass|private|protected|pub|public|raise|ref|return|Self|self|static|struct|super|switch|then|this|throw|trait|true|True|False|try|type|typeof|undefined|unsafe|use|var|void|where|while|with|yield)\b)/,
+  ].map((part) => part.source).join("|"), "gm");
+  const CODE_LENGTH_MAX = 50_000;
+  if (globalThis.Highlight && globalThis.IntersectionObserver) {
+    const colours = Object.fromEntries(["comment", "string", "number", "keyword"].map((name) => [name, new Highlight()]));
+    for (const [name, ranges] of Object.entries(colours)) CSS.highlights.set("code-" + name, ranges);
+    const colour = (code) => {
+      const node = code.firstChild;
+      if (node?.nodeType !== Node.TEXT_NODE || node.data.length > CODE_LENGTH_MAX) return;
+      for (const token of node.data.matchAll(TOKENS)) {
+        const name = Object.keys(colours).find((name) => token.groups[name] !== undefined);
+        const range = new StaticRange({ startContainer: node, startOffset: token.index, endContainer: node, endOffset: token.index + token[0].length });
+        colours[name].add(range);
+      }
+    };
+    const visible = new IntersectionObserver((entries) => {
+      for (const entry of entries.filter((entry) => entry.isIntersecting)) { visible.unobserve(entry.target); colour(entry.target); }
+    }, { rootMargin: "300px" });
+    const watch = (root) => root.querySelectorAll("code[class]").forEach((code) => visible.observe(code));
+    watch(main);
+    new MutationObserver((changes) => changes.forEach((change) => change.addedNodes.forEach((node) => node.querySelectorAll && watch(node))))
+      .observe(main, { childList: true, subtree: true });
+  }
+
   // Folding.
   let isExpanded = false;
   const expand = () => {

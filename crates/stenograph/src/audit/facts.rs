@@ -1,17 +1,17 @@
-//! Records beside the conversation: reports on calls, judgements, permission modes, nested records, notices about jobs.
+//! Records that are not part of the conversation: reports on calls, decisions about calls, permission modes, nested records, notices about jobs.
 
 use super::answer::Answer;
 use super::report::{Call, CallOutcome};
 use super::{Auditor, TEXT_SIZE_MAX};
-use crate::calls::{CallStep, Calls as Fold};
+use crate::calls::{CallStep, Calls as CallsFold};
 use crate::evidence::Task;
-use crate::evidence::{CallReport, JobNotice, Judgement, NestedRecord, nested, permission_mode};
+use crate::evidence::{AgentEvidence, CallReport, JobNotice, Judgement, NestedRecord, nested, permission_mode};
 use crate::model::Event;
 use crate::query::{Touch, TouchHow};
 use crate::text::beginning;
 
 impl Auditor {
-    /// Takes a record that stands beside the conversation.
+    /// Adds what an event reports besides the conversation.
     pub(super) fn report(&mut self, event: &Event<'_>, step: &CallStep, thread: usize) {
         if let Some(mode) = permission_mode(event) {
             self.mode(beginning(&mode, TEXT_SIZE_MAX), thread);
@@ -25,26 +25,26 @@ impl Auditor {
         self.nested(event);
     }
 
-    /// A permission mode: only a change of it is reported.
+    /// Adds a permission mode, if it differs from the last.
     fn mode(&mut self, mode: &str, thread: usize) {
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        if course.mode.as_deref() != Some(mode) {
-            course.mode = Some(mode.to_owned());
+        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        if conversation.mode.as_deref() != Some(mode) {
+            conversation.mode = Some(mode.to_owned());
             self.approve(None, None, mode, "", thread);
         }
     }
 
-    /// A report on a call. Only what no other record says is added: the agent that the call started, and a call that has no other record.
+    /// Adds a report on a call, as far as no other record has it: the agent that the call started, and a call without another record.
     fn call_report(&mut self, report: &CallReport<'_>, step: &CallStep, thread: usize) {
         let id = report.call();
         if let Some(started) = report.agent() {
-            let call = Fold::id(id.as_deref());
-            let agent = self.agents.of_call(call).or_else(|| {
+            let call = CallsFold::id(id.as_deref());
+            let agent = self.agents.started_by(call).or_else(|| {
                 let task = Task { kind: started.kind, prompt: started.task.unwrap_or_default(), ..Task::default() };
-                self.agents.begin(&task, thread, call, self.place)
+                self.agents.start(&task, thread, call, self.place)
             });
             if let Some(agent) = agent {
-                self.agents.thread(agent, &started.thread);
+                self.agents.set_thread(agent, &started.thread);
             }
         }
         if self.calls.is_made(id.as_deref()) {
@@ -62,8 +62,8 @@ impl Auditor {
                 _ => TouchHow::Edited,
             };
             let file = self.files.touch(&Touch { path, how }, outcome, None, self.place);
-            if let (Some(file), Some(course)) = (file, self.courses.get_mut(thread)) {
-                course.window.file(file, None);
+            if let (Some(file), Some(conversation)) = (file, self.conversations.get_mut(thread)) {
+                conversation.window.file(file, None);
             }
         }
         if let (Some(command), Some(decision)) = (report.command(), &step.decision) {
@@ -82,33 +82,33 @@ impl Auditor {
                 is_retry: false,
                 answer: Some(self.place),
                 decided: Some(self.place),
-                said: None,
+                error_text: None,
                 asks_after: None,
             });
         }
     }
 
-    /// A record of a side conversation inside another record.
+    /// Adds a record of a side conversation that is nested in another record.
     fn nested(&mut self, event: &Event<'_>) {
         let Some(NestedRecord { thread: Some(thread), call, events }) = nested(event) else { return };
-        if let Some(agent) = self.agents.of_call(Fold::id(call.as_deref())) {
-            self.agents.thread(agent, &thread);
+        if let Some(agent) = self.agents.started_by(CallsFold::id(call.as_deref())) {
+            self.agents.set_thread(agent, &thread);
         }
         let place = self.place;
         for event in events {
-            self.take(&event, Some(&thread));
+            self.add_to_thread(&event, Some(&thread));
         }
         self.place = place;
     }
 
-    /// Takes a message that only reports on a job; false for every other message.
+    /// Adds a message that only reports on a job. Returns false for any other message.
     pub(super) fn notice(&mut self, event: &Event<'_>, text: &str) -> bool {
         let Some(notice) = JobNotice::of(event) else { return false };
-        let answer =
-            Answer { state: notice.state, beginning: beginning(text, TEXT_SIZE_MAX).to_owned(), ..Answer::default() };
-        let work = notice.name.and_then(|name| self.agents.asked_for(&[name]));
-        if let Some(agent) = work.and_then(|work| self.agents.get(work)?.agent) {
-            self.agents.later(agent, &answer, CallOutcome::Ok, self.place);
+        let Some(name) = notice.name else { return true };
+        if let Some(agent) = self.agents.job(&name).and_then(|job| job.agent) {
+            let agents = AgentEvidence { state: notice.state, ..AgentEvidence::default() };
+            let answer = Answer { agents, beginning: beginning(text, TEXT_SIZE_MAX).to_owned(), ..Answer::default() };
+            self.agents.add_report(agent, &name, &answer, CallOutcome::Ok, self.place);
         }
         true
     }

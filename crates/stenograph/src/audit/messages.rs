@@ -1,17 +1,17 @@
-//! What messages, errors and compactions mean for the conversation that they stand in. Calls are in `mod.rs`, their answers in `settle.rs`.
+//! Adds messages, errors and compactions to their conversation. `mod.rs` adds calls, and `outcomes.rs` their results.
 
-use super::report::{Capped, Compaction, Fault, FaultKind, Phase, Step};
-use super::thread::{Course, STEP_SIZE_MAX};
-use super::trouble::{self, Trouble};
-use super::window::{Preserved, PutAside};
+use super::conversation::{ConversationState, STEP_SIZE_MAX};
+use super::failures::{self, NewFailure};
+use super::report::{AuditStep, Capped, Compaction, Fault, FaultKind, Phase};
+use super::window::{Preserved, RemovedFromContext};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
 use crate::evidence::{CompactionDetails, UserMessage};
 use crate::model::{Body, Content, Event, Role};
 use crate::run_state::Stuck;
 use crate::text::beginning;
 
-/// How many files of a compaction are named.
-const PUT_ASIDE_MAX: usize = 100;
+/// The most files in the report of a compaction.
+const REMOVED_FILES_MAX: usize = 100;
 
 impl Auditor {
     pub(super) fn user(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
@@ -25,28 +25,34 @@ impl Auditor {
         if message == Some(UserMessage::Interruption) {
             return self.fault(FaultKind::Interrupted, None, text, thread);
         }
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.asked.get_or_insert_with(|| Course::print(text));
-        course.said.close();
-        course.window.message(text);
+        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        conversation.first_message_hash.get_or_insert_with(|| ConversationState::hash(text));
+        conversation.last_message.close();
+        conversation.window.message(text);
         if message != Some(UserMessage::Typed) {
             return;
         }
-        course.troubles.asked();
+        conversation.failures.clear();
         let text = text.to_owned();
-        course.step(Step { place: self.place, tool: None, text: format!("user: {text}"), outcome: None, exit: None });
+        conversation.step(AuditStep {
+            place: self.place,
+            tool: None,
+            text: format!("user: {text}"),
+            outcome: None,
+            exit: None,
+        });
     }
 
     pub(super) fn assistant(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
         let joined = content.joined();
         let text = joined.decode();
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.window.message(&text);
-        course.said.say(event.group.as_deref(), text.trim(), self.place);
+        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        conversation.window.message(&text);
+        conversation.last_message.say(event.group.as_deref(), text.trim(), self.place);
         self.audit.answered += u64::from(thread == 0);
         if !text.trim().is_empty() {
             let text = text.trim().to_owned();
-            course.step(Step { place: self.place, tool: None, text, outcome: None, exit: None });
+            conversation.step(AuditStep { place: self.place, tool: None, text, outcome: None, exit: None });
         }
     }
 
@@ -59,10 +65,10 @@ impl Auditor {
         self.audit.phases.push(phase, LIST_MAX);
     }
 
-    /// Something good came after what went wrong.
+    /// Marks the errors of a conversation as recovered.
     pub(super) fn recover(&mut self, thread: usize) {
-        if let Some(course) = self.courses.get_mut(thread) {
-            course.troubles.recovered();
+        if let Some(conversation) = self.conversations.get_mut(thread) {
+            conversation.failures.recovered();
         }
         let mine = self.audit.errors.items.iter_mut().rev().filter(|fault| fault.thread == thread);
         for fault in mine.take_while(|fault| fault.recovered_by.is_none()) {
@@ -80,32 +86,32 @@ impl Auditor {
             recovered_by: None,
         };
         self.audit.errors.push(fault.clone(), LIST_MAX);
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.said.close();
-        let before = course.steps.iter().cloned().collect();
-        let kind = trouble::kind_of(kind, name);
-        course.troubles.add(Trouble { fault, kind, call: None, input: Vec::new(), before });
+        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        conversation.last_message.close();
+        let before = conversation.steps.iter().cloned().collect();
+        let kind = failures::kind_of(kind, name);
+        conversation.failures.add(NewFailure { fault, kind, call: None, input: Vec::new(), before });
     }
 
     pub(super) fn compaction(&mut self, event: &Event<'_>, summary: Option<&Content<'_>>, thread: usize) {
         let length = summary.map_or(0, |summary| summary.joined().decode().chars().count() as u64);
         let details = CompactionDetails::of(event);
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.said.close();
+        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        conversation.last_message.close();
         // A boundary and its summary may be two records.
         let before = self.audit.compactions.items.iter_mut().rev().find(|before| before.thread == thread);
-        if course.window.is_fresh()
+        if conversation.window.is_fresh()
             && let Some(before) = before
         {
             before.summary_length = before.summary_length.max(length);
             return;
         }
-        let PutAside { events, messages, calls, files, commands, kept_messages, kept_calls } =
-            course.window.compact(&preserved(&details));
+        let RemovedFromContext { events, messages, calls, files, commands, kept_messages, kept_calls } =
+            conversation.window.compact(&preserved(&details));
         let mut names = Capped::default();
         for file in files {
-            let path = self.files.kept.items.get(file).map(|file| file.path.clone());
-            names.push(path.unwrap_or_default(), PUT_ASIDE_MAX);
+            let path = self.files.list.items.get(file).map(|file| file.path.clone());
+            names.push(path.unwrap_or_default(), REMOVED_FILES_MAX);
         }
         let compaction = Compaction {
             place: self.place,
@@ -115,17 +121,17 @@ impl Auditor {
             calls,
             kept_messages,
             kept_calls,
-            tokens_before: details.tokens_before.or_else(|| course.context.last()),
+            tokens_before: details.tokens_before.or_else(|| conversation.context.last()),
             tokens_after: details.tokens_after,
             summary_length: length,
             files: names,
             commands,
         };
-        course.compacted = self.audit.compactions.push(compaction, LIST_MAX);
+        conversation.unmeasured_compaction = self.audit.compactions.push(compaction, LIST_MAX);
     }
 }
 
-/// What stays in the context after a compaction.
+/// What a compaction keeps in the context.
 fn preserved(details: &CompactionDetails) -> Preserved {
     let mut preserved = Preserved::default();
     details.preserved_ids.iter().for_each(|id| preserved.record(id));

@@ -1,79 +1,79 @@
-//! One conversation: what was said last, and how much its model was given. A fold in bounded memory; its state is in
-//! [`crate::run_state`], what went wrong in it in `trouble.rs`, what a compaction puts aside in `window.rs`.
+//! One conversation: its last message and the size of its context. A fold in bounded memory. [`crate::run_state`] has the state of its run,
+//! `failures.rs` its open failures, and `window.rs` what a compaction removes.
 
 use std::collections::VecDeque;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::{Context, LastMessage, Place, Step};
-use super::trouble::OpenFailures;
+use super::failures::OpenFailures;
+use super::report::{AuditStep, ContextSize, EventPlace, LastMessage};
 use super::window::Window;
 use crate::run_state::RunState;
 use crate::text::beginning;
 
-/// One conversation.
+/// The state of one conversation.
 #[derive(Debug, Default)]
-pub(super) struct Course {
+pub(super) struct ConversationState {
     pub id: Option<String>,
     pub run: RunState,
     pub cwd: Option<String>,
     pub calls: u64,
     pub failed: u64,
-    pub context: Series,
-    pub said: Said,
+    pub context: ContextSeries,
+    pub last_message: LastMessageBuilder,
     pub window: Window,
-    pub troubles: OpenFailures,
-    /// A fingerprint of what it was asked first.
-    pub asked: Option<u64>,
-    /// The compaction after which nobody has said yet how much is left.
-    pub compacted: Option<usize>,
+    pub failures: OpenFailures,
+    /// A hash of its first user message.
+    pub first_message_hash: Option<u64>,
+    /// The last compaction, until a record states the size of the context after it.
+    pub unmeasured_compaction: Option<usize>,
     pub mode: Option<String>,
     /// The last steps.
-    pub steps: VecDeque<Step>,
+    pub steps: VecDeque<AuditStep>,
 }
 
-/// How many steps before something are told.
+/// The most steps that are reported before a failure.
 const STEPS_MAX: usize = 5;
 
-/// How much of a step is told.
+/// The most bytes of a step.
 pub(super) const STEP_SIZE_MAX: usize = 400;
 
-impl Course {
-    /// A step was taken.
-    pub fn step(&mut self, mut step: Step) {
+impl ConversationState {
+    /// Adds a step.
+    pub fn step(&mut self, mut step: AuditStep) {
         step.text = beginning(step.text.trim(), STEP_SIZE_MAX).to_owned();
-        self.troubles.tried(&step);
+        self.failures.add_step(&step);
         if self.steps.len() >= STEPS_MAX {
             self.steps.pop_front();
         }
         self.steps.push_back(step);
     }
 
-    /// Whether anybody said or called something in it. A result alone belongs to a call of another conversation.
+    /// Whether it has a message or a call. A result alone belongs to a call of another conversation.
     pub fn has_begun(&self) -> bool {
-        self.calls > 0 || self.asked.is_some() || self.said.last.is_some()
+        self.calls > 0 || self.first_message_hash.is_some() || self.last_message.last.is_some()
     }
 
-    /// What a prompt begins with, to know the conversation by.
-    pub fn print(text: &str) -> u64 {
+    /// The hash of a prompt, which identifies the conversation of an agent.
+    pub fn hash(text: &str) -> u64 {
         xxh3_64(text.trim().as_bytes())
     }
 }
 
-/// How much a model was given, call by call.
+/// The size of the context at each model call.
 #[derive(Debug, Default)]
-pub(super) struct Series {
-    context: Context,
+pub(super) struct ContextSeries {
+    context: ContextSize,
     group: Option<u64>,
     stride: u64,
 }
 
-/// How many calls of a series are kept; of a longer one every second, and so on.
+/// The most calls in a series. A longer series keeps every second call, then every fourth, and so on.
 const SERIES_MAX: usize = 4096;
 
-impl Series {
-    /// A call of the model took so many tokens. Records of one response tell of one call.
-    pub fn add(&mut self, group: Option<&str>, tokens: u64, place: Place) {
+impl ContextSeries {
+    /// Adds a model call with this many tokens. All records of one response are one call.
+    pub fn add(&mut self, group: Option<&str>, tokens: u64, place: EventPlace) {
         let group = group.map(|group| xxh3_64(group.as_bytes()));
         let is_same = group.is_some() && group == self.group;
         self.group = group;
@@ -81,7 +81,7 @@ impl Series {
         context.max = context.max.max(tokens);
         if is_same {
             context.last = context.last.max(tokens);
-            // The last call is only in the series if its number is one of those that are kept.
+            // The series has the last call only if its number is a multiple of the stride.
             let is_kept = context.calls.saturating_sub(1).is_multiple_of(self.stride.max(1));
             if let Some(last) = context.series.last_mut().filter(|_| is_kept) {
                 last.2 = last.2.max(tokens);
@@ -107,31 +107,31 @@ impl Series {
         }
     }
 
-    /// How much was given with the last call.
+    /// The size at the last call.
     pub fn last(&self) -> Option<u64> {
         (self.context.calls > 0).then_some(self.context.last)
     }
 
-    pub fn take(&mut self) -> Context {
+    pub fn take(&mut self) -> ContextSize {
         std::mem::take(&mut self.context)
     }
 }
 
-/// What was said last.
+/// Joins the records of the last response.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct LastMessageBuilder {
     last: Option<LastMessage>,
     group: Option<u64>,
-    /// Whether the response is still being told: nothing else happened since.
+    /// Whether the response may continue: nothing else happened since.
     is_open: bool,
 }
 
-/// How long the last message may be. Nobody reads a longer one.
+/// The most bytes of the last message. Nobody reads a longer one.
 const LAST_SIZE_MAX: usize = 1 << 20;
 
-impl Said {
-    /// The model said something.
-    pub fn say(&mut self, group: Option<&str>, text: &str, place: Place) {
+impl LastMessageBuilder {
+    /// Adds a message of the model.
+    pub fn say(&mut self, group: Option<&str>, text: &str, place: EventPlace) {
         if text.trim().is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ impl Said {
         self.group = group;
         self.is_open = true;
         match self.last.as_mut().filter(|_| goes_on) {
-            // A record may be told again as it grows.
+            // A later record may repeat the text so far.
             Some(last) if last.text.ends_with(text) => {}
             Some(last) if text.starts_with(last.text.as_str()) => text.clone_into(&mut last.text),
             Some(last) => {
@@ -155,13 +155,13 @@ impl Said {
         }
     }
 
-    /// Something else happened.
+    /// Ends the response: something else happened.
     pub fn close(&mut self) {
         self.is_open = false;
     }
 
-    /// The final word, which mostly says again what was said.
-    pub fn end(&mut self, text: &str, place: Place) {
+    /// Adds the final text of a run, which usually repeats the last message.
+    pub fn end(&mut self, text: &str, place: EventPlace) {
         let is_said = self.last.as_ref().is_some_and(|last| last.text.contains(text.trim()));
         if !text.trim().is_empty() && !is_said {
             self.close();
@@ -181,13 +181,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_is_not_in_the_series_changes_nothing_in_it() {
-        let mut series = Series::default();
+    fn a_call_outside_the_series_does_not_change_it() {
+        let mut series = ContextSeries::default();
         let mut add = |number: usize, tokens: u64| {
-            series.add(Some(&number.to_string()), tokens, Place::default());
+            series.add(Some(&number.to_string()), tokens, EventPlace::default());
             series.context.series.last().map(|(.., tokens)| *tokens)
         };
-        // Once there are too many, every second call is kept: the first, the third, and so on.
+        // Beyond the limit, the series keeps every second call: the first, the third, and so on.
         for number in 1..=SERIES_MAX + 2 {
             add(number, 1);
         }

@@ -1,9 +1,11 @@
-//! Formats the course of a run for people: sub-agents, to-dos, errors, approvals, phases without progress, compactions, context
+//! Formats the parts of an audit about the run, for people: sub-agents, to-dos, errors, approvals, phases without progress, compactions, context
 //! size.
 
 use std::fmt::Write as _;
 
-use stenograph::audit::{Agent, Audit, CallOutcome, Compaction, Context, End, FaultKind, Step, StuckKind, Verdict};
+use stenograph::audit::{
+    Agent, Audit, AuditStep, CallOutcome, Compaction, ContextSize, End, FaultKind, StuckKind, Verdict,
+};
 use stenograph::evidence::TodoProgress;
 use stenograph::status::Why;
 
@@ -82,23 +84,23 @@ pub fn agents(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
 fn agent_line(agent: &Agent, colour: Colour) -> String {
     let kind = agent.kind.as_deref().unwrap_or("agent");
     let task = agent.title.as_deref().or(agent.task.as_deref()).unwrap_or("(unknown task)");
-    let mut aside = vec![agent.state.name().to_owned()];
+    let mut remarks = vec![agent.state.name().to_owned()];
     if agent.thread.is_some() {
-        aside.push(counted(agent.calls, "call"));
+        remarks.push(counted(agent.calls, "call"));
     }
     if agent.failed > 0 {
-        aside.push(format!("{} failed", grouped(agent.failed)));
+        remarks.push(format!("{} failed", grouped(agent.failed)));
     }
     if let Some(place) = agent.place {
-        aside.push(format!("event {}", number(place)));
+        remarks.push(format!("event {}", number(place)));
     }
-    if !agent.later.is_empty() {
-        let events: Vec<String> = agent.later.iter().take(4).map(|place| number(*place)).collect();
-        aside.push(format!("polled in {}", events.join(", ")));
+    if !agent.later.items.is_empty() {
+        let events: Vec<String> = agent.later.items.iter().take(4).map(|place| number(*place)).collect();
+        remarks.push(format!("polled in {}", events.join(", ")));
     }
     let id = agent.id.as_deref().map(|id| format!(" {}", brief(id, 24))).unwrap_or_default();
-    let aside = colour.paint(TextStyle::Faint, &format!("({}){id}", aside.join(", ")));
-    format!("{}: {}  {aside}", brief(kind, 40), brief(task, LINE_LENGTH_MAX))
+    let remarks = colour.paint(TextStyle::Faint, &format!("({}){id}", remarks.join(", ")));
+    format!("{}: {}  {remarks}", brief(kind, 40), brief(task, LINE_LENGTH_MAX))
 }
 
 pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
@@ -157,7 +159,7 @@ pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
     }
 }
 
-fn steps(name: &str, steps: &[Step], colour: Colour, out: &mut String) {
+fn steps(name: &str, steps: &[AuditStep], colour: Colour, out: &mut String) {
     if steps.is_empty() {
         return;
     }
@@ -249,12 +251,12 @@ fn compactions(audit: &Audit, colour: Colour, out: &mut String) {
     }
     heading("compactions", &grouped(audit.compactions.count()), colour, out);
     for compaction in audit.compactions.items.iter().take(LINES_MAX) {
-        let _ = writeln!(out, "  {:>6}  {}", number(compaction.place), put_aside(compaction));
+        let _ = writeln!(out, "  {:>6}  {}", number(compaction.place), removed(compaction));
     }
     more(audit.compactions.count().saturating_sub(LINES_MAX as u64), "", colour, out);
 }
 
-fn put_aside(compaction: &Compaction) -> String {
+fn removed(compaction: &Compaction) -> String {
     let tokens = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
     let mut line = format!(
         "removed {}, {} and {}; tokens {} to {}",
@@ -264,13 +266,13 @@ fn put_aside(compaction: &Compaction) -> String {
         tokens(compaction.tokens_before),
         tokens(compaction.tokens_after),
     );
-    let gone: Vec<String> = [(compaction.files.count(), "file"), (compaction.commands.count(), "command")]
+    let removed: Vec<String> = [(compaction.files.count(), "file"), (compaction.commands.count(), "command")]
         .into_iter()
         .filter(|(number, _)| *number > 0)
         .map(|(number, word)| counted(number, word))
         .collect();
-    if !gone.is_empty() {
-        let _ = write!(line, "; {} no longer in the context", gone.join(" and "));
+    if !removed.is_empty() {
+        let _ = write!(line, "; {} no longer in the context", removed.join(" and "));
     }
     if compaction.kept_messages + compaction.kept_calls > 0 {
         let (messages, calls) = (compaction.kept_messages, compaction.kept_calls);
@@ -279,7 +281,7 @@ fn put_aside(compaction: &Compaction) -> String {
     line
 }
 
-fn context(context: &Context, colour: Colour, out: &mut String) {
+fn context(context: &ContextSize, colour: Colour, out: &mut String) {
     if context.calls < 2 {
         return;
     }

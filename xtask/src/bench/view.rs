@@ -1,0 +1,142 @@
+//! Measures pages: how long `steno export --to html` takes for a real session, in turns with other programs that write pages
+//! and are installed, how large its page is, and how much memory a very large session takes.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use super::goals::{Goals, median};
+use super::process::{timed, watched};
+use super::{again_in_release, scale};
+use crate::{Failure, corpus, synthetic, tree};
+
+/// What to measure.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// The session to export, as a path from the repository
+    #[arg(
+        long,
+        default_value = "../shared/corpus/claude-code/entireio+git-sync/d0406407-d612-489d-b375-1372d062af82.jsonl"
+    )]
+    session: PathBuf,
+    /// The size of the very large session
+    #[arg(long, value_name = "SIZE", default_value = "300MB", value_parser = corpus::size)]
+    size: u64,
+    /// How often everybody writes
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// The command to measure, instead of building one
+    #[arg(long)]
+    steno: Option<PathBuf>,
+    /// The program `claude-replay`, instead of the one on the path
+    #[arg(long, default_value = "claude-replay")]
+    claude_replay: PathBuf,
+    /// The program `claude-code-log`, instead of the one on the path
+    #[arg(long, default_value = "claude-code-log")]
+    claude_code_log: PathBuf,
+    /// The program `claude-code-transcripts`, instead of the one on the path
+    #[arg(long, default_value = "claude-code-transcripts")]
+    claude_code_transcripts: PathBuf,
+}
+
+/// The time of our page, as a part of that of the fastest other program.
+const TIME_OF_PEER: f64 = 1.0 / 6.0;
+
+/// The most memory of a session of any size: the largest page in one file, its outline, and a sample of each event.
+const PEAK_MB: f64 = 120.0;
+
+/// Runs the benchmark: on a release build, unless another command is named.
+pub fn view(options: &Options) -> Result<(), Failure> {
+    if cfg!(debug_assertions) && options.steno.is_none() {
+        return again_in_release();
+    }
+    let steno = match &options.steno {
+        Some(steno) => steno.canonicalize().map_err(|error| format!("{}: {error}", steno.display()))?,
+        None => scale::built()?,
+    };
+    let folder = tempfile::tempdir_in(tree::root().join("target"))?;
+    let session = tree::root().join(&options.session);
+    let source = fs::metadata(&session).map_err(|error| format!("{}: {error}", session.display()))?.len();
+    let out = folder.path().join("page.html");
+    let ours = || export(&steno, &session, &out);
+    let peers = [
+        ("claude-replay", peer(&options.claude_replay, &session, &["-o"], &folder.path().join("replay.html"))),
+        ("claude-code-log", peer(&options.claude_code_log, &session, &["-o"], &folder.path().join("log.html"))),
+        (
+            "claude-code-transcripts",
+            peer(&options.claude_code_transcripts, Path::new("json"), &[], &session).with_output(folder.path()),
+        ),
+    ];
+    let mut goals = Goals::default();
+    let mut own: Vec<f64> = Vec::new();
+    let mut others: Vec<(&str, Vec<f64>)> = Vec::new();
+    for (name, peer) in &peers {
+        match timed(&mut peer.command()) {
+            Ok(_) => others.push((*name, Vec::new())),
+            Err(failure) => println!("{name} is left out: {failure}"),
+        }
+    }
+    timed(&mut ours())?;
+    for _ in 0..options.rounds.max(1) {
+        own.push(timed(&mut ours())?.1.as_secs_f64());
+        for (name, seconds) in &mut others {
+            let Some((_, peer)) = peers.iter().find(|(peer, _)| peer == name) else { continue };
+            seconds.push(timed(&mut peer.command())?.1.as_secs_f64());
+        }
+    }
+    Goals::told("steno export --to html", median(own.iter().copied()) * 1e3, "ms");
+    for (name, seconds) in &others {
+        Goals::told(name, median(seconds.iter().copied()) * 1e3, "ms");
+        let ratio = median(own.iter().zip(seconds).map(|(own, other)| own / other));
+        goals.at_most(&format!("time of {name}"), ratio, TIME_OF_PEER, "");
+    }
+    let size = |path: &Path| fs::metadata(path).map_or(0.0, |found| found.len() as f64);
+    Goals::told("size of the page, to its source", size(&out) / source as f64, "");
+    large(options, &steno, folder.path(), &mut goals)?;
+    goals.end()
+}
+
+/// Memory and time of a very large session.
+fn large(options: &Options, steno: &Path, folder: &Path, goals: &mut Goals) -> Result<(), Failure> {
+    let path = folder.join("large.jsonl");
+    let mut file = BufWriter::new(File::create(&path)?);
+    synthetic::session(options.size, &mut file)?;
+    file.flush()?;
+    let ran = watched(&mut export(steno, &path, &folder.join("large.html")))?;
+    Goals::told("a very large session", ran.wall.as_secs_f64(), "s");
+    goals.at_most("its peak memory", ran.own_kb as f64 / 1e3, PEAK_MB, "MB");
+    Ok(())
+}
+
+fn export(steno: &Path, session: &Path, out: &Path) -> Command {
+    let mut command = Command::new(steno);
+    command.args(["export", "--to", "html", "--force", "-o"]).arg(out).arg(session);
+    command
+}
+
+/// Another program that writes a page.
+struct Peer {
+    program: PathBuf,
+    arguments: Vec<PathBuf>,
+}
+
+fn peer(program: &Path, first: &Path, options: &[&str], last: &Path) -> Peer {
+    let arguments = std::iter::once(first.to_owned()).chain(options.iter().map(PathBuf::from));
+    Peer { program: program.to_owned(), arguments: arguments.chain([last.to_owned()]).collect() }
+}
+
+impl Peer {
+    fn with_output(mut self, folder: &Path) -> Peer {
+        self.arguments.extend([PathBuf::from("-o"), folder.join("transcripts")]);
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        command
+    }
+}
