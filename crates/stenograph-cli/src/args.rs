@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, mark, pick, record, recover, replay, resume, serve, show, status, tail,
-    trim, undo, usage,
+    diff, export, find, formats, index, list, man, mark, pick, record, recover, replay, resume, serve, show, status,
+    tail, trim, undo, usage,
 };
 use crate::output::ColourChoice;
 

@@ -14,7 +14,7 @@ use crate::home::Root;
 pub use session::{LATEST, NamedBy, ResolvedName, ResolvedSession};
 pub use stenograph::render::bytes;
 pub use stenograph_store::hits::{EventAddress, EventAddresses};
-pub use stenograph_store::sessions::{SessionCost, ShortNames, path_json, project_json};
+pub use stenograph_store::sessions::{ShortNames, path_json, project_json};
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use stenograph::json::Draft;
-pub(super) use stenograph_store::sessions::strings_json;
 use stenograph_store::archive::{Archive, ArchiveWriter, CopyInfo};
 use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
+pub(super) use stenograph_store::sessions::strings_json;
 use stenograph_store::{Problem, Warning};
 
 use crate::error::{CommandError, ExitStatus};

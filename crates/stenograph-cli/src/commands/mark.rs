@@ -152,7 +152,7 @@ fn list(options: &Options, store: &Store, output: &mut Output<'_>) -> Result<Exi
         sessions.extend(catalogue.session(id)?);
     }
     if let Some(query) = crate::filter::query_of(&[("project", options.place.project())], "")? {
-        sessions.retain(|session| crate::filter::matches_session(&query, session));
+        sessions.retain(|session| stenograph_store::sessions::matches_session(&query, session));
     }
     sessions.sort_by_key(|session| std::cmp::Reverse((session.marks.pinned, session.ended, session.id)));
     let is_limited = inside.is_some() || options.place.project().is_some();

@@ -10,7 +10,9 @@ use std::time::Duration;
 use stenograph::json::Draft;
 use stenograph_store::Problem;
 use stenograph_store::discover::Places;
-use stenograph_store::index::{Archiving, IndexPlan, IndexProgress, IndexReport, IndexScope, RunObserver, Store, run as update};
+use stenograph_store::index::{
+    Archiving, IndexPlan, IndexProgress, IndexReport, IndexScope, RunObserver, Store, run as update,
+};
 use stenograph_store::watch::{Watcher, Woken};
 use stenograph_web::{NewsChannel, Token, ViewerEvent, ViewerNews, ViewerOptions};
 
@@ -94,7 +96,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     stop.store(true, Ordering::Relaxed);
     let failed = printer.failed.take();
     served.map_err(|error| {
-        CommandError::new(format!("cannot listen at {}: {error}", viewer.listen)).hint("use --port 0 to choose a free port")
+        CommandError::new(format!("cannot listen at {}: {error}", viewer.listen))
+            .hint("use --port 0 to choose a free port")
     })?;
     failed.map_or(Ok(ExitStatus::Done), Err)
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use stenograph_store::Problem;
 use stenograph_store::folder::RecordingParts;
+use stenograph_store::hits::numbers;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
-use stenograph_store::hits::numbers;
 use stenograph_store::session_files;
 use stenograph_store::sessions::{ShortNames, matches_session};
 

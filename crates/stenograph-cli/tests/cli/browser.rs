@@ -51,7 +51,10 @@ impl Browser {
 fn program(names: &[&str]) -> Option<PathBuf> {
     let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
     let named = |name: &&str| folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
-    std::env::var_os("STENO_CHROMIUM").filter(|_| names.contains(&"chromium")).map(PathBuf::from).or_else(|| names.iter().find_map(named))
+    std::env::var_os("STENO_CHROMIUM")
+        .filter(|_| names.contains(&"chromium"))
+        .map(PathBuf::from)
+        .or_else(|| names.iter().find_map(named))
 }
 
 /// The folder of the packages, which are installed if they are missing.

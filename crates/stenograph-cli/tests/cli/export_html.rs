@@ -34,7 +34,10 @@ fn a_page_is_one_file_that_names_nothing_else() {
     folder.run("export a.jsonl --to html -o a.html").fails("a.html");
     folder.run("export a.jsonl --to html -o a.html --force --raw").ends(0);
     let html = String::from_utf8(folder.read("a.html")).unwrap();
-    assert!(html.contains("details class=\"raw\"") && html.contains("&quot;kind&quot;: &quot;tool_call&quot;"), "{html}");
+    assert!(
+        html.contains("details class=\"raw\"") && html.contains("&quot;kind&quot;: &quot;tool_call&quot;"),
+        "{html}"
+    );
 }
 
 #[test]
@@ -98,7 +101,8 @@ fn a_large_session_is_split_into_files_that_load_when_needed() {
     let line = "The wheel turns once more, and the table of tides is written again. ";
     let mut text = String::new();
     for number in 0..12_000 {
-        let _ = writeln!(text, r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":"Question {number}"}}"#);
+        let _ =
+            writeln!(text, r#"{{"v":1,"kind":"message","session":"s1","role":"user","content":"Question {number}"}}"#);
         let answer = format!("Answer {number}. {}", line.repeat(25));
         let _ = writeln!(text, r#"{{"v":1,"kind":"message","session":"s1","role":"assistant","content":"{answer}"}}"#);
     }
@@ -132,7 +136,12 @@ fn hostile(size: usize) -> String {
     texts.push("* ".repeat(3_000) + "deep");
     texts.push("[".repeat(20_000) + &"]".repeat(20_000));
     texts.push("*a_`".repeat(30_000));
-    texts.push(format!("|{}\n|{}\n{}", "a|".repeat(200), "-|".repeat(200), format!("|{}\n", "b|".repeat(200)).repeat(50)));
+    texts.push(format!(
+        "|{}\n|{}\n{}",
+        "a|".repeat(200),
+        "-|".repeat(200),
+        format!("|{}\n", "b|".repeat(200)).repeat(50)
+    ));
     texts.push("x".repeat(size));
     let mut out = String::new();
     let quoted = |text: &str| serde_json::to_string(text).unwrap();
@@ -143,7 +152,10 @@ fn hostile(size: usize) -> String {
         if number < 11 && number != 10 {
             let id = format!("call-{number:04}");
             let name = quoted(&format!("Tool{}", &texts[number]));
-            let _ = writeln!(out, r#"{{"v":1,"kind":"tool_call","call":"{id}","name":{name},"input":{{"command":{text},"file_path":{text}}}}}"#);
+            let _ = writeln!(
+                out,
+                r#"{{"v":1,"kind":"tool_call","call":"{id}","name":{name},"input":{{"command":{text},"file_path":{text}}}}}"#
+            );
             let _ = writeln!(out, r#"{{"v":1,"kind":"tool_result","call":"{id}","content":{text},"error":true}}"#);
             let _ = writeln!(out, r#"{{"v":1,"kind":"thinking","content":{text}}}"#);
             let _ = writeln!(out, r#"{{"v":1,"kind":"failure","name":{text},"content":{text}}}"#);
@@ -151,7 +163,8 @@ fn hostile(size: usize) -> String {
         }
     }
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    for (media, data) in [("image/png", pixel), ("image/svg+xml", "PHN2Zy8+"), ("image/png", "\" onerror=\"attacked=1")] {
+    for (media, data) in [("image/png", pixel), ("image/svg+xml", "PHN2Zy8+"), ("image/png", "\" onerror=\"attacked=1")]
+    {
         let (media, data) = (quoted(media), quoted(data));
         let _ = writeln!(
             out,

@@ -60,8 +60,7 @@ impl EventAddresses {
     ) -> Result<EventAddress, Error> {
         let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
         // A log is not a session: its name may be a prefix of a session's name.
-        let is_log =
-            Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
+        let is_log = Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
         let named = named.filter(|_| !is_log);
         if version.is_some() {
             // A version of a file is read alone.

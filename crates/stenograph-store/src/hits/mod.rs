@@ -61,11 +61,7 @@ pub struct ShownAnswer {
 }
 
 /// Asks the index, and reads the content of each hit. Titles and notes come first, in the same numbering.
-pub fn find(
-    searcher: &mut Searcher,
-    request: &SearchRequest<'_>,
-    snippet_length: usize,
-) -> Result<ShownAnswer, Error> {
+pub fn find(searcher: &mut Searcher, request: &SearchRequest<'_>, snippet_length: usize) -> Result<ShownAnswer, Error> {
     let SearchRequest { query, offset, limit, within, .. } = *request;
     let marked = searcher.find_marks(query, within)?;
     let marks_count = marked.len();

@@ -170,7 +170,7 @@ async fn run(
 }
 
 /// Whether the agent can get no further answer.
-fn is_over(player: &Player) -> bool {
+fn is_over(player: &CassettePlayer) -> bool {
     player.is_at_end() || player.refused() > 0
 }
 

@@ -17,7 +17,12 @@ impl Params {
     pub fn parse(query: &str) -> Params {
         let query = query.get(..QUERY_LENGTH_MAX.min(query.len())).unwrap_or_default();
         let pairs = query.split('&').filter(|pair| !pair.is_empty()).take(PARAMS_MAX);
-        Params(pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(key, value)| (decoded(key), decoded(value))).collect())
+        Params(
+            pairs
+                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+                .map(|(key, value)| (decoded(key), decoded(value)))
+                .collect(),
+        )
     }
 
     /// The value of a parameter, unless it is empty.

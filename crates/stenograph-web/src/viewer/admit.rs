@@ -32,7 +32,8 @@ impl Hosts {
             names.push(format!("localhost:{port}"));
         }
         if port == 80 {
-            let bare: Vec<String> = names.iter().filter_map(|name| name.strip_suffix(":80").map(str::to_owned)).collect();
+            let bare: Vec<String> =
+                names.iter().filter_map(|name| name.strip_suffix(":80").map(str::to_owned)).collect();
             names.extend(bare);
         }
         Hosts { names, any_address: ip.is_unspecified().then_some(port) }
@@ -108,8 +109,17 @@ mod tests {
             assert_eq!(status(LOCAL.into(), &[("host", host)]), None, "{host}");
         }
         for host in [
-            "", "127.0.0.1", "localhost", "127.0.0.1:8081", "127.0.0.2:8080", "[::1]:8080", "evil.example:8080",
-            "127.0.0.1.evil.example:8080", "localhost.evil.example:8080", "127.0.0.1:8080@evil.example", "0.0.0.0:8080",
+            "",
+            "127.0.0.1",
+            "localhost",
+            "127.0.0.1:8081",
+            "127.0.0.2:8080",
+            "[::1]:8080",
+            "evil.example:8080",
+            "127.0.0.1.evil.example:8080",
+            "localhost.evil.example:8080",
+            "127.0.0.1:8080@evil.example",
+            "0.0.0.0:8080",
         ] {
             assert_eq!(status(LOCAL.into(), &[("host", host)]), Some(421), "{host}");
         }
@@ -133,7 +143,9 @@ mod tests {
         for origin in ["http://127.0.0.1:8080", "http://localhost:8080"] {
             assert_eq!(status(LOCAL.into(), &[host, ("origin", origin)]), None, "{origin}");
         }
-        for origin in ["null", "https://127.0.0.1:8080", "http://127.0.0.1:3000", "http://evil.example", "", "127.0.0.1:8080"] {
+        for origin in
+            ["null", "https://127.0.0.1:8080", "http://127.0.0.1:3000", "http://evil.example", "", "127.0.0.1:8080"]
+        {
             assert_eq!(status(LOCAL.into(), &[host, ("origin", origin)]), Some(403), "{origin}");
         }
         let site = ("sec-fetch-site", "cross-site");

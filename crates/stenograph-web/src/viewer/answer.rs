@@ -114,7 +114,9 @@ impl Server {
         let form = Params::parse(&String::from_utf8_lossy(&bytes));
         match form.value("token").is_some_and(|token| self.token.is(token.trim())) {
             true => self.welcome(),
-            false => respond(StatusCode::UNAUTHORIZED, pages::login(Some("That is not the token of this server.")), HTML),
+            false => {
+                respond(StatusCode::UNAUTHORIZED, pages::login(Some("That is not the token of this server.")), HTML)
+            }
         }
     }
 }
@@ -176,7 +178,14 @@ pub async fn answer(
             match made.await {
                 Ok(Ok(answer)) => finish(answer),
                 Ok(Err(trouble)) => problem(&trouble, &path),
-                Err(_) => problem(&Trouble { status: StatusCode::INTERNAL_SERVER_ERROR, message: "this answer failed; the rest of the server works".to_owned(), hint: None }, &path),
+                Err(_) => problem(
+                    &Trouble {
+                        status: StatusCode::INTERNAL_SERVER_ERROR,
+                        message: "this answer failed; the rest of the server works".to_owned(),
+                        hint: None,
+                    },
+                    &path,
+                ),
             }
         }
     }

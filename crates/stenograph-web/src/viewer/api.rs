@@ -8,7 +8,9 @@ use stenograph::text::quote;
 use stenograph::wire;
 use stenograph_store::hits;
 use stenograph_store::index::search::{Order, SearchRequest};
-use stenograph_store::sessions::{SessionOrder, matches_session, session_json, sessions_with_events, speaks_of_events, thread_json};
+use stenograph_store::sessions::{
+    SessionOrder, matches_session, session_json, sessions_with_events, speaks_of_events, thread_json,
+};
 
 use super::address::Params;
 use super::answer::Answer;
@@ -63,7 +65,9 @@ fn sessions(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     let listing = viewer.listing()?;
     let query = params.value("q").map(|query| viewer.query(query)).transpose()?;
     let with_events = match &query {
-        Some(query) if speaks_of_events(query.expr()) => Some(sessions_with_events(&mut viewer.store.searcher()?, query)?.0),
+        Some(query) if speaks_of_events(query.expr()) => {
+            Some(sessions_with_events(&mut viewer.store.searcher()?, query)?.0)
+        }
         _ => None,
     };
     let is_wanted = |session: &&stenograph_store::index::catalogue::Session| match (&with_events, &query) {
@@ -74,7 +78,10 @@ fn sessions(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     let mut found: Vec<_> = listing.sessions.iter().filter(is_wanted).cloned().collect();
     let order = match params.value("sort") {
         None => SessionOrder::default(),
-        Some(name) => SessionOrder::ALL.into_iter().find(|order| order.name() == name).ok_or_else(|| Trouble::bad("unknown sort order").hint("newest, oldest, largest, longest or errors"))?,
+        Some(name) => SessionOrder::ALL
+            .into_iter()
+            .find(|order| order.name() == name)
+            .ok_or_else(|| Trouble::bad("unknown sort order").hint("newest, oldest, largest, longest or errors"))?,
     };
     order.sort(&mut found);
     let (from, limit) = (usize::try_from(cursor(params)?).unwrap_or(usize::MAX), limit(params));
@@ -98,7 +105,8 @@ fn set_next(draft: &mut Draft<'_>, next: Option<u64>) {
 fn session(viewer: &Viewer, name: &str) -> Result<String, Trouble> {
     let (named, listing) = (viewer.session(name)?, viewer.listing()?);
     let json = session_json(&named.session, None, &listing.short_names, &named.catalogue, &viewer.prices)?;
-    let threads = named.sources.iter().filter(|row| row.thread.is_some() && row.copy_of.is_none() && row.covered_by.is_none());
+    let threads =
+        named.sources.iter().filter(|row| row.thread.is_some() && row.copy_of.is_none() && row.covered_by.is_none());
     let threads: Vec<String> = threads.map(|row| thread_json(row, &named.session.name, 1)).collect();
     let mut draft = Draft::new();
     draft.set("session", json);
@@ -111,15 +119,20 @@ fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Troubl
     let (from, limit) = (cursor(params)?.max(1), limit(params) as u64);
     let searcher = viewer.store.searcher().ok();
     let (mut items, mut size, mut next) = (Vec::new(), 0, from);
-    let end = found.events.range(&viewer.store, searcher.as_ref(), from..from.saturating_add(limit), &mut |number, event| {
-        if number < from || number != next || size > EVENTS_SIZE_MAX {
-            return;
-        }
-        let item = format!("{{\"number\":{number},\"event\":{}}}", wire::event_at(event));
-        size += item.len();
-        items.push(item);
-        next = number + 1;
-    })?;
+    let end = found.events.range(
+        &viewer.store,
+        searcher.as_ref(),
+        from..from.saturating_add(limit),
+        &mut |number, event| {
+            if number < from || number != next || size > EVENTS_SIZE_MAX {
+                return;
+            }
+            let item = format!("{{\"number\":{number},\"event\":{}}}", wire::event_at(event));
+            size += item.len();
+            items.push(item);
+            next = number + 1;
+        },
+    )?;
     let mut draft = Draft::new();
     draft.set("events", list(&items));
     set_next(&mut draft, (!end.is_last || next < end.next).then_some(next));
@@ -129,42 +142,62 @@ fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Troubl
 fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
     let contents = viewer.contents(&pages::conversation(viewer, name, params)?.events)?;
     let Contents { audit, density, phases, failures, .. } = contents.as_ref();
-    let turns: Vec<String> = audit.turns.items.iter().map(|turn| {
-        let mut draft = Draft::new();
-        draft.set_number("event", Some(turn.from.event));
-        draft.set_str("asked", &turn.asked);
-        draft.set_number("answers", Some(turn.answers));
-        draft.set_number("calls", Some(turn.calls));
-        draft.set_number("failed", Some(turn.failed));
-        draft.render(None)
-    }).collect();
-    let failures: Vec<String> = failures.iter().map(|call| {
-        let mut draft = Draft::new();
-        draft.set_number("event", Some(call.event));
-        draft.set_str("tool", &call.tool);
-        draft.set_str("about", &call.about);
-        draft.set_str("outcome", call.outcome.name());
-        draft.render(None)
-    }).collect();
-    let phases: Vec<String> = phases.iter().map(|phase| {
-        let mut shares = Draft::new();
-        ContextShare::ALL.iter().zip(phase.bytes).for_each(|(share, bytes)| shares.set_number(share.name(), Some(bytes)));
-        let mut draft = Draft::new();
-        draft.set_number("event", Some(phase.first));
-        draft.set_number("tokens", Some(phase.tokens));
-        draft.nest("bytes", shares);
-        draft.render(None)
-    }).collect();
-    let files: Vec<String> = audit.files.items.iter().map(|file| {
-        let mut draft = Draft::new();
-        draft.set_str("path", &file.path);
-        draft.set_str("change", file.change.name());
-        draft.set_number("first", Some(file.first.event));
-        draft.set_number("last", Some(file.last.event));
-        draft.render(None)
-    }).collect();
+    let turns: Vec<String> = audit
+        .turns
+        .items
+        .iter()
+        .map(|turn| {
+            let mut draft = Draft::new();
+            draft.set_number("event", Some(turn.from.event));
+            draft.set_str("asked", &turn.asked);
+            draft.set_number("answers", Some(turn.answers));
+            draft.set_number("calls", Some(turn.calls));
+            draft.set_number("failed", Some(turn.failed));
+            draft.render(None)
+        })
+        .collect();
+    let failures: Vec<String> = failures
+        .iter()
+        .map(|call| {
+            let mut draft = Draft::new();
+            draft.set_number("event", Some(call.event));
+            draft.set_str("tool", &call.tool);
+            draft.set_str("about", &call.about);
+            draft.set_str("outcome", call.outcome.name());
+            draft.render(None)
+        })
+        .collect();
+    let phases: Vec<String> = phases
+        .iter()
+        .map(|phase| {
+            let mut shares = Draft::new();
+            ContextShare::ALL
+                .iter()
+                .zip(phase.bytes)
+                .for_each(|(share, bytes)| shares.set_number(share.name(), Some(bytes)));
+            let mut draft = Draft::new();
+            draft.set_number("event", Some(phase.first));
+            draft.set_number("tokens", Some(phase.tokens));
+            draft.nest("bytes", shares);
+            draft.render(None)
+        })
+        .collect();
+    let files: Vec<String> = audit
+        .files
+        .items
+        .iter()
+        .map(|file| {
+            let mut draft = Draft::new();
+            draft.set_str("path", &file.path);
+            draft.set_str("change", file.change.name());
+            draft.set_number("first", Some(file.first.event));
+            draft.set_number("last", Some(file.last.event));
+            draft.render(None)
+        })
+        .collect();
     let todos = audit.todos.iter().flat_map(|todos| &todos.items);
-    let todos: Vec<String> = todos.map(|todo| format!("{{\"text\":{},\"status\":{}}}", quote(&todo.text), quote(&todo.status))).collect();
+    let todos: Vec<String> =
+        todos.map(|todo| format!("{{\"text\":{},\"status\":{}}}", quote(&todo.text), quote(&todo.status))).collect();
     let parts: Vec<String> = density.parts.iter().map(|part| list(&part.map(|count| count.to_string()))).collect();
     let mut draft = Draft::new();
     draft.set_number("events", Some(audit.events));
@@ -181,7 +214,9 @@ fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trou
 }
 
 fn search(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
-    let words = params.value("q").ok_or_else(|| Trouble::bad("the query is empty").hint("the parameter q has the words to find"))?;
+    let words = params
+        .value("q")
+        .ok_or_else(|| Trouble::bad("the query is empty").hint("the parameter q has the words to find"))?;
     let query = viewer.query(words)?;
     let order = match params.value("order") {
         Some("newest") => Order::Newest,
@@ -208,14 +243,21 @@ fn runs(viewer: &Viewer) -> String {
 fn usage(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     let by = match params.value("by") {
         None => By::Day,
-        Some(name) => By::named(name).filter(|by| !matches!(by, By::Tool)).ok_or_else(|| Trouble::bad("unknown grouping").hint("day, week, month, model, project, agent or session"))?,
+        Some(name) => By::named(name).filter(|by| !matches!(by, By::Tool)).ok_or_else(|| {
+            Trouble::bad("unknown grouping").hint("day, week, month, model, project, agent or session")
+        })?,
     };
     let report = pages::usage_report(viewer, by, params.value("q"))?;
     let group = |group: &Group| {
         let mut draft = Draft::new();
         draft.set("key", group.key.as_deref().map_or_else(|| "null".to_owned(), quote));
         draft.set_number("calls", Some(group.calls));
-        for (name, count) in [("input", group.tokens.input), ("output", group.tokens.output), ("cache_read", group.tokens.cache_read), ("cache_write", group.tokens.cache_write)] {
+        for (name, count) in [
+            ("input", group.tokens.input),
+            ("output", group.tokens.output),
+            ("cache_read", group.tokens.cache_read),
+            ("cache_write", group.tokens.cache_write),
+        ] {
             draft.set_number(name, Some(count));
         }
         draft.set("cost", group.cost.money.map_or_else(|| "null".to_owned(), |money| money.to_string()));

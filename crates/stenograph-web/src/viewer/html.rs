@@ -27,11 +27,8 @@ pub enum Nav {
     None,
 }
 
-const LINKS: [(Nav, &str, &str); 3] = [
-    (Nav::Overview, "/", "Overview"),
-    (Nav::Sessions, "/sessions", "Sessions"),
-    (Nav::Usage, "/usage", "Usage"),
-];
+const LINKS: [(Nav, &str, &str); 3] =
+    [(Nav::Overview, "/", "Overview"), (Nav::Sessions, "/sessions", "Sessions"), (Nav::Usage, "/usage", "Usage")];
 
 /// A whole page. `kind` tells the script what the page has.
 pub fn page(title: &str, nav: Nav, kind: &str, main: &str) -> String {

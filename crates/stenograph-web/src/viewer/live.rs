@@ -18,10 +18,10 @@ use stenograph_store::session_events::SessionEvents;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
+use super::ViewerNews;
 use super::address::Params;
 use super::respond::{SERVER_SENT_EVENTS, problem_json, respond};
 use super::state::Viewer;
-use super::ViewerNews;
 
 /// How long a stream may be silent before a comment shows that it is still open.
 const PING_EVERY: Duration = Duration::from_secs(30);

@@ -35,7 +35,8 @@ pub fn openapi() -> String {
 
 fn operation(route: &RouteInfo, api: &ApiInfo) -> Value {
     let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let in_path = in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+    let in_path =
+        in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
     let in_query = api.params.iter().map(|param| {
         let schema = match param.kind {
             ParamKind::Text => json!({ "type": "string" }),
@@ -44,12 +45,12 @@ fn operation(route: &RouteInfo, api: &ApiInfo) -> Value {
         json!({ "name": param.name, "in": "query", "description": param.about, "schema": schema })
     });
     let content = match api.answer {
-        Some(schema) => json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{schema}") } } }),
+        Some(schema) => {
+            json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{schema}") } } })
+        }
         None => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
     };
-    let problem = |about: &str| {
-        json!({ "description": about, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Problem" } } } })
-    };
+    let problem = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Problem" } } } });
     json!({
         "operationId": format!("{:?}", route.route),
         "summary": api.summary,

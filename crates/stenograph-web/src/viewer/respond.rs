@@ -1,8 +1,8 @@
 //! Responses: a body, a media type, and the headers that every answer has.
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::response::Response;
 use stenograph::json::Draft;
 

@@ -156,12 +156,7 @@ pub const ROUTES: &[RouteInfo] = &[
         "/api/search",
         ApiInfo {
             summary: "The events of all sessions that match a query, best first",
-            params: &[
-                QUERY,
-                Param { name: "order", kind: ParamKind::Text, about: "best or newest" },
-                CURSOR,
-                LIMIT,
-            ],
+            params: &[QUERY, Param { name: "order", kind: ParamKind::Text, about: "best or newest" }, CURSOR, LIMIT],
             answer: Some("Hits"),
         },
     ),
@@ -176,8 +171,16 @@ pub const ROUTES: &[RouteInfo] = &[
         ApiInfo {
             summary: "Model calls, tokens and cost, in groups",
             params: &[
-                Param { name: "by", kind: ParamKind::Text, about: "day, week, month, model, project, agent or session" },
-                Param { name: "q", kind: ParamKind::Text, about: "A query about sessions: agent:, project:, model:, session:, since:, until:" },
+                Param {
+                    name: "by",
+                    kind: ParamKind::Text,
+                    about: "day, week, month, model, project, agent or session",
+                },
+                Param {
+                    name: "q",
+                    kind: ParamKind::Text,
+                    about: "A query about sessions: agent:, project:, model:, session:, since:, until:",
+                },
             ],
             answer: Some("Usage"),
         },
@@ -187,10 +190,7 @@ pub const ROUTES: &[RouteInfo] = &[
         "/api/live",
         ApiInfo {
             summary: "Changes as server-sent events: index, and grown for the session that is named",
-            params: &[
-                Param { name: "session", kind: ParamKind::Text, about: "The session to follow" },
-                AGENT,
-            ],
+            params: &[Param { name: "session", kind: ParamKind::Text, about: "The session to follow" }, AGENT],
             answer: None,
         },
     ),

@@ -114,7 +114,8 @@ impl Viewer {
 
     /// The session with this name. If several have it, the newest one is meant.
     pub fn session(&self, name: &str) -> Result<NamedSession, Trouble> {
-        let unknown = || Trouble::not_found(format!("no session has the name {name}")).hint("go back to the list of sessions");
+        let unknown =
+            || Trouble::not_found(format!("no session has the name {name}")).hint("go back to the list of sessions");
         let catalogue = self.store.catalogue()?;
         let mut found = catalogue.sessions_named(name)?;
         found.retain(|session| session.name.eq_ignore_ascii_case(name));
@@ -130,7 +131,8 @@ impl Viewer {
     /// A query of the user.
     pub fn query(&self, text: &str) -> Result<Query, Trouble> {
         let today = Today { now: Timestamp::now(), zone: self.zone.clone() };
-        Query::parse(text, &today).map_err(|mistake| Trouble::bad(format!("invalid query: {mistake}")).hint(mistake.hint))
+        Query::parse(text, &today)
+            .map_err(|mistake| Trouble::bad(format!("invalid query: {mistake}")).hint(mistake.hint))
     }
 
     /// The agents of the last day.

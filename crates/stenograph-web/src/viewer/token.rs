@@ -53,9 +53,8 @@ impl Token {
             return Some(Proof::Header);
         }
         let name = cookie_name(port);
-        let is_cookie = |pair: &str| {
-            pair.trim().split_once('=').is_some_and(|(key, token)| key == name && self.is(token))
-        };
+        let is_cookie =
+            |pair: &str| pair.trim().split_once('=').is_some_and(|(key, token)| key == name && self.is(token));
         let mut cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         cookies.any(|value| value.split(';').any(is_cookie)).then_some(Proof::Cookie)
     }

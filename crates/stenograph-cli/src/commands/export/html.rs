@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use stenograph::ledger::{self, By, Ledger, Prices, Question};
 use stenograph::render::html::{
-    EventAddress, HtmlEvents, HtmlOptions, IndexEntry, PageHeader, PageSummary, escaped_line, first_words, index_page, page,
-    words_script,
+    EventAddress, HtmlEvents, HtmlOptions, IndexEntry, PageHeader, PageSummary, escaped_line, first_words, index_page,
+    page, words_script,
 };
 use stenograph::render::{Block, EventView, Shown, ViewKind};
 use stenograph_store::files::{Disk, Files as _};
@@ -20,9 +20,9 @@ use crate::commands::show::header::of_outline;
 use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::query_of;
-use stenograph_store::sessions::matches_session;
 use crate::output::{Output, counted, grouped, harmless_line};
 use crate::{clock, prices};
+use stenograph_store::sessions::matches_session;
 
 /// How many characters of a title a page shows.
 const TITLE_CHARS_MAX: usize = 160;
@@ -245,7 +245,8 @@ impl PageExporter<'_> {
         let started = main.overview.outline.started.as_ref().and_then(clock::format_second).unwrap_or_default();
         let mut counts = vec![counted(summary.prompts(), "prompt"), counted(events, "event")];
         counts.extend(head.facts.iter().skip(1).cloned());
-        let entry = IndexEntry { title: title.clone(), about: head.place.clone(), started, counts, ..IndexEntry::default() };
+        let entry =
+            IndexEntry { title: title.clone(), about: head.place.clone(), started, counts, ..IndexEntry::default() };
         let index = self.index.map(str::to_owned);
         Ok((PageHeader { title, lines: vec![head.place, head.facts], facts, remarks, index }, entry))
     }

@@ -68,7 +68,8 @@ impl HtmlChunks {
         }
         self.size += html.len();
         let number = self.chunks.len();
-        let source = self.page.as_deref().map(|page| format!("{}/{number:04}.js", folder_name(page))).unwrap_or_default();
+        let source =
+            self.page.as_deref().map(|page| format!("{}/{number:04}.js", folder_name(page))).unwrap_or_default();
         self.chunks.push(PageChunk { source, ..chunk });
         if self.is_split {
             return self.write(number, &html);
@@ -83,7 +84,9 @@ impl HtmlChunks {
     /// Moves the chunks to files.
     fn split(&mut self) -> Result<(), CommandError> {
         let Some(page) = &self.page else {
-            return Err(CommandError::new("the page is larger than 20 MB").hint("write it to a file with -o session.html"));
+            return Err(
+                CommandError::new("the page is larger than 20 MB").hint("write it to a file with -o session.html")
+            );
         };
         let folder = page.with_file_name(folder_name(page));
         let unwritable = |error| Error::from_system(&Place::Path(folder.clone()), Problem::Unwritable, error);

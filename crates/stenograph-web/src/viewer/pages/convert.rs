@@ -35,7 +35,9 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
         let _ = write!(options, "<option value=\"{0}\"{selected}>{0}: {1}</option>", text(info.name), text(info.title));
     }
     let agent = found.agent.as_deref();
-    let hidden = agent.map(|agent| format!("<input type=\"hidden\" name=\"agent\" value=\"{}\">", text(agent))).unwrap_or_default();
+    let hidden = agent
+        .map(|agent| format!("<input type=\"hidden\" name=\"agent\" value=\"{}\">", text(agent)))
+        .unwrap_or_default();
     let result = match chosen {
         None => "<p class=\"muted\">Choose a format. Stenograph converts the session, reads the result back and lists every difference.</p>".to_owned(),
         Some(to) => {
@@ -110,7 +112,10 @@ pub fn download(viewer: &Viewer, name: &str, params: &Params) -> Result<Answer, 
     });
     let extension = to.info().extension;
     let plain = |name: &str| -> String {
-        name.chars().map(|one| if one.is_ascii_alphanumeric() || "-_.".contains(one) { one } else { '-' }).take(80).collect()
+        name.chars()
+            .map(|one| if one.is_ascii_alphanumeric() || "-_.".contains(one) { one } else { '-' })
+            .take(80)
+            .collect()
     };
     Ok(Answer {
         status: StatusCode::OK,

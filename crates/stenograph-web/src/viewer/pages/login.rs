@@ -4,7 +4,8 @@ use super::super::html::{document, text};
 
 /// Asks for the token.
 pub fn login(problem: Option<&str>) -> String {
-    let problem = problem.map(|problem| format!("<p role=\"alert\" class=\"alert\">{}</p>", text(problem))).unwrap_or_default();
+    let problem =
+        problem.map(|problem| format!("<p role=\"alert\" class=\"alert\">{}</p>", text(problem))).unwrap_or_default();
     document(
         "Sign in",
         "login",

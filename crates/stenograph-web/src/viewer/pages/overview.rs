@@ -103,5 +103,9 @@ pub fn usage_html(viewer: &Viewer) -> Result<String, Trouble> {
         return Ok("<p class=\"muted\">No model calls.</p>".to_owned());
     }
     let models = usage::report(viewer, By::Model, Some(&since))?;
-    Ok(format!("{}<h3>By model</h3>{}", usage::columns_html(&days, DAYS), usage::top_html(&models, By::Model, MODELS_MAX)))
+    Ok(format!(
+        "{}<h3>By model</h3>{}",
+        usage::columns_html(&days, DAYS),
+        usage::top_html(&models, By::Model, MODELS_MAX)
+    ))
 }

@@ -25,7 +25,13 @@ pub fn html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     let listing = viewer.listing()?;
     let has_words = |session: &&stenograph_store::index::catalogue::Session| {
         let project = session.project.as_ref().map(|project| project.name.as_str());
-        let facts = [Some(session.name.as_str()), session.title.as_deref(), session.query.as_deref(), project, Some(&session.agent)];
+        let facts = [
+            Some(session.name.as_str()),
+            session.title.as_deref(),
+            session.query.as_deref(),
+            project,
+            Some(&session.agent),
+        ];
         let facts = facts.into_iter().flatten().collect::<Vec<_>>().join(" ").to_lowercase();
         lower.iter().all(|word| facts.contains(word))
     };
@@ -51,8 +57,13 @@ pub fn html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     }
     // A query that is not complete yet finds nothing yet.
     if let Ok(query) = viewer.query(words) {
-        let request =
-            SearchRequest { query: &query, order: Order::Best, offset: 0, limit: HITS_MAX, within: viewer.root.as_deref() };
+        let request = SearchRequest {
+            query: &query,
+            order: Order::Best,
+            offset: 0,
+            limit: HITS_MAX,
+            within: viewer.root.as_deref(),
+        };
         let found = hits::find(&mut viewer.store.searcher()?, &request, SNIPPET_LENGTH_MAX)?;
         if !found.hits.is_empty() {
             html.push_str("<h2>In all sessions</h2><ul>");
@@ -63,6 +74,7 @@ pub fn html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
         }
     }
     let all = link("/sessions", &[("q", words)]);
-    let _ = write!(html, "<ul><li><a href=\"{}\">All results for <b>{}</b></a></li></ul>", text(&all), short(words, 60));
+    let _ =
+        write!(html, "<ul><li><a href=\"{}\">All results for <b>{}</b></a></li></ul>", text(&all), short(words, 60));
     Ok(html)
 }

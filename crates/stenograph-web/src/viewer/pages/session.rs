@@ -112,7 +112,8 @@ pub fn events_html(viewer: &Viewer, name: &str, params: &Params) -> Result<Strin
 fn window_html(path: &str, agent: Option<&str>, window: &Window) -> String {
     let address = |key: &str, value: u64| {
         let value = value.to_string();
-        let params: Vec<(&str, &str)> = [(key, value.as_str())].into_iter().chain(agent.map(|agent| ("agent", agent))).collect();
+        let params: Vec<(&str, &str)> =
+            [(key, value.as_str())].into_iter().chain(agent.map(|agent| ("agent", agent))).collect();
         text(&link(path, &params))
     };
     let mut html = String::new();
@@ -120,14 +121,19 @@ fn window_html(path: &str, agent: Option<&str>, window: &Window) -> String {
     let last = if window.is_last { " data-last" } else { "" };
     let _ = write!(html, "<div class=\"chunk\" data-from=\"{start}\" data-next=\"{end}\"{last}>");
     if start > 1 {
-        let _ = write!(html, "<p class=\"more\"><a rel=\"prev\" href=\"{}\">Earlier events</a></p>", address("before", start));
+        let _ = write!(
+            html,
+            "<p class=\"more\"><a rel=\"prev\" href=\"{}\">Earlier events</a></p>",
+            address("before", start)
+        );
     }
     html.push_str(&window.html);
     if window.html.is_empty() && window.is_last && start <= 1 {
         html.push_str("<div class=\"empty\"><p>This conversation has no events.</p></div>");
     }
     if !window.is_last {
-        let _ = write!(html, "<p class=\"more\"><a rel=\"next\" href=\"{}\">Later events</a></p>", address("from", end));
+        let _ =
+            write!(html, "<p class=\"more\"><a rel=\"next\" href=\"{}\">Later events</a></p>", address("from", end));
     }
     html.push_str("</div>");
     html
@@ -172,7 +178,12 @@ fn count(viewer: &Viewer, events: &SessionEvents, searcher: Option<&Searcher>) -
 }
 
 /// The numbers of the messages in a range and near it.
-fn messages(viewer: &Viewer, events: &SessionEvents, searcher: Option<&Searcher>, range: &Range<u64>) -> Result<Vec<u64>, Trouble> {
+fn messages(
+    viewer: &Viewer,
+    events: &SessionEvents,
+    searcher: Option<&Searcher>,
+    range: &Range<u64>,
+) -> Result<Vec<u64>, Trouble> {
     let near = range.start.saturating_sub(GROWTH_MAX).max(1)..range.end.saturating_add(GROWTH_MAX);
     let mut found = Vec::new();
     events.range(&viewer.store, searcher, near, &mut |number, event| {
@@ -184,7 +195,12 @@ fn messages(viewer: &Viewer, events: &SessionEvents, searcher: Option<&Searcher>
     Ok(found)
 }
 
-fn drawn(viewer: &Viewer, events: &SessionEvents, searcher: Option<&Searcher>, range: Range<u64>) -> Result<Window, Trouble> {
+fn drawn(
+    viewer: &Viewer,
+    events: &SessionEvents,
+    searcher: Option<&Searcher>,
+    range: Range<u64>,
+) -> Result<Window, Trouble> {
     let options = HtmlOptions { zone: viewer.zone.clone(), raw: Shown::Yes, id_prefix: String::new() };
     let (mut writer, mut html) = (HtmlEvents::new(options), String::new());
     let start = range.start;
@@ -206,7 +222,11 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
     let facts = [
         Some(text(&session.agent)),
         session.project.as_ref().map(|project| {
-            format!("<a href=\"{}\">{}</a>", text(&link("/sessions", &[("project", &project.name)])), text(&project.name))
+            format!(
+                "<a href=\"{}\">{}</a>",
+                text(&link("/sessions", &[("project", &project.name)])),
+                text(&project.name)
+            )
         }),
         session.branch.as_deref().map(|branch| short(branch, 60)),
         session.model.as_deref().map(text),
@@ -222,7 +242,12 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
     let path = session_path(&session.name);
     let mut actions = String::new();
     for (key, label, neighbour) in neighbours(viewer, session)? {
-        let _ = write!(actions, "<a class=\"button\" rel=\"{key}\" data-neighbour=\"{key}\" href=\"{}\" title=\"{}\">{label}</a>", session_path(&neighbour.0), text(&neighbour.1));
+        let _ = write!(
+            actions,
+            "<a class=\"button\" rel=\"{key}\" data-neighbour=\"{key}\" href=\"{}\" title=\"{}\">{label}</a>",
+            session_path(&neighbour.0),
+            text(&neighbour.1)
+        );
     }
     let end = Params::parse("").with(&path, "at", Some("end"));
     let _ = write!(
@@ -236,7 +261,10 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
     );
     if let Some(command) = resume_command(session, &named.catalogue)? {
         let command = text(&command);
-        let _ = write!(actions, "<button type=\"button\" data-action=\"copy\" data-copy=\"{command}\" title=\"{command}\" hidden>Copy resume command</button>");
+        let _ = write!(
+            actions,
+            "<button type=\"button\" data-action=\"copy\" data-copy=\"{command}\" title=\"{command}\" hidden>Copy resume command</button>"
+        );
     }
     Ok(format!(
         "<header class=\"session-head\"><h1>{}</h1><p class=\"facts\">{}{}</p>{}<div class=\"actions\">{actions}</div></header>",
@@ -252,8 +280,12 @@ fn gone_html(session: &Session, events: &SessionEvents) -> String {
     let row = events.row();
     match (row.gone, &row.archive_copy) {
         (Gone::There, _) => String::new(),
-        (Gone::Gone, Some(_)) => " <span class=\"badge kept\">the file is gone; this is the archived copy</span>".to_owned(),
-        (Gone::Gone, None) if session.sources > 0 => " <span class=\"badge bad\">the file is gone and was not archived</span>".to_owned(),
+        (Gone::Gone, Some(_)) => {
+            " <span class=\"badge kept\">the file is gone; this is the archived copy</span>".to_owned()
+        }
+        (Gone::Gone, None) if session.sources > 0 => {
+            " <span class=\"badge bad\">the file is gone and was not archived</span>".to_owned()
+        }
         (Gone::Gone, None) => String::new(),
     }
 }
@@ -269,10 +301,18 @@ fn agents_html(path: &str, sources: &[SourceRow], agent: Option<&str>) -> String
         return String::new();
     }
     let current = |is: bool| if is { " aria-current=\"true\"" } else { "" };
-    let mut html = format!("<nav class=\"agents\" aria-label=\"Agents\"><a href=\"{path}\"{}>main</a>", current(agent.is_none()));
+    let mut html =
+        format!("<nav class=\"agents\" aria-label=\"Agents\"><a href=\"{path}\"{}>main</a>", current(agent.is_none()));
     for (thread, about) in threads {
         let address = link(path, &[("agent", thread)]);
-        let _ = write!(html, "<a href=\"{}\" title=\"{}\"{}>{}</a>", text(&address), short(about, 200), current(agent == Some(thread)), short(thread, 24));
+        let _ = write!(
+            html,
+            "<a href=\"{}\" title=\"{}\"{}>{}</a>",
+            text(&address),
+            short(about, 200),
+            current(agent == Some(thread)),
+            short(thread, 24)
+        );
     }
     html.push_str("</nav>");
     html

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
-use stenograph::audit::Change;
+use stenograph::audit::FileOutcome;
 use stenograph::changes::Changes;
 use stenograph::contents::{Contents, ContextShare, Density};
 use stenograph::evidence::TodoProgress;
@@ -86,7 +86,9 @@ fn outline_html(contents: &Contents, places: &Places<'_>) -> String {
 
 /// A panel that can be closed.
 fn panel(id: &str, title: &str, remark: &str, body: &str) -> String {
-    format!("<details class=\"panel\" id=\"panel-{id}\" open><summary>{title} <small>{remark}</small></summary>{body}</details>")
+    format!(
+        "<details class=\"panel\" id=\"panel-{id}\" open><summary>{title} <small>{remark}</small></summary>{body}</details>"
+    )
 }
 
 /// What fills the context, from compaction to compaction.
@@ -94,24 +96,36 @@ fn context_html(contents: &Contents, places: &Places<'_>) -> String {
     let context = &contents.audit.context;
     let remark = if context.max > 0 { format!("{} tokens at most", grouped(context.max)) } else { String::new() };
     let mut body = String::new();
-    for (at, phase) in contents.phases.iter().enumerate().take(LIST_MAX) {
+    // A compaction may have several records; a phase without text is none.
+    let phases = contents.phases.iter().filter(|phase| phase.bytes.iter().any(|bytes| *bytes > 0));
+    for (at, phase) in phases.enumerate().take(LIST_MAX) {
         let total: u64 = phase.bytes.iter().sum();
-        if total == 0 {
-            continue;
-        }
         let tokens = if phase.tokens > 0 { format!("{} tokens", grouped(phase.tokens)) } else { bytes(total) };
-        let _ = write!(body, "<p><a href=\"{}\">Phase {}</a> <small>{tokens}</small></p>", places.event(phase.first), at + 1);
+        let _ = write!(
+            body,
+            "<p><a href=\"{}\">Phase {}</a> <small>{tokens}</small></p>",
+            places.event(phase.first),
+            at + 1
+        );
         body.push_str("<svg class=\"stack\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
         let mut left = 0.0;
         for (share, size) in ContextShare::ALL.iter().zip(phase.bytes) {
             let width = size as f64 / total as f64 * 100.0;
-            let _ = write!(body, "<rect class=\"share {}\" x=\"{left:.2}\" width=\"{width:.2}\" height=\"8\"></rect>", share.name());
+            let _ = write!(
+                body,
+                "<rect class=\"share {}\" x=\"{left:.2}\" width=\"{width:.2}\" height=\"8\"></rect>",
+                share.name()
+            );
             left += width;
         }
         body.push_str("</svg><ul class=\"legend\">");
         for (share, size) in ContextShare::ALL.iter().zip(phase.bytes).filter(|(_, size)| *size > 0) {
             let percent = size as f64 / total as f64 * 100.0;
-            let _ = write!(body, "<li><span class=\"share {0}\"></span>{0} <small>{percent:.0} %</small></li>", share.name());
+            let _ = write!(
+                body,
+                "<li><span class=\"share {0}\"></span>{0} <small>{percent:.0} %</small></li>",
+                share.name()
+            );
         }
         body.push_str("</ul>");
     }
@@ -119,7 +133,9 @@ fn context_html(contents: &Contents, places: &Places<'_>) -> String {
 }
 
 fn todos_html(contents: &Contents, places: &Places<'_>) -> String {
-    let Some(todos) = contents.audit.todos.as_ref().filter(|todos| !todos.items.is_empty()) else { return String::new() };
+    let Some(todos) = contents.audit.todos.as_ref().filter(|todos| !todos.items.is_empty()) else {
+        return String::new();
+    };
     let done = todos.items.iter().filter(|todo| todo.progress() == TodoProgress::Done).count();
     let mut body = String::from("<ul class=\"plan\">");
     for todo in todos.items.iter().take(LIST_MAX) {
@@ -143,7 +159,13 @@ fn failures_html(contents: &Contents, places: &Places<'_>) -> String {
     for fault in contents.audit.errors.items.iter().take(LIST_MAX) {
         let recovered = if fault.recovered_by.is_some() { " (recovered)" } else { "" };
         let words = fault.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(fault.kind.name());
-        let _ = write!(body, "<li><a href=\"{}\"><b>{}</b> {}{recovered}</a></li>", places.event(fault.place.event), short(words, 40), short(&fault.text, 90));
+        let _ = write!(
+            body,
+            "<li><a href=\"{}\"><b>{}</b> {}{recovered}</a></li>",
+            places.event(fault.place.event),
+            short(words, 40),
+            short(&fault.text, 90)
+        );
     }
     for call in contents.failures.iter().take(LIST_MAX) {
         let _ = write!(
@@ -189,8 +211,8 @@ fn files_html(contents: &Contents, places: &Places<'_>) -> String {
     panel("files", "Files", &format!("{changed} changed, {} touched", grouped(files.count())), &body)
 }
 
-fn is_change(change: Change) -> bool {
-    matches!(change, Change::Created | Change::Changed | Change::Deleted)
+fn is_change(change: FileOutcome) -> bool {
+    matches!(change, FileOutcome::Created | FileOutcome::Changed | FileOutcome::Deleted)
 }
 
 /// The cost by model, with the tokens behind it.
@@ -213,7 +235,9 @@ fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Troub
     if report.total.calls == 0 {
         return Ok(String::new());
     }
-    let mut body = String::from("<table class=\"small\"><thead><tr><th>Model</th><th>Calls</th><th>Input</th><th>Cache</th><th>Output</th><th>Cost</th></tr></thead><tbody>");
+    let mut body = String::from(
+        "<table class=\"small\"><thead><tr><th>Model</th><th>Calls</th><th>Input</th><th>Cache</th><th>Output</th><th>Cost</th></tr></thead><tbody>",
+    );
     for group in &report.groups {
         let tokens = &group.tokens;
         let cost = match (group.cost.money, group.cost.unpriced) {
@@ -278,11 +302,19 @@ fn map_html(density: &Density, events: u64) -> String {
         let (y, mut x) = (at as f64 * unit, 0.0);
         for (share, count) in ContextShare::ALL.iter().zip(part).filter(|(_, count)| **count > 0) {
             let width = f64::from(*count) / f64::from(total) * 88.0;
-            let _ = write!(html, "<rect class=\"share {}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{unit:.2}\"></rect>", share.name());
+            let _ = write!(
+                html,
+                "<rect class=\"share {}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{unit:.2}\"></rect>",
+                share.name()
+            );
             x += width;
         }
         if part.last().is_some_and(|failed| *failed > 0) {
-            let _ = write!(html, "<rect class=\"share failed\" x=\"90\" y=\"{y:.1}\" width=\"10\" height=\"{:.2}\"></rect>", unit.max(2.0));
+            let _ = write!(
+                html,
+                "<rect class=\"share failed\" x=\"90\" y=\"{y:.1}\" width=\"10\" height=\"{:.2}\"></rect>",
+                unit.max(2.0)
+            );
         }
     }
     html.push_str("</svg><span class=\"here\" hidden></span>");
@@ -304,12 +336,19 @@ pub fn changes_html(viewer: &Viewer, name: &str, params: &Params) -> Result<Stri
         diff_html(&title, &file.diff, &mut body);
     }
     if outcome.files.is_empty() {
-        body.push_str("<div class=\"empty\"><p>This conversation changed no file that Stenograph can follow.</p></div>");
+        body.push_str(
+            "<div class=\"empty\"><p>This conversation changed no file that Stenograph can follow.</p></div>",
+        );
     }
     if !outcome.unseen.is_empty() {
-        let _ = write!(body, "<details><summary>{} that may have changed files unseen</summary><ul>", counted(outcome.unseen.len() as u64, "call"));
+        let _ = write!(
+            body,
+            "<details><summary>{} that may have changed files unseen</summary><ul>",
+            counted(outcome.unseen.len() as u64, "call")
+        );
         for unseen in outcome.unseen.iter().take(LIST_MAX) {
-            let _ = write!(body, "<li>{} <small>{}</small></li>", short(&unseen.what, 160), text(unseen.why.sentence()));
+            let _ =
+                write!(body, "<li>{} <small>{}</small></li>", short(&unseen.what, 160), text(unseen.why.sentence()));
         }
         body.push_str("</ul></details>");
     }

@@ -55,10 +55,15 @@ pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     }
     let check = |name: &str, value: &str, label: &str| {
         let checked = if params.value(name) == Some(value) { " checked" } else { "" };
-        format!("<label class=\"check\"><input type=\"checkbox\" name=\"{name}\" value=\"{value}\"{checked}> {label}</label>")
+        format!(
+            "<label class=\"check\"><input type=\"checkbox\" name=\"{name}\" value=\"{value}\"{checked}> {label}</label>"
+        )
     };
     let hidden = |name: &str| {
-        params.value(name).map(|value| format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", text(value))).unwrap_or_default()
+        params
+            .value(name)
+            .map(|value| format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", text(value)))
+            .unwrap_or_default()
     };
     let main = format!(
         "<h1 class=\"visually-hidden\">Sessions</h1><div class=\"columns list-page\"><aside class=\"facets\" aria-label=\"Filters\">{}</aside>\
@@ -101,17 +106,23 @@ fn list_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     let listing = viewer.listing()?;
     let is_gone = params.value("gone").is_some();
     let kept = listing.sessions.iter().filter(|session| {
-        query.as_ref().is_none_or(|query| matches_session(query, session)) && (!is_gone || session.gone == session.sources)
+        query.as_ref().is_none_or(|query| matches_session(query, session))
+            && (!is_gone || session.gone == session.sources)
     });
     let mut sessions: Vec<Session> = kept.cloned().collect();
-    let order = SessionOrder::ALL.into_iter().find(|order| Some(order.name()) == params.value("sort")).unwrap_or_default();
+    let order =
+        SessionOrder::ALL.into_iter().find(|order| Some(order.name()) == params.value("sort")).unwrap_or_default();
     order.sort(&mut sessions);
     let total = sessions.len();
     if total == 0 {
         return Ok(match listing.sessions.len() {
             0 => "<div class=\"empty\"><p>No sessions yet.</p><p>They appear here when an agent writes one. \
-                  <code>steno formats</code> lists where Stenograph looks.</p></div>".to_owned(),
-            all => format!("<div class=\"empty\"><p>None of {} matches.</p><p><a href=\"/sessions\">Remove all filters</a></p></div>", counted(all as u64, "session")),
+                  <code>steno formats</code> lists where Stenograph looks.</p></div>"
+                .to_owned(),
+            all => format!(
+                "<div class=\"empty\"><p>None of {} matches.</p><p><a href=\"/sessions\">Remove all filters</a></p></div>",
+                counted(all as u64, "session")
+            ),
         });
     }
     let catalogue = viewer.store.catalogue()?;
@@ -153,11 +164,18 @@ pub fn session_html(viewer: &Viewer, catalogue: &Catalogue, session: &Session, d
         };
         let _ = write!(badges, " <span class=\"badge {class}\">{word}</span>");
     }
+    if session.marks.pinned {
+        badges.push_str(" <span class=\"badge pinned\">pinned</span>");
+    }
+    for tag in &session.marks.tags {
+        let _ = write!(badges, " <span class=\"badge tag\">{}</span>", short(tag, 40));
+    }
     if let (1.., Some((_, how))) = (depth, &session.parent) {
         let _ = write!(badges, " <span class=\"badge\">{}</span>", text(how));
     }
     let cost = SessionCost::of(session, catalogue, &viewer.prices).cost.map(dollars);
-    let errors = (session.errors > 0).then(|| format!("<span class=\"errors\">{}</span>", counted(session.errors, "error")));
+    let errors =
+        (session.errors > 0).then(|| format!("<span class=\"errors\">{}</span>", counted(session.errors, "error")));
     let facts = [
         Some(text(&session.agent)),
         session.project.as_ref().map(|project| format!("<b>{}</b>", text(&project.name))),
@@ -208,7 +226,8 @@ fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, Tr
     }
     let mut groups: Vec<Vec<&ShownHit>> = Vec::new();
     for hit in &found.hits {
-        let is_same = |group: &&mut Vec<&ShownHit>| group.first().is_some_and(|first| first.hit.session == hit.hit.session);
+        let is_same =
+            |group: &&mut Vec<&ShownHit>| group.first().is_some_and(|first| first.hit.session == hit.hit.session);
         match groups.iter_mut().find(is_same) {
             Some(group) => group.push(hit),
             None => groups.push(vec![hit]),
@@ -307,7 +326,13 @@ fn facets_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
         for (value, count) in counts.iter().take(FACETS_MAX) {
             let current = if params.value(name) == Some(value) { " aria-current=\"true\"" } else { "" };
             let address = params.with("/sessions", name, Some(value));
-            let _ = write!(html, "<li><a href=\"{}\"{current}>{} <small>{}</small></a></li>", text(&address), short(value, 32), grouped(*count));
+            let _ = write!(
+                html,
+                "<li><a href=\"{}\"{current}>{} <small>{}</small></a></li>",
+                text(&address),
+                short(value, 32),
+                grouped(*count)
+            );
         }
         html.push_str("</ul></details>");
     }

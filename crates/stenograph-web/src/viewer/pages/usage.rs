@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use stenograph::ledger::{self, By, CallDetail, Group, LedgerBuilder, LedgerEntry, Ledger, Money, Question, UsageReport};
+use stenograph::ledger::{
+    self, By, CallDetail, Group, Ledger, LedgerBuilder, LedgerEntry, Money, Question, UsageReport,
+};
 use stenograph::query::{Query, SessionFacts};
 use stenograph::render::{dollars, grouped};
 use stenograph_store::index::NoObserver;
@@ -83,12 +85,21 @@ pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     let mut tabs = String::new();
     for one in GROUPINGS {
         let current = if one == by { " aria-current=\"true\"" } else { "" };
-        let _ = write!(tabs, "<a href=\"{}\"{current}>{}</a>", text(&params.with("/usage", "by", Some(one.name()))), one.name());
+        let _ = write!(
+            tabs,
+            "<a href=\"{}\"{current}>{}</a>",
+            text(&params.with("/usage", "by", Some(one.name()))),
+            one.name()
+        );
     }
     let body = match report(viewer, by, query) {
         Ok(report) => report_html(&report, by, query),
         Err(trouble) if query.is_some() => {
-            format!("<div class=\"empty\" role=\"alert\"><p>{}</p><p>{}</p></div>", text(&trouble.message), text(trouble.hint.as_deref().unwrap_or_default()))
+            format!(
+                "<div class=\"empty\" role=\"alert\"><p>{}</p><p>{}</p></div>",
+                text(&trouble.message),
+                text(trouble.hint.as_deref().unwrap_or_default())
+            )
         }
         Err(trouble) => return Err(trouble),
     };
@@ -112,11 +123,20 @@ fn report_html(report: &UsageReport, by: By, query: Option<&str>) -> String {
         true => report.groups.iter().skip(skipped).collect(),
         false => report.groups.iter().take(BARS_MAX).collect(),
     };
-    let left_out = if skipped > 0 { format!("<p class=\"muted\">{} not shown</p>", counted(skipped as u64, "group")) } else { String::new() };
+    let left_out = if skipped > 0 {
+        format!("<p class=\"muted\">{} not shown</p>", counted(skipped as u64, "group"))
+    } else {
+        String::new()
+    };
     let mut unpriced = String::new();
     if !report.unpriced.is_empty() {
-        let names: Vec<String> = report.unpriced.iter().take(8).map(|one| text(one.model.as_deref().unwrap_or("(unnamed)"))).collect();
-        let _ = write!(unpriced, "<p class=\"alert\">No price for {}: their calls are not in the sums. Add prices in prices.toml.</p>", names.join(", "));
+        let names: Vec<String> =
+            report.unpriced.iter().take(8).map(|one| text(one.model.as_deref().unwrap_or("(unnamed)"))).collect();
+        let _ = write!(
+            unpriced,
+            "<p class=\"alert\">No price for {}: their calls are not in the sums. Add prices in prices.toml.</p>",
+            names.join(", ")
+        );
     }
     format!("{}{}{unpriced}{left_out}", cards_html(&report.total), table_html(&shown, &report.total, by, query))
 }

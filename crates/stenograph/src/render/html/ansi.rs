@@ -207,7 +207,10 @@ mod tests {
     #[test]
     fn colours_become_classes() {
         assert_eq!(written("\x1b[1;31mFAILED\x1b[0m ok"), "<span class=\"f1 ab\">FAILED</span> ok");
-        assert_eq!(written("\x1b[38;5;196ma\x1b[48;2;0;0;200mb"), "<span class=\"f9\">a</span><span class=\"f9 b4\">b</span>");
+        assert_eq!(
+            written("\x1b[38;5;196ma\x1b[48;2;0;0;200mb"),
+            "<span class=\"f9\">a</span><span class=\"f9 b4\">b</span>"
+        );
         assert_eq!(written("\x1b[7mx\x1b[27my"), "<span class=\"ar\">x</span>y");
         assert_eq!(written("\x1b[32m<b>\x1b[m&"), "<span class=\"f2\">&lt;b&gt;</span>&amp;");
     }

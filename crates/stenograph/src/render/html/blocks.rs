@@ -165,11 +165,14 @@ fn plan(todos: &[Todo], out: &mut String) {
 
 fn blob(media: Option<&str>, size: Option<u64>, place: Option<&str>, data: Option<&str>, out: &mut String) {
     let media = media.unwrap_or("data");
-    let is_base64 = |data: &&str| data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
+    let is_base64 =
+        |data: &&str| data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
     if let Some(data) = data.filter(is_base64)
         && IMAGE_TYPES.contains(&media)
     {
-        out.push_str(&format!("<img class=\"image\" alt=\"Image\" loading=\"lazy\" src=\"data:{media};base64,{data}\">"));
+        out.push_str(&format!(
+            "<img class=\"image\" alt=\"Image\" loading=\"lazy\" src=\"data:{media};base64,{data}\">"
+        ));
         return;
     }
     let about = match (size, place) {

@@ -180,7 +180,9 @@ impl HtmlStep {
             return;
         }
         let open = if self.is_open { " open" } else { "" };
-        out.push_str(&format!("<details class=\"event step {classes}\"{id}{open}><summary>{heading}{about}{number}</summary>"));
+        out.push_str(&format!(
+            "<details class=\"event step {classes}\"{id}{open}><summary>{heading}{about}{number}</summary>"
+        ));
         out.push_str(body);
         out.push_str("</details>\n");
     }
@@ -217,7 +219,9 @@ fn compaction(event: &Event<'_>, view: &EventView, facts: &HtmlFacts, options: &
     raw_record(event, options, &mut body);
     let number = facts.number.map(|number| format!("<span class=\"n\">{number}</span>")).unwrap_or_default();
     let prefix = &options.id_prefix;
-    let before = facts.summarizes.map(|(first, last)| format!("<i>events <a href=\"#{prefix}e{first}\">{first}</a> to {last}</i>"));
+    let before = facts
+        .summarizes
+        .map(|(first, last)| format!("<i>events <a href=\"#{prefix}e{first}\">{first}</a> to {last}</i>"));
     let heading = format!("<b>Context compacted{remark}</b>{}{number}", before.unwrap_or_default());
     out.push_str(&match body.is_empty() {
         true => format!("<div class=\"event compaction\"{id}>{heading}</div>\n"),
@@ -293,12 +297,7 @@ fn time_html(time: Option<&Time<'_>>, zone: &TimeZone) -> String {
     let Some(instant) = time.and_then(Time::instant) else { return String::new() };
     let zoned = instant.to_zoned(zone.clone());
     let seconds = jiff::Timestamp::from_second(instant.as_second()).unwrap_or(instant);
-    format!(
-        "<time datetime=\"{seconds}\">{:02}:{:02}:{:02}</time>",
-        zoned.hour(),
-        zoned.minute(),
-        zoned.second()
-    )
+    format!("<time datetime=\"{seconds}\">{:02}:{:02}:{:02}</time>", zoned.hour(), zoned.minute(), zoned.second())
 }
 
 /// The tokens of a model call: what it read and what it wrote.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{HtmlFacts, HtmlOptions, HtmlStep, event_html};
 use super::escape::escaped_line;
+use super::event::{HtmlFacts, HtmlOptions, HtmlStep, event_html};
 use crate::model::{Event, Usage};
 use crate::render::{EventView, EventViewer, ViewKind, grouped};
 
@@ -69,7 +69,8 @@ impl HtmlEvents {
             return None;
         }
         self.begin_day(event, out);
-        let lane = event.thread.as_deref().filter(|_| self.options.id_prefix.is_empty()).map(|thread| self.lane(thread));
+        let lane =
+            event.thread.as_deref().filter(|_| self.options.id_prefix.is_empty()).map(|thread| self.lane(thread));
         let mut facts = HtmlFacts { number, usage, lane, ..HtmlFacts::default() };
         if view.kind == ViewKind::Compaction {
             let range = self.context_start.take().zip(number.map(|number| number.saturating_sub(1)));
@@ -96,11 +97,9 @@ impl HtmlEvents {
                     None => self.step(HtmlStep::of(event, &view, &facts, &self.options)),
                 }
             }
-            ViewKind::Thinking
-            | ViewKind::Call(_)
-            | ViewKind::Notice
-            | ViewKind::Injected
-            | ViewKind::Bookkeeping => self.step(HtmlStep::of(event, &view, &facts, &self.options)),
+            ViewKind::Thinking | ViewKind::Call(_) | ViewKind::Notice | ViewKind::Injected | ViewKind::Bookkeeping => {
+                self.step(HtmlStep::of(event, &view, &facts, &self.options))
+            }
         }
         if self.group.len() >= STEPS_MAX || self.size >= GROUP_SIZE_MAX {
             self.end_group(out);

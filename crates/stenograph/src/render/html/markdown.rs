@@ -180,7 +180,8 @@ impl MarkdownWriter<'_> {
         if is_safe(target) {
             return self.tag(&format!("<a href=\"{escaped}\" rel=\"noopener noreferrer nofollow\">"), "</a>");
         }
-        let end = if target.is_empty() || target.len() > TARGET_LENGTH_MAX { String::new() } else { format!(" ({escaped})") };
+        let end =
+            if target.is_empty() || target.len() > TARGET_LENGTH_MAX { String::new() } else { format!(" ({escaped})") };
         self.tag("", &end);
     }
 
@@ -218,13 +219,19 @@ mod tests {
             ("a **b** `c`", "<p>a <strong>b</strong> <code>c</code></p>"),
             ("# One\ntwo\nthree", "<h4>One</h4><p>two\nthree</p>"),
             ("- [x] a\n- [ ] b", "<ul><li>\u{2611} a</li><li>\u{2610} b</li></ul>"),
-            ("[a](https://b.example)", "<p><a href=\"https://b.example\" rel=\"noopener noreferrer nofollow\">a</a></p>"),
+            (
+                "[a](https://b.example)",
+                "<p><a href=\"https://b.example\" rel=\"noopener noreferrer nofollow\">a</a></p>",
+            ),
             ("```rust\nfn a()\n```", "<pre class=\"code\"><code class=\"lang-rust\">fn a()</code></pre>"),
         ] {
             assert_eq!(written(text), expected);
         }
         let table = written("| a | b |\n|---|--:|\n| 1 | 2 |");
-        assert!(table.contains("<thead><tr><th>a</th><th class=\"right\">b</th></tr></thead><tr><td>1</td>"), "{table}");
+        assert!(
+            table.contains("<thead><tr><th>a</th><th class=\"right\">b</th></tr></thead><tr><td>1</td>"),
+            "{table}"
+        );
     }
 
     #[test]

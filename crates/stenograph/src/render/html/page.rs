@@ -52,7 +52,12 @@ pub fn chunk_script(number: usize, html: &str) -> String {
 }
 
 /// Writes the whole page.
-pub fn page(header: &PageHeader, summary: &PageSummary, body: PageBody<'_>, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+pub fn page(
+    header: &PageHeader,
+    summary: &PageSummary,
+    body: PageBody<'_>,
+    out: &mut dyn std::io::Write,
+) -> std::io::Result<()> {
     let mut text = head(&header.title, PAGE_SCRIPT, matches!(body, PageBody::Chunks(_)));
     text.push_str("<body>\n<a class=\"skip\" href=\"#conversation\">Skip to the conversation</a>\n");
     text.push_str(TOOLBAR);
@@ -114,7 +119,8 @@ pub fn index_page(title: &str, entries: &[IndexEntry]) -> String {
     ));
     for entry in entries {
         let shown = |words: &[String]| {
-            let words: Vec<String> = words.iter().filter(|word| !word.is_empty()).map(|word| escaped_line(word)).collect();
+            let words: Vec<String> =
+                words.iter().filter(|word| !word.is_empty()).map(|word| escaped_line(word)).collect();
             words.join(" \u{b7} ")
         };
         out.push_str(&format!(
@@ -189,7 +195,8 @@ fn summary_aside(header: &PageHeader, summary: &PageSummary, out: &mut String) {
 const LEGEND: &str = "<span class=\"k t-user\">prompt</span> <span class=\"k t-agent\">answer</span> <span class=\"k t-call\">call</span> \
 <span class=\"k t-thinking\">thinking</span> <span class=\"k t-failure\">failure</span> <span class=\"k t-context\">context tokens</span>";
 
-const THEME: &str = "<button type=\"button\" id=\"theme\" class=\"js\" aria-label=\"Change between light and dark\">\u{25d0}</button>";
+const THEME: &str =
+    "<button type=\"button\" id=\"theme\" class=\"js\" aria-label=\"Change between light and dark\">\u{25d0}</button>";
 
 /// The toolbar. Its filters need no script; what does is hidden without one.
 const TOOLBAR: &str = concat!(

@@ -224,8 +224,8 @@ mod tests {
 
     #[test]
     fn odd_times_and_agents_are_drawn() {
-        let samples =
-            [i64::MAX, i64::MIN + 1, 0].map(|time| Sample::new(Some(time), SampleKind::Failure, 70_000, u64::MAX, u64::MAX));
+        let samples = [i64::MAX, i64::MIN + 1, 0]
+            .map(|time| Sample::new(Some(time), SampleKind::Failure, 70_000, u64::MAX, u64::MAX));
         assert!(timeline(&samples, 3).starts_with("<svg"));
     }
 }
