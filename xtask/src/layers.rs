@@ -26,6 +26,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "cassette",
             "changes",
             "compare",
+            "contents",
             "convert",
             "edit",
             "error",

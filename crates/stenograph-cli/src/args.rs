@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, mark, pick, record, recover, redact, replay, resume, show, status, tail,
-    trim, undo, usage,
+    diff, export, find, formats, index, list, man, mark, pick, record, recover, redact, replay, resume, serve, show,
+    status, tail, trim, undo, usage,
 };
 use crate::output::ColourChoice;
 
@@ -86,6 +86,7 @@ pub enum Verb {
     Record(record::Options),
     Recover(recover::Options),
     Cassette(cassette::Options),
+    Serve(serve::Options),
     Chibi(chibi::Options),
     Devflow(devflow::Options),
     Cycod(cycod::Options),
@@ -102,7 +103,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         "Look",
         &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume", "pick"],
     ),
-    ("Share", &["export", "redact"]),
+    ("Share", &["export", "redact", "serve"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),
     ("Store", &["index", "archive", "mark"]),

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Unit, Zoned, ZonedRound};
 use stenograph::time::{Precision, Time, shown};
+pub use stenograph_store::sessions::iso;
 
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
@@ -74,11 +75,6 @@ pub fn format_duration(ms: u64) -> String {
         3600..86_400 => two(seconds / 3600, "h", seconds % 3600 / 60, "min"),
         _ => two(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
     }
-}
-
-/// Formats milliseconds since 1970 for programs.
-pub fn iso(millis: Option<i64>) -> Option<String> {
-    Timestamp::from_millisecond(millis?).ok().map(|time| time.to_string())
 }
 
 /// Nanoseconds since 1970.

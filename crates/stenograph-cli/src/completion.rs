@@ -9,7 +9,8 @@ use stenograph::formats::FORMATS;
 use stenograph_store::index::catalogue::Session;
 
 use crate::output::{harmless_line, shortened};
-use crate::store::{LATEST, ShortNames, StoreArgs};
+use crate::store::{LATEST, StoreArgs};
+use stenograph_store::sessions::ShortNames;
 
 /// The environment variable by which a shell asks for completions.
 pub const VARIABLE: &str = "STENO_COMPLETE";

@@ -1,8 +1,7 @@
 //! The conditions that commands share: `--agent`, `--project`, `--model`, `--since` and `--until`. Each means the same as the
 //! field of that name in a query.
 
-use stenograph::query::{Expr, Field, Is, Period, Query, SPELLINGS, SessionFacts, Today, period};
-use stenograph_store::index::catalogue::Session;
+use stenograph::query::{Period, Query, SPELLINGS, Today, period};
 use stenograph_store::project::Project;
 
 use crate::error::CommandError;
@@ -134,72 +133,4 @@ pub fn parse_query(text: &str) -> Result<Query, CommandError> {
 
 fn today() -> Today {
     Today { now: clock::timestamp(), zone: clock::zone() }
-}
-
-/// Whether a session of the index matches. Conditions on single events do not.
-pub fn matches_session(query: &Query, session: &Session) -> bool {
-    let (projects, sessions) = (session.project_names(), [session.name.clone()]);
-    let details = SessionDetails {
-        facts: SessionFacts {
-            agent: &session.agent,
-            projects: &projects,
-            sessions: &sessions,
-            file_time: None,
-            is_pinned: session.marks.pinned,
-            is_marked: !session.marks.is_empty(),
-            tags: &session.marks.tags,
-        },
-        model: session.model.as_deref(),
-        branch: session.branch.as_deref(),
-        has_error: session.errors > 0,
-        started: session.started,
-        ended: session.ended,
-    };
-    details.match_expr(query.expr())
-}
-
-/// What conditions on sessions look at.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SessionDetails<'a> {
-    /// The agent, the project, the ids and the marks.
-    pub facts: SessionFacts<'a>,
-    /// The model.
-    pub model: Option<&'a str>,
-    /// The branch.
-    pub branch: Option<&'a str>,
-    /// Whether a call failed.
-    pub has_error: bool,
-    /// The time of the first event, in milliseconds since 1970.
-    pub started: Option<i64>,
-    /// The time of the last event.
-    pub ended: Option<i64>,
-}
-
-impl SessionDetails<'_> {
-    /// Whether they match. Conditions on single events do not.
-    pub fn match_expr(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::All(parts) => parts.iter().all(|part| self.match_expr(part)),
-            Expr::Any(parts) => parts.iter().any(|part| self.match_expr(part)),
-            Expr::Not(inner) => !self.match_expr(inner),
-            Expr::Phrase(_) | Expr::Pattern(_) => false,
-            Expr::Field(field) => self.match_field(field),
-        }
-    }
-
-    fn match_field(&self, field: &Field) -> bool {
-        match field {
-            Field::Agent(_)
-            | Field::Project(_)
-            | Field::Session(_)
-            | Field::Tag(_)
-            | Field::Is(Is::Pinned | Is::Marked) => field.matches_session(&self.facts),
-            Field::Model(words) => self.model.is_some_and(|model| words.is_in(model)),
-            Field::Branch(words) => self.branch.is_some_and(|branch| words.is_in(branch)),
-            Field::Is(Is::Error) => self.has_error,
-            Field::Since(ms) => self.ended.is_some_and(|ended| ended >= *ms),
-            Field::Until(ms) => self.started.is_some_and(|started| started < *ms),
-            Field::Tool(_) | Field::File(_) | Field::Role(_) | Field::Is(Is::Kind(_)) | Field::Has(_) => false,
-        }
-    }
 }

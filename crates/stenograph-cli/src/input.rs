@@ -1,41 +1,29 @@
 //! Opens a name from the command line as a source and detects its format by content; `--from` overrides detection.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use stenograph::Registry;
-use stenograph::format::{Format, Wanted};
+use stenograph::format::Format;
 use stenograph::model::Span;
-use stenograph::read::{Reading, Sink};
+use stenograph::read::Sink;
 use stenograph_store::discover::{self, path_hints};
 use stenograph_store::folder::{self, RecordingParts};
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::{SourceLocation, Store};
 use stenograph_store::layouts::replaced_files;
+pub use stenograph_store::read::Flow;
 use stenograph_store::source_file::{Confidence, Recognized};
-use stenograph_store::{Error, Passes, Place, Problem, Source};
+use stenograph_store::{Passes, Place, Problem, Source, read};
 
 use crate::error::CommandError;
 use crate::output::{Output, counted};
 use crate::progress::SourceProgress;
 use crate::store::{ResolvedName, SessionArgs};
 
-/// How many bytes to read at a time.
-const CHUNK_SIZE: usize = 256 << 10;
-
 /// An open source and its format.
 pub struct TranscriptInput {
     pub source: Source,
     pub format: &'static dyn Format,
-}
-
-/// Whether to continue reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    Continue,
-    /// The reader has found what it wants.
-    Stop,
 }
 
 /// Opens a path (`-` is standard input) and detects its format.
@@ -189,52 +177,13 @@ impl TranscriptInput {
         progress: &SourceProgress,
         flow: impl Fn(&S) -> Flow,
     ) -> Result<(), CommandError> {
-        let consumed = self.source.consumed();
-        let mut pass = self.source.pass()?;
-        let mut reading = Reading::new(self.format, Wanted::All);
-        let mut buffer = vec![0; CHUNK_SIZE];
-        loop {
-            let length = match pass.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(length) => length,
-                Err(error) => {
-                    // The events before the damage are still useful.
-                    reading.end(sink);
-                    return Err(error.into());
-                }
-            };
-            reading.feed(buffer.get(..length).unwrap_or_default(), sink);
-            progress.at(consumed());
-            if flow(sink) == Flow::Stop {
-                return Ok(());
-            }
-        }
-        reading.end(sink);
-        Ok(())
+        Ok(read::source(&mut self.source, self.format, sink, |consumed| progress.at(consumed), flow)?)
     }
 
     /// Reads a plain file from a record on, until `flow` stops the read.
     pub fn read_from<S: Sink>(&self, at: Span, sink: &mut S, flow: impl Fn(&S) -> Flow) -> Result<(), CommandError> {
         let Place::Path(path) = self.source.place() else { return Ok(()) };
-        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        let mut file = File::open(path).map_err(unreadable)?;
-        file.seek(SeekFrom::Start(at.offset)).map_err(unreadable)?;
-        let mut reading = Reading::from_line(self.format, Wanted::All, at);
-        let mut buffer = vec![0; CHUNK_SIZE];
-        loop {
-            let length = match file.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(length) => length,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(unreadable(error).into()),
-            };
-            reading.feed(buffer.get(..length).unwrap_or_default(), sink);
-            if flow(sink) == Flow::Stop {
-                return Ok(());
-            }
-        }
-        reading.end(sink);
-        Ok(())
+        Ok(read::file_from(path, self.format, at, sink, flow)?)
     }
 
     /// The name in messages.

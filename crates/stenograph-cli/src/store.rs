@@ -1,23 +1,20 @@
 //! Where the store is and where to look for transcripts: `--root`, `STENO_HOME` and the platform decide.
 
-mod event_address;
 mod session;
-mod session_cost;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use stenograph::text::quote;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::ProjectRow;
 
 use crate::error::CommandError;
 use crate::home::Root;
-pub use event_address::{EventAddress, EventAddresses};
-pub use session::{LATEST, NamedBy, ResolvedName, ResolvedSession, ShortNames};
-pub use session_cost::SessionCost;
+pub use session::{LATEST, NamedBy, ResolvedName, ResolvedSession};
+pub use stenograph::render::bytes;
+pub use stenograph_store::hits::{EventAddress, EventAddresses};
+pub use stenograph_store::sessions::{ShortNames, path_json, project_json};
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -139,26 +136,3 @@ pub fn on_interrupt(stop: &Arc<AtomicBool>) {
 /// Elsewhere the system ends the process.
 #[cfg(not(unix))]
 pub fn on_interrupt(_stop: &Arc<AtomicBool>) {}
-
-/// Formats a number of bytes for people.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
-    let (mut value, mut unit) = (count as f64, 0);
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    let name = UNITS.get(unit).copied().unwrap_or_default();
-    if unit == 0 || value >= 99.5 { format!("{value:.0} {name}") } else { format!("{value:.1} {name}") }
-}
-
-/// A project in JSON; all commands use this form.
-pub fn project_json(project: Option<&ProjectRow>) -> String {
-    let Some(project) = project else { return "null".to_owned() };
-    let remote = project.remote.as_deref().map_or_else(|| "null".to_owned(), quote);
-    format!("{{\"name\":{},\"root\":{},\"remote\":{remote}}}", quote(&project.name), quote(&project.root))
-}
-
-pub fn path_json(path: &Path) -> String {
-    quote(&path.display().to_string())
-}

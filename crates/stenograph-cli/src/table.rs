@@ -2,6 +2,7 @@
 //! cell texts harmless.
 
 use std::io::IsTerminal;
+pub use stenograph::render::{ago, span};
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -87,34 +88,9 @@ pub fn display_width(text: &str) -> usize {
     text.width()
 }
 
-/// A duration before now, in the largest unit that fits.
-pub fn ago(ms: i64) -> String {
-    format!("{} ago", span(ms))
-}
-
-/// A duration, in the largest unit that fits.
-pub fn span(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
-    let (number, unit) = match seconds {
-        0..60 => (seconds, "s"),
-        60..3600 => (seconds / 60, "m"),
-        3600..86_400 => (seconds / 3600, "h"),
-        _ => (seconds / 86_400, "d"),
-    };
-    format!("{number}{unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_duration_is_rounded_down_to_its_largest_unit() {
-        assert_eq!(
-            [0, 59_999, 60_000, 7_200_000, 200_000_000].map(ago),
-            ["0s ago", "59s ago", "1m ago", "2h ago", "2d ago"]
-        );
-    }
 
     #[test]
     fn the_width_of_the_screen_limits_the_last_column() {

@@ -4,6 +4,7 @@
 mod config;
 mod remote;
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -174,6 +175,33 @@ fn lexical(path: &Path) -> PathBuf {
 fn plain(path: &Path) -> PathBuf {
     let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\")).filter(|text| !text.starts_with("UNC"));
     plain.map_or_else(|| path.to_owned(), PathBuf::from)
+}
+
+/// The project names of folders, each looked up once.
+#[derive(Debug, Default)]
+pub struct ProjectNames(HashMap<String, Vec<String>>);
+
+impl ProjectNames {
+    /// All names of the project of a folder, and the folder.
+    pub fn names(&mut self, folder: &str) -> &[String] {
+        if !self.0.contains_key(folder) {
+            self.0.insert(
+                folder.to_owned(),
+                // The folder itself is a name too, as it is in the index.
+                Project::of(Path::new(folder))
+                    .map_or_else(Vec::new, |project| project.names())
+                    .into_iter()
+                    .chain([folder.to_owned()])
+                    .collect(),
+            );
+        }
+        self.0.get(folder).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The display name of the project of a folder.
+    pub fn name(&mut self, folder: &str) -> String {
+        self.names(folder).first().cloned().unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

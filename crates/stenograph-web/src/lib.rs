@@ -1,14 +1,13 @@
-//! The server: the only crate that knows HTTP. It opens no file, knows no format and prints nothing: the caller passes the tape
+//! The servers: the only crate that knows HTTP. It knows no SQL and no format, and prints nothing: the caller passes what to serve
 //! and receives events.
 //!
-//! Today it is a cassette: [`serve`] answers an agent's model requests from a recording. It listens on this machine only,
-//! refuses web pages, and limits the size and time of every client.
+//! [`serve`] is the cassette, which answers an agent's model requests from a recording. [`view`] is the viewer, which shows the
+//! sessions of a store in a browser. Both refuse web pages of other sites, and limit the size and time of every client.
 
-mod answer;
+mod cassette;
 mod guard;
 mod listen;
-mod route;
-mod serve;
-mod stream;
+mod viewer;
 
-pub use serve::{Options, Pace, PlaybackSummary, ServerEvent, Until, serve};
+pub use cassette::{Options, Pace, PlaybackSummary, ServerEvent, Until, serve};
+pub use viewer::{NewsChannel, Token, ViewerEvent, ViewerNews, ViewerOptions, openapi, view};

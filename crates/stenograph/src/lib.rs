@@ -25,6 +25,7 @@ pub mod carry;
 pub mod cassette;
 pub mod changes;
 pub mod compare;
+pub mod contents;
 pub mod convert;
 pub mod edit;
 mod error;

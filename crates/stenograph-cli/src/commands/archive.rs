@@ -16,6 +16,7 @@ use stenograph::json::Draft;
 use stenograph_store::archive::{Archive, ArchiveWriter, CopyInfo};
 use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
+pub(super) use stenograph_store::sessions::strings_json;
 use stenograph_store::{Problem, Warning};
 
 use crate::error::{CommandError, ExitStatus};
@@ -103,10 +104,6 @@ pub(super) fn print_continued(continued: &[String], output: &mut Output<'_>) {
     let verb = if continued.len() == 1 { "has" } else { "have" };
     output.say(&format!("note: {count} {verb} new events: {}{more}", names.join(", ")));
     output.say(&format!("hint: to include it again, run steno archive unforget {}", output::harmless_line(first)));
-}
-
-pub(super) fn strings_json(strings: &[String]) -> String {
-    format!("[{}]", strings.iter().map(|text| stenograph::text::quote(text)).collect::<Vec<_>>().join(","))
 }
 
 fn warnings_json(warnings: &[Warning]) -> String {

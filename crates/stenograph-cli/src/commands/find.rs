@@ -1,21 +1,19 @@
 //! `steno find`: searches all sessions. The index answers; `--in` reads files directly, without an index.
 
 mod files;
-mod marks;
 mod scan;
 mod view;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
-use stenograph::query::{Query, Snippet};
-use stenograph_store::index::catalogue::{Session, SourceRow};
-use stenograph_store::index::search::{EntryDetail, Hit, Order, SearchRequest};
+use stenograph::query::Query;
+use stenograph_store::hits::{self, ShownAnswer};
+use stenograph_store::index::search::{Order, SearchRequest};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::{FilterArgs, query_of};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{EventAddress, EventAddresses, ShortNames, StoreArgs};
+use crate::store::StoreArgs;
 use crate::table;
 
 /// Search all sessions for messages, calls and files
@@ -80,39 +78,6 @@ fn limit(text: &str) -> Result<usize, String> {
     }
 }
 
-/// One hit, ready to print.
-pub(super) struct ShownHit {
-    pub(super) session: Option<Session>,
-    /// The shortest unique prefix of the session's name.
-    pub(super) short: String,
-    /// Whether that prefix identifies only this session.
-    pub(super) is_named: bool,
-    pub(super) source: Option<SourceRow>,
-    /// How to open it.
-    pub(super) open: Option<EventAddress>,
-    pub(super) hit: Hit,
-    pub(super) read: Result<HitContent, &'static str>,
-}
-
-/// The content of a hit.
-pub(super) struct HitContent {
-    pub(super) kind: &'static str,
-    pub(super) role: Option<&'static str>,
-    pub(super) tool: Option<String>,
-    pub(super) is_error: bool,
-    pub(super) snippet: Snippet,
-}
-
-/// An answer, ready to print.
-pub(super) struct ShownAnswer {
-    pub(super) hits: Vec<ShownHit>,
-    pub(super) total: u64,
-    pub(super) is_exact: bool,
-    pub(super) next: Option<String>,
-    /// An unreadable file may hide hits, which makes the status an error.
-    pub(super) status: ExitStatus,
-}
-
 /// The longest snippet.
 const SNIPPET_LENGTH_MAX: usize = 220;
 
@@ -128,14 +93,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let Some(query) = options.full_query()? else {
         return Err(CommandError::new("the query is empty").hint("write a word, or a field such as is:error"));
     };
-    let answer_to_show = match options.within.as_slice() {
-        [] => ask_index(options, &query)?,
+    let (answer_to_show, status) = match options.within.as_slice() {
+        [] => (ask_index(options, &query)?, ExitStatus::Done),
         files => scan::answer(options, &query, files, output)?,
     };
     let answer_to_show = limited_to(answer_to_show, options.tokens);
     if options.json {
         for shown in &answer_to_show.hits {
-            output.line(&harmless_json(&view::json(shown)))?;
+            output.line(&harmless_json(&shown.json()))?;
         }
         output.line(&view::end_json(&answer_to_show))?;
     } else {
@@ -149,7 +114,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         report_count(&answer_to_show, &query, options, output);
     }
-    Ok(answer_to_show.status.max(if answer_to_show.hits.is_empty() { ExitStatus::No } else { ExitStatus::Done }))
+    Ok(status.max(if answer_to_show.hits.is_empty() { ExitStatus::No } else { ExitStatus::Done }))
 }
 
 /// Parses a query.
@@ -174,62 +139,9 @@ pub(super) fn search(
     offset: usize,
     limit: usize,
 ) -> Result<ShownAnswer, CommandError> {
-    let store = place.store()?;
-    let mut searcher = store.searcher()?;
     let root = place.root();
-    // Titles and notes come first, in the same numbering.
-    let marked = searcher.find_marks(query, root.as_deref())?;
-    let marks_count = marked.len();
-    let marked = marks::shown(marked.into_iter().enumerate().skip(offset).take(limit), &mut searcher, query)?;
-    let (offset, limit) = (offset.saturating_sub(marks_count), limit - marked.len());
     let request = SearchRequest { query, order, offset, limit, within: root.as_deref() };
-    let mut answer = searcher.find(&request)?;
-    answer.hits.iter_mut().for_each(|hit| hit.rank += marks_count);
-    let counts = searcher.counts(query)?;
-    let mut read: Vec<Option<Result<HitContent, &'static str>>> = answer.hits.iter().map(|_| None).collect();
-    searcher.read_each(&answer.hits, EntryDetail::Texts, &mut |at, found| {
-        if let Some(slot) = read.get_mut(at) {
-            *slot = Some(match found {
-                Ok((_, entry)) => Ok(HitContent::of(entry, query, Some(&counts))),
-                Err(absent) => Err(absent.reason()),
-            });
-        }
-    })?;
-    let mut sessions = HashMap::new();
-    for hit in &answer.hits {
-        sessions.extend(searcher.session(hit.session)?.map(|session| (session.id, session.clone())));
-    }
-    let short_names = ShortNames::of_some(searcher.catalogue(), &sessions.values().collect::<Vec<_>>())?;
-    let (mut hits, mut addresses) = (marked, EventAddresses::default());
-    for (hit, read) in answer.hits.into_iter().zip(read) {
-        let session = sessions.get(&hit.session).cloned();
-        let source = searcher.source(hit.source)?.cloned();
-        let short = session.as_ref().map(|session| short_names.name(session)).unwrap_or_default();
-        let is_named = session.as_ref().is_some_and(|session| short_names.is_unique(session));
-        let named = session.as_ref().filter(|_| is_named).map(|session| (session, short.as_str()));
-        let open = source.as_ref().map(|source| {
-            let found = (source, hit.event);
-            addresses.of(searcher.catalogue(), named, found, hit.version)
-        });
-        let (open, read) = (open.transpose()?, read.unwrap_or(Err("it cannot be read")));
-        hits.push(ShownHit { session, short, is_named, source, open, hit, read });
-    }
-    let next = hits.last().map(|shown| shown.hit.rank + 1).filter(|next| answer.has_more || *next < marks_count);
-    let (next, total) = (next.map(|next| next.to_string()), answer.total + marks_count as u64);
-    Ok(ShownAnswer { hits, total, is_exact: answer.is_exact, next, status: ExitStatus::Done })
-}
-
-impl HitContent {
-    /// `counts` states how common each search term is, if known.
-    fn of(entry: &stenograph::query::Entry<'_>, query: &Query, counts: Option<&[u64]>) -> HitContent {
-        HitContent {
-            kind: entry.kind.name(),
-            role: entry.role.map(stenograph::model::Role::name),
-            tool: entry.tool.as_deref().map(str::to_owned),
-            is_error: entry.error,
-            snippet: query.snippet(entry, snippet_length(), counts),
-        }
-    }
+    Ok(hits::find(&mut place.store()?.searcher()?, &request, snippet_length())?)
 }
 
 fn offset(cursor: Option<&str>) -> Result<usize, CommandError> {
@@ -244,7 +156,7 @@ fn limited_to(mut answer_to_show: ShownAnswer, tokens: Option<u64>) -> ShownAnsw
     let Some(tokens) = tokens else { return answer_to_show };
     let mut left = tokens.saturating_mul(4);
     let fits = answer_to_show.hits.iter().take_while(|shown| {
-        let size = view::json(shown).len() as u64;
+        let size = shown.json().len() as u64;
         let fits = size <= left;
         left = left.saturating_sub(size);
         fits

@@ -1,23 +1,20 @@
-//! `steno list`: lists the sessions that the index knows. This file selects them; `list/tree.rs` orders them, `list/view.rs`
-//! formats them.
+//! `steno list`: lists the sessions that the index knows. This file selects them, the store orders them, and
+//! `list/view.rs` formats them.
 
 mod choose;
-mod tree;
 mod view;
-
-use std::cmp::Reverse;
 
 use clap::ValueEnum;
 use stenograph_store::index::catalogue::{Catalogue, Session};
+use stenograph_store::sessions::{ListShape, SessionOrder, SessionRow, ShortNames, rows as rows_of};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::FilterArgs;
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{ShortNames, StoreArgs};
+use crate::store::StoreArgs;
 use crate::{prices, table, terminal};
 use choose::Choice;
 pub(super) use choose::narrow;
-use tree::{Row, Shape};
 use view::ListView;
 
 /// List the sessions of all agents, newest first
@@ -118,8 +115,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         return Err(nothing(&catalogue)?);
     }
     let mut rows = match options.tree {
-        true => tree::rows(sorted(found, options.sort), &catalogue, Shape::Tree)?,
-        false => tree::rows(sorted(found, options.sort), &catalogue, Shape::Flat)?,
+        true => rows_of(sorted(found, options.sort), &catalogue, ListShape::Tree)?,
+        false => rows_of(sorted(found, options.sort), &catalogue, ListShape::Flat)?,
     };
     cut(&mut rows, limit.unwrap_or(usize::MAX));
     let shorts = short_names(&catalogue, &rows)?;
@@ -138,7 +135,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             output.line(&line)?;
         }
     }
-    let listed = rows.iter().filter(|row| matches!(row, Row::Session { .. })).count();
+    let listed = rows.iter().filter(|row| matches!(row, SessionRow::Session { .. })).count();
     if (listed as u64) < total {
         output.say(&format!("{listed} of {} shown; --limit N shows more", counted(total, "session")));
     }
@@ -154,39 +151,43 @@ pub fn newest(catalogue: &Catalogue, count: usize, output: &Output<'_>) -> Resul
     let newest: Vec<Session> = newest.into_iter().filter(|session| !is_listed(session)).collect();
     sessions.extend(newest);
     sessions.truncate(count);
-    let rows = tree::rows(sessions, catalogue, Shape::Flat)?;
+    let rows = rows_of(sessions, catalogue, ListShape::Flat)?;
     let (shorts, prices) = (short_names(catalogue, &rows)?, prices::load()?);
     let (colour, width) = (output.colour(), table::screen_width());
     let view = ListView { shorts: &shorts, catalogue, prices: &prices, colour, width };
     Ok(view.pieces(&rows).flatten().collect())
 }
 
-fn short_names(catalogue: &Catalogue, rows: &[Row]) -> Result<ShortNames, CommandError> {
+fn short_names(catalogue: &Catalogue, rows: &[SessionRow]) -> Result<ShortNames, CommandError> {
     let sessions = rows.iter().filter_map(|row| match row {
-        Row::Session { session, .. } => Some(&**session),
-        Row::Thread { .. } => None,
+        SessionRow::Session { session, .. } => Some(&**session),
+        SessionRow::Thread { .. } => None,
     });
-    ShortNames::of_some(catalogue, &sessions.collect::<Vec<_>>())
+    Ok(ShortNames::of_some(catalogue, &sessions.collect::<Vec<_>>())?)
 }
 
 fn sorted(mut sessions: Vec<Session>, sort: Sort) -> Vec<Session> {
-    sessions.sort_by_key(|session| (Reverse(session.ended), Reverse(session.id)));
-    // Among equals the newest stay first.
-    match sort {
-        Sort::Newest => {}
-        Sort::Oldest => sessions.sort_by_key(|session| (session.started.is_none(), session.started)),
-        Sort::Largest => sessions.sort_by_key(|session| Reverse(session.size)),
-        Sort::Longest => sessions.sort_by_key(|session| Reverse(session.messages)),
-        Sort::Errors => sessions.sort_by_key(|session| Reverse(session.errors)),
-    }
+    sort.order().sort(&mut sessions);
     sessions
 }
 
+impl Sort {
+    fn order(self) -> SessionOrder {
+        match self {
+            Sort::Newest => SessionOrder::Newest,
+            Sort::Oldest => SessionOrder::Oldest,
+            Sort::Largest => SessionOrder::Largest,
+            Sort::Longest => SessionOrder::Longest,
+            Sort::Errors => SessionOrder::Errors,
+        }
+    }
+}
+
 /// Keeps `limit` sessions, with the rows below the last of them.
-fn cut(rows: &mut Vec<Row>, limit: usize) {
+fn cut(rows: &mut Vec<SessionRow>, limit: usize) {
     let mut seen = 0;
     let end = rows.iter().position(|row| {
-        seen += usize::from(matches!(row, Row::Session { .. }));
+        seen += usize::from(matches!(row, SessionRow::Session { .. }));
         seen > limit
     });
     rows.truncate(end.unwrap_or(rows.len()));

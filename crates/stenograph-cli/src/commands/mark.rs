@@ -10,7 +10,7 @@ use stenograph_store::index::{IndexProgress, RunObserver, Store};
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{EventAddresses, ResolvedSession, SessionArgs, ShortNames};
+use crate::store::{ResolvedSession, SessionArgs, ShortNames};
 use view::MarkView;
 
 /// Pin, name, tag and annotate sessions
@@ -133,7 +133,7 @@ fn changes(options: &Options, store: &Store, sessions: &[ResolvedSession]) -> Re
 /// The key of the event that `steno show` shows under a number.
 fn event_key(store: &Store, session: &ResolvedSession, number: u64) -> Result<EventKey, CommandError> {
     let searcher = store.searcher()?;
-    for (source, event) in EventAddresses::events_numbered(session, number) {
+    for (source, event) in session.events_numbered(number) {
         if let Some(key) = searcher.event_key(source, event)? {
             return Ok(key);
         }
@@ -152,7 +152,7 @@ fn list(options: &Options, store: &Store, output: &mut Output<'_>) -> Result<Exi
         sessions.extend(catalogue.session(id)?);
     }
     if let Some(query) = crate::filter::query_of(&[("project", options.place.project())], "")? {
-        sessions.retain(|session| crate::filter::matches_session(&query, session));
+        sessions.retain(|session| stenograph_store::sessions::matches_session(&query, session));
     }
     sessions.sort_by_key(|session| std::cmp::Reverse((session.marks.pinned, session.ended, session.id)));
     let is_limited = inside.is_some() || options.place.project().is_some();

@@ -28,6 +28,7 @@ pub mod recover;
 pub mod redact;
 pub mod replay;
 pub mod resume;
+pub mod serve;
 pub mod show;
 pub mod status;
 pub mod tail;
@@ -45,6 +46,7 @@ pub fn run(command: &Verb, output: &mut Output<'_>) -> Result<ExitStatus, Comman
         Verb::Audit(options) => audit::run(options, output),
         Verb::Branches(options) => branches::run(options, output),
         Verb::Cassette(options) => cassette::run(options, output),
+        Verb::Serve(options) => serve::run(options, output),
         Verb::Check(options) => check::run(options, output),
         Verb::Chibi(options) => chibi::run(options, output),
         Verb::Compact(options) => compact::run(options, output),

@@ -25,12 +25,13 @@ use crate::args::{self, Args};
 use crate::commands;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::Output;
-use crate::store::{ShortNames, StoreArgs};
+use crate::store::StoreArgs;
 use crate::terminal::ScreenStream;
 use action::{PickAction, PickTask};
 use find_loop::Picked;
 use matching::SearchedSessions;
 use model::{Enter, Loading, Picker};
+use stenograph_store::sessions::ShortNames;
 
 /// Find a session interactively, and show it
 ///

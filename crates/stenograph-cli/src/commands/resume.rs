@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use stenograph::Registry;
 use stenograph::json::Draft;
-use stenograph::resume::{self, Refused};
+use stenograph::resume;
 use stenograph_store::discover::discover;
 use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+use stenograph_store::sessions::{ShortNames, resume_line, resume_template};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, harmless_json};
-use crate::store::{ResolvedSession, SessionArgs, ShortNames};
+use crate::store::{ResolvedSession, SessionArgs};
 
 /// Print the command that resumes a session
 ///
@@ -84,7 +84,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         });
     }
     let shell = options.shell.unwrap_or(Syntax::HERE);
-    let line = line(template, &session, &source, shell.quoting()).map_err(|refused| {
+    let line = resume_line(template, &session, &source, shell.quoting()).map_err(|refused| {
         CommandError::not_found(format!("{short}: no safe command: {refused}"))
             .hint(format!("read the session with steno show {short}"))
     })?;
@@ -124,31 +124,11 @@ fn resumable(
     let mut sources: Vec<SourceRow> = std::iter::once(source).chain(others).collect();
     // A side conversation resumes with its session.
     sources.sort_by_key(|source| (source.thread.is_some(), source.gone == Gone::Gone));
-    let found = sources.into_iter().find_map(|source| Some((template(&source)?, source)));
+    let found = sources.into_iter().find_map(|source| Some((resume_template(&source)?, source)));
     found.map(|(template, source)| (source, template)).ok_or_else(|| {
         CommandError::not_found(format!("{} has no command to resume a session", session.agent))
             .hint("steno formats lists agents that have one; convert the session with steno convert")
     })
-}
-
-fn template(source: &SourceRow) -> Option<&'static str> {
-    Registry::built_in().named(&source.format)?.info().resume
-}
-
-fn line(template: &str, session: &Session, source: &SourceRow, shell: resume::Shell) -> Result<String, Refused> {
-    let path = source.path.display().to_string();
-    let target =
-        resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
-    resume::line(template, &target, shell)
-}
-
-/// The command for a session on this system, if it has one and its main source exists.
-pub fn command_here(session: &Session, catalogue: &Catalogue) -> Result<Option<String>, CommandError> {
-    let Some(source) = catalogue.source_at(&session.path)?.filter(|source| source.gone == Gone::There) else {
-        return Ok(None);
-    };
-    let line = template(&source).map(|template| line(template, session, &source, Syntax::HERE.quoting()));
-    Ok(line.and_then(Result::ok))
 }
 
 /// Whether a source is where its agent looks for it.

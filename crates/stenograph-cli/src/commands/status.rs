@@ -2,30 +2,27 @@
 //! this file selects the runs, prints them and chooses the exit code.
 
 mod explain;
-mod look;
-mod need;
 mod table;
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
 use stenograph_store::discover::{Stat, path_hints};
 use stenograph_store::follow::ChangeSignal;
 use stenograph_store::index::Store;
+use stenograph_store::runs::{self, Look, Need, RunLook, RunsSeen};
 use stenograph_store::{Error, Problem};
 
 use crate::error::{CommandError, ExitStatus};
-use crate::live::{self, Processes};
+use crate::input;
+use crate::live;
 use crate::output::{Colour, Output, counted, harmless_json};
 use crate::store::StoreArgs;
 use crate::table::screen_width;
 use crate::terminal;
-use look::{Look, RunLook};
-use need::Need;
 
 /// Show which agents need you, run, or have ended
 ///
@@ -176,37 +173,6 @@ fn severity(status: &ExitStatus) -> u8 {
     }
 }
 
-/// The identity of an agent: several files may describe it.
-#[derive(PartialEq, Eq, Hash)]
-struct AgentKey {
-    agent: String,
-    session: String,
-    thread: Option<String>,
-    within: Option<Arc<Path>>,
-}
-
-impl AgentKey {
-    /// The location of a file best identifies its session; a file without a session is an agent of its own.
-    fn of(run: &RunLook, named: Option<String>, within: Option<Arc<Path>>) -> AgentKey {
-        let session = named.or_else(|| run.status.session.clone());
-        AgentKey {
-            agent: run.agent().unwrap_or_default().to_owned(),
-            session: session.unwrap_or_else(|| run.path.display().to_string()),
-            thread: run.status.thread.clone(),
-            within,
-        }
-    }
-}
-
-/// Active runs come first, then the newest.
-fn sort(runs: &mut [RunLook]) {
-    let rank = |state: State| match state {
-        State::Running | State::Stuck => 0,
-        State::Error | State::Failed | State::Stale | State::Completed | State::Unknown => 1,
-    };
-    runs.sort_by_key(|run| (rank(run.status.state), Reverse(run.active_ms()), run.path.clone()));
-}
-
 struct Runs {
     runs: Vec<RunLook>,
     /// What is wrong with files and sessions that the user named.
@@ -222,34 +188,16 @@ impl Options {
     fn look(&self) -> Result<Runs, CommandError> {
         let saved = self.place.store().as_ref().map(Store::saved_statuses).unwrap_or_default();
         let (now_ms, patience) = (crate::clock::millis(), self.patience());
-        let look = Look { from: self.from.as_deref(), saved: &saved, now_ms, since_ms: i64::MIN, patience };
-        let mut runs = if self.files.is_empty() { self.look_around(look)? } else { self.look_at_named(look) };
-        if runs.runs.iter().any(RunLook::needs_process) {
-            self.look_for_processes(&mut runs.runs);
+        let format = self.from.as_deref().map(input::format_named).transpose()?;
+        let look = Look { format, saved: &saved, now_ms, since_ms: i64::MIN, patience };
+        if self.files.is_empty() {
+            let look = Look { since_ms: now_ms.saturating_sub_unsigned(self.active_within), ..look };
+            let runs = runs::look_around(live::transcripts(self.place.home())?, look);
+            return Ok(Runs { runs, errors: Vec::new() });
         }
+        let mut runs = self.look_at_named(look);
+        runs::look_for_processes(&mut runs.runs, RunsSeen::Named);
         Ok(runs)
-    }
-
-    /// Looks whether processes work on the runs.
-    fn look_for_processes(&self, runs: &mut [RunLook]) {
-        let processes = Processes::now();
-        let mut newest: Vec<&mut RunLook> = runs.iter_mut().collect();
-        newest.sort_by_key(|run| Reverse(run.active_ms()));
-        let mut folders = HashSet::new();
-        for run in newest {
-            let program = run.format.and_then(|format| format.info().resume).unwrap_or_default();
-            let program = program.split_whitespace().next().unwrap_or_default();
-            let cwd = run.status.cwd.clone().unwrap_or_default();
-            // A program in a folder works on the newest of its sessions there. Among named files, the newest session is
-            // unknown.
-            let is_newest = folders.insert((program, cwd.clone())) && self.files.is_empty();
-            if !run.needs_process() {
-                continue;
-            }
-            let is_seen = processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd);
-            let can_tell = processes.are_visible() && is_newest && !program.is_empty() && !cwd.is_empty();
-            run.set_process((is_seen || can_tell).then_some(is_seen));
-        }
     }
 
     /// Looks at the named runs: all agents of a session, or one file.
@@ -262,7 +210,7 @@ impl Options {
             });
             match looked {
                 Ok(mut found) => {
-                    sort(&mut found);
+                    runs::sort(&mut found);
                     runs.runs.append(&mut found);
                 }
                 Err(error) => runs.errors.push(error),
@@ -271,36 +219,9 @@ impl Options {
         runs
     }
 
-    /// Looks at everything written recently, one run for each agent.
-    fn look_around(&self, look: Look<'_>) -> Result<Runs, CommandError> {
-        let since_ms = look.now_ms.saturating_sub_unsigned(self.active_within);
-        let look = Look { since_ms, ..look };
-        let mut agents: HashMap<AgentKey, RunLook> = HashMap::new();
-        // The newest comes first, and a file not written recently has no new records.
-        let found = live::transcripts(self.place.home())?.into_iter();
-        for found in found.take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms) {
-            // An unreadable file was not requested by name.
-            let Ok(Some(mut run)) = look.at(&found.path, &found.stat) else { continue };
-            let is_log = run.format.is_some_and(|format| format.info().traits.log);
-            let is_telling = run.status.state != State::Unknown || run.format.is_some();
-            if is_log || !is_telling {
-                continue;
-            }
-            run.place(&found.hints);
-            let key = AgentKey::of(&run, found.hints.session, found.hints.within);
-            match agents.get(&key) {
-                Some(known) if !run.tells_more_than(known) => {}
-                Some(_) | None => drop(agents.insert(key, run)),
-            }
-        }
-        let mut runs: Vec<RunLook> = agents.into_values().collect();
-        sort(&mut runs);
-        Ok(Runs { runs, errors: Vec::new() })
-    }
-
     fn show(&self, runs: &[RunLook], output: &mut Output<'_>) -> Result<(), CommandError> {
         if self.json {
-            let json = |run: &RunLook| if self.explain { run.explained_json() } else { run.json() };
+            let json = |run: &RunLook| if self.explain { explain::run_json(run) } else { run.json() };
             return runs.iter().try_for_each(|run| output.line(&harmless_json(&json(run))));
         }
         let (now_ms, is_terminal) = (crate::clock::millis(), output.is_terminal());
@@ -359,7 +280,7 @@ fn look_at_agent(agent: live::AgentFiles, look: Look<'_>) -> Result<Option<RunLo
     let (mut best, mut failed): (Option<RunLook>, _) = (None, None);
     for path in agent.paths.iter().filter(|path| agent.paths.len() == 1 || path.is_file()) {
         let looked = match Stat::of(path) {
-            Ok(stat) => look.at(path, &stat),
+            Ok(stat) => look.at(path, &stat, |source| input::format_so_far(source, None)),
             Err(error) => Err(Error::at(path, Problem::Unreadable, error).into()),
         };
         match looked {

@@ -5,8 +5,7 @@ mod explain;
 mod peers;
 mod view;
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,18 +16,19 @@ use stenograph::ledger::{
 };
 use stenograph::query::{Query, SessionFacts};
 use stenograph_store::discover::{Machine, Places};
-use stenograph_store::project::Project;
+use stenograph_store::project::ProjectNames;
 use stenograph_store::tail::Warning;
 use stenograph_store::usage::{UnrecognizedFiles, UsageRequest, UseIndex, pages};
 
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
-use crate::filter::{FilterArgs, SessionDetails, TimeRange, query_of};
+use crate::filter::{FilterArgs, TimeRange, query_of};
 use crate::output::{Output, counted, harmless_line};
 use crate::prices;
 use crate::progress::IndexProgressBar;
 use crate::store::{ResolvedName, SessionArgs, StoreArgs, on_interrupt};
 use crate::table;
+use stenograph_store::sessions::SessionDetails;
 
 /// Count the tokens of model calls, and their cost
 ///
@@ -239,7 +239,7 @@ impl UsageAnswer<'_> {
         if let Some(forgotten) = forgotten {
             output.say(&format!("note: {forgotten}; steno archive unforget SESSION restores one"));
         }
-        let mut projects = Projects::default();
+        let mut projects = ProjectNames::default();
         let is_timeless =
             |entry: &&LedgerEntry| entry.row.time.is_none() && wanted.has_names(&self.ledger, entry, &mut projects);
         let timeless: u64 = match wanted.range.is_unlimited() {
@@ -308,8 +308,8 @@ impl WantedCalls {
 
     /// Asks a ledger.
     fn ask(&self, ledger: &Ledger, grouping: Grouping, prices: &Prices) -> UsageReport {
-        let mut projects = Projects::default();
-        let mut others = Projects::default();
+        let mut projects = ProjectNames::default();
+        let mut others = ProjectNames::default();
         let mut keep =
             |entry: &LedgerEntry| self.range.has(entry.row.time) && self.has_names(ledger, entry, &mut others);
         let mut question = Question {
@@ -324,7 +324,7 @@ impl WantedCalls {
     }
 
     /// Whether a call has the requested agent, model, session and project.
-    fn has_names(&self, ledger: &Ledger, entry: &LedgerEntry, projects: &mut Projects) -> bool {
+    fn has_names(&self, ledger: &Ledger, entry: &LedgerEntry, projects: &mut ProjectNames) -> bool {
         let Some(query) = &self.names else { return true };
         let (row, name) = (&entry.row, |name| ledger.name(name));
         let sessions: Vec<String> = name(row.session).map(str::to_owned).into_iter().collect();
@@ -440,30 +440,5 @@ fn print_first(warnings: impl ExactSizeIterator<Item = String>, output: &mut Out
     }
     if more > 0 {
         output.say(&format!("note: and {more} more"));
-    }
-}
-
-/// The project names of folders, each looked up once.
-#[derive(Default)]
-struct Projects(HashMap<String, Vec<String>>);
-
-impl Projects {
-    fn names(&mut self, folder: &str) -> &[String] {
-        if !self.0.contains_key(folder) {
-            self.0.insert(
-                folder.to_owned(),
-                // The folder itself is a name too, as it is in the index.
-                Project::of(Path::new(folder))
-                    .map_or_else(Vec::new, |project| project.names())
-                    .into_iter()
-                    .chain([folder.to_owned()])
-                    .collect(),
-            );
-        }
-        self.0.get(folder).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    fn name(&mut self, folder: &str) -> String {
-        self.names(folder).first().cloned().unwrap_or_default()
     }
 }

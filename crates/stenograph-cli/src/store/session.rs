@@ -1,18 +1,20 @@
 //! Resolves a word on the command line to a session: by a prefix of its id, the path of its file, or `latest`. Only this file
 //! decides it; `commands/` uses the session.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use stenograph_store::Problem;
 use stenograph_store::folder::RecordingParts;
+use stenograph_store::hits::numbers;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
 use stenograph_store::session_files;
+use stenograph_store::sessions::{ShortNames, matches_session};
 
 use super::{SessionArgs, StoreArgs};
 use crate::error::CommandError;
-use crate::filter::{matches_session, query_of};
+use crate::filter::query_of;
 use crate::output::{counted, shortened};
 use crate::{clock, table};
 
@@ -53,6 +55,19 @@ impl ResolvedSession {
         (self.by != NamedBy::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
     }
 
+    /// The events that `steno show` shows under a number, from 1: their sources, and their numbers there from 0. Several files
+    /// of a session may state the same event.
+    pub fn events_numbered(&self, number: u64) -> Vec<(&SourceRow, u64)> {
+        let number = number.saturating_sub(1);
+        match self.parts().and_then(|parts| numbers(&parts)) {
+            None => vec![(&self.source, number)],
+            Some(numbers) => {
+                let row = |path: &Path| self.sources.iter().find(|row| row.path == path);
+                numbers.events(number).filter_map(|(path, event)| Some((row(path)?, event))).collect()
+            }
+        }
+    }
+
     /// The files that form one of its other agents, if there are several.
     pub fn parts_of_thread(&self, thread: &SourceRow) -> Option<RecordingParts> {
         session_files::parts_of(thread, &self.sources)
@@ -88,14 +103,8 @@ pub enum ResolvedName {
 /// The name of the session with the latest event.
 pub const LATEST: &str = "latest";
 
-/// The minimum length of a short name.
-const SHORT_LENGTH_MIN: usize = 8;
-
 /// How many candidates an error about an ambiguous name lists.
 const CANDIDATES_MAX: usize = 6;
-
-/// For more sessions than this, reading all names takes less time than looking up the neighbours of each.
-const NEIGHBOURS_MAX: usize = 500;
 
 /// The maximum length of a title beside a candidate.
 const TITLE_LENGTH_MAX: usize = 50;
@@ -285,74 +294,9 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Resu
     })
 }
 
-/// The shortest unique names of sessions.
-#[derive(Debug, Default)]
-pub struct ShortNames {
-    names: HashMap<SessionId, String>,
-    /// Sessions whose full name another session also has.
-    shared: HashSet<SessionId>,
-}
-
-impl ShortNames {
-    /// The names of all sessions.
-    pub fn of(catalogue: &Catalogue) -> Result<ShortNames, CommandError> {
-        Ok(ShortNames::among(catalogue.session_names()?))
-    }
-
-    /// The names of some sessions. Only the sessions next to one decide how short its name can be.
-    pub fn of_some(catalogue: &Catalogue, sessions: &[&Session]) -> Result<ShortNames, CommandError> {
-        if sessions.len() > NEIGHBOURS_MAX {
-            return ShortNames::of(catalogue);
-        }
-        let mut names: HashMap<SessionId, String> = HashMap::new();
-        for session in sessions {
-            names.insert(session.id, session.name.clone());
-            names.extend(catalogue.session_neighbours(session)?);
-        }
-        Ok(ShortNames::among(names.into_iter().collect()))
-    }
-
-    fn among(names: Vec<(SessionId, String)>) -> ShortNames {
-        let mut names: Vec<(String, String, SessionId)> =
-            names.into_iter().map(|(id, name)| (name.to_ascii_lowercase(), name, id)).collect();
-        names.sort();
-        let shared =
-            |one: &str, other: &str| one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
-        let folded: Vec<&str> = names.iter().map(|(folded, ..)| folded.as_str()).collect();
-        let (mut short_names, mut shared_names) = (HashMap::new(), HashSet::new());
-        for (at, (name, original, id)) in names.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|at| folded.get(at));
-            let neighbours = [before, folded.get(at + 1)].into_iter().flatten();
-            if neighbours.clone().any(|other| other == name) {
-                shared_names.insert(*id);
-            }
-            let length = neighbours.map(|other| shared(name, other) + 1).max().unwrap_or(0).max(SHORT_LENGTH_MIN);
-            short_names.insert(*id, original.chars().take(length).collect());
-        }
-        ShortNames { names: short_names, shared: shared_names }
-    }
-
-    /// Whether the name of the session is unique.
-    pub fn is_unique(&self, session: &Session) -> bool {
-        !self.shared.contains(&session.id)
-    }
-
-    pub fn name(&self, session: &Session) -> String {
-        self.names.get(&session.id).unwrap_or(&session.name).clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn short_names_are_unique_and_have_at_least_eight_characters() {
-        let names = ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000-1", "main"];
-        let short_names = ShortNames::among((0..).zip(names.map(str::to_owned)).collect());
-        let short = |id: SessionId| short_names.names.get(&id).unwrap().as_str();
-        assert_eq!([0, 1, 2, 3, 4].map(short), ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000", "main"]);
-    }
 
     #[test]
     fn a_word_with_a_separator_or_an_extension_is_a_path() {

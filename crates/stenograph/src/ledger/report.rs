@@ -96,7 +96,7 @@ impl By {
     }
 
     /// Whether groups are in order of time.
-    pub(crate) fn is_time(self) -> bool {
+    pub fn is_time(self) -> bool {
         match self {
             By::Day | By::Week | By::Month | By::HourBlock => true,
             By::Session | By::Project | By::Model | By::Agent | By::Branch | By::Tool | By::Subagent => false,

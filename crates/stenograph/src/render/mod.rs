@@ -1,6 +1,7 @@
 //! Sessions for people and for other programs. This output is not read back. It only promises to be legible and harmless:
 //! transcripts are hostile text, and their content must stay in its place.
 
+mod amounts;
 mod document;
 mod harmless;
 pub mod html;
@@ -9,6 +10,7 @@ mod markup;
 mod sections;
 mod view;
 
+pub use amounts::{ago, bytes, span};
 pub use document::Document;
 pub use harmless::{dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
 pub use markdown::{Markdown, Shown};

@@ -16,8 +16,9 @@ use crate::error::{CommandError, ExitStatus};
 use crate::filter::parse_query;
 use crate::output::{Output, counted, harmless_json, harmless_line, shortened, size};
 use crate::progress::SourceProgress;
-use crate::store::{self, ShortNames, StoreArgs};
+use crate::store::{self, StoreArgs};
 use crate::table::{self, Align};
+use stenograph_store::sessions::ShortNames;
 use verdict::{PruneDecision, decide};
 
 /// Remove sessions from the archive and the index

@@ -19,10 +19,11 @@ use super::{Options, counted_calls, name_of};
 use crate::commands::show::header::of_outline;
 use crate::conversation::Conversation;
 use crate::error::{CommandError, ExitStatus};
-use crate::filter::{matches_session, query_of};
+use crate::filter::query_of;
 use crate::output::{Output, counted, grouped, harmless_line};
 use crate::redaction::Redaction;
 use crate::{clock, prices};
+use stenograph_store::sessions::matches_session;
 
 /// How many characters of a title a page shows.
 const TITLE_CHARS_MAX: usize = 160;

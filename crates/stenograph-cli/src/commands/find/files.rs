@@ -10,7 +10,9 @@ use super::Options;
 use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle, counted, harmless_json, harmless_line};
-use crate::store::{EventAddress, EventAddresses, ShortNames, project_json};
+use crate::store::project_json;
+use stenograph_store::hits::{EventAddress, EventAddresses};
+use stenograph_store::sessions::ShortNames;
 
 #[derive(Default)]
 struct FileUse {

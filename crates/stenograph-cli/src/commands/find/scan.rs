@@ -12,12 +12,13 @@ use stenograph_store::index::catalogue::{Session, SourceRow};
 use stenograph_store::index::search::Hit;
 use stenograph_store::project::Project;
 
-use super::{HitContent, Options, ShownAnswer, ShownHit};
+use stenograph_store::hits::{EventAddresses, HitContent, ShownAnswer, ShownHit};
+
+use super::{Options, snippet_length};
 use crate::error::{CommandError, ExitStatus};
 use crate::input::{self, Flow};
 use crate::output::{Output, shortened};
 use crate::progress::SourceProgress;
-use crate::store::EventAddresses;
 
 /// The maximum length of a session's name.
 const NAME_LENGTH_MAX: usize = 36;
@@ -27,7 +28,7 @@ pub(super) fn answer(
     query: &Query,
     files: &[PathBuf],
     output: &mut Output<'_>,
-) -> Result<ShownAnswer, CommandError> {
+) -> Result<(ShownAnswer, ExitStatus), CommandError> {
     let (mut found, mut status) = (Vec::new(), ExitStatus::Done);
     let mut sessions = HashMap::new();
     for (number, path) in (0_i64..).zip(files) {
@@ -57,7 +58,7 @@ pub(super) fn answer(
         }
     }
     let next = (offset + hits.len() < kept.len()).then(|| (offset + hits.len()).to_string());
-    Ok(ShownAnswer { hits, total, is_exact: true, next, status })
+    Ok((ShownAnswer { hits, total, is_exact: true, next }, status))
 }
 
 /// Scans one file. `sessions` has the number of each session so far: files that state the same one are one session, as in the
@@ -198,6 +199,6 @@ impl Scanner<'_> {
             has_failed: entry.error,
             copies: 0,
         };
-        self.found.push((hit, HitContent::of(entry, self.query, None)));
+        self.found.push((hit, HitContent::of(entry, self.query, snippet_length(), None)));
     }
 }

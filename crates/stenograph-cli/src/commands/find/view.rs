@@ -1,13 +1,10 @@
 //! Formats a hit for people and for programs.
 
-use stenograph::resume::{self, Shell};
 use stenograph::text::quote;
+use stenograph_store::hits::{HitContent, ShownAnswer, ShownHit};
 
-use super::{HitContent, ShownAnswer, ShownHit};
 use crate::clock;
-use crate::commands::archive::strings_json;
 use crate::output::{Colour, TextStyle, harmless_line};
-use crate::store::{path_json, project_json};
 use crate::table;
 use crate::terminal::fitted;
 
@@ -82,7 +79,7 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
         lines.push(colour.paint(TextStyle::Faint, &fitted(&head.join("  "), width)));
     }
     for shown in hits.iter().take(HITS_OF_SESSION_MAX) {
-        let number = number(shown).map(|number| number.to_string()).unwrap_or_default();
+        let number = shown.number().map(|number| number.to_string()).unwrap_or_default();
         let copies = if shown.hit.copies > 0 { format!(" (+{} elsewhere)", shown.hit.copies) } else { String::new() };
         let (speaker, text) = match &shown.read {
             Ok(seen) => (speaker(seen), with_marks(&seen.snippet, colour)),
@@ -105,11 +102,6 @@ fn session(hits: &[&ShownHit], colour: Colour, width: usize) -> String {
         lines.push(colour.paint(TextStyle::Faint, &format!("      {more}")));
     }
     lines.join("\n")
-}
-
-/// The number of the event; `None` if the hit is about the session as a whole.
-fn number(shown: &ShownHit) -> Option<u64> {
-    shown.open.as_ref().map(|open| open.event)
 }
 
 /// The role or the tool, and whether it failed.
@@ -150,76 +142,14 @@ fn location(shown: &ShownHit) -> String {
         (Some(session), Some(source)) => shown.is_named && session.path == source.path,
         _ => false,
     };
-    let open = show_line(shown).map(|line| harmless_line(&line));
+    let open = shown.show_line().map(|line| harmless_line(&line));
     let line = path.map(|path| {
         let path = harmless_line(&path);
         if shown.hit.at.line > 0 { format!("{path}:{}", shown.hit.at.line) } else { path }
     });
     let resume =
-        resume_line(shown).filter(|_| is_main).map(|_| format!("steno resume {}", harmless_line(&shown.short)));
+        shown.resume_line().filter(|_| is_main).map(|_| format!("steno resume {}", harmless_line(&shown.short)));
     [open, resume, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
-}
-
-fn show_line(shown: &ShownHit) -> Option<String> {
-    let open = shown.open.as_ref()?;
-    let version = shown.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
-    Some(format!("steno show {}{version} --event {}", open.word(), open.event))
-}
-
-/// The command that resumes the session in its agent, if the agent has one.
-pub(super) fn resume_line(shown: &ShownHit) -> Option<String> {
-    let (session, source) = (shown.session.as_ref()?, shown.source.as_ref()?);
-    let template = stenograph::Registry::built_in().named(&source.format)?.info().resume?;
-    let path = source.path.display().to_string();
-    let target =
-        resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
-    resume::line(template, &target, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
-}
-
-pub(super) fn json(shown: &ShownHit) -> String {
-    let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quote);
-    let session = shown.session.as_ref();
-    let time = clock::iso(shown.hit.time);
-    let (read, absent) = match &shown.read {
-        Ok(seen) => (Some(seen), None),
-        Err(reason) => (None, Some(*reason)),
-    };
-    let snippet = read.map_or_else(
-        || "null".to_owned(),
-        |seen| {
-            let marks: Vec<String> =
-                seen.snippet.marks.iter().map(|mark| format!("[{},{}]", mark.start, mark.end)).collect();
-            format!("{{\"text\":{},\"marks\":[{}]}}", quote(&seen.snippet.text), marks.join(","))
-        },
-    );
-    format!(
-        "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"pinned\":{},\"tags\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
-         \"path\":{},\"version\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
-         \"absent\":{},\"show\":{},\"resume\":{}}}",
-        text(session.map(|session| session.name.as_str())),
-        text(session.map(|session| session.agent.as_str())),
-        project_json(session.and_then(|session| session.project.as_ref())),
-        text(session.and_then(|session| session.title.as_deref().or(session.query.as_deref()))),
-        session.is_some_and(|session| session.marks.pinned),
-        strings_json(session.map_or(&[], |session| &session.marks.tags)),
-        number(shown).map_or_else(|| "null".to_owned(), |number| number.to_string()),
-        shown.hit.at.line,
-        shown.hit.at.offset,
-        shown.hit.at.length,
-        shown.hit.part,
-        shown.source.as_ref().map_or_else(|| "null".to_owned(), |source| path_json(&source.path)),
-        shown.hit.version.map_or_else(|| "null".to_owned(), |version| version.to_string()),
-        text(time.as_deref()),
-        text(read.map(|seen| seen.kind)),
-        text(read.and_then(|seen| seen.role)),
-        text(read.and_then(|seen| seen.tool.as_deref())),
-        read.is_some_and(|seen| seen.is_error),
-        shown.hit.score,
-        shown.hit.copies,
-        text(absent),
-        text(show_line(shown).as_deref()),
-        text(resume_line(shown).as_deref()),
-    )
 }
 
 /// The last line of an answer for programs.

@@ -1,19 +1,14 @@
 //! Selects sessions. The catalogue answers conditions about sessions, the index those about events.
 
-use std::collections::HashSet;
-
-use stenograph::query::{Expr, Field, Is, Query};
+use stenograph::query::Query;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::{Catalogue, Session, SessionId};
-use stenograph_store::index::search::{Order, SearchRequest};
+use stenograph_store::index::catalogue::{Catalogue, Session};
+use stenograph_store::sessions::{self, Searched, matches_session};
 
 use super::Options;
 use crate::error::CommandError;
-use crate::filter::{matches_session, query_of};
+use crate::filter::query_of;
 use crate::output::{Output, counted};
-
-/// How many hits are searched for their sessions.
-const HITS_MAX: usize = 200_000;
 
 pub(super) struct Choice {
     /// The conditions of the options.
@@ -61,45 +56,10 @@ pub(in crate::commands) fn narrow(
     query: &Query,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    if speaks_of_events(query.expr()) {
-        let found = found(store, query, output)?;
-        sessions.retain(|session| found.contains(&session.id));
-    } else {
-        sessions.retain(|session| matches_session(query, session));
-    }
-    Ok(())
-}
-
-/// The sessions with an event, a given title or a note that matches.
-fn found(store: &Store, query: &Query, output: &mut Output<'_>) -> Result<HashSet<SessionId>, CommandError> {
-    let mut searcher = store.searcher()?;
-    let request = SearchRequest { query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: None };
-    let answer = searcher.find(&request)?;
-    if answer.has_more {
-        let (looked, total) = (counted(HITS_MAX as u64, "hit"), counted(answer.total, "hit"));
+    let searched = sessions::narrow(sessions, query, || store.searcher())?;
+    if let Searched::Newest { hits, total } = searched {
+        let (looked, total) = (counted(hits, "hit"), counted(total, "hit"));
         output.say(&format!("searched only the newest {looked} of about {total}"));
     }
-    let marks = searcher.find_marks(query, None)?;
-    Ok(answer.hits.iter().map(|hit| hit.session).chain(marks.iter().map(|hit| hit.session)).collect())
-}
-
-/// Whether only events can answer a condition.
-fn speaks_of_events(expr: &Expr) -> bool {
-    match expr {
-        Expr::All(parts) | Expr::Any(parts) => parts.iter().any(speaks_of_events),
-        Expr::Not(inner) => speaks_of_events(inner),
-        Expr::Phrase(_) | Expr::Pattern(_) => true,
-        Expr::Field(field) => match field {
-            Field::Tool(_) | Field::File(_) | Field::Role(_) | Field::Is(Is::Kind(_)) | Field::Has(_) => true,
-            Field::Agent(_)
-            | Field::Project(_)
-            | Field::Session(_)
-            | Field::Tag(_)
-            | Field::Model(_)
-            | Field::Branch(_)
-            | Field::Is(Is::Error | Is::Pinned | Is::Marked)
-            | Field::Since(_)
-            | Field::Until(_) => false,
-        },
-    }
+    Ok(())
 }

@@ -1,15 +1,14 @@
 //! Formats a session in a list, for people and for programs.
 
-use stenograph::json::Draft;
 use stenograph::ledger::Prices;
-use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow, TimesFrom};
+use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+use stenograph_store::sessions::{SessionCost, SessionRow, ShortNames, session_json, thread_json};
 
-use super::tree::Row;
+use crate::clock;
 use crate::error::CommandError;
 use crate::output::{Colour, TextStyle, grouped, harmless_line};
-use crate::store::{PIN, SessionCost, ShortNames, bytes, project_json};
+use crate::store::{PIN, bytes};
 use crate::table::{self, Align};
-use crate::{clock, commands::archive::strings_json, commands::resume};
 
 const HEADINGS: [(&str, Align); 8] = [
     ("SESSION", Align::Left),
@@ -46,7 +45,7 @@ pub(super) struct ListView<'a> {
 
 impl ListView<'_> {
     /// The table in pieces, so that a pager shows the beginning before all costs are known.
-    pub fn pieces<'r>(&'r self, rows: &'r [Row]) -> impl Iterator<Item = Vec<String>> + 'r {
+    pub fn pieces<'r>(&'r self, rows: &'r [SessionRow]) -> impl Iterator<Item = Vec<String>> + 'r {
         const PIECE: usize = 50;
         let now = clock::millis();
         let plain: Vec<[String; 8]> = rows.iter().map(|row| self.cells(row, now)).collect();
@@ -92,20 +91,20 @@ impl ListView<'_> {
         table::lines_at_least([a, b, c, d, e, f], &cells, [session, agent, project, last, cost, title], self.width)
     }
 
-    fn with_cost(&self, row: &Row, cells: &[String; 8]) -> [String; 8] {
+    fn with_cost(&self, row: &SessionRow, cells: &[String; 8]) -> [String; 8] {
         let mut cells = cells.clone();
-        if let (Row::Session { session, .. }, Some(cell)) = (row, cells.get_mut(4)) {
+        if let (SessionRow::Session { session, .. }, Some(cell)) = (row, cells.get_mut(4)) {
             *cell = SessionCost::of(session, self.catalogue, self.prices).money();
         }
         cells
     }
 
-    fn cells(&self, row: &Row, now: i64) -> [String; 8] {
+    fn cells(&self, row: &SessionRow, now: i64) -> [String; 8] {
         let ago = |ended: Option<i64>| ended.map_or("-".to_owned(), |ended| table::ago(now - ended));
         let most = if self.width >= WIDE { NAME_LENGTH_MAX } else { NARROW_NAME_LENGTH_MAX };
         let short = |text: &str| table::truncated(&harmless_line(text), most);
         match row {
-            Row::Session { session, depth } => [
+            SessionRow::Session { session, depth } => [
                 format!(
                     "{}{}",
                     indent(depth.unwrap_or(0)),
@@ -119,7 +118,7 @@ impl ListView<'_> {
                 bytes(session.size),
                 harmless_line(&title(session, *depth)),
             ],
-            Row::Thread { source, depth, .. } => [
+            SessionRow::Thread { source, depth, .. } => [
                 format!("{}{}", indent(*depth), short(source.thread.as_deref().unwrap_or_default())),
                 short(&source.format),
                 String::new(),
@@ -132,10 +131,12 @@ impl ListView<'_> {
         }
     }
 
-    pub fn json(&self, row: &Row) -> Result<String, CommandError> {
+    pub fn json(&self, row: &SessionRow) -> Result<String, CommandError> {
         match row {
-            Row::Session { session, depth } => self.session_json(session, *depth),
-            Row::Thread { source, session, depth } => Ok(thread_json(source, session, *depth)),
+            SessionRow::Session { session, depth } => {
+                Ok(session_json(session, *depth, self.shorts, self.catalogue, self.prices)?)
+            }
+            SessionRow::Thread { source, session, depth } => Ok(thread_json(source, session, *depth)),
         }
     }
 }
@@ -169,81 +170,9 @@ fn gone(source: &SourceRow) -> &'static str {
     }
 }
 
-fn is_gone(row: &Row) -> bool {
+fn is_gone(row: &SessionRow) -> bool {
     match row {
-        Row::Session { session, .. } => session.gone == session.sources,
-        Row::Thread { source, .. } => source.gone == Gone::Gone,
+        SessionRow::Session { session, .. } => session.gone == session.sources,
+        SessionRow::Thread { source, .. } => source.gone == Gone::Gone,
     }
-}
-
-impl ListView<'_> {
-    fn session_json(&self, session: &Session, depth: Option<usize>) -> Result<String, CommandError> {
-        let mut draft = Draft::new();
-        draft.set_str("session", &session.name);
-        draft.set_str("short", &self.shorts.name(session));
-        draft.set_str("agent", &session.agent);
-        draft.set_str("path", &session.path.display().to_string());
-        draft.set("project", project_json(session.project.as_ref()));
-        draft.set_opt("title", session.title.as_deref());
-        draft.set_opt("agent_title", session.agent_title.as_deref());
-        draft.set("pinned", session.marks.pinned.to_string());
-        draft.set("tags", strings_json(&session.marks.tags));
-        draft.set_number("notes", Some(session.marks.notes.len() as u64));
-        draft.set_opt("asked", session.query.as_deref());
-        draft.set_opt("cwd", session.cwd.as_deref());
-        draft.set_opt("branch", session.branch.as_deref());
-        draft.set_opt("model", session.model.as_deref());
-        draft.set_opt("started", clock::iso(session.started).as_deref());
-        draft.set_opt("ended", clock::iso(session.ended).as_deref());
-        // Readers of the times should not take that of a file for one that a record states.
-        draft.set_opt("times_from", (session.times == TimesFrom::File).then_some("file"));
-        for (key, number) in [
-            ("events", session.events),
-            ("messages", session.messages),
-            ("calls", session.calls),
-            ("errors", session.errors),
-            ("size", session.size),
-            ("sources", session.sources),
-            ("gone", session.gone),
-            ("lost", session.lost),
-        ] {
-            draft.set_number(key, Some(number));
-        }
-        if let Some((parent, link)) = &session.parent {
-            let mut inner = Draft::new();
-            inner.set_opt("session", self.catalogue.session_name(*parent)?.as_deref());
-            inner.set_str("link", link);
-            draft.nest("parent", inner);
-        }
-        let took = SessionCost::of(session, self.catalogue, self.prices);
-        draft.set_number("tokens", Some(took.tokens));
-        draft.set("cost", took.cost.map_or_else(|| "null".to_owned(), |cost| cost.to_string()));
-        draft.set_opt("resume", resume::command_here(session, self.catalogue)?.as_deref());
-        draft.set_number("depth", depth.map(|depth| depth as u64));
-        Ok(draft.render(None))
-    }
-}
-
-fn thread_json(source: &SourceRow, session: &str, depth: usize) -> String {
-    let mut draft = Draft::new();
-    draft.set_str("session", session);
-    draft.set_opt("thread", source.thread.as_deref());
-    draft.set_str("format", &source.format);
-    draft.set_str("path", &source.path.display().to_string());
-    draft.set_opt("asked", source.summary.query.as_deref());
-    draft.set_opt("started", clock::iso(source.summary.started).as_deref());
-    draft.set_opt("ended", clock::iso(source.summary.ended).as_deref());
-    for (key, number) in [
-        ("events", source.doc_group_events + source.tail_events),
-        ("messages", source.summary.messages),
-        ("calls", source.summary.calls),
-        ("errors", source.summary.errors),
-        ("size", source.stamp.size),
-        ("gone", u64::from(source.gone == Gone::Gone)),
-        ("lost", u64::from(source.gone == Gone::Gone && source.archive_copy.is_none())),
-        ("depth", depth as u64),
-    ] {
-        draft.set_number(key, Some(number));
-    }
-    draft.render(None)
 }

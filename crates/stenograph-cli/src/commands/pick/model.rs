@@ -11,8 +11,8 @@ use super::action::{PickAction, PickTask, PickedEvent};
 use super::edit::{LineChange, LineEdit};
 use super::layout::PickLayout;
 use super::matching::SearchedSessions;
-use crate::commands::find::ShownHit;
 use crate::terminal::Line;
+use stenograph_store::hits::ShownHit;
 
 /// The state of the finder.
 #[derive(Default)]

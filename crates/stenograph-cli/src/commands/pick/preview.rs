@@ -9,7 +9,6 @@ use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::search::ReadStart;
 
 use super::model::PreviewRequest;
-use crate::commands::find::ShownHit;
 use crate::commands::show::header;
 use crate::error::CommandError;
 use crate::input::{self, Flow, TranscriptInput};
@@ -17,6 +16,7 @@ use crate::output::{Colour, Output};
 use crate::progress::SourceProgress;
 use crate::store::StoreArgs;
 use crate::terminal::{Drawer, Folding, Line};
+use stenograph_store::hits::ShownHit;
 
 /// The most lines of a preview.
 const LINES_MAX: usize = 400;

@@ -10,12 +10,14 @@ use stenograph_store::index::search::Order;
 use super::matching::SearchedSessions;
 use super::model::{Loading, Picker, PreviewKey, PreviewRequest};
 use super::{Amount, preview};
-use crate::commands::find::{self, ShownHit};
+use crate::commands::find;
 use crate::error::CommandError;
 use crate::output::Colour;
 use crate::prices;
-use crate::store::{SessionCost, StoreArgs};
+use crate::store::StoreArgs;
 use crate::terminal::Line;
+use stenograph_store::hits::ShownHit;
+use stenograph_store::sessions::SessionCost;
 
 /// How many hits a search returns.
 const HITS_MAX: usize = 200;

@@ -14,9 +14,9 @@ use crate::error::CommandError;
 use crate::input::{self, Flow};
 use crate::output::counted;
 use crate::progress::SourceProgress;
-use crate::store::SessionCost;
 use crate::terminal::Header;
 use crate::{clock, prices};
+use stenograph_store::sessions::SessionCost;
 
 /// The largest file that is read once more for its header.
 const SIZE_MAX: u64 = 8 << 20;

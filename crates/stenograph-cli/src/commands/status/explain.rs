@@ -3,8 +3,8 @@
 use stenograph::json::Draft;
 use stenograph::run_state::EventPlace;
 use stenograph_store::follow;
+use stenograph_store::runs::RunLook;
 
-use super::look::RunLook;
 use crate::output::harmless_line;
 
 /// For people: a line for the state, and one for the last recovered error.
@@ -21,8 +21,14 @@ pub fn lines(run: &RunLook) -> Vec<String> {
     lines
 }
 
-/// For programs.
-pub fn json(run: &RunLook) -> String {
+/// For programs: the run with the rules and the records behind its state.
+pub fn run_json(run: &RunLook) -> String {
+    let mut draft = run.draft();
+    draft.set("explain", json(run));
+    draft.render(None)
+}
+
+fn json(run: &RunLook) -> String {
     let decision = &run.status.decision;
     let mut draft = at(run, decision.to);
     draft.set_str("rule", decision.rule.name());

@@ -2,10 +2,9 @@
 
 use stenograph::status::{State, Why};
 
-use super::look::RunLook;
-use super::need::Need;
 use crate::output::{Colour, TextStyle, harmless_line};
 use crate::table::{self, Align, ago};
+use stenograph_store::runs::{Need, RunLook};
 
 const HEADINGS: [(&str, Align); 7] = [
     ("SESSION", Align::Left),

@@ -107,7 +107,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Appends the hunks of one file. Lines of the same kind are one element.
-fn diff(path: &str, hunks: &str, out: &mut String) {
+/// Appends the hunks of a unified diff of one file.
+pub fn diff(path: &str, hunks: &str, out: &mut String) {
     out.push_str("<figure class=\"diff\"><figcaption>");
     out.push_str(&escaped_line(path));
     out.push_str("</figcaption><pre>");

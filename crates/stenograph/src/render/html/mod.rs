@@ -38,6 +38,7 @@ mod page;
 mod page_summary;
 mod timeline;
 
+pub use blocks::diff as diff_html;
 pub use digest::policy_hash;
 pub use escape::{escape, escaped_line, first_words};
 pub use event::{HtmlFacts, HtmlOptions, HtmlStep, event_html};

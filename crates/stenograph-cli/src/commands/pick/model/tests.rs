@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::store::EventAddress;
+use stenograph_store::hits::EventAddress;
 
 fn session(id: SessionId, title: &str) -> Session {
     let mut session = Session::bare("agent", &format!("id-{id}"), Path::new("/a.jsonl"));

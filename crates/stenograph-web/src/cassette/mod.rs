@@ -1,5 +1,9 @@
-//! Runs the server: binds, answers until the caller stops it or the tape is played, and returns a summary. `answer.rs` answers
+//! The cassette: answers an agent's model requests from a recording. This file runs the server: it binds, answers until the caller stops it or the tape is played, and returns a summary. `answer.rs` answers
 //! a single request.
+
+mod answer;
+mod route;
+mod stream;
 
 use std::future::IntoFuture;
 use std::io;
@@ -13,7 +17,6 @@ use stenograph::cassette::{CassettePlayer, MatchMode, Played, Tape};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
-use crate::answer;
 use crate::listen::{ConnectionLoad, InFlight, Limited, Timeouts};
 
 /// How to serve a tape.

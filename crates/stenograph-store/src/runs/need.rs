@@ -3,7 +3,7 @@
 use stenograph::evidence::UserRequest;
 use stenograph::status::{State, Why};
 
-use super::look::RunLook;
+use super::RunLook;
 
 /// What a run needs, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,9 +25,11 @@ pub enum Need {
 }
 
 impl Need {
+    /// All needs, most urgent first.
     pub const ALL: [Need; 7] =
         [Need::Answer, Need::Permission, Need::Instruction, Need::Failed, Need::Stalled, Need::Running, Need::Over];
 
+    /// What a run needs.
     pub fn of(run: &RunLook) -> Need {
         let status = &run.status;
         // A call that waits for a person is not silent because its tool hangs.

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
+use stenograph::Registry;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::resume::sh_word;
-use stenograph_store::folder::{self, EventNumbers, RecordingParts};
-use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
-use stenograph_store::session_files;
 
-use super::ResolvedSession;
-use crate::error::CommandError;
+use crate::Error;
+use crate::folder::{self, EventNumbers, RecordingParts};
+use crate::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+use crate::session_files;
 
 /// The arguments for `steno show`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +57,10 @@ impl EventAddresses {
         named: Option<(&Session, &str)>,
         (source, event): (&SourceRow, u64),
         version: Option<u32>,
-    ) -> Result<EventAddress, CommandError> {
+    ) -> Result<EventAddress, Error> {
         let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
         // A log is not a session: its name may be a prefix of a session's name.
-        let is_log =
-            stenograph::Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
+        let is_log = Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
         let named = named.filter(|_| !is_log);
         if version.is_some() {
             // A version of a file is read alone.
@@ -73,19 +72,6 @@ impl EventAddresses {
             None => None,
         };
         Ok(by_session.unwrap_or_else(|| self.by_path(&source.path, event)))
-    }
-
-    /// The events that `steno show` shows under a number, from 1: their sources, and their numbers there from 0. Several files
-    /// of a session may state the same event.
-    pub fn events_numbered(session: &ResolvedSession, number: u64) -> Vec<(&SourceRow, u64)> {
-        let number = number.saturating_sub(1);
-        match session.parts().and_then(|parts| numbers(&parts)) {
-            None => vec![(&session.source, number)],
-            Some(numbers) => {
-                let row = |path: &Path| session.sources.iter().find(|row| row.path == path);
-                numbers.events(number).filter_map(|(path, event)| Some((row(path)?, event))).collect()
-            }
-        }
     }
 
     /// The address of an event by the path of its file. `event` counts from 0 within the file.
@@ -106,7 +92,7 @@ impl EventAddresses {
         session: &Session,
         name: &str,
         (source, event): (&SourceRow, u64),
-    ) -> Result<Option<EventAddress>, CommandError> {
+    ) -> Result<Option<EventAddress>, Error> {
         let known = match self.sessions.entry(session.id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
@@ -125,7 +111,7 @@ impl EventAddresses {
 }
 
 /// The event numbers across several files; `None` if they cannot be read.
-fn numbers(parts: &RecordingParts) -> Option<EventNumbers> {
+pub fn numbers(parts: &RecordingParts) -> Option<EventNumbers> {
     folder::read_numbered(parts, &mut DiscardEvents).ok()
 }
 

@@ -12,7 +12,7 @@ use stenograph::cassette::{StreamFrame, Vendor};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::serve::{Busy, Pace, ServerEvent};
+use crate::cassette::{Busy, Pace, ServerEvent};
 
 /// How long a stream may be silent before it sends a ping.
 const PING_EVERY: Duration = Duration::from_secs(10);

@@ -2,19 +2,20 @@
 
 use stenograph::model::Span;
 use stenograph::query::{Entry, Query};
-use stenograph_store::index::catalogue::SourceRow;
-use stenograph_store::index::search::{Hit, MarkHit, Searcher};
 
-use super::{HitContent, ShownHit};
-use crate::error::CommandError;
-use crate::store::{EventAddresses, ShortNames};
+use super::{EventAddresses, HitContent, ShownHit};
+use crate::Error;
+use crate::index::catalogue::SourceRow;
+use crate::index::search::{Hit, MarkHit, Searcher};
+use crate::sessions::ShortNames;
 
 /// Titles and notes as hits, each with its rank. A note about an event opens that event.
 pub(super) fn shown(
     marked: impl Iterator<Item = (usize, MarkHit)>,
     searcher: &mut Searcher,
     query: &Query,
-) -> Result<Vec<ShownHit>, CommandError> {
+    snippet_length: usize,
+) -> Result<Vec<ShownHit>, Error> {
     let (short_names, mut addresses) = (ShortNames::of(searcher.catalogue())?, EventAddresses::default());
     let mut hits = Vec::new();
     for (rank, mark) in marked {
@@ -35,7 +36,7 @@ pub(super) fn shown(
         };
         let entry = Entry::about_session(&mark.text, time);
         let kind = if mark.note.is_some() { "note" } else { "title" };
-        let read = Ok(HitContent { kind, ..HitContent::of(&entry, query, None) });
+        let read = Ok(HitContent { kind, ..HitContent::of(&entry, query, snippet_length, None) });
         let hit = Hit { rank, time, ..mark.event.unwrap_or_else(|| of_session(&source)) };
         hits.push(ShownHit { session: Some(session), short, is_named, source: Some(source), open, hit, read });
     }

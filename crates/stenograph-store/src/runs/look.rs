@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use stenograph::format::Format;
 use stenograph::json::Draft;
 use stenograph::status::{Patience, State, Status};
-use stenograph_store::discover::{FileId, PathHints, Stat};
-use stenograph_store::file_status::{FileStatus, JournalSummary};
-use stenograph_store::index::SavedStatuses;
-use stenograph_store::{Passes, Source, layouts};
 
-use super::need::Need;
-use crate::error::CommandError;
-use crate::input;
+use super::Need;
+use crate::discover::{FileId, PathHints, Stat};
+use crate::file_status::{FileStatus, JournalSummary};
+use crate::index::SavedStatuses;
+use crate::{Error, Passes, Source, layouts};
 
 /// How far the clock of a record may be ahead of ours.
 const AHEAD_MAX_MS: i64 = 60_000;
@@ -21,12 +19,16 @@ const AHEAD_MAX_MS: i64 = 60_000;
 /// A run that was silent for less needs no process to count as running.
 const QUIET_MS: u64 = 60_000;
 
+/// A run as it is now.
 #[derive(Clone, Debug)]
 pub struct RunLook {
+    /// Its file.
     pub path: PathBuf,
+    /// The format of the file, if it is known.
     pub format: Option<&'static dyn Format>,
     /// What its journal states about the recording.
     pub recording: Option<JournalSummary>,
+    /// The identity of the file.
     pub file: FileId,
     /// When the file was last written, in milliseconds since 1970.
     pub changed_ms: i64,
@@ -34,31 +36,44 @@ pub struct RunLook {
     pub silence_ms: u64,
     /// Whether a process works on it; `None` if nobody looked, or nobody can tell.
     pub process: Option<bool>,
+    /// What its records say.
     pub status: Status,
 }
 
 /// How to look at runs.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Look<'l> {
     /// The format that the user named.
-    pub from: Option<&'l str>,
+    pub format: Option<&'static dyn Format>,
     /// What the index knows. It recognised the formats itself, so it knows nothing about a file whose format the user named.
     pub saved: &'l SavedStatuses,
+    /// The current time, in milliseconds since 1970.
     pub now_ms: i64,
     /// Runs whose last record is older are not shown.
     pub since_ms: i64,
+    /// How long a run may be silent.
     pub patience: Patience,
 }
 
 impl Look<'_> {
-    /// Looks at a file with this stat. Returns `None` if its last record is too old.
-    pub fn at(&self, path: &Path, stat: &Stat) -> Result<Option<RunLook>, CommandError> {
-        let saved = if self.from.is_none() { self.saved.of(path, stat) } else { None };
+    /// Looks at a file with this stat; `recognize` finds the format if the user named none. Returns `None` if its last record is
+    /// too old.
+    pub fn at<E: From<Error>>(
+        &self,
+        path: &Path,
+        stat: &Stat,
+        recognize: impl FnOnce(&Source) -> Result<Option<&'static dyn Format>, E>,
+    ) -> Result<Option<RunLook>, E> {
+        let saved = if self.format.is_none() { self.saved.of(path, stat) } else { None };
         let FileStatus { format, recording, run } = match saved {
             Some(status) => status,
             None => {
                 let source = Source::open(path, Passes::Once)?;
-                FileStatus::read(path, &source, input::format_so_far(&source, self.from)?)?
+                let format = match self.format {
+                    Some(format) => Some(format),
+                    None => recognize(&source)?,
+                };
+                FileStatus::read(path, &source, format)?
             }
         };
         let changed_ms = stat.modified_ns / 1_000_000;
@@ -156,22 +171,18 @@ impl RunLook {
         }
     }
 
+    /// Whether nothing changed between two looks.
     pub fn says_the_same(&self, other: &RunLook) -> bool {
         self.path == other.path && self.status == other.status
     }
 
+    /// As one line of JSON.
     pub fn json(&self) -> String {
         self.draft().render(None)
     }
 
-    /// As one line of JSON, with the rules and the records behind it.
-    pub fn explained_json(&self) -> String {
-        let mut draft = self.draft();
-        draft.set("explain", super::explain::json(self));
-        draft.render(None)
-    }
-
-    fn draft(&self) -> Draft<'static> {
+    /// As a JSON object that is not finished.
+    pub fn draft(&self) -> Draft<'static> {
         let mut draft = Draft::new();
         draft.set_str("path", &self.path.display().to_string());
         draft.set_opt("agent", self.agent());

@@ -1,10 +1,10 @@
 //! What one session took: its tokens and their cost, from the ledger pages of the index.
 
+use jiff::tz::TimeZone;
 use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
-use stenograph_store::index::catalogue::{Catalogue, Session};
+use stenograph::render::{dollars, grouped};
 
-use crate::clock;
-use crate::output::{dollars, grouped};
+use crate::index::catalogue::{Catalogue, Session};
 
 /// What a session took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +31,8 @@ impl SessionCost {
         let mut question = Question {
             by: By::Session,
             then_by: None,
-            zone: clock::zone(),
+            // One sum: no call is assigned to a day.
+            zone: TimeZone::UTC,
             prices,
             project: &mut |_| String::new(),
             keep: &mut |_| true,

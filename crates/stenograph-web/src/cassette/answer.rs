@@ -10,11 +10,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use stenograph::cassette::{Answer, Delivery, MatchMode, Played, PlayedAnswer, Request, Trouble, Vendor};
 
+use crate::cassette::route::{Route, route, vendor};
+use crate::cassette::stream::Frames;
+use crate::cassette::{Pace, ServerEvent, Shared};
 use crate::guard;
 use crate::listen::ConnectionLoad;
-use crate::route::{Route, route, vendor};
-use crate::serve::{Pace, ServerEvent, Shared};
-use crate::stream::Frames;
 
 /// The size limit of a request. The vendors accept half of it.
 const BODY_SIZE_MAX: usize = 64 << 20;
@@ -99,7 +99,7 @@ fn is_limit(error: &axum::Error) -> bool {
 }
 
 /// Asks the player and sends its answer.
-async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::serve::Busy) -> Response {
+async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::cassette::Busy) -> Response {
     let (played, formatted) = {
         let mut player = shared.player();
         let played = player.ask(request);

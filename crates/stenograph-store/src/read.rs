@@ -1,0 +1,84 @@
+//! Reads the events of one source, from its beginning or from a record on, until the caller has enough.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use stenograph::format::{Format, Wanted};
+use stenograph::model::Span;
+use stenograph::read::{Reading, Sink};
+
+use crate::{Error, Problem, Source};
+
+/// How many bytes to read at a time.
+const CHUNK_SIZE: usize = 256 << 10;
+
+/// Whether to continue reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// More events are wanted.
+    Continue,
+    /// The reader has found what it wants.
+    Stop,
+}
+
+/// Reads a source once, in chunks, until `flow` stops the read. `progress` is told how many bytes were consumed.
+pub fn source<S: Sink>(
+    source: &mut Source,
+    format: &'static dyn Format,
+    sink: &mut S,
+    progress: impl Fn(u64),
+    flow: impl Fn(&S) -> Flow,
+) -> Result<(), Error> {
+    let (consumed, place) = (source.consumed(), source.place().clone());
+    let mut pass = source.pass()?;
+    let mut reading = Reading::new(format, Wanted::All);
+    let mut buffer = vec![0; CHUNK_SIZE];
+    loop {
+        let length = match pass.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) => {
+                // The events before the damage are still useful.
+                reading.end(sink);
+                return Err(Error::from_system(&place, Problem::Unreadable, error));
+            }
+        };
+        reading.feed(buffer.get(..length).unwrap_or_default(), sink);
+        progress(consumed());
+        if flow(sink) == Flow::Stop {
+            return Ok(());
+        }
+    }
+    reading.end(sink);
+    Ok(())
+}
+
+/// Reads a plain file from a record on, until `flow` stops the read.
+pub fn file_from<S: Sink>(
+    path: &Path,
+    format: &'static dyn Format,
+    at: Span,
+    sink: &mut S,
+    flow: impl Fn(&S) -> Flow,
+) -> Result<(), Error> {
+    let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+    let mut file = File::open(path).map_err(unreadable)?;
+    file.seek(SeekFrom::Start(at.offset)).map_err(unreadable)?;
+    let mut reading = Reading::from_line(format, Wanted::All, at);
+    let mut buffer = vec![0; CHUNK_SIZE];
+    loop {
+        let length = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unreadable(error)),
+        };
+        reading.feed(buffer.get(..length).unwrap_or_default(), sink);
+        if flow(sink) == Flow::Stop {
+            return Ok(());
+        }
+    }
+    reading.end(sink);
+    Ok(())
+}

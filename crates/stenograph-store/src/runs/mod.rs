@@ -1,0 +1,140 @@
+//! The runs of agents as they are now: what each of them needs, and whether a process works on it. The library has the rules for
+//! one run; this module finds the runs.
+
+mod look;
+mod need;
+mod processes;
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use stenograph::format::Format;
+use stenograph::status::State;
+
+pub use look::{Look, RunLook};
+pub use need::Need;
+pub use processes::Processes;
+
+use crate::discover::{FoundFile, Places, discover, path_hints};
+use crate::source_file::Confidence;
+use crate::{Error, Source};
+
+/// Which runs of this machine are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunsSeen {
+    /// All recent ones, so that the newest one of a folder is known.
+    All,
+    /// Those that the user named.
+    Named,
+}
+
+/// The transcripts that agents have written, the newest first.
+pub fn transcripts(places: &Places) -> Vec<FoundFile> {
+    let mut found = Vec::new();
+    discover(places, &mut |file| found.push(file));
+    found.sort_by_key(|file| Reverse(file.stat.modified_ns));
+    found
+}
+
+/// Looks at everything written since [`Look::since_ms`], one run for each agent. The files come newest first. A file that cannot be
+/// read was not requested by name, and is left out.
+pub fn look_around(found: Vec<FoundFile>, look: Look<'_>) -> Vec<RunLook> {
+    let mut agents: HashMap<AgentKey, RunLook> = HashMap::new();
+    // A file not written recently has no new records.
+    for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= look.since_ms) {
+        let Ok(Some(mut run)) = look.at(&found.path, &found.stat, |source| recognize(source, &found.path)) else {
+            continue;
+        };
+        let is_log = run.format.is_some_and(|format| format.info().traits.log);
+        let is_telling = run.status.state != State::Unknown || run.format.is_some();
+        if is_log || !is_telling {
+            continue;
+        }
+        run.place(&found.hints);
+        let key = AgentKey::of(&run, found.hints.session, found.hints.within);
+        match agents.get(&key) {
+            Some(known) if !run.tells_more_than(known) => {}
+            Some(_) | None => drop(agents.insert(key, run)),
+        }
+    }
+    let mut runs: Vec<RunLook> = agents.into_values().collect();
+    look_for_processes(&mut runs, RunsSeen::All);
+    sort(&mut runs);
+    runs
+}
+
+/// A file that is left out.
+struct LeftOut;
+
+impl From<Error> for LeftOut {
+    fn from(_error: Error) -> LeftOut {
+        LeftOut
+    }
+}
+
+/// The format of a source; an empty source has none yet.
+fn recognize(source: &Source, path: &Path) -> Result<Option<&'static dyn Format>, LeftOut> {
+    if source.head().is_empty() {
+        return Ok(None);
+    }
+    let recognized = source.recognize(&path_hints(path)).filter(|found| found.confidence != Confidence::Tied);
+    recognized.map(|found| Some(found.format)).ok_or(LeftOut)
+}
+
+/// Looks whether processes work on the runs, if that can change what is known about them.
+pub fn look_for_processes(runs: &mut [RunLook], seen: RunsSeen) {
+    if !runs.iter().any(RunLook::needs_process) {
+        return;
+    }
+    let processes = Processes::now();
+    let mut newest: Vec<&mut RunLook> = runs.iter_mut().collect();
+    newest.sort_by_key(|run| Reverse(run.active_ms()));
+    let mut folders = HashSet::new();
+    for run in newest {
+        let program = run.format.and_then(|format| format.info().resume).unwrap_or_default();
+        let program = program.split_whitespace().next().unwrap_or_default();
+        let cwd = run.status.cwd.clone().unwrap_or_default();
+        // A program in a folder works on the newest of its sessions there. Among named files, the newest session is
+        // unknown.
+        let is_newest = folders.insert((program, cwd.clone())) && seen == RunsSeen::All;
+        if !run.needs_process() {
+            continue;
+        }
+        let is_seen = processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd);
+        let can_tell = processes.are_visible() && is_newest && !program.is_empty() && !cwd.is_empty();
+        run.set_process((is_seen || can_tell).then_some(is_seen));
+    }
+}
+
+/// The identity of an agent: several files may describe it.
+#[derive(PartialEq, Eq, Hash)]
+struct AgentKey {
+    agent: String,
+    session: String,
+    thread: Option<String>,
+    within: Option<Arc<Path>>,
+}
+
+impl AgentKey {
+    /// The location of a file best identifies its session; a file without a session is an agent of its own.
+    fn of(run: &RunLook, named: Option<String>, within: Option<Arc<Path>>) -> AgentKey {
+        let session = named.or_else(|| run.status.session.clone());
+        AgentKey {
+            agent: run.agent().unwrap_or_default().to_owned(),
+            session: session.unwrap_or_else(|| run.path.display().to_string()),
+            thread: run.status.thread.clone(),
+            within,
+        }
+    }
+}
+
+/// Sorts runs: active ones come first, then the newest.
+pub fn sort(runs: &mut [RunLook]) {
+    let rank = |state: State| match state {
+        State::Running | State::Stuck => 0,
+        State::Error | State::Failed | State::Stale | State::Completed | State::Unknown => 1,
+    };
+    runs.sort_by_key(|run| (rank(run.status.state), Reverse(run.active_ms()), run.path.clone()));
+}

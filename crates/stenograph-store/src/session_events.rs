@@ -1,0 +1,143 @@
+//! The events of one conversation by number. A range costs what it contains: the index knows a record near its beginning. A
+//! conversation in several files, or one that only the archive has, is read from its beginning.
+
+use std::ops::Range;
+
+use stenograph::Registry;
+use stenograph::format::Format;
+use stenograph::model::{Event, Note};
+use stenograph::read::Sink;
+use stenograph::repeat::CheckRepeats;
+
+use crate::folder::{self, RecordingParts};
+use crate::index::Store;
+use crate::index::catalogue::{Session, SourceRow};
+use crate::index::search::Searcher;
+use crate::read::{self, Flow};
+use crate::{Error, session_files};
+
+/// How many events before a range are read, so that its results know their calls and its repeats are detected.
+const CONTEXT_EVENTS: u64 = 200;
+
+/// One conversation of a session: that of its main agent, or that of a sub-agent.
+#[derive(Debug)]
+pub struct SessionEvents {
+    row: SourceRow,
+    parts: Option<RecordingParts>,
+    format: &'static dyn Format,
+}
+
+/// Receives an event and its number, from 1.
+pub type EachEvent<'e> = dyn FnMut(u64, &Event<'_>) + 'e;
+
+/// Where the read of a range ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeEnd {
+    /// The number of the first event after those that were read, from 1.
+    pub next: u64,
+    /// Whether the conversation has no further events.
+    pub is_last: bool,
+}
+
+impl SessionEvents {
+    /// The conversation of the main agent, or of the named sub-agent; `None` if there is none.
+    pub fn of(session: &Session, sources: &[SourceRow], agent: Option<&str>) -> Option<SessionEvents> {
+        let is_it = |row: &&SourceRow| match agent {
+            None => row.path == session.path,
+            Some(agent) => row.thread.as_deref() == Some(agent) && row.copy_of.is_none() && row.covered_by.is_none(),
+        };
+        let row = sources.iter().find(is_it)?.clone();
+        let format = Registry::built_in().named(&row.format)?;
+        let parts = session_files::parts_of(&row, sources);
+        Some(SessionEvents { row, parts, format })
+    }
+
+    /// The main source of the conversation.
+    pub fn row(&self) -> &SourceRow {
+        &self.row
+    }
+
+    /// The format of the conversation.
+    pub fn format(&self) -> &'static dyn Format {
+        self.format
+    }
+
+    /// The files that hold the conversation.
+    pub fn files(&self) -> Vec<std::path::PathBuf> {
+        self.parts.as_ref().map_or_else(|| vec![self.row.path.clone()], |parts| parts.files().to_vec())
+    }
+
+    /// How many events the index has found in it. `None` if that is not known without reading: it has several files.
+    pub fn count(&self) -> Option<u64> {
+        self.parts.is_none().then(|| self.row.doc_group_events + self.row.tail_events)
+    }
+
+    /// Reads the events whose numbers are in a range; numbers count from 1. `each` receives them in order, after some events
+    /// before them that tell what they belong to. [`Event::restates`] is set only where an event repeats another.
+    pub fn range(
+        &self,
+        store: &Store,
+        searcher: Option<&Searcher>,
+        range: Range<u64>,
+        each: &mut EachEvent<'_>,
+    ) -> Result<RangeEnd, Error> {
+        let first = range.start.saturating_sub(1).saturating_sub(CONTEXT_EVENTS);
+        let start = match searcher {
+            Some(searcher) if self.parts.is_none() && self.row.copy_of.is_none() => {
+                searcher.start_before(&self.row, first)?
+            }
+            Some(_) | None => None,
+        };
+        let next = start.map_or(0, |start| start.event) + 1;
+        let mut checked = CheckRepeats::new(RangeSink { range, next, each });
+        match start {
+            Some(start) => read::file_from(&self.row.path, self.format, start.at, &mut checked, RangeSink::flow)?,
+            None => self.read_into(store, &mut checked, RangeSink::flow)?,
+        }
+        checked.finish();
+        let RangeSink { next, range, .. } = checked.sink;
+        Ok(RangeEnd { next: next.min(range.end), is_last: next <= range.end })
+    }
+
+    /// Reads all events in order.
+    pub fn all(&self, store: &Store, each: &mut EachEvent<'_>) -> Result<u64, Error> {
+        let mut checked = CheckRepeats::new(RangeSink { range: 1..u64::MAX, next: 1, each });
+        self.read_into(store, &mut checked, |_| Flow::Continue)?;
+        checked.finish();
+        Ok(checked.sink.next - 1)
+    }
+
+    fn read_into<S: Sink>(&self, store: &Store, sink: &mut S, flow: impl Fn(&S) -> Flow) -> Result<(), Error> {
+        if let Some(parts) = &self.parts {
+            return folder::read(parts, sink);
+        }
+        let (mut source, _) = store.open_source(&self.row)?;
+        read::source(&mut source, self.format, sink, |_| (), flow)
+    }
+}
+
+/// Numbers events and passes on those of a range.
+struct RangeSink<'e> {
+    range: Range<u64>,
+    next: u64,
+    each: &'e mut EachEvent<'e>,
+}
+
+impl RangeSink<'_> {
+    /// One event more than wanted shows whether the conversation continues.
+    fn flow(checked: &CheckRepeats<RangeSink<'_>>) -> Flow {
+        if checked.sink.next > checked.sink.range.end { Flow::Stop } else { Flow::Continue }
+    }
+}
+
+impl Sink for RangeSink<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let number = self.next;
+        self.next += 1;
+        if number < self.range.end {
+            (self.each)(number, event);
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}

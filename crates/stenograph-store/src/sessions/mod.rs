@@ -1,0 +1,16 @@
+//! Sessions of the index as people list them: which match, in which order, under which name, at what cost. It only reads the
+//! catalogue and the index.
+
+mod conditions;
+mod cost;
+mod json;
+mod resume;
+mod short_names;
+mod tree;
+
+pub use conditions::{Searched, SessionDetails, matches_session, narrow, sessions_with_events, speaks_of_events};
+pub use cost::SessionCost;
+pub use json::{iso, path_json, project_json, session_json, strings_json, thread_json};
+pub use resume::{resume_command, resume_line, resume_line_here, resume_template};
+pub use short_names::ShortNames;
+pub use tree::{ListShape, SessionOrder, SessionRow, rows};

@@ -1,0 +1,113 @@
+// The list of sessions: filters as you type, loads more while scrolling, and has keys. The address always says what is shown.
+
+import { all, live, one, parsed, part, say } from "./dom.js";
+import { key } from "./keys.js";
+
+/** How long to wait after a key before the list is asked for, in milliseconds. */
+const TYPING_MS = 60;
+
+/** @type {AbortController | null} */
+let asking = null;
+
+/** The address of the filter form as it is now. */
+function address() {
+  const form = /** @type {HTMLFormElement} */ (one("#filter"));
+  const pairs = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    if (typeof value === "string" && value && !(name === "sort" && value === "newest")) pairs.set(name, value);
+  }
+  const text = pairs.toString();
+  return text ? `/sessions?${text}` : "/sessions";
+}
+
+/**
+ * @param {string} place
+ */
+async function show(place) {
+  asking?.abort();
+  asking = new AbortController();
+  try {
+    const html = await part(`${place}${place.includes("?") ? "&" : "?"}part=list`, asking.signal);
+    one("#list")?.replaceChildren(parsed(html));
+    say(one("#list .count")?.textContent ?? "no sessions");
+    watchEnd();
+  } catch (error) {
+    if (!(error instanceof DOMException)) say("the list cannot be read");
+  }
+}
+
+const observer = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) more(/** @type {HTMLElement} */ (entry.target));
+}, { rootMargin: "800px" });
+
+/** Loads more when the end of the list comes near. */
+function watchEnd() {
+  observer.disconnect();
+  const end = one("#list .more");
+  if (end) observer.observe(end);
+}
+
+/** @param {HTMLElement} end */
+async function more(end) {
+  const link = /** @type {HTMLAnchorElement | null} */ (one("a", end));
+  if (!link || end.dataset.busy) return;
+  end.dataset.busy = "yes";
+  observer.disconnect();
+  try {
+    const next = parsed(await part(`${link.getAttribute("href")}&part=list`));
+    const rows = one("#list .rows");
+    rows?.append(...(one(".rows", next)?.children ?? []));
+    const following = one(".more", next);
+    if (following) end.replaceWith(following);
+    else end.remove();
+    watchEnd();
+  } catch {
+    delete end.dataset.busy;
+  }
+}
+
+/** @param {number} step */
+export function select(step) {
+  const links = all(".rows .row > a, .hits a");
+  const at = links.findIndex((link) => link === document.activeElement);
+  const next = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.max(0, Math.min(links.length - 1, at + step));
+  links[next]?.focus();
+  links[next]?.scrollIntoView({ block: "nearest" });
+}
+
+export function startList() {
+  key("j", "Next session", () => select(1));
+  key("k", "Previous session", () => select(-1));
+  key("J", "Five sessions down", () => select(5));
+  key("K", "Five sessions up", () => select(-5));
+  key("gg", "First session", () => { all(".rows .row > a")[0]?.focus(); scrollTo(0, 0); });
+  key("G", "Last loaded session", () => all(".rows .row > a").at(-1)?.focus());
+  const form = /** @type {HTMLFormElement | null} */ (one("#filter"));
+  if (!form) return;
+  const input = /** @type {HTMLInputElement} */ (one("input[type=search]", form));
+  key("/", "Filter the list", () => input.select());
+  let timer = 0;
+  const change = () => {
+    const place = address();
+    history.replaceState(null, "", place);
+    show(place);
+  };
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(change, TYPING_MS);
+  });
+  form.addEventListener("change", (event) => {
+    if (event.target !== input) change();
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const place = address();
+    if (place !== location.pathname + location.search) history.pushState(null, "", place);
+    show(place);
+    one(".rows a")?.focus();
+  });
+  addEventListener("popstate", () => location.reload());
+  watchEnd();
+  // A new session appears in a list that nobody reads further down.
+  live("/live", { index: () => { if (scrollY < 200 && !one(".rows a:focus")) show(address()); } });
+}

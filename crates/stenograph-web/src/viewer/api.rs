@@ -1,0 +1,273 @@
+//! The interface for programs: JSON objects that the command line prints with `--json`, in pages with a cursor.
+
+use stenograph::contents::{Contents, ContextShare};
+use stenograph::json::Draft;
+use stenograph::ledger::{By, Group};
+use stenograph::render::harmless_json;
+use stenograph::text::quote;
+use stenograph::wire;
+use stenograph_store::hits;
+use stenograph_store::index::search::{Order, SearchRequest};
+use stenograph_store::sessions::{
+    SessionOrder, matches_session, session_json, sessions_with_events, speaks_of_events, thread_json,
+};
+
+use super::address::Params;
+use super::answer::Answer;
+use super::openapi::openapi;
+use super::pages;
+use super::routes::Route;
+use super::state::Viewer;
+use super::trouble::Trouble;
+
+/// The most items of one answer, and how many there are unless the request asks for fewer.
+const ITEMS_MAX: u64 = 500;
+const ITEMS: u64 = 100;
+
+/// The longest snippet.
+const SNIPPET_LENGTH_MAX: usize = 220;
+
+/// How many bytes of events an answer has before it ends. At least one event is in it.
+const EVENTS_SIZE_MAX: usize = 8 << 20;
+
+pub fn answer(viewer: &Viewer, route: Route, names: &[String], params: &Params) -> Result<Answer, Trouble> {
+    let name = names.first().map_or("", String::as_str);
+    let json = match route {
+        Route::ApiSessions => sessions(viewer, params)?,
+        Route::ApiSession => session(viewer, name)?,
+        Route::ApiEvents => events(viewer, name, params)?,
+        Route::ApiContents => contents(viewer, name, params)?,
+        Route::ApiSearch => search(viewer, params)?,
+        Route::ApiRuns => runs(viewer),
+        Route::ApiUsage => usage(viewer, params)?,
+        Route::OpenApi => openapi(),
+        _ => return Err(Trouble::not_found("no such path")),
+    };
+    Ok(Answer::json(harmless_json(&json).into()))
+}
+
+fn limit(params: &Params) -> usize {
+    usize::try_from(params.number("limit").unwrap_or(ITEMS).clamp(1, ITEMS_MAX)).unwrap_or(1)
+}
+
+/// The number that a cursor holds.
+fn cursor(params: &Params) -> Result<u64, Trouble> {
+    let Some(cursor) = params.value("cursor") else { return Ok(0) };
+    let wrong = || Trouble::bad("invalid cursor").hint("use the value of next in an earlier answer");
+    cursor.parse().map_err(|_| wrong())
+}
+
+fn list(items: &[String]) -> String {
+    format!("[{}]", items.join(","))
+}
+
+fn sessions(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+    let listing = viewer.listing()?;
+    let query = params.value("q").map(|query| viewer.query(query)).transpose()?;
+    let with_events = match &query {
+        Some(query) if speaks_of_events(query.expr()) => {
+            Some(sessions_with_events(&mut viewer.store.searcher()?, query)?.0)
+        }
+        _ => None,
+    };
+    let is_wanted = |session: &&stenograph_store::index::catalogue::Session| match (&with_events, &query) {
+        (Some(found), _) => found.contains(&session.id),
+        (None, Some(query)) => matches_session(query, session),
+        (None, None) => true,
+    };
+    let mut found: Vec<_> = listing.sessions.iter().filter(is_wanted).cloned().collect();
+    let order = match params.value("sort") {
+        None => SessionOrder::default(),
+        Some(name) => SessionOrder::ALL
+            .into_iter()
+            .find(|order| order.name() == name)
+            .ok_or_else(|| Trouble::bad("unknown sort order").hint("newest, oldest, largest, longest or errors"))?,
+    };
+    order.sort(&mut found);
+    let (from, limit) = (usize::try_from(cursor(params)?).unwrap_or(usize::MAX), limit(params));
+    let catalogue = viewer.store.catalogue()?;
+    let mut items = Vec::new();
+    for session in found.iter().skip(from).take(limit) {
+        items.push(session_json(session, None, &listing.short_names, &catalogue, &viewer.prices)?);
+    }
+    let mut draft = Draft::new();
+    draft.set("sessions", list(&items));
+    draft.set_number("total", Some(found.len() as u64));
+    set_next(&mut draft, (from.saturating_add(limit) < found.len()).then(|| (from + limit) as u64));
+    Ok(draft.render(None))
+}
+
+/// The cursor of the next page; null on the last one.
+fn set_next(draft: &mut Draft<'_>, next: Option<u64>) {
+    draft.set("next", next.map_or_else(|| "null".to_owned(), |next| quote(&next.to_string())));
+}
+
+fn session(viewer: &Viewer, name: &str) -> Result<String, Trouble> {
+    let (named, listing) = (viewer.session(name)?, viewer.listing()?);
+    let json = session_json(&named.session, None, &listing.short_names, &named.catalogue, &viewer.prices)?;
+    let threads =
+        named.sources.iter().filter(|row| row.thread.is_some() && row.copy_of.is_none() && row.covered_by.is_none());
+    let threads: Vec<String> = threads.map(|row| thread_json(row, &named.session.name, 1)).collect();
+    let mut draft = Draft::new();
+    draft.set("session", json);
+    draft.set("agents", list(&threads));
+    Ok(draft.render(None))
+}
+
+fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+    let found = pages::conversation(viewer, name, params)?;
+    let (from, limit) = (cursor(params)?.max(1), limit(params) as u64);
+    let searcher = viewer.store.searcher().ok();
+    let (mut items, mut size, mut next) = (Vec::new(), 0, from);
+    let end = found.events.range(
+        &viewer.store,
+        searcher.as_ref(),
+        from..from.saturating_add(limit),
+        &mut |number, event| {
+            if number < from || number != next || size > EVENTS_SIZE_MAX {
+                return;
+            }
+            let item = format!("{{\"number\":{number},\"event\":{}}}", wire::event_at(event));
+            size += item.len();
+            items.push(item);
+            next = number + 1;
+        },
+    )?;
+    let mut draft = Draft::new();
+    draft.set("events", list(&items));
+    set_next(&mut draft, (!end.is_last || next < end.next).then_some(next));
+    Ok(draft.render(None))
+}
+
+fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+    let contents = viewer.contents(&pages::conversation(viewer, name, params)?.events)?;
+    let Contents { audit, density, phases, failures, .. } = contents.as_ref();
+    let turns: Vec<String> = audit
+        .turns
+        .items
+        .iter()
+        .map(|turn| {
+            let mut draft = Draft::new();
+            draft.set_number("event", Some(turn.from.event));
+            draft.set_str("asked", &turn.asked);
+            draft.set_number("answers", Some(turn.answers));
+            draft.set_number("calls", Some(turn.calls));
+            draft.set_number("failed", Some(turn.failed));
+            draft.render(None)
+        })
+        .collect();
+    let failures: Vec<String> = failures
+        .iter()
+        .map(|call| {
+            let mut draft = Draft::new();
+            draft.set_number("event", Some(call.event));
+            draft.set_str("tool", &call.tool);
+            draft.set_str("about", &call.about);
+            draft.set_str("outcome", call.outcome.name());
+            draft.render(None)
+        })
+        .collect();
+    let phases: Vec<String> = phases
+        .iter()
+        .map(|phase| {
+            let mut shares = Draft::new();
+            ContextShare::ALL
+                .iter()
+                .zip(phase.bytes)
+                .for_each(|(share, bytes)| shares.set_number(share.name(), Some(bytes)));
+            let mut draft = Draft::new();
+            draft.set_number("event", Some(phase.first));
+            draft.set_number("tokens", Some(phase.tokens));
+            draft.nest("bytes", shares);
+            draft.render(None)
+        })
+        .collect();
+    let files: Vec<String> = audit
+        .files
+        .items
+        .iter()
+        .map(|file| {
+            let mut draft = Draft::new();
+            draft.set_str("path", &file.path);
+            draft.set_str("change", file.change.name());
+            draft.set_number("first", Some(file.first.event));
+            draft.set_number("last", Some(file.last.event));
+            draft.render(None)
+        })
+        .collect();
+    let todos = audit.todos.iter().flat_map(|todos| &todos.items);
+    let todos: Vec<String> =
+        todos.map(|todo| format!("{{\"text\":{},\"status\":{}}}", quote(&todo.text), quote(&todo.status))).collect();
+    let parts: Vec<String> = density.parts.iter().map(|part| list(&part.map(|count| count.to_string()))).collect();
+    let mut draft = Draft::new();
+    draft.set_number("events", Some(audit.events));
+    draft.set("turns", list(&turns));
+    draft.set("failures", list(&failures));
+    draft.set("phases", list(&phases));
+    draft.set("files", list(&files));
+    draft.set("todos", list(&todos));
+    let mut map = Draft::new();
+    map.set_number("step", Some(density.step));
+    map.set("parts", list(&parts));
+    draft.nest("map", map);
+    Ok(draft.render(None))
+}
+
+fn search(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+    let words = params
+        .value("q")
+        .ok_or_else(|| Trouble::bad("the query is empty").hint("the parameter q has the words to find"))?;
+    let query = viewer.query(words)?;
+    let order = match params.value("order") {
+        Some("newest") => Order::Newest,
+        Some("best") | None => Order::Best,
+        Some(_) => return Err(Trouble::bad("unknown order").hint("best or newest")),
+    };
+    let offset = usize::try_from(cursor(params)?).unwrap_or(usize::MAX);
+    let request = SearchRequest { query: &query, order, offset, limit: limit(params), within: viewer.root.as_deref() };
+    let found = hits::find(&mut viewer.store.searcher()?, &request, SNIPPET_LENGTH_MAX)?;
+    let items: Vec<String> = found.hits.iter().map(hits::ShownHit::json).collect();
+    let mut draft = Draft::new();
+    draft.set("hits", list(&items));
+    draft.set_number("total", Some(found.total));
+    draft.set("exact", found.is_exact.to_string());
+    draft.set("next", found.next.as_deref().map_or_else(|| "null".to_owned(), quote));
+    Ok(draft.render(None))
+}
+
+fn runs(viewer: &Viewer) -> String {
+    let items: Vec<String> = viewer.runs().iter().map(stenograph_store::runs::RunLook::json).collect();
+    format!("{{\"runs\":{}}}", list(&items))
+}
+
+fn usage(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+    let by = match params.value("by") {
+        None => By::Day,
+        Some(name) => By::named(name).filter(|by| !matches!(by, By::Tool)).ok_or_else(|| {
+            Trouble::bad("unknown grouping").hint("day, week, month, model, project, agent or session")
+        })?,
+    };
+    let report = pages::usage_report(viewer, by, params.value("q"))?;
+    let group = |group: &Group| {
+        let mut draft = Draft::new();
+        draft.set("key", group.key.as_deref().map_or_else(|| "null".to_owned(), quote));
+        draft.set_number("calls", Some(group.calls));
+        for (name, count) in [
+            ("input", group.tokens.input),
+            ("output", group.tokens.output),
+            ("cache_read", group.tokens.cache_read),
+            ("cache_write", group.tokens.cache_write),
+        ] {
+            draft.set_number(name, Some(count));
+        }
+        draft.set("cost", group.cost.money.map_or_else(|| "null".to_owned(), |money| money.to_string()));
+        draft.set_number("unpriced_calls", Some(group.cost.unpriced));
+        draft.render(None)
+    };
+    let groups: Vec<String> = report.groups.iter().map(group).collect();
+    let mut draft = Draft::new();
+    draft.set_str("by", by.name());
+    draft.set("groups", list(&groups));
+    draft.set("total", group(&report.total));
+    Ok(draft.render(None))
+}

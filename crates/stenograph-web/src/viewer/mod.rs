@@ -1,0 +1,170 @@
+//! The viewer: the sessions of a store in a browser, and for programs. It reads and changes nothing. `admit.rs` decides who is
+//! answered, `routes.rs` lists what can be asked, `pages/` and `api/` answer it, `live.rs` reports changes.
+
+mod address;
+mod admit;
+mod answer;
+mod api;
+mod assets;
+mod html;
+mod live;
+mod openapi;
+mod pages;
+mod respond;
+mod routes;
+mod state;
+mod token;
+mod trouble;
+
+use std::future::IntoFuture;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use jiff::tz::TimeZone;
+use stenograph::ledger::Prices;
+use stenograph_store::discover::Places;
+use stenograph_store::index::Store;
+use tokio::net::TcpListener;
+use tokio::sync::{broadcast, mpsc, watch};
+
+pub use openapi::openapi;
+pub use token::Token;
+
+use crate::listen::{ConnectionLoad, Limited, Timeouts};
+use answer::Server;
+use state::Viewer;
+use token::LoginCode;
+
+/// How to serve the viewer.
+#[derive(Clone, Debug)]
+pub struct ViewerOptions {
+    /// The address to listen at; port 0 is any free port.
+    pub listen: SocketAddr,
+    /// The store whose sessions are shown.
+    pub store: Store,
+    /// The prices of models.
+    pub prices: Prices,
+    /// The time zone of all times.
+    pub zone: TimeZone,
+    /// Show only sessions below this folder.
+    pub root: Option<PathBuf>,
+    /// Where agents write.
+    pub places: Places,
+    /// The secret that every request must carry.
+    pub token: Token,
+    /// What the caller reports to open pages.
+    pub news: NewsChannel,
+    /// The caller sets this flag to stop the server.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Something that open pages should know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewerNews {
+    /// The index has new sessions or events.
+    Indexed,
+}
+
+/// Reports news to open pages.
+#[derive(Clone, Debug)]
+pub struct NewsChannel(broadcast::Sender<ViewerNews>);
+
+impl Default for NewsChannel {
+    fn default() -> NewsChannel {
+        // A page that missed some news looks at everything anyway.
+        NewsChannel(broadcast::channel(4).0)
+    }
+}
+
+impl NewsChannel {
+    /// Reports news. If no page is open, nobody needs it.
+    pub fn report(&self, news: ViewerNews) {
+        let _ = self.0.send(news);
+    }
+}
+
+/// An event that the viewer reports.
+#[derive(Clone, Debug)]
+pub enum ViewerEvent {
+    /// The server listens at this address. The link opens it in one browser, once.
+    Listening {
+        /// The address.
+        address: SocketAddr,
+        /// The link.
+        link: String,
+    },
+    /// A browser used the link; this is the next one.
+    LinkUsed {
+        /// The link.
+        link: String,
+    },
+    /// The server refused a request.
+    Refused {
+        /// The HTTP status of the refusal.
+        status: u16,
+        /// The reason.
+        message: String,
+    },
+}
+
+/// The interval between checks of the stop flag.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long answers in progress may take at the end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How many requests read files at the same time. A browser sends a few; each may take some memory.
+const READERS_MAX: usize = 8;
+
+/// Serves the viewer and reports events. Returns when the caller stops it.
+pub fn view(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(READERS_MAX)
+        .thread_keep_alive(Duration::from_secs(1))
+        .build()?;
+    let served = runtime.block_on(run(options, report));
+    runtime.shutdown_background();
+    served
+}
+
+async fn run(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io::Result<()> {
+    let listener = TcpListener::bind(options.listen).await?;
+    let address = listener.local_addr()?;
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let (end, mut ends) = watch::channel(());
+    let ViewerOptions { store, prices, zone, root, places, news, .. } = options.clone();
+    let viewer = Viewer::new(store, prices, zone, root, places, news.0);
+    let server = Server::new(viewer, address, options.token.clone(), LoginCode::random()?, sender);
+    report(ViewerEvent::Listening { address, link: server.link() });
+    let router = Router::new().fallback(answer::answer).with_state(server.clone());
+    let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
+    let served = axum::serve(Limited::new(listener, Timeouts::USUAL), router).with_graceful_shutdown(async move {
+        let _ = ends.changed().await;
+    });
+    let mut served = std::pin::pin!(served.into_future());
+    let mut checks = tokio::time::interval(CHECK_INTERVAL);
+    let mut ending: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            Some(event) = events.recv() => report(event),
+            ended = &mut served => { ended?; break }
+            _ = checks.tick() => {
+                if ending.is_none() && options.stop.load(Ordering::Relaxed) {
+                    ending = Some(Instant::now());
+                    let _ = end.send(());
+                }
+                if ending.is_some_and(|since| since.elapsed() > GRACE) {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! What can go wrong while a request is answered, and the status it has.
+
+use axum::http::StatusCode;
+use stenograph_store::{Error, Problem};
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub struct Trouble {
+    pub status: StatusCode,
+    /// One sentence for people.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Trouble {
+    pub fn not_found(message: impl Into<String>) -> Trouble {
+        Trouble { status: StatusCode::NOT_FOUND, message: message.into(), hint: None }
+    }
+
+    pub fn bad(message: impl Into<String>) -> Trouble {
+        Trouble { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None }
+    }
+
+    pub fn hint(self, hint: impl Into<String>) -> Trouble {
+        Trouble { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        let status = match error.problem {
+            Problem::Missing | Problem::IndexMissing | Problem::NotKept => StatusCode::NOT_FOUND,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let hint = match error.problem {
+            Problem::Missing => Some("the file is gone and was never archived"),
+            _ => error.hint(),
+        };
+        Trouble { status, message: error.to_string(), hint: hint.map(str::to_owned) }
+    }
+}
