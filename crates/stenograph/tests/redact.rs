@@ -144,7 +144,7 @@ fn redact(source: &[u8], syntax: RecordSyntax) -> (Vec<u8>, RedactionReport) {
 }
 
 fn has(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    memchr::memmem::find(bytes, text.as_bytes()).is_some()
 }
 
 fn ids(event: &Event<'_>) -> String {

@@ -87,7 +87,9 @@ impl Redactor {
         move |rule, certainty, at| {
             let masks = masks.get_or_insert_with(|| mask::masks(self.rules, text));
             let secret = text.get(at.clone()).unwrap_or_default();
-            let is_masked = masks.iter().any(|mask| mask.start < at.end && at.start < mask.end);
+            // The masks are in order and do not overlap.
+            let next = masks.partition_point(|mask| mask.end <= at.start);
+            let is_masked = masks.get(next).is_some_and(|mask| mask.start < at.end);
             if !is_masked && !self.allow.iter().any(|allow| allow.is_match(secret)) {
                 each(Detected { secret: secret.to_vec(), at, rule, certainty, replacement: None });
             }

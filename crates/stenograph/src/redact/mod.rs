@@ -19,6 +19,7 @@ mod source;
 mod unescape;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -217,29 +218,40 @@ impl Redactor {
         let literals = Literals::around(bytes, &found);
         let inside: Vec<Detected> = found.into_iter().filter_map(|detected| literals.clip(bytes, detected)).collect();
         let mut edits: Vec<Edit> = Vec::with_capacity(inside.len());
+        let mut masked_whole = HashSet::new();
         for detected in detect::merged(inside) {
             let literal = literals.at(detected.at.start);
             let place = literal.map(|literal| literal.place.clone()).unwrap_or_default();
             match literal.and_then(|literal| Some((literal, literals.signature_of(literal)?))) {
                 // The literal may hold several findings; it goes once.
                 Some((literal, signature)) => {
-                    if edits.iter().all(|(at, _)| *at != literal.at) {
-                        edits.retain(|(at, _)| at.start < literal.at.start || at.end > literal.at.end);
+                    if masked_whole.insert(literal.at.start) {
                         edits.push((literal.at.clone(), self.mask_of("signed-thought", &detected.secret)));
                         edits.push((signature, String::new()));
                         redacted.signed += 1;
                     }
                 }
-                _ if edits.iter().any(|(at, _)| at.start <= detected.at.start && detected.at.end <= at.end) => {}
-                _ => edits
-                    .push((detected.at.clone(), detected.replacement.clone().unwrap_or_else(|| self.mask(&detected)))),
+                None => {
+                    let mask = detected.replacement.clone().unwrap_or_else(|| self.mask(&detected));
+                    edits.push((detected.at.clone(), mask));
+                }
             }
             redacted.findings.push(detected.finding(place));
         }
-        edits.sort_by_key(|(at, _)| (at.start, at.end));
-        edits.dedup_by(|(one, _), (other, _)| one == other);
-        edits
+        without_overlaps(edits)
     }
+}
+
+/// The edits in order, without those inside a wider one.
+fn without_overlaps(mut edits: Vec<Edit>) -> Vec<Edit> {
+    edits.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
+    let mut end = 0;
+    edits.retain(|(at, _)| {
+        let is_outside = at.start >= end;
+        end = end.max(at.end);
+        is_outside
+    });
+    edits
 }
 
 /// A range of a record and its replacement.

@@ -28,13 +28,13 @@ pub(super) fn all() -> Vec<Rule> {
         check,
     };
     vec![
-        // Output that was cut has the beginning of a key and not its end.
+        // Output that was cut has the beginning of a key and not its end; a quoted one has marks before its lines.
         one(
             "private-key",
             Form,
             Prefix,
             &["-----begin"],
-            r"-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----(?:\s*[A-Z][A-Za-z-]{2,20}: [^\n]{0,100}\n)*(?:\s*[A-Za-z0-9+/]{16,}={0,2})+(?:\s*=?[A-Za-z0-9+/=]{1,80})?(?:\s*-----END[ A-Z0-9_-]{0,100}-----)?",
+            r"-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----(?:[\s>|]*[A-Z][A-Za-z-]{2,20}: [^\n]{0,100}\n)*(?:[\s>|]*[A-Za-z0-9+/]{16,}={0,2})+(?:[\s>|]*=?[A-Za-z0-9+/=]{1,80})?(?:[\s>|]*-----END[ A-Z0-9_-]{0,100}-----)?",
             Check::None,
         ),
         Rule {
