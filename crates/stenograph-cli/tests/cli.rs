@@ -98,6 +98,8 @@ mod runner;
 mod screens;
 #[path = "cli/sessions.rs"]
 mod sessions;
+#[path = "cli/serve.rs"]
+mod serve;
 #[path = "cli/show.rs"]
 mod show;
 #[path = "cli/status.rs"]
