@@ -96,10 +96,10 @@ mod run;
 mod runner;
 #[path = "cli/screens.rs"]
 mod screens;
-#[path = "cli/sessions.rs"]
-mod sessions;
 #[path = "cli/serve.rs"]
 mod serve;
+#[path = "cli/sessions.rs"]
+mod sessions;
 #[path = "cli/show.rs"]
 mod show;
 #[path = "cli/status.rs"]
