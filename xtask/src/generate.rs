@@ -53,6 +53,7 @@ fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
     let mut documents = vec![
         ("docs/formats.md", formats()?),
         ("docs/layouts.md", layouts()),
+        ("docs/openapi.json", stenograph_web::openapi()),
         ("docs/losses.md", table(&samples()?, FORMATS)),
     ];
     match command_line()? {

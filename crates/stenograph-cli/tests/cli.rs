@@ -98,6 +98,8 @@ mod run;
 mod runner;
 #[path = "cli/screens.rs"]
 mod screens;
+#[path = "cli/serve.rs"]
+mod serve;
 #[path = "cli/sessions.rs"]
 mod sessions;
 #[path = "cli/show.rs"]

@@ -44,6 +44,12 @@ async function ask(words) {
 
 /** @param {KeyboardEvent} event */
 function move(event) {
+  if (event.key === "Escape") {
+    // A search field would only be emptied.
+    event.preventDefault();
+    dialog?.close();
+    return;
+  }
   const links = all("#palette-list a");
   const at = links.findIndex((link) => link.classList.contains("selected"));
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {

@@ -226,7 +226,10 @@ function where() {
   const number = numberOf(event) || Number(chunks()[0]?.dataset.from ?? 1);
   const links = all(".outline a[data-event]");
   const active = links.filter((link) => Number(link.dataset.event) <= number).at(-1);
-  for (const link of links) link.toggleAttribute("aria-current", link === active);
+  for (const link of links) {
+    if (link === active) link.setAttribute("aria-current", "location");
+    else link.removeAttribute("aria-current");
+  }
   active?.scrollIntoView({ block: "nearest" });
   const map = one(".map");
   const here = map && one(".here", map);

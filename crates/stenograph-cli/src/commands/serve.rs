@@ -25,7 +25,7 @@ use crate::{clock, prices};
 /// Show all sessions in a browser
 ///
 /// Starts a local server and prints a link for the browser. The link works once; then the terminal shows the next one. Other programs on this
-/// machine, other users and web pages cannot read anything without it. Nothing can be changed in the browser, and nothing is sent elsewhere.
+/// machine, other users and web pages cannot read anything without it. Only the marks of sessions can be changed in the browser, and nothing is sent elsewhere.
 /// While the server runs, it indexes what agents write.
 ///
 /// Programs use the same server: --json prints the token for the header Authorization, and /api/openapi.json describes the interface.

@@ -13,9 +13,13 @@ const PARAMS_MAX: usize = 64;
 pub struct Params(Vec<(String, String)>);
 
 impl Params {
-    /// Parses a query or the body of a form.
+    /// Parses a query. What is too long for one is not read.
     pub fn parse(query: &str) -> Params {
-        let query = query.get(..QUERY_LENGTH_MAX.min(query.len())).unwrap_or_default();
+        Params::form(if query.len() > QUERY_LENGTH_MAX { "" } else { query })
+    }
+
+    /// Parses the body of a form, which has a limit of its own.
+    pub fn form(query: &str) -> Params {
         let pairs = query.split('&').filter(|pair| !pair.is_empty()).take(PARAMS_MAX);
         Params(
             pairs

@@ -22,8 +22,8 @@ use super::trouble::Trouble;
 use super::{api, assets, live, pages};
 use crate::listen::{ConnectionLoad, InFlight};
 
-/// The size limit of a form: a token and its name.
-const FORM_SIZE_MAX: usize = 4 << 10;
+/// The size limit of a form: a token, or a note.
+const FORM_SIZE_MAX: usize = 64 << 10;
 
 /// How long a form may take to arrive.
 const FORM_WAIT: Duration = Duration::from_secs(5);
@@ -53,15 +53,17 @@ pub struct Answer {
     pub body: Body,
     /// The name of the file, if the browser should save it.
     pub file: Option<String>,
+    /// The page to go to, after a change.
+    pub location: Option<String>,
 }
 
 impl Answer {
     pub fn html(body: String) -> Answer {
-        Answer { status: StatusCode::OK, media: HTML.to_owned(), body: body.into(), file: None }
+        Answer { status: StatusCode::OK, media: HTML.to_owned(), body: body.into(), file: None, location: None }
     }
 
     pub fn json(body: String) -> Answer {
-        Answer { status: StatusCode::OK, media: JSON.to_owned(), body: body.into(), file: None }
+        Answer { status: StatusCode::OK, media: JSON.to_owned(), body: body.into(), file: None, location: None }
     }
 }
 
@@ -108,10 +110,7 @@ impl Server {
         response
     }
 
-    async fn login_form(&self, body: Body) -> Response {
-        let read = tokio::time::timeout(FORM_WAIT, to_bytes(body, FORM_SIZE_MAX)).await;
-        let Ok(Ok(bytes)) = read else { return problem_json(StatusCode::BAD_REQUEST, "the form cannot be read", None) };
-        let form = Params::parse(&String::from_utf8_lossy(&bytes));
+    fn login_form(&self, form: &Params) -> Response {
         match form.value("token").is_some_and(|token| self.token.is(token.trim())) {
             true => self.welcome(),
             false => {
@@ -146,7 +145,7 @@ pub async fn answer(
         }
         Err(Unrouted::Method) => {
             let mut response = problem_json(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here", None);
-            set(&mut response, ALLOW, "GET, HEAD");
+            set(&mut response, ALLOW, &routes::allowed(path));
             return response;
         }
     };
@@ -156,7 +155,13 @@ pub async fn answer(
     if let Err(refusal) = admit::check_change(&parts.headers, &method, proof) {
         return server.refuse(refusal);
     }
-    let params = Params::parse(parts.uri.query().unwrap_or_default());
+    let params = match method == Method::POST {
+        true => match tokio::time::timeout(FORM_WAIT, to_bytes(body, FORM_SIZE_MAX)).await {
+            Ok(Ok(bytes)) => Params::form(&String::from_utf8_lossy(&bytes)),
+            _ => return problem_json(StatusCode::BAD_REQUEST, "the form cannot be read", None),
+        },
+        false => Params::parse(parts.uri.query().unwrap_or_default()),
+    };
     match info.route {
         Route::Asset => assets::answer(names.first().map_or("", String::as_str), &parts.headers),
         // Only a request that reads the answer uses up the code.
@@ -167,7 +172,7 @@ pub async fn answer(
             let used = "This link was used before, or is not of this server. The terminal shows the current one.";
             respond(StatusCode::UNAUTHORIZED, pages::login(Some(used)), HTML)
         }
-        Route::LoginForm => server.login_form(body).await,
+        Route::LoginForm => server.login_form(&params),
         Route::Live | Route::ApiLive => follow(&server, &params, in_flight),
         route => {
             let (path, viewer) = (path.to_owned(), Arc::clone(&server.viewer));
@@ -201,6 +206,9 @@ fn follow(server: &Server, params: &Params, in_flight: InFlight) -> Response {
 
 fn finish(answer: Answer) -> Response {
     let mut response = respond(answer.status, answer.body, &answer.media);
+    if let Some(location) = answer.location {
+        set(&mut response, axum::http::header::LOCATION, &location);
+    }
     if let Some(file) = answer.file {
         let disposition = format!("attachment; filename=\"{file}\"");
         set(&mut response, axum::http::header::CONTENT_DISPOSITION, &disposition);

@@ -14,6 +14,7 @@ use stenograph_store::sessions::{
 
 use super::address::Params;
 use super::answer::Answer;
+use super::marks;
 use super::openapi::openapi;
 use super::pages;
 use super::routes::Route;
@@ -35,6 +36,10 @@ pub fn answer(viewer: &Viewer, route: Route, names: &[String], params: &Params) 
     let json = match route {
         Route::ApiSessions => sessions(viewer, params)?,
         Route::ApiSession => session(viewer, name)?,
+        Route::ApiMarks => {
+            marks::change(viewer, name, params)?;
+            session(viewer, name)?
+        }
         Route::ApiEvents => events(viewer, name, params)?,
         Route::ApiContents => contents(viewer, name, params)?,
         Route::ApiSearch => search(viewer, params)?,

@@ -1,4 +1,4 @@
-//! The viewer: the sessions of a store in a browser, and for programs. It reads and changes nothing. `admit.rs` decides who is
+//! The viewer: the sessions of a store in a browser, and for programs. It changes nothing but marks. `admit.rs` decides who is
 //! answered, `routes.rs` lists what can be asked, `pages/` and `api/` answer it, `live.rs` reports changes.
 
 mod address;
@@ -8,6 +8,7 @@ mod api;
 mod assets;
 mod html;
 mod live;
+mod marks;
 mod openapi;
 mod pages;
 mod respond;

@@ -21,7 +21,7 @@ pub fn openapi() -> String {
         "info": {
             "title": "Stenograph",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "The sessions of AI agents on this machine. steno serve answers on this machine only, unless it is told to listen elsewhere. Every request needs the token that steno serve --json prints. Nothing can be changed.",
+            "description": "The sessions of AI agents on this machine. steno serve answers on this machine only, unless it is told to listen elsewhere. Every request needs the token that steno serve --json prints. Only the marks of sessions can be changed.",
         },
         "security": [{ "token": [] }],
         "paths": paths,

@@ -17,6 +17,7 @@ pub enum Route {
     SessionChanges,
     SessionConvert,
     SessionDownload,
+    SessionMarks,
     Usage,
     Palette,
     Live,
@@ -27,6 +28,7 @@ pub enum Route {
     ApiSession,
     ApiEvents,
     ApiContents,
+    ApiMarks,
     ApiSearch,
     ApiRuns,
     ApiUsage,
@@ -108,6 +110,13 @@ pub const ROUTES: &[RouteInfo] = &[
     page(Route::SessionChanges, "/sessions/{session}/changes"),
     page(Route::SessionConvert, "/sessions/{session}/convert"),
     page(Route::SessionDownload, "/sessions/{session}/download"),
+    RouteInfo {
+        route: Route::SessionMarks,
+        method: "POST",
+        path: "/sessions/{session}/marks",
+        access: Access::Token,
+        api: None,
+    },
     page(Route::Usage, "/usage"),
     page(Route::Palette, "/palette"),
     page(Route::Live, "/live"),
@@ -151,6 +160,25 @@ pub const ROUTES: &[RouteInfo] = &[
             answer: Some("Contents"),
         },
     ),
+    RouteInfo {
+        method: "POST",
+        ..api(
+            Route::ApiMarks,
+            "/api/sessions/{session}/marks",
+            ApiInfo {
+                summary: "Change the marks of a session; the parameters are the fields of a form in the body",
+                params: &[
+                    Param { name: "pin", kind: ParamKind::Text, about: "yes or no" },
+                    Param { name: "title", kind: ParamKind::Text, about: "A title; - removes the given one" },
+                    Param { name: "tag", kind: ParamKind::Text, about: "A tag to add" },
+                    Param { name: "untag", kind: ParamKind::Text, about: "A tag to remove" },
+                    Param { name: "note", kind: ParamKind::Text, about: "A note to add" },
+                    Param { name: "remove_note", kind: ParamKind::Number, about: "The number of a note to remove" },
+                ],
+                answer: Some("SessionDetails"),
+            },
+        )
+    },
     api(
         Route::ApiSearch,
         "/api/search",
@@ -229,6 +257,15 @@ pub fn find(method: &Method, path: &str) -> Result<Routed, Unrouted> {
         unrouted = Unrouted::Method;
     }
     Err(unrouted)
+}
+
+/// The methods that a path accepts.
+pub fn allowed(path: &str) -> String {
+    let methods = ROUTES.iter().filter(|info| names(info.path, path).is_some()).map(|info| match info.method {
+        "GET" => "GET, HEAD",
+        other => other,
+    });
+    methods.collect::<Vec<_>>().join(", ")
 }
 
 /// The names in a path, if it has the form of the pattern.

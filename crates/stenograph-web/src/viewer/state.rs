@@ -112,6 +112,11 @@ impl Viewer {
         Ok(listing)
     }
 
+    /// Reads the sessions again next time, because their marks have changed.
+    pub fn forget_listing(&self) {
+        *lock(&self.listing) = None;
+    }
+
     /// The session with this name. If several have it, the newest one is meant.
     pub fn session(&self, name: &str) -> Result<NamedSession, Trouble> {
         let unknown =

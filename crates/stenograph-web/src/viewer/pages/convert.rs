@@ -122,5 +122,6 @@ pub fn download(viewer: &Viewer, name: &str, params: &Params) -> Result<Answer, 
         media: "application/octet-stream".to_owned(),
         body: Body::from_stream(Chunks::new(chunks)),
         file: Some(format!("{}.{}.{extension}", plain(&found.named.session.name), plain(to.info().name))),
+        location: None,
     })
 }

@@ -9,9 +9,12 @@ mod session_panels;
 mod sessions;
 mod usage;
 
-use super::address::Params;
+use axum::http::StatusCode;
+
+use super::address::{Params, session_path};
 use super::answer::Answer;
 use super::html::{Nav, page, text};
+use super::marks;
 use super::routes::Route;
 use super::state::Viewer;
 use super::trouble::Trouble;
@@ -34,6 +37,11 @@ pub fn answer(viewer: &Viewer, route: Route, names: &[String], params: &Params) 
         Route::SessionChanges => session_panels::changes_html(viewer, name, params)?,
         Route::SessionConvert => convert::page_html(viewer, name, params)?,
         Route::SessionDownload => return convert::download(viewer, name, params),
+        Route::SessionMarks => {
+            let location = session_path(&marks::change(viewer, name, params)?.session.name);
+            let status = StatusCode::SEE_OTHER;
+            return Ok(Answer { status, location: Some(location), ..Answer::html(String::new()) });
+        }
         Route::Usage => usage::page_html(viewer, params)?,
         Route::Palette => palette::html(viewer, params)?,
         Route::Live
@@ -44,6 +52,7 @@ pub fn answer(viewer: &Viewer, route: Route, names: &[String], params: &Params) 
         | Route::ApiSession
         | Route::ApiEvents
         | Route::ApiContents
+        | Route::ApiMarks
         | Route::ApiSearch
         | Route::ApiRuns
         | Route::ApiUsage

@@ -267,12 +267,59 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
         );
     }
     Ok(format!(
-        "<header class=\"session-head\"><h1>{}</h1><p class=\"facts\">{}{}</p>{}<div class=\"actions\">{actions}</div></header>",
+        "<header class=\"session-head\"><h1>{}</h1><p class=\"facts\">{}{}</p>{}<div class=\"actions\">{actions}</div>{}</header>",
         short(title, 200),
         facts.join(" <span class=\"dot\">·</span> "),
         gone_html(session, &found.events),
         agents_html(&path, &named.sources, agent.as_deref()),
+        marks_html(session, &path),
     ))
+}
+
+/// The marks of the session, and forms that change them.
+fn marks_html(session: &Session, path: &str) -> String {
+    let marks = &session.marks;
+    let button = |field: &str, value: &str, label: &str| {
+        format!(
+            "<form class=\"inline\" method=\"post\" action=\"{path}/marks\"><button name=\"{field}\" value=\"{}\">{}</button></form>",
+            text(value),
+            short(label, 60)
+        )
+    };
+    let field = |name: &str, label: &str, about: &str| {
+        format!(
+            "<form method=\"post\" action=\"{path}/marks\"><label>{label} <input name=\"{name}\" placeholder=\"{about}\" required></label>\
+             <button>Save</button></form>"
+        )
+    };
+    let mut html = match marks.pinned {
+        true => button("pin", "no", "Unpin"),
+        false => button("pin", "yes", "Pin"),
+    };
+    for tag in &marks.tags {
+        html.push_str(&button("untag", tag, &format!("Remove tag {tag}")));
+    }
+    if marks.title.is_some() {
+        html.push_str(&button("title", "-", "Remove the given title"));
+    }
+    if !marks.notes.is_empty() {
+        html.push_str("<ul>");
+        for note in &marks.notes {
+            let _ = write!(
+                html,
+                "<li>{} {}</li>",
+                text(&note.text),
+                button("remove_note", &note.number.to_string(), "Remove")
+            );
+        }
+        html.push_str("</ul>");
+    }
+    html.push_str(&field("title", "Title", "a title of your own"));
+    html.push_str(&field("tag", "Tag", "one word"));
+    html.push_str(&field("note", "Note", "about this session"));
+    let count = marks.notes.len() + marks.tags.len() + usize::from(marks.pinned) + usize::from(marks.title.is_some());
+    let remark = if count > 0 { format!(" ({count})") } else { String::new() };
+    format!("<details class=\"marks\"><summary>Marks{remark}</summary>{html}</details>")
 }
 
 /// Says that the file is gone, and what is shown instead.

@@ -1,0 +1,94 @@
+// The viewer in a real browser: every screen, its keys, its addresses, and what axe finds. The argument is the link of the server.
+
+import { assert, assertAccessible, open, withBrowser } from "./harness.mjs";
+
+const link = process.argv[2];
+const base = new URL(link).origin;
+
+await withBrowser(async (browser) => {
+  const { page, seen } = await open(browser, link, { viewport: { width: 1280, height: 900 } });
+  await page.waitForURL(`${base}/`);
+  await page.waitForSelector("#runs:not([aria-busy])");
+  await page.waitForSelector("#spending:not([aria-busy])");
+  await assertAccessible(page, "overview");
+
+  // The list: filter as you type, keys, and the address.
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.waitForURL(`${base}/sessions`);
+  await assertAccessible(page, "sessions");
+  await page.keyboard.press("/");
+  await page.keyboard.type("harbour");
+  await page.waitForSelector(".hits mark");
+  assert.equal(new URL(page.url()).searchParams.get("q"), "harbour");
+  await assertAccessible(page, "hits");
+  await page.keyboard.press("Enter");
+  await page.reload();
+  await page.waitForSelector(".hits mark");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/sessions\/hostile-1/);
+  await page.waitForSelector(".outline a");
+  await assertAccessible(page, "session");
+  await page.goBack();
+  await page.waitForSelector(".hits mark");
+
+  // A session: both ends, events, prompts, focus, the outline, and windows that are loaded while scrolling.
+  await page.goto(`${base}/sessions/long-1`);
+  await page.waitForSelector(".outline a");
+  assert.equal(await page.locator("#e400").count(), 0);
+  await page.keyboard.press("G");
+  await page.waitForSelector("#e400");
+  await page.waitForURL(/at=400/);
+  await page.keyboard.press("g");
+  await page.keyboard.press("g");
+  await page.waitForSelector("#e1");
+  await page.keyboard.press("j");
+  await page.waitForURL(/#e2$/);
+  await page.keyboard.press("J");
+  await page.waitForURL(/#e3$/);
+  await page.keyboard.press("k");
+  await page.waitForURL(/#e2$/);
+  await page.keyboard.press("f");
+  assert.ok(await page.locator(".session.focused").count());
+  await page.goto(`${base}/sessions/long-1?at=200#e200`);
+  await page.waitForSelector("#e200.here");
+  await page.mouse.wheel(0, 20_000);
+  await page.waitForSelector("#e300");
+  await page.locator(".outline a").first().click();
+  await page.waitForSelector("#e1.here");
+  const chunks = await page.locator(".chunk").count();
+  assert.ok(chunks <= 8, `${chunks} windows`);
+
+  // The palette and the help.
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("calm");
+  await page.waitForSelector("#palette mark");
+  await assertAccessible(page, "palette");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  await page.waitForSelector("#keys[open]");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("t");
+  await page.waitForSelector(":root[data-theme=dark]");
+  await assertAccessible(page, "dark session");
+
+  for (const path of ["/usage", "/usage?by=model", "/sessions/hostile-1/changes", "/sessions/hostile-1/convert", "/sessions?view=tree"]) {
+    await page.goto(base + path);
+    await assertAccessible(page, path);
+  }
+
+  // A phone, and a page at four times its size: nothing is wider than the screen.
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 700 });
+    for (const path of ["/", "/sessions", "/sessions/hostile-1", "/usage"]) {
+      await page.goto(base + path);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `${path} at ${width}: ${wide} pixels too wide`);
+    }
+  }
+
+  assert.deepEqual(seen.dialogs, []);
+  assert.deepEqual(seen.errors, []);
+  assert.deepEqual(seen.requests.filter((address) => !address.startsWith(base) && !address.startsWith("data:")), []);
+});
