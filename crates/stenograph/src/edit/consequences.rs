@@ -31,11 +31,11 @@ fn restatements(events: &Sketches, plan: &Plan, complete: &mut Plan) {
         match events.restatement(number) {
             Some(Restatement::SameText(base)) if plan.fate(base) == Fate::Removed => complete.remove(number),
             Some(Restatement::SameText(base)) if plan.fate(base) == Fate::Changed => {
-                restate(plan, number, base, complete)
+                restate(plan, number, base, complete);
             }
             // Nothing can change a description of a call in other words; it is removed.
             Some(Restatement::NamedCalls(calls)) if calls.iter().any(|call| is_edited(*call)) => {
-                complete.remove(number)
+                complete.remove(number);
             }
             // A stop record or a queued prompt may repeat a message without stating that. It changes with the message, but
             // stays if the message is removed: it is a record of its own.

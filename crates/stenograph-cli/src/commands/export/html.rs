@@ -9,7 +9,7 @@ use stenograph::render::html::{
     HtmlAddress, HtmlEvents, HtmlOptions, IndexEntry, PageHeader, PageSummary, escaped_line, first_words, index_page,
     page, words_script,
 };
-use stenograph::render::{Block, EventView, Shown, ViewKind};
+use stenograph::render::{Block, EventView, Shown, ViewKind, dollars};
 use stenograph_store::files::{Disk, Files as _};
 use stenograph_store::{Error, NewFile, NewFileOptions, Place, Problem, Source};
 
@@ -282,11 +282,11 @@ impl PageExporter<'_> {
             .map(|(name, count)| (name.to_owned(), format!("{} tokens", grouped(count))))
             .collect();
         let cost = |group: &ledger::Group| group.cost.money.filter(|money| !money.is_zero()).or(group.stated);
-        facts.extend(cost(&report.total).map(|money| ("Cost".to_owned(), format!("${}", money.rounded(2)))));
+        facts.extend(cost(&report.total).map(|money| ("Cost".to_owned(), dollars(money))));
         if report.groups.len() > 1 {
             for group in &report.groups {
                 let model = group.key.clone().unwrap_or_else(|| "unknown model".to_owned());
-                facts.extend(cost(group).map(|money| (model, format!("${}", money.rounded(2)))));
+                facts.extend(cost(group).map(|money| (model, dollars(money))));
             }
         }
         facts
