@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 33] = [
     "list",
     "find",
     "show",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 32] = [
     "resume",
     "pick",
     "export",
+    "redact",
     "check",
     "convert",
     "trim",
