@@ -88,18 +88,18 @@ impl Rule {
     /// The match that begins at `start`, if there is one.
     pub fn match_at(&self, text: &[u8], start: usize) -> Option<RuleMatch> {
         let end = text.len().min(start.saturating_add(MATCH_SIZE_MAX));
-        self.search(Input::new(text).range(start..end).anchored(Anchored::Yes))
+        self.search(&Input::new(text).range(start..end).anchored(Anchored::Yes))
     }
 
     /// The first match at or after `start`.
     pub fn match_after(&self, text: &[u8], start: usize) -> Option<RuleMatch> {
-        self.search(Input::new(text).range(start..))
+        self.search(&Input::new(text).range(start..))
     }
 
-    fn search(&self, input: Input<'_>) -> Option<RuleMatch> {
+    fn search(&self, input: &Input<'_>) -> Option<RuleMatch> {
         let regex = self.regex.get_or_init(|| regex(&self.pattern, None).ok()).as_ref()?;
         let mut captures = regex.create_captures();
-        regex.search_captures(&input, &mut captures);
+        regex.search_captures(input, &mut captures);
         let whole = captures.get_match()?.range();
         let secret = match self.group {
             Some(group) => captures.get_group(group),
@@ -168,10 +168,10 @@ fn line_around<'t>(text: &'t [u8], at: &Range<usize>) -> &'t [u8] {
 }
 
 /// Compiles a pattern for bytes.
-pub(super) fn regex(pattern: &str, size_max: Option<usize>) -> Result<meta::Regex, meta::BuildError> {
+pub(super) fn regex(pattern: &str, size_max: Option<usize>) -> Result<meta::Regex, Box<meta::BuildError>> {
     let config = meta::Config::new().utf8_empty(false).nfa_size_limit(size_max);
     let syntax = syntax::Config::new().unicode(false).utf8(false);
-    meta::Regex::builder().configure(config).syntax(syntax).build(pattern)
+    meta::Regex::builder().configure(config).syntax(syntax).build(pattern).map_err(Box::new)
 }
 
 /// Shannon's entropy of a text, in bits for each byte.
