@@ -197,7 +197,7 @@ fn answered_calls(events: &[Event<'_>]) -> Vec<Vec<usize>> {
     for (number, event) in events.iter().enumerate() {
         let Some(call) = fold.add(event).call.and_then(|call| usize::try_from(call).ok()) else { continue };
         calls.resize(calls.len().max(call + 1), Vec::new());
-        calls[call].push(number);
+        calls.get_mut(call).into_iter().for_each(|events| events.push(number));
     }
     calls.retain(|events| events.len() > 1);
     calls

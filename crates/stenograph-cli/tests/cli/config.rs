@@ -41,7 +41,7 @@ fn the_environment_counts_before_the_folder_and_the_folder_before_the_user() {
     run(&folder, "config get App.MaxChatTokens --user", &[]).ends(0).says("3000\n");
     let listed = run(&folder, "config list --json", &[("CYCOD_MAX_CHAT_TOKENS", "4000")]);
     let listed = listed.ends(0).json();
-    assert_eq!(listed.len(), 5);
+    assert_eq!(listed.len(), 7);
     assert_eq!((&listed[2]["value"], &listed[2]["origin"]), (&4000.into(), &"environment".into()));
     let off = [("CYCOD_AUTO_SAVE_TRAJECTORY", "0"), ("CYCOD_AUTO_SAVE_CHAT_HISTORY", "False")];
     run(&folder, "config list", &off).ends(0).says("App.AutoSaveTrajectory   false").says("variable CYCOD_AUTO_SAVE");

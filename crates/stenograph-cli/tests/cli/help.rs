@@ -18,6 +18,7 @@ const COMMANDS: [&str; 33] = [
     "resume",
     "pick",
     "export",
+    "redact",
     "check",
     "convert",
     "trim",

@@ -74,7 +74,9 @@ impl Literals {
                 }
                 b'}' | b']' => _ = open.pop(),
                 b',' => {
-                    open.last_mut().and_then(|open| open.element.as_mut()).into_iter().for_each(|element| *element += 1);
+                    if let Some(element) = open.last_mut().and_then(|open| open.element.as_mut()) {
+                        *element += 1;
+                    }
                 }
                 b'"' => {
                     let content = at + 1..string_end(bytes, at + 1);
