@@ -98,7 +98,7 @@ impl HtmlEvents {
                 }
             }
             ViewKind::Thinking | ViewKind::Call(_) | ViewKind::Notice | ViewKind::Injected | ViewKind::Bookkeeping => {
-                self.step(HtmlStep::of(event, &view, &facts, &self.options))
+                self.step(HtmlStep::of(event, &view, &facts, &self.options));
             }
         }
         if self.group.len() >= STEPS_MAX || self.size >= GROUP_SIZE_MAX {
