@@ -103,8 +103,8 @@ const kinds = {
       await page.goto(address + "#e" + at);
       await page.waitForFunction((id) => document.getElementById(id), "e" + at);
     }
-    for (let at = 0; at < all; at += 1) {
-      await page.locator(".chunk").nth(at).scrollIntoViewIfNeeded();
+    for (let at = 0; at < all; at += Math.ceil(all / 20)) {
+      await page.evaluate((at) => document.querySelectorAll(".chunk")[at].scrollIntoView(), at);
       await page.waitForFunction((at) => document.querySelectorAll(".chunk")[at].firstChild, at);
     }
     assert.ok(await count(page, ".chunk:not(:empty)") <= 16, "chunks far from the screen are removed");

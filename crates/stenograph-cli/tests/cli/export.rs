@@ -143,7 +143,7 @@ fn a_session_is_written_with_its_side_conversations() {
 fn a_failed_export_is_explained() {
     let folder = Folder::with("a.jsonl", NATIVE);
     folder.run("export a.jsonl --to json --no-tools").fails("require --to markdown");
-    folder.run("export a.jsonl --to html").ends(2).talks("markdown, json");
+    folder.run("export a.jsonl --to pdf").ends(2).talks("html, markdown, json");
     folder.run("export none.jsonl --to json").fails("none.jsonl");
     folder.run("export a.jsonl --to markdown -o a.jsonl").fails("a.jsonl");
     assert_eq!(folder.read("a.jsonl"), NATIVE.as_bytes());

@@ -173,9 +173,13 @@
       }
     };
     if (!chunks.length) await look(main.querySelectorAll(".event"));
+    // The words as a chunk spells them: most chunks do not have them, and need not be parsed.
+    const spelled = words.replace(/[&<>"']/g, (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[char]);
     for (const chunk of chunks) {
       if (mine !== running) return;
       const html = chunk.firstChild ? null : await source(chunk).catch(() => "");
+      if (mine !== running) return;
+      if (html !== null && !html.replace(/<[^>]*>/g, "").toLowerCase().includes(spelled)) continue;
       // An inert document: nothing in it loads or runs.
       const holder = html === null ? chunk : new DOMParser().parseFromString(html, "text/html");
       await look(holder.querySelectorAll(".event"));
