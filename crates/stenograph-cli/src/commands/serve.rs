@@ -140,10 +140,10 @@ fn keep_current(store: &Store, places: &Places, stop: &AtomicBool, news: &NewsCh
     while !stop.load(Ordering::Relaxed) {
         let began = std::time::Instant::now();
         let is_sweep = matches!(scope, IndexScope::All);
-        if let Ok(report) = index(store, places, scope, archiving, 1, &mut UntilStopped(stop)) {
-            if report.events > 0 || report.gone + report.moved + report.copies > 0 {
-                news.report(ViewerNews::Indexed);
-            }
+        let report = index(store, places, scope, archiving, 1, &mut UntilStopped(stop));
+        let is_news = |report: &IndexReport| report.events > 0 || report.gone + report.moved + report.copies > 0;
+        if report.as_ref().is_ok_and(is_news) {
+            news.report(ViewerNews::Indexed);
         }
         if is_sweep {
             watcher.sweep_took(began.elapsed());

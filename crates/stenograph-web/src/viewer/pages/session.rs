@@ -208,7 +208,7 @@ fn drawn(
         if number < start || event.restates {
             writer.skip(event);
         } else {
-            writer.event(Some(number), event, event.usage.clone(), &mut html);
+            writer.event(Some(number), event, event.usage, &mut html);
         }
     })?;
     writer.end_group(&mut html);
