@@ -1,6 +1,8 @@
 //! Redaction: nothing that was planted is left in any format, almost nothing that only looks like a secret is taken, and
 //! everything else stays as it was.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+
 use std::fmt::Write as _;
 
 use stenograph::convert::{Carry, convert};

@@ -247,8 +247,8 @@ impl ArchiveState {
 mod tests {
     use super::*;
 
-    fn apply(marks: &mut Marks, change: MarkChange) -> Result<(), Problem> {
-        marks.apply(&change, 7)
+    fn apply(marks: &mut Marks, change: &MarkChange) -> Result<(), Problem> {
+        marks.apply(change, 7)
     }
 
     #[test]
@@ -264,14 +264,14 @@ mod tests {
             note("one"),
             note("two"),
         ] {
-            apply(&mut marks, change).unwrap();
+            apply(&mut marks, &change).unwrap();
         }
         assert_eq!((marks.pinned, marks.title.as_deref()), (true, Some("A title")));
         assert_eq!(marks.tags, ["Alpha", "beta"]);
-        apply(&mut marks, MarkChange::RemoveNote(2)).unwrap();
-        apply(&mut marks, note("three")).unwrap();
+        apply(&mut marks, &MarkChange::RemoveNote(2)).unwrap();
+        apply(&mut marks, &note("three")).unwrap();
         assert_eq!(marks.notes.iter().map(|note| note.number).collect::<Vec<_>>(), [1, 3]);
-        assert_eq!(apply(&mut marks, MarkChange::RemoveNote(2)), Err(Problem::NoNote { number: 2 }));
+        assert_eq!(apply(&mut marks, &MarkChange::RemoveNote(2)), Err(Problem::NoNote { number: 2 }));
         for change in [
             MarkChange::Unpin,
             MarkChange::NoTitle,
@@ -281,7 +281,7 @@ mod tests {
             MarkChange::RemoveNote(3),
         ] {
             assert!(!marks.is_empty());
-            apply(&mut marks, change).unwrap();
+            apply(&mut marks, &change).unwrap();
         }
         assert!(marks.is_empty());
     }
@@ -290,23 +290,23 @@ mod tests {
     fn marks_are_limited() {
         let mut marks = Marks::default();
         for tag in ["", "two words", "a,b", "-x", "x*", "\u{1b}[31m", &"x".repeat(TAG_LENGTH_MAX + 1)] {
-            assert_eq!(apply(&mut marks, MarkChange::Tag(tag.into())), Err(Problem::BadTag), "{tag:?}");
+            assert_eq!(apply(&mut marks, &MarkChange::Tag(tag.into())), Err(Problem::BadTag), "{tag:?}");
         }
         let title = MarkChange::Title("x".repeat(TITLE_LENGTH_MAX + 1));
-        assert_eq!(apply(&mut marks, title), Err(Problem::LongTitle { most: TITLE_LENGTH_MAX }));
-        assert_eq!(apply(&mut marks, MarkChange::Title(" ".into())), Err(Problem::EmptyMark));
+        assert_eq!(apply(&mut marks, &title), Err(Problem::LongTitle { most: TITLE_LENGTH_MAX }));
+        assert_eq!(apply(&mut marks, &MarkChange::Title(" ".into())), Err(Problem::EmptyMark));
         let long = MarkChange::Note { text: "x".repeat(NOTE_SIZE_MAX + 1), event: None };
-        assert_eq!(apply(&mut marks, long), Err(Problem::LongNote { most: NOTE_SIZE_MAX }));
+        assert_eq!(apply(&mut marks, &long), Err(Problem::LongNote { most: NOTE_SIZE_MAX }));
         assert!(marks.is_empty());
         for number in 0..TAGS_MAX {
-            apply(&mut marks, MarkChange::Tag(format!("tag-{number}"))).unwrap();
+            apply(&mut marks, &MarkChange::Tag(format!("tag-{number}"))).unwrap();
         }
-        assert_eq!(apply(&mut marks, MarkChange::Tag("more".into())), Err(Problem::TooManyTags { most: TAGS_MAX }));
+        assert_eq!(apply(&mut marks, &MarkChange::Tag("more".into())), Err(Problem::TooManyTags { most: TAGS_MAX }));
         let note = MarkChange::Note { text: "x".into(), event: None };
         for _ in 0..NOTES_MAX {
-            apply(&mut marks, note.clone()).unwrap();
+            apply(&mut marks, &note.clone()).unwrap();
         }
-        assert_eq!(apply(&mut marks, note), Err(Problem::TooManyNotes { most: NOTES_MAX }));
+        assert_eq!(apply(&mut marks, &note), Err(Problem::TooManyNotes { most: NOTES_MAX }));
     }
 
     #[test]
