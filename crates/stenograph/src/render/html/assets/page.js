@@ -25,7 +25,7 @@
   // Chunks of a large session: loaded near the screen, removed far away from it.
   const chunks = [...main.querySelectorAll(":scope > .chunk")];
   const waiting = new Map();
-  const KEPT = 12, EVENT_HEIGHT = 34;
+  const KEPT = 6, EVENT_HEIGHT = 34;
   let shown = [];
   window.stenoChunk = (number, html) => { waiting.get(number)?.(html); waiting.delete(number); };
   const source = (chunk) => new Promise((resolve, reject) => {
