@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 34] = [
     "list",
     "find",
     "show",

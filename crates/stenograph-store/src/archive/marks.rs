@@ -313,10 +313,10 @@ mod tests {
     fn joined_marks_keep_everything_and_number_their_notes_again() {
         let note = |text: &str| MarkChange::Note { text: text.to_owned(), event: Some(EventKey(3)) };
         let (mut one, mut other) = (Marks::default(), Marks::default());
-        apply(&mut one, MarkChange::Tag("a".into())).unwrap();
-        apply(&mut one, note("one")).unwrap();
+        apply(&mut one, &MarkChange::Tag("a".into())).unwrap();
+        apply(&mut one, &note("one")).unwrap();
         for change in [MarkChange::Pin, MarkChange::Title("t".into()), MarkChange::Tag("A".into()), note("two")] {
-            apply(&mut other, change).unwrap();
+            apply(&mut other, &change).unwrap();
         }
         one.join(&other);
         assert_eq!((one.pinned, one.title.as_deref(), one.tags.len()), (true, Some("t"), 1));
