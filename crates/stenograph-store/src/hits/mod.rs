@@ -6,7 +6,7 @@ mod marks;
 
 use stenograph::query::{Query, Snippet};
 
-pub use address::{EventAddress, EventAddresses, numbers};
+pub use address::{EventAddresses, ShowAddress, numbers};
 
 use crate::Error;
 use crate::index::catalogue::{Session, SourceRow};
@@ -25,7 +25,7 @@ pub struct ShownHit {
     /// Its source.
     pub source: Option<SourceRow>,
     /// How to open it.
-    pub open: Option<EventAddress>,
+    pub open: Option<ShowAddress>,
     /// Its position.
     pub hit: Hit,
     /// Its content, or why it cannot be read.
