@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::home::Root;
 pub use session::{LATEST, NamedBy, ResolvedName, ResolvedSession};
 pub use stenograph::render::bytes;
-pub use stenograph_store::hits::{EventAddress, EventAddresses};
+pub use stenograph_store::hits::{EventAddresses, ShowAddress};
 pub use stenograph_store::sessions::{ShortNames, path_json, project_json};
 
 /// Whose transcripts, and which store.

@@ -230,7 +230,13 @@ function where() {
     if (link === active) link.setAttribute("aria-current", "location");
     else link.removeAttribute("aria-current");
   }
-  active?.scrollIntoView({ block: "nearest" });
+  // Only the outline itself scrolls: on a phone it is part of the page, which stays where the reader is.
+  const scroller = active && all(".outline, .outline ol").find((list) => list.scrollHeight > list.clientHeight + 1 && getComputedStyle(list).overflowY === "auto");
+  if (active && scroller) {
+    const [link, list] = [active.getBoundingClientRect(), scroller.getBoundingClientRect()];
+    if (link.top < list.top) scroller.scrollTop -= list.top - link.top;
+    else if (link.bottom > list.bottom) scroller.scrollTop += link.bottom - list.bottom;
+  }
   const map = one(".map");
   const here = map && one(".here", map);
   if (map && here) {

@@ -85,6 +85,8 @@ await withBrowser(async (browser) => {
       await page.goto(base + path);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${path} at ${width}: ${wide} pixels too wide`);
+      await page.waitForFunction(() => !document.querySelector("[aria-busy]"));
+      assert.equal(await page.evaluate(() => scrollY), 0, `${path} begins at its top`);
     }
   }
 

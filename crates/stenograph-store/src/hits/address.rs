@@ -17,22 +17,22 @@ use crate::session_files;
 
 /// The arguments for `steno show`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventAddress {
+pub struct ShowAddress {
     /// The session or the file.
     pub name: String,
     /// The number of the event, from 1.
     pub event: u64,
 }
 
-impl EventAddress {
+impl ShowAddress {
     /// An event of a file that is read alone.
-    pub fn in_file(path: &Path, event: u64) -> EventAddress {
-        EventAddress { name: path.display().to_string(), event: event + 1 }
+    pub fn in_file(path: &Path, event: u64) -> ShowAddress {
+        ShowAddress { name: path.display().to_string(), event: event + 1 }
     }
 
     /// An event of a session, by the session's name.
-    pub fn in_session(name: &str, event: u64) -> EventAddress {
-        EventAddress { name: name.to_owned(), event: event + 1 }
+    pub fn in_session(name: &str, event: u64) -> ShowAddress {
+        ShowAddress { name: name.to_owned(), event: event + 1 }
     }
 
     /// The name, quoted for a shell.
@@ -57,15 +57,15 @@ impl EventAddresses {
         named: Option<(&Session, &str)>,
         (source, event): (&SourceRow, u64),
         version: Option<u32>,
-    ) -> Result<EventAddress, Error> {
+    ) -> Result<ShowAddress, Error> {
         let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
         // A log is not a session: its name may be a prefix of a session's name.
         let is_log = Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
         let named = named.filter(|_| !is_log);
         if version.is_some() {
             // A version of a file is read alone.
-            let by_session = named.filter(is_main).map(|(_, name)| EventAddress::in_session(name, event));
-            return Ok(by_session.unwrap_or_else(|| EventAddress::in_file(&source.path, event)));
+            let by_session = named.filter(is_main).map(|(_, name)| ShowAddress::in_session(name, event));
+            return Ok(by_session.unwrap_or_else(|| ShowAddress::in_file(&source.path, event)));
         }
         let by_session = match named {
             Some((session, name)) => self.by_session(catalogue, session, name, (source, event))?,
@@ -75,14 +75,13 @@ impl EventAddresses {
     }
 
     /// The address of an event by the path of its file. `event` counts from 0 within the file.
-    pub fn by_path(&mut self, path: &Path, event: u64) -> EventAddress {
+    pub fn by_path(&mut self, path: &Path, event: u64) -> ShowAddress {
         let known = self.files.entry(path.to_owned()).or_insert_with(|| {
             let (name, parts) = folder::recording_of(path)?;
             Some((name, numbers(&parts)?))
         });
         let numbered = known.as_ref().and_then(|(name, numbers)| Some((name, numbers.of(path, event)?)));
-        numbered
-            .map_or_else(|| EventAddress::in_file(path, event), |(name, number)| EventAddress::in_file(name, number))
+        numbered.map_or_else(|| ShowAddress::in_file(path, event), |(name, number)| ShowAddress::in_file(name, number))
     }
 
     /// The address of an event by the session's name; `None` if that name opens other files.
@@ -92,7 +91,7 @@ impl EventAddresses {
         session: &Session,
         name: &str,
         (source, event): (&SourceRow, u64),
-    ) -> Result<Option<EventAddress>, Error> {
+    ) -> Result<Option<ShowAddress>, Error> {
         let known = match self.sessions.entry(session.id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
@@ -106,7 +105,7 @@ impl EventAddresses {
             Some(numbers) => numbers.of(&source.path, event),
             None => (source.path == session.path).then_some(event),
         };
-        Ok(number.map(|number| EventAddress::in_session(name, number)))
+        Ok(number.map(|number| ShowAddress::in_session(name, number)))
     }
 }
 

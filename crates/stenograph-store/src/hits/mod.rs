@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use stenograph::query::{Query, Snippet};
 
-pub use address::{EventAddress, EventAddresses, numbers};
+pub use address::{EventAddresses, ShowAddress, numbers};
 
 use crate::Error;
 use crate::index::catalogue::{Session, SourceRow};
@@ -27,7 +27,7 @@ pub struct ShownHit {
     /// Its source.
     pub source: Option<SourceRow>,
     /// How to open it.
-    pub open: Option<EventAddress>,
+    pub open: Option<ShowAddress>,
     /// Its position.
     pub hit: Hit,
     /// Its content, or why it cannot be read.

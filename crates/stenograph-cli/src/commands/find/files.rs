@@ -11,7 +11,7 @@ use crate::clock;
 use crate::error::{CommandError, ExitStatus};
 use crate::output::{Output, TextStyle, counted, harmless_json, harmless_line};
 use crate::store::project_json;
-use stenograph_store::hits::{EventAddress, EventAddresses};
+use stenograph_store::hits::{EventAddresses, ShowAddress};
 use stenograph_store::sessions::ShortNames;
 
 #[derive(Default)]
@@ -107,12 +107,12 @@ fn sessions_matching(options: &Options) -> Result<Option<std::collections::HashS
 }
 
 /// The command that shows the events. All are in one source, so one name opens them.
-fn show_line(event_addresses: &[EventAddress]) -> String {
-    let name = event_addresses.first().map(EventAddress::word).unwrap_or_default();
+fn show_line(event_addresses: &[ShowAddress]) -> String {
+    let name = event_addresses.first().map(ShowAddress::word).unwrap_or_default();
     format!("steno show {name} --event {}", numbers(event_addresses).join(","))
 }
 
-fn numbers(event_addresses: &[EventAddress]) -> Vec<String> {
+fn numbers(event_addresses: &[ShowAddress]) -> Vec<String> {
     event_addresses.iter().map(|open| open.event.to_string()).collect()
 }
 
@@ -120,7 +120,7 @@ fn text(
     session: &Session,
     path: &str,
     file_use: &FileUse,
-    event_addresses: &[EventAddress],
+    event_addresses: &[ShowAddress],
     output: &Output<'_>,
 ) -> String {
     let colour = output.colour();
@@ -142,7 +142,7 @@ fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { counted(count, "time") }
 }
 
-fn json(session: &Session, path: &str, file_use: &FileUse, event_addresses: &[EventAddress]) -> String {
+fn json(session: &Session, path: &str, file_use: &FileUse, event_addresses: &[ShowAddress]) -> String {
     let how: Vec<String> = file_use.how.iter().map(|(how, count)| format!("{}:{count}", quote(how))).collect();
     format!(
         "{{\"session\":{},\"agent\":{},\"project\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}],\"show\":{}}}",

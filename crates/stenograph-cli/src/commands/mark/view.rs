@@ -10,7 +10,7 @@ use crate::clock;
 use crate::commands::archive::strings_json;
 use crate::error::CommandError;
 use crate::output::{Colour, TextStyle, harmless_line};
-use crate::store::{EventAddress, EventAddresses, PIN, ShortNames, project_json};
+use crate::store::{EventAddresses, PIN, ShortNames, ShowAddress, project_json};
 use crate::table::{self, Align};
 use crate::terminal::wrapped_text;
 
@@ -26,7 +26,7 @@ enum NotedEvent {
     /// The note is about the session.
     None,
     /// In the session, or in an archived version of one of its files.
-    At(EventAddress, Option<u32>),
+    At(ShowAddress, Option<u32>),
     /// Nowhere in the index.
     Gone,
 }

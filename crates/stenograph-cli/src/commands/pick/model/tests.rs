@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use stenograph_store::hits::EventAddress;
+use stenograph_store::hits::ShowAddress;
 
 fn session(id: SessionId, title: &str) -> Session {
     let mut session = Session::bare("agent", &format!("id-{id}"), Path::new("/a.jsonl"));
@@ -40,7 +40,7 @@ fn hit(session: Session, event: u64) -> ShownHit {
         has_failed: false,
         copies: 0,
     };
-    let open = Some(EventAddress::in_session(&session.name, event));
+    let open = Some(ShowAddress::in_session(&session.name, event));
     let read = Err("not read");
     ShownHit { session: Some(session), short: String::new(), is_named: true, source: None, open, hit: found, read }
 }
