@@ -15,10 +15,10 @@ use super::ViewerEvent;
 use super::address::Params;
 use super::admit::{self, Hosts, Refusal};
 use super::respond::{HTML, JSON, problem_json, respond, set};
-use super::routes::{self, Access, Route, Routed, Unrouted};
+use super::routes::{self, RouteAccess, Routed, Unrouted, ViewerRoute};
 use super::state::Viewer;
 use super::token::{LoginCode, Token};
-use super::trouble::Trouble;
+use super::trouble::AnswerProblem;
 use super::{api, assets, live, pages};
 use crate::listen::{ConnectionLoad, InFlight};
 
@@ -47,7 +47,7 @@ pub struct Server {
 }
 
 /// An answer of a page or of the interface for programs.
-pub struct Answer {
+pub struct PageAnswer {
     pub status: StatusCode,
     pub media: String,
     pub body: Body,
@@ -57,13 +57,13 @@ pub struct Answer {
     pub location: Option<String>,
 }
 
-impl Answer {
-    pub fn html(body: String) -> Answer {
-        Answer { status: StatusCode::OK, media: HTML.to_owned(), body: body.into(), file: None, location: None }
+impl PageAnswer {
+    pub fn html(body: String) -> PageAnswer {
+        PageAnswer { status: StatusCode::OK, media: HTML.to_owned(), body: body.into(), file: None, location: None }
     }
 
-    pub fn json(body: String) -> Answer {
-        Answer { status: StatusCode::OK, media: JSON.to_owned(), body: body.into(), file: None, location: None }
+    pub fn json(body: String) -> PageAnswer {
+        PageAnswer { status: StatusCode::OK, media: JSON.to_owned(), body: body.into(), file: None, location: None }
     }
 }
 
@@ -140,7 +140,7 @@ pub async fn answer(
         // Without the token, nobody learns which paths exist.
         Err(_) if proof.is_none() => return unauthorized(path),
         Err(Unrouted::Path) => {
-            let trouble = Trouble::not_found("no such page");
+            let trouble = AnswerProblem::not_found("no such page");
             return problem(&trouble, path);
         }
         Err(Unrouted::Method) => {
@@ -149,7 +149,7 @@ pub async fn answer(
             return response;
         }
     };
-    if info.access == Access::Token && proof.is_none() {
+    if info.access == RouteAccess::Token && proof.is_none() {
         return unauthorized(path);
     }
     if let Err(refusal) = admit::check_change(&parts.headers, &method, proof) {
@@ -163,17 +163,17 @@ pub async fn answer(
         false => Params::parse(parts.uri.query().unwrap_or_default()),
     };
     match info.route {
-        Route::Asset => assets::answer(names.first().map_or("", String::as_str), &parts.headers),
+        ViewerRoute::Asset => assets::answer(names.first().map_or("", String::as_str), &parts.headers),
         // Only a request that reads the answer uses up the code.
-        Route::Login if method == Method::GET && names.first().is_some_and(|code| server.code.redeem(code)) => {
+        ViewerRoute::Login if method == Method::GET && names.first().is_some_and(|code| server.code.redeem(code)) => {
             server.welcome()
         }
-        Route::Login => {
+        ViewerRoute::Login => {
             let used = "This link was used before, or is not of this server. The terminal shows the current one.";
             respond(StatusCode::UNAUTHORIZED, pages::login(Some(used)), HTML)
         }
-        Route::LoginForm => server.login_form(&params),
-        Route::Live | Route::ApiLive => follow(&server, &params, in_flight),
+        ViewerRoute::LoginForm => server.login_form(&params),
+        ViewerRoute::Live | ViewerRoute::ApiLive => follow(&server, &params, in_flight),
         route => {
             let (path, viewer) = (path.to_owned(), Arc::clone(&server.viewer));
             let made = tokio::task::spawn_blocking(move || match info.api {
@@ -184,7 +184,7 @@ pub async fn answer(
                 Ok(Ok(answer)) => finish(answer),
                 Ok(Err(trouble)) => problem(&trouble, &path),
                 Err(_) => problem(
-                    &Trouble {
+                    &AnswerProblem {
                         status: StatusCode::INTERNAL_SERVER_ERROR,
                         message: "this answer failed; the rest of the server works".to_owned(),
                         hint: None,
@@ -204,7 +204,7 @@ fn follow(server: &Server, params: &Params, in_flight: InFlight) -> Response {
     }
 }
 
-fn finish(answer: Answer) -> Response {
+fn finish(answer: PageAnswer) -> Response {
     let mut response = respond(answer.status, answer.body, &answer.media);
     if let Some(location) = answer.location {
         set(&mut response, axum::http::header::LOCATION, &location);
@@ -231,7 +231,7 @@ fn unauthorized(path: &str) -> Response {
     response
 }
 
-fn problem(trouble: &Trouble, path: &str) -> Response {
+fn problem(trouble: &AnswerProblem, path: &str) -> Response {
     match is_api(path) {
         true => problem_json(trouble.status, &trouble.message, trouble.hint.as_deref()),
         false => respond(trouble.status, pages::problem(trouble), HTML),

@@ -13,13 +13,13 @@ use stenograph_store::sessions::{
 };
 
 use super::address::Params;
-use super::answer::Answer;
+use super::answer::PageAnswer;
 use super::marks;
 use super::openapi::openapi;
 use super::pages;
-use super::routes::Route;
+use super::routes::ViewerRoute;
 use super::state::Viewer;
-use super::trouble::Trouble;
+use super::trouble::AnswerProblem;
 
 /// The most items of one answer, and how many there are unless the request asks for fewer.
 const ITEMS_MAX: u64 = 500;
@@ -31,24 +31,29 @@ const SNIPPET_LENGTH_MAX: usize = 220;
 /// How many bytes of events an answer has before it ends. At least one event is in it.
 const EVENTS_SIZE_MAX: usize = 8 << 20;
 
-pub fn answer(viewer: &Viewer, route: Route, names: &[String], params: &Params) -> Result<Answer, Trouble> {
+pub fn answer(
+    viewer: &Viewer,
+    route: ViewerRoute,
+    names: &[String],
+    params: &Params,
+) -> Result<PageAnswer, AnswerProblem> {
     let name = names.first().map_or("", String::as_str);
     let json = match route {
-        Route::ApiSessions => sessions(viewer, params)?,
-        Route::ApiSession => session(viewer, name)?,
-        Route::ApiMarks => {
+        ViewerRoute::ApiSessions => sessions(viewer, params)?,
+        ViewerRoute::ApiSession => session(viewer, name)?,
+        ViewerRoute::ApiMarks => {
             marks::change(viewer, name, params)?;
             session(viewer, name)?
         }
-        Route::ApiEvents => events(viewer, name, params)?,
-        Route::ApiContents => contents(viewer, name, params)?,
-        Route::ApiSearch => search(viewer, params)?,
-        Route::ApiRuns => runs(viewer),
-        Route::ApiUsage => usage(viewer, params)?,
-        Route::OpenApi => openapi(),
-        _ => return Err(Trouble::not_found("no such path")),
+        ViewerRoute::ApiEvents => events(viewer, name, params)?,
+        ViewerRoute::ApiContents => contents(viewer, name, params)?,
+        ViewerRoute::ApiSearch => search(viewer, params)?,
+        ViewerRoute::ApiRuns => runs(viewer),
+        ViewerRoute::ApiUsage => usage(viewer, params)?,
+        ViewerRoute::OpenApi => openapi(),
+        _ => return Err(AnswerProblem::not_found("no such path")),
     };
-    Ok(Answer::json(harmless_json(&json).into()))
+    Ok(PageAnswer::json(harmless_json(&json).into()))
 }
 
 fn limit(params: &Params) -> usize {
@@ -56,9 +61,9 @@ fn limit(params: &Params) -> usize {
 }
 
 /// The number that a cursor holds.
-fn cursor(params: &Params) -> Result<u64, Trouble> {
+fn cursor(params: &Params) -> Result<u64, AnswerProblem> {
     let Some(cursor) = params.value("cursor") else { return Ok(0) };
-    let wrong = || Trouble::bad("invalid cursor").hint("use the value of next in an earlier answer");
+    let wrong = || AnswerProblem::bad("invalid cursor").hint("use the value of next in an earlier answer");
     cursor.parse().map_err(|_| wrong())
 }
 
@@ -66,7 +71,7 @@ fn list(items: &[String]) -> String {
     format!("[{}]", items.join(","))
 }
 
-fn sessions(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+fn sessions(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let listing = viewer.listing()?;
     let query = params.value("q").map(|query| viewer.query(query)).transpose()?;
     let with_events = match &query {
@@ -83,10 +88,9 @@ fn sessions(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
     let mut found: Vec<_> = listing.sessions.iter().filter(is_wanted).cloned().collect();
     let order = match params.value("sort") {
         None => SessionOrder::default(),
-        Some(name) => SessionOrder::ALL
-            .into_iter()
-            .find(|order| order.name() == name)
-            .ok_or_else(|| Trouble::bad("unknown sort order").hint("newest, oldest, largest, longest or errors"))?,
+        Some(name) => SessionOrder::ALL.into_iter().find(|order| order.name() == name).ok_or_else(|| {
+            AnswerProblem::bad("unknown sort order").hint("newest, oldest, largest, longest or errors")
+        })?,
     };
     order.sort(&mut found);
     let (from, limit) = (usize::try_from(cursor(params)?).unwrap_or(usize::MAX), limit(params));
@@ -107,7 +111,7 @@ fn set_next(draft: &mut Draft<'_>, next: Option<u64>) {
     draft.set("next", next.map_or_else(|| "null".to_owned(), |next| quote(&next.to_string())));
 }
 
-fn session(viewer: &Viewer, name: &str) -> Result<String, Trouble> {
+fn session(viewer: &Viewer, name: &str) -> Result<String, AnswerProblem> {
     let (named, listing) = (viewer.session(name)?, viewer.listing()?);
     let json = session_json(&named.session, None, &listing.short_names, &named.catalogue, &viewer.prices)?;
     let threads =
@@ -119,7 +123,7 @@ fn session(viewer: &Viewer, name: &str) -> Result<String, Trouble> {
     Ok(draft.render(None))
 }
 
-fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = pages::conversation(viewer, name, params)?;
     let (from, limit) = (cursor(params)?.max(1), limit(params) as u64);
     let searcher = viewer.store.searcher().ok();
@@ -144,7 +148,7 @@ fn events(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Troubl
     Ok(draft.render(None))
 }
 
-fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let contents = viewer.contents(&pages::conversation(viewer, name, params)?.events)?;
     let Contents { audit, density, phases, failures, .. } = contents.as_ref();
     let turns: Vec<String> = audit
@@ -218,15 +222,15 @@ fn contents(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trou
     Ok(draft.render(None))
 }
 
-fn search(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+fn search(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let words = params
         .value("q")
-        .ok_or_else(|| Trouble::bad("the query is empty").hint("the parameter q has the words to find"))?;
+        .ok_or_else(|| AnswerProblem::bad("the query is empty").hint("the parameter q has the words to find"))?;
     let query = viewer.query(words)?;
     let order = match params.value("order") {
         Some("newest") => Order::Newest,
         Some("best") | None => Order::Best,
-        Some(_) => return Err(Trouble::bad("unknown order").hint("best or newest")),
+        Some(_) => return Err(AnswerProblem::bad("unknown order").hint("best or newest")),
     };
     let offset = usize::try_from(cursor(params)?).unwrap_or(usize::MAX);
     let request = SearchRequest { query: &query, order, offset, limit: limit(params), within: viewer.root.as_deref() };
@@ -245,11 +249,11 @@ fn runs(viewer: &Viewer) -> String {
     format!("{{\"runs\":{}}}", list(&items))
 }
 
-fn usage(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+fn usage(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let by = match params.value("by") {
         None => By::Day,
         Some(name) => By::named(name).filter(|by| !matches!(by, By::Tool)).ok_or_else(|| {
-            Trouble::bad("unknown grouping").hint("day, week, month, model, project, agent or session")
+            AnswerProblem::bad("unknown grouping").hint("day, week, month, model, project, agent or session")
         })?,
     };
     let report = pages::usage_report(viewer, by, params.value("q"))?;

@@ -6,7 +6,7 @@ use super::address::decoded;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum ViewerRoute {
     Overview,
     OverviewRuns,
     OverviewUsage,
@@ -38,7 +38,7 @@ pub enum Route {
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum RouteAccess {
     /// Only requests with the token.
     Token,
     /// Everybody on this machine: it says nothing about sessions.
@@ -48,11 +48,11 @@ pub enum Access {
 /// A route.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteInfo {
-    pub route: Route,
+    pub route: ViewerRoute,
     pub method: &'static str,
     /// The path; a segment in braces is a name.
     pub path: &'static str,
-    pub access: Access,
+    pub access: RouteAccess,
     /// The description for programs. Pages for people have none.
     pub api: Option<ApiInfo>,
 }
@@ -86,45 +86,45 @@ const CURSOR: Param = Param { name: "cursor", kind: ParamKind::Text, about: "The
 const LIMIT: Param = Param { name: "limit", kind: ParamKind::Number, about: "The most items of one answer" };
 const AGENT: Param = Param { name: "agent", kind: ParamKind::Text, about: "The sub-agent whose conversation is meant" };
 
-const fn page(route: Route, path: &'static str) -> RouteInfo {
-    RouteInfo { route, method: "GET", path, access: Access::Token, api: None }
+const fn page(route: ViewerRoute, path: &'static str) -> RouteInfo {
+    RouteInfo { route, method: "GET", path, access: RouteAccess::Token, api: None }
 }
 
-const fn public(route: Route, method: &'static str, path: &'static str) -> RouteInfo {
-    RouteInfo { route, method, path, access: Access::Public, api: None }
+const fn public(route: ViewerRoute, method: &'static str, path: &'static str) -> RouteInfo {
+    RouteInfo { route, method, path, access: RouteAccess::Public, api: None }
 }
 
-const fn api(route: Route, path: &'static str, api: ApiInfo) -> RouteInfo {
-    RouteInfo { route, method: "GET", path, access: Access::Token, api: Some(api) }
+const fn api(route: ViewerRoute, path: &'static str, api: ApiInfo) -> RouteInfo {
+    RouteInfo { route, method: "GET", path, access: RouteAccess::Token, api: Some(api) }
 }
 
 /// All routes.
 pub const ROUTES: &[RouteInfo] = &[
-    page(Route::Overview, "/"),
-    page(Route::OverviewRuns, "/overview/runs"),
-    page(Route::OverviewUsage, "/overview/usage"),
-    page(Route::Sessions, "/sessions"),
-    page(Route::Session, "/sessions/{session}"),
-    page(Route::SessionEvents, "/sessions/{session}/events"),
-    page(Route::SessionContents, "/sessions/{session}/contents"),
-    page(Route::SessionChanges, "/sessions/{session}/changes"),
-    page(Route::SessionConvert, "/sessions/{session}/convert"),
-    page(Route::SessionDownload, "/sessions/{session}/download"),
+    page(ViewerRoute::Overview, "/"),
+    page(ViewerRoute::OverviewRuns, "/overview/runs"),
+    page(ViewerRoute::OverviewUsage, "/overview/usage"),
+    page(ViewerRoute::Sessions, "/sessions"),
+    page(ViewerRoute::Session, "/sessions/{session}"),
+    page(ViewerRoute::SessionEvents, "/sessions/{session}/events"),
+    page(ViewerRoute::SessionContents, "/sessions/{session}/contents"),
+    page(ViewerRoute::SessionChanges, "/sessions/{session}/changes"),
+    page(ViewerRoute::SessionConvert, "/sessions/{session}/convert"),
+    page(ViewerRoute::SessionDownload, "/sessions/{session}/download"),
     RouteInfo {
-        route: Route::SessionMarks,
+        route: ViewerRoute::SessionMarks,
         method: "POST",
         path: "/sessions/{session}/marks",
-        access: Access::Token,
+        access: RouteAccess::Token,
         api: None,
     },
-    page(Route::Usage, "/usage"),
-    page(Route::Palette, "/palette"),
-    page(Route::Live, "/live"),
-    public(Route::Asset, "GET", "/assets/{asset}"),
-    public(Route::Login, "GET", "/login/{code}"),
-    public(Route::LoginForm, "POST", "/login"),
+    page(ViewerRoute::Usage, "/usage"),
+    page(ViewerRoute::Palette, "/palette"),
+    page(ViewerRoute::Live, "/live"),
+    public(ViewerRoute::Asset, "GET", "/assets/{asset}"),
+    public(ViewerRoute::Login, "GET", "/login/{code}"),
+    public(ViewerRoute::LoginForm, "POST", "/login"),
     api(
-        Route::ApiSessions,
+        ViewerRoute::ApiSessions,
         "/api/sessions",
         ApiInfo {
             summary: "The sessions that match a query",
@@ -138,12 +138,12 @@ pub const ROUTES: &[RouteInfo] = &[
         },
     ),
     api(
-        Route::ApiSession,
+        ViewerRoute::ApiSession,
         "/api/sessions/{session}",
         ApiInfo { summary: "One session and its sub-agents", params: &[], answer: Some("SessionDetails") },
     ),
     api(
-        Route::ApiEvents,
+        ViewerRoute::ApiEvents,
         "/api/sessions/{session}/events",
         ApiInfo {
             summary: "The events of a session in the native format, by number",
@@ -152,7 +152,7 @@ pub const ROUTES: &[RouteInfo] = &[
         },
     ),
     api(
-        Route::ApiContents,
+        ViewerRoute::ApiContents,
         "/api/sessions/{session}/contents",
         ApiInfo {
             summary: "The contents of a session: prompts, failures, compactions, files, plan and context",
@@ -163,7 +163,7 @@ pub const ROUTES: &[RouteInfo] = &[
     RouteInfo {
         method: "POST",
         ..api(
-            Route::ApiMarks,
+            ViewerRoute::ApiMarks,
             "/api/sessions/{session}/marks",
             ApiInfo {
                 summary: "Change the marks of a session; the parameters are the fields of a form in the body",
@@ -180,7 +180,7 @@ pub const ROUTES: &[RouteInfo] = &[
         )
     },
     api(
-        Route::ApiSearch,
+        ViewerRoute::ApiSearch,
         "/api/search",
         ApiInfo {
             summary: "The events of all sessions that match a query, best first",
@@ -189,12 +189,12 @@ pub const ROUTES: &[RouteInfo] = &[
         },
     ),
     api(
-        Route::ApiRuns,
+        ViewerRoute::ApiRuns,
         "/api/runs",
         ApiInfo { summary: "The agents of the last day, and what they need", params: &[], answer: Some("Runs") },
     ),
     api(
-        Route::ApiUsage,
+        ViewerRoute::ApiUsage,
         "/api/usage",
         ApiInfo {
             summary: "Model calls, tokens and cost, in groups",
@@ -214,7 +214,7 @@ pub const ROUTES: &[RouteInfo] = &[
         },
     ),
     api(
-        Route::ApiLive,
+        ViewerRoute::ApiLive,
         "/api/live",
         ApiInfo {
             summary: "Changes as server-sent events: index, and grown for the session that is named",
@@ -223,7 +223,7 @@ pub const ROUTES: &[RouteInfo] = &[
         },
     ),
     api(
-        Route::OpenApi,
+        ViewerRoute::OpenApi,
         "/api/openapi.json",
         ApiInfo { summary: "This document", params: &[], answer: Some("OpenApi") },
     ),
@@ -289,8 +289,8 @@ mod tests {
     #[test]
     fn a_path_and_its_names_lead_to_a_route() {
         let found = find(&Method::GET, "/sessions/a%2Fb/events").unwrap();
-        assert_eq!((found.info.route, found.names), (Route::SessionEvents, vec!["a/b".to_owned()]));
-        assert_eq!(find(&Method::HEAD, "/").unwrap().info.route, Route::Overview);
+        assert_eq!((found.info.route, found.names), (ViewerRoute::SessionEvents, vec!["a/b".to_owned()]));
+        assert_eq!(find(&Method::HEAD, "/").unwrap().info.route, ViewerRoute::Overview);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use stenograph_store::sessions::{SessionOrder, ShortNames};
 use tokio::sync::broadcast;
 
 use super::ViewerNews;
-use super::trouble::Trouble;
+use super::trouble::AnswerProblem;
 
 /// How many tables of contents and reports are kept. A reader goes back and forth between a few sessions.
 const KEPT_MAX: usize = 16;
@@ -95,7 +95,7 @@ impl Viewer {
     }
 
     /// All sessions. They are read again only after the index has changed.
-    pub fn listing(&self) -> Result<Arc<Listing>, Trouble> {
+    pub fn listing(&self) -> Result<Arc<Listing>, AnswerProblem> {
         let catalogue = self.store.catalogue()?;
         let commits = catalogue.commits()?;
         if let Some(listing) = lock(&self.listing).as_ref().filter(|listing| listing.commits == commits) {
@@ -118,9 +118,10 @@ impl Viewer {
     }
 
     /// The session with this name. If several have it, the newest one is meant.
-    pub fn session(&self, name: &str) -> Result<NamedSession, Trouble> {
-        let unknown =
-            || Trouble::not_found(format!("no session has the name {name}")).hint("go back to the list of sessions");
+    pub fn session(&self, name: &str) -> Result<NamedSession, AnswerProblem> {
+        let unknown = || {
+            AnswerProblem::not_found(format!("no session has the name {name}")).hint("go back to the list of sessions")
+        };
         let catalogue = self.store.catalogue()?;
         let mut found = catalogue.sessions_named(name)?;
         found.retain(|session| session.name.eq_ignore_ascii_case(name));
@@ -134,10 +135,10 @@ impl Viewer {
     }
 
     /// A query of the user.
-    pub fn query(&self, text: &str) -> Result<Query, Trouble> {
+    pub fn query(&self, text: &str) -> Result<Query, AnswerProblem> {
         let today = Today { now: Timestamp::now(), zone: self.zone.clone() };
         Query::parse(text, &today)
-            .map_err(|mistake| Trouble::bad(format!("invalid query: {mistake}")).hint(mistake.hint))
+            .map_err(|mistake| AnswerProblem::bad(format!("invalid query: {mistake}")).hint(mistake.hint))
     }
 
     /// The agents of the last day.
@@ -150,7 +151,7 @@ impl Viewer {
     }
 
     /// The contents of a conversation. A long one is read once, and again only after it has changed.
-    pub fn contents(&self, events: &SessionEvents) -> Result<Arc<Contents>, Trouble> {
+    pub fn contents(&self, events: &SessionEvents) -> Result<Arc<Contents>, AnswerProblem> {
         let key = ContentsKey { files: events.files().into_iter().map(stamp).collect() };
         if let Some(contents) = lock(&self.contents).get(&key) {
             return Ok(contents);
@@ -166,8 +167,8 @@ impl Viewer {
     pub fn report(
         &self,
         question: String,
-        count: impl FnOnce() -> Result<UsageReport, Trouble>,
-    ) -> Result<Arc<UsageReport>, Trouble> {
+        count: impl FnOnce() -> Result<UsageReport, AnswerProblem>,
+    ) -> Result<Arc<UsageReport>, AnswerProblem> {
         let key = (self.store.catalogue()?.commits()?, question);
         if let Some(report) = lock(&self.reports).get(&key) {
             return Ok(report);

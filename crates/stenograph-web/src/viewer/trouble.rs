@@ -5,7 +5,7 @@ use stenograph_store::{Error, Problem};
 
 /// Why a request has no answer.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct AnswerProblem {
     pub status: StatusCode,
     /// One sentence for people.
     pub message: String,
@@ -13,22 +13,22 @@ pub struct Trouble {
     pub hint: Option<String>,
 }
 
-impl Trouble {
-    pub fn not_found(message: impl Into<String>) -> Trouble {
-        Trouble { status: StatusCode::NOT_FOUND, message: message.into(), hint: None }
+impl AnswerProblem {
+    pub fn not_found(message: impl Into<String>) -> AnswerProblem {
+        AnswerProblem { status: StatusCode::NOT_FOUND, message: message.into(), hint: None }
     }
 
-    pub fn bad(message: impl Into<String>) -> Trouble {
-        Trouble { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None }
+    pub fn bad(message: impl Into<String>) -> AnswerProblem {
+        AnswerProblem { status: StatusCode::BAD_REQUEST, message: message.into(), hint: None }
     }
 
-    pub fn hint(self, hint: impl Into<String>) -> Trouble {
-        Trouble { hint: Some(hint.into()), ..self }
+    pub fn hint(self, hint: impl Into<String>) -> AnswerProblem {
+        AnswerProblem { hint: Some(hint.into()), ..self }
     }
 }
 
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
+impl From<Error> for AnswerProblem {
+    fn from(error: Error) -> AnswerProblem {
         let status = match error.problem {
             Problem::Missing | Problem::IndexMissing | Problem::NotKept => StatusCode::NOT_FOUND,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
@@ -37,6 +37,6 @@ impl From<Error> for Trouble {
             Problem::Missing => Some("the file is gone and was never archived"),
             _ => error.hint(),
         };
-        Trouble { status, message: error.to_string(), hint: hint.map(str::to_owned) }
+        AnswerProblem { status, message: error.to_string(), hint: hint.map(str::to_owned) }
     }
 }

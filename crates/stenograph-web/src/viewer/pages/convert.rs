@@ -13,17 +13,17 @@ use stenograph_store::Spool;
 use tokio::sync::mpsc;
 
 use super::super::address::{Params, link, session_path};
-use super::super::answer::Answer;
+use super::super::answer::PageAnswer;
 use super::super::html::{Nav, page, short, text};
 use super::super::live::Chunks;
 use super::super::state::Viewer;
-use super::super::trouble::Trouble;
+use super::super::trouble::AnswerProblem;
 use super::session::{NamedConversation, conversation};
 
 /// How many bytes of a file are sent at a time.
 const CHUNK_SIZE: usize = 64 << 10;
 
-pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = conversation(viewer, name, params)?;
     let session = &found.named.session;
     let path = session_path(&session.name);
@@ -75,12 +75,16 @@ fn losses_html(outcome: &Outcome, to: &dyn Format, address: &str) -> String {
 }
 
 /// Converts a conversation into a file that exists only while it is open.
-fn converted(viewer: &Viewer, found: &NamedConversation, to: &'static dyn Format) -> Result<(Spool, Outcome), Trouble> {
+fn converted(
+    viewer: &Viewer,
+    found: &NamedConversation,
+    to: &'static dyn Format,
+) -> Result<(Spool, Outcome), AnswerProblem> {
     let (mut source, _) = viewer.store.open_source(found.events.row())?;
     let mut spool = Spool::new()?;
     let outcome = convert::convert(found.events.format(), &mut source, to, &mut spool, Carry::Not);
     let outcome = outcome.map_err(|error| {
-        let trouble = Trouble::bad(error.to_string());
+        let trouble = AnswerProblem::bad(error.to_string());
         match error.hint() {
             Some(hint) => trouble.hint(hint),
             None => trouble,
@@ -90,10 +94,10 @@ fn converted(viewer: &Viewer, found: &NamedConversation, to: &'static dyn Format
 }
 
 /// The converted file.
-pub fn download(viewer: &Viewer, name: &str, params: &Params) -> Result<Answer, Trouble> {
+pub fn download(viewer: &Viewer, name: &str, params: &Params) -> Result<PageAnswer, AnswerProblem> {
     let found = conversation(viewer, name, params)?;
     let to = params.value("to").and_then(|name| Registry::built_in().named(name));
-    let to = to.ok_or_else(|| Trouble::bad("choose a format").hint("the parameter to names a format"))?;
+    let to = to.ok_or_else(|| AnswerProblem::bad("choose a format").hint("the parameter to names a format"))?;
     let (mut spool, _) = converted(viewer, &found, to)?;
     let (sender, chunks) = mpsc::channel(4);
     std::thread::spawn(move || {
@@ -117,7 +121,7 @@ pub fn download(viewer: &Viewer, name: &str, params: &Params) -> Result<Answer, 
             .take(80)
             .collect()
     };
-    Ok(Answer {
+    Ok(PageAnswer {
         status: StatusCode::OK,
         media: "application/octet-stream".to_owned(),
         body: Body::from_stream(Chunks::new(chunks)),

@@ -10,7 +10,7 @@ use stenograph_store::runs::{Need, RunLook};
 use super::super::address::{link, session_path};
 use super::super::html::{Nav, lazy, page, short, text};
 use super::super::state::Viewer;
-use super::super::trouble::Trouble;
+use super::super::trouble::AnswerProblem;
 use super::sessions::session_html;
 use super::usage;
 
@@ -22,7 +22,7 @@ const RUNS_MAX: usize = 40;
 const DAYS: usize = 30;
 const MODELS_MAX: usize = 6;
 
-pub fn page_html(viewer: &Viewer) -> Result<String, Trouble> {
+pub fn page_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     let (listing, catalogue) = (viewer.listing()?, viewer.store.catalogue()?);
     let mut rows = String::new();
     for session in listing.sessions.iter().take(SESSIONS_MAX) {
@@ -47,7 +47,7 @@ pub fn page_html(viewer: &Viewer) -> Result<String, Trouble> {
 }
 
 /// The agents that run or need somebody, then those that are idle.
-pub fn runs_html(viewer: &Viewer) -> Result<String, Trouble> {
+pub fn runs_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     let mut runs = viewer.runs();
     runs.retain(|run| Need::of(run) != Need::Over);
     if runs.is_empty() {
@@ -96,7 +96,7 @@ fn run_html(run: &RunLook) -> String {
 }
 
 /// The cost by day and by model.
-pub fn usage_html(viewer: &Viewer) -> Result<String, Trouble> {
+pub fn usage_html(viewer: &Viewer) -> Result<String, AnswerProblem> {
     let since = format!("since:{DAYS}d");
     let days = usage::report(viewer, By::Day, Some(&since))?;
     if days.total.calls == 0 {

@@ -8,7 +8,7 @@ use stenograph_store::index::search::{Order, SearchRequest};
 use super::super::address::{Params, link, session_path};
 use super::super::html::{short, text};
 use super::super::state::Viewer;
-use super::super::trouble::Trouble;
+use super::super::trouble::AnswerProblem;
 use super::sessions::hit_html;
 
 /// How many sessions and hits the palette shows.
@@ -18,7 +18,7 @@ const HITS_MAX: usize = 20;
 /// The length of a snippet: one line.
 const SNIPPET_LENGTH_MAX: usize = 110;
 
-pub fn html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+pub fn html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let words = params.value("q").unwrap_or_default().trim();
     let mut html = String::new();
     let lower: Vec<String> = words.to_lowercase().split_whitespace().map(str::to_owned).collect();

@@ -14,7 +14,7 @@ use stenograph_store::sessions::{SessionCost, resume_command};
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, lazy, moment, page, short, text};
 use super::super::state::{NamedSession, Viewer};
-use super::super::trouble::Trouble;
+use super::super::trouble::AnswerProblem;
 
 /// How many events a window has. It ends with a message, so that calls stay with their results.
 const WINDOW_EVENTS: u64 = 80;
@@ -65,16 +65,16 @@ pub struct NamedConversation {
 }
 
 /// Finds the conversation that a path and its parameters name.
-pub fn conversation(viewer: &Viewer, name: &str, params: &Params) -> Result<NamedConversation, Trouble> {
+pub fn conversation(viewer: &Viewer, name: &str, params: &Params) -> Result<NamedConversation, AnswerProblem> {
     let named = viewer.session(name)?;
     let agent = params.value("agent").map(str::to_owned);
     let events = SessionEvents::of(&named.session, &named.sources, agent.as_deref());
-    let events = events.ok_or_else(|| Trouble::not_found("this session has no such conversation"))?;
+    let events = events.ok_or_else(|| AnswerProblem::not_found("this session has no such conversation"))?;
     Ok(NamedConversation { named, agent, events })
 }
 
 /// The page of a session.
-pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = conversation(viewer, name, params)?;
     let session = &found.named.session;
     let path = session_path(&session.name);
@@ -102,7 +102,7 @@ pub fn page_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String,
 }
 
 /// A window of events alone, for a page that is scrolled.
-pub fn events_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+pub fn events_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = conversation(viewer, name, params)?;
     let window = window(viewer, &found.events, Place::of(params))?;
     Ok(window_html(&session_path(&found.named.session.name), found.agent.as_deref(), &window))
@@ -139,7 +139,7 @@ fn window_html(path: &str, agent: Option<&str>, window: &Window) -> String {
     html
 }
 
-fn window(viewer: &Viewer, events: &SessionEvents, place: Place) -> Result<Window, Trouble> {
+fn window(viewer: &Viewer, events: &SessionEvents, place: Place) -> Result<Window, AnswerProblem> {
     // Without a usable index, the file is read from its beginning.
     let searcher = viewer.store.searcher().ok();
     let (place, mut wanted) = match place {
@@ -171,7 +171,7 @@ fn window(viewer: &Viewer, events: &SessionEvents, place: Place) -> Result<Windo
 }
 
 /// The number of the last event. The index knows how many there were; the file may have grown since.
-fn count(viewer: &Viewer, events: &SessionEvents, searcher: Option<&Searcher>) -> Result<u64, Trouble> {
+fn count(viewer: &Viewer, events: &SessionEvents, searcher: Option<&Searcher>) -> Result<u64, AnswerProblem> {
     let known = events.count().unwrap_or(0).max(1);
     let RangeEnd { next, .. } = events.range(&viewer.store, searcher, known..u64::MAX - 1, &mut |_, _| ())?;
     Ok(next.saturating_sub(1))
@@ -183,7 +183,7 @@ fn messages(
     events: &SessionEvents,
     searcher: Option<&Searcher>,
     range: &Range<u64>,
-) -> Result<Vec<u64>, Trouble> {
+) -> Result<Vec<u64>, AnswerProblem> {
     let near = range.start.saturating_sub(GROWTH_MAX).max(1)..range.end.saturating_add(GROWTH_MAX);
     let mut found = Vec::new();
     events.range(&viewer.store, searcher, near, &mut |number, event| {
@@ -200,7 +200,7 @@ fn drawn(
     events: &SessionEvents,
     searcher: Option<&Searcher>,
     range: Range<u64>,
-) -> Result<Window, Trouble> {
+) -> Result<Window, AnswerProblem> {
     let options = HtmlOptions { zone: viewer.zone.clone(), raw: Shown::Yes, id_prefix: String::new() };
     let (mut writer, mut html) = (HtmlEvents::new(options), String::new());
     let start = range.start;
@@ -215,7 +215,7 @@ fn drawn(
     Ok(Window { html, range: start..end.next.max(start), is_last: end.is_last })
 }
 
-fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Result<String, Trouble> {
+fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Result<String, AnswerProblem> {
     let NamedConversation { named, agent, .. } = found;
     let session = &named.session;
     let took = SessionCost::of(session, &named.catalogue, &viewer.prices);
@@ -369,7 +369,10 @@ fn agents_html(path: &str, sources: &[SourceRow], agent: Option<&str>) -> String
 type Neighbour = (String, String);
 
 /// The sessions before and after it in the list, newest first.
-fn neighbours(viewer: &Viewer, session: &Session) -> Result<Vec<(&'static str, &'static str, Neighbour)>, Trouble> {
+fn neighbours(
+    viewer: &Viewer,
+    session: &Session,
+) -> Result<Vec<(&'static str, &'static str, Neighbour)>, AnswerProblem> {
     let listing = viewer.listing()?;
     let Some(at) = listing.sessions.iter().position(|known| known.id == session.id) else { return Ok(Vec::new()) };
     let named = |session: &Session| {

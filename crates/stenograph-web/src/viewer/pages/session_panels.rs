@@ -15,7 +15,7 @@ use stenograph::render::{bytes, dollars, grouped};
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, page, short, text};
 use super::super::state::Viewer;
-use super::super::trouble::Trouble;
+use super::super::trouble::AnswerProblem;
 use super::session::{NamedConversation, conversation};
 
 /// How many prompts, files and failures are listed.
@@ -25,7 +25,7 @@ const LIST_MAX: usize = 400;
 const MAP_HEIGHT: usize = 1000;
 
 /// The contents of a conversation, or of its page if there is no script.
-pub fn contents_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+pub fn contents_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = conversation(viewer, name, params)?;
     let contents = viewer.contents(&found.events)?;
     let path = session_path(&found.named.session.name);
@@ -216,7 +216,7 @@ fn is_change(change: FileOutcome) -> bool {
 }
 
 /// The cost by model, with the tokens behind it.
-fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, Trouble> {
+fn cost_html(viewer: &Viewer, found: &NamedConversation) -> Result<String, AnswerProblem> {
     let session = &found.named.session;
     let mut builder = LedgerBuilder::default();
     for (path, changed, page) in found.named.catalogue.session_usage(session.id)? {
@@ -322,7 +322,7 @@ fn map_html(density: &Density, events: u64) -> String {
 }
 
 /// The net changes of all files of a conversation.
-pub fn changes_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, Trouble> {
+pub fn changes_html(viewer: &Viewer, name: &str, params: &Params) -> Result<String, AnswerProblem> {
     let found = conversation(viewer, name, params)?;
     let session = &found.named.session;
     let mut changes = Changes::default();

@@ -15,7 +15,7 @@ use stenograph_store::sessions::{
 use super::super::address::{Params, link, session_path};
 use super::super::html::{Nav, counted, moment, page, short, text};
 use super::super::state::Viewer;
-use super::super::trouble::Trouble;
+use super::super::trouble::AnswerProblem;
 
 /// How many sessions a page of the list has.
 const ROWS_MAX: usize = 60;
@@ -34,7 +34,7 @@ const TITLE_CHARS_MAX: usize = 140;
 const FACETS_MAX: usize = 30;
 
 /// The page, or the next part of its list.
-pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let list = match list_html(viewer, params) {
         Ok(list) => list,
         // A query that is being typed is often incomplete; the page stays.
@@ -92,7 +92,7 @@ fn conditions(params: &Params) -> String {
     parts.join(" ")
 }
 
-fn list_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+fn list_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let filter = conditions(params);
     if let Some(words) = params.value("q") {
         let query = viewer.query(words)?;
@@ -215,7 +215,7 @@ fn thread_html(viewer: &Viewer, source: &SourceRow, session: &str, depth: usize)
 }
 
 /// The sessions that contain what the query asks for, each with its best places.
-fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, Trouble> {
+fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, AnswerProblem> {
     let query = viewer.query(query)?;
     let offset = usize::try_from(params.number("from").unwrap_or(0)).unwrap_or(usize::MAX);
     let order = if params.value("sort") == Some("newest") { Order::Newest } else { Order::Best };
@@ -305,7 +305,7 @@ pub fn snippet_html(snippet: &Snippet) -> String {
 }
 
 /// The projects and agents by which the list can be filtered.
-fn facets_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+fn facets_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let listing = viewer.listing()?;
     let (mut projects, mut agents): (BTreeMap<&str, u64>, BTreeMap<&str, u64>) = Default::default();
     for session in &listing.sessions {

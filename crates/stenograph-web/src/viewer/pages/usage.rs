@@ -16,7 +16,7 @@ use stenograph_store::usage::{UsageRequest, UseIndex, pages};
 use super::super::address::{Params, link};
 use super::super::html::{Nav, counted, page, short, text};
 use super::super::state::Viewer;
-use super::super::trouble::Trouble;
+use super::super::trouble::AnswerProblem;
 
 /// The groupings that the page offers.
 const GROUPINGS: [By; 7] = [By::Day, By::Week, By::Month, By::Model, By::Project, By::Agent, By::Session];
@@ -25,7 +25,7 @@ const GROUPINGS: [By; 7] = [By::Day, By::Week, By::Month, By::Model, By::Project
 const BARS_MAX: usize = 120;
 
 /// The sums of all calls that match a query, in groups. Asked again, it is answered from memory until the index changes.
-pub fn report(viewer: &Viewer, by: By, query: Option<&str>) -> Result<Arc<UsageReport>, Trouble> {
+pub fn report(viewer: &Viewer, by: By, query: Option<&str>) -> Result<Arc<UsageReport>, AnswerProblem> {
     let condition = query.map(|query| viewer.query(query)).transpose()?;
     viewer.report(format!("{} {}", by.name(), query.unwrap_or_default()), || {
         let ledger = ledger(viewer)?;
@@ -33,7 +33,7 @@ pub fn report(viewer: &Viewer, by: By, query: Option<&str>) -> Result<Arc<UsageR
     })
 }
 
-fn ledger(viewer: &Viewer) -> Result<Ledger, Trouble> {
+fn ledger(viewer: &Viewer) -> Result<Ledger, AnswerProblem> {
     let below: Vec<_> = viewer.root.iter().cloned().collect();
     let request = UsageRequest {
         places: Some(&viewer.places),
@@ -79,7 +79,7 @@ fn is_wanted(ledger: &Ledger, entry: &LedgerEntry, query: &Query, projects: &mut
     SessionDetails { facts, model, started, ended, ..SessionDetails::default() }.match_expr(query.expr())
 }
 
-pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, Trouble> {
+pub fn page_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let by = params.value("by").and_then(By::named).filter(|by| GROUPINGS.contains(by)).unwrap_or(By::Day);
     let query = params.value("q");
     let mut tabs = String::new();
