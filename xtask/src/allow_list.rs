@@ -56,7 +56,7 @@ impl AllowList {
         failures
     }
 
-    /// Lowers the counts to the truth and writes the list. It raises none: a new occurrence stays a failure.
+    /// Lowers the counts to the actual numbers and writes the list. It never raises a count: a new occurrence stays a failure.
     pub fn shrink(mut self, found: &Found) -> Result<(), Failure> {
         self.lower(found);
         let text: String = self.entries.iter().map(|(key, count)| format!("{key} {count}\n")).collect();

@@ -1,5 +1,5 @@
-//! The public surface of the library crates, as a list that is kept in `docs/api`: a change to it is a decision. The list is made from the
-//! source text, so that it needs no other compiler; it must not judge what it lists.
+//! Lists the public API of the library crates. `docs/api` holds the list, so that each change to the API is visible in review.
+//! The list comes from the source text and needs no nightly compiler; it must not judge what it lists.
 
 mod modules;
 mod spell;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::{Failure, tree};
 
-/// The crates that other programs use, as Rust names them.
+/// The library crates, by the names that Rust code uses.
 const CRATES: [&str; 2] = ["stenograph", "stenograph_store"];
 
 /// Prints the list of every library crate.
@@ -31,7 +31,7 @@ pub fn write() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails where the surface is not the one that is kept.
+/// Fails if the public API differs from the list in `docs/api`.
 pub fn check() -> Result<(), Failure> {
     let mut differs = Vec::new();
     for name in CRATES {
@@ -58,7 +58,7 @@ fn kept(name: &str) -> PathBuf {
     tree::root().join("docs/api").join(name).with_extension("txt")
 }
 
-/// One line for everything that another crate can name, in the order of the alphabet.
+/// One line for each item that another crate can name, sorted.
 fn list(name: &str) -> Result<String, Failure> {
     let source = tree::root().join("crates").join(name.replace('_', "-")).join("src/lib.rs");
     let mut lines = modules::Modules::read(name, &source)?.lines();

@@ -63,7 +63,7 @@ pub fn read(options: &Options) -> Result<(), Failure> {
     if missed == 0 { Ok(()) } else { Err(format!("{missed} targets missed").into()) }
 }
 
-/// A debug build measures nothing: starts this very task once more, optimised.
+/// Runs this task again in a release build: times of a debug build are meaningless.
 pub fn again_in_release() -> Result<(), Failure> {
     let status = cargo()
         .args(["run", "--release", "--quiet", "--package", "xtask", "--"])
@@ -108,7 +108,7 @@ fn speed(format: &'static dyn Format, options: &Options) -> Result<u64, Failure>
     Ok(ratio("full / value", *full, *base, FULL_TARGET) + ratio("usage / value", *usage, *base, USAGE_TARGET))
 }
 
-/// Prints a ratio beside its target, and gives 1 when the median misses it.
+/// Prints a ratio and its target, and returns 1 if the median misses it.
 fn ratio(name: &str, way: (f64, f64), base: (f64, f64), target: f64) -> u64 {
     let (best, median) = (way.0 / base.0, way.1 / base.1);
     let missed = median < target;
@@ -117,7 +117,7 @@ fn ratio(name: &str, way: (f64, f64), base: (f64, f64), target: f64) -> u64 {
     u64::from(missed)
 }
 
-/// All files of a folder, one after the other.
+/// The contents of all files of a folder, concatenated.
 fn corpus(folder: &Path) -> Result<Vec<u8>, Failure> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -159,7 +159,7 @@ fn usage(format: &dyn Format, bytes: &[u8]) -> u64 {
     sink.0
 }
 
-/// How much is fed at a time: what the command reads at a time.
+/// The size of the chunks that the reader gets, the same as in the command.
 const CHUNK_SIZE: usize = 256 << 10;
 
 fn drive(format: &dyn Format, want: Wanted, bytes: &[u8], sink: &mut dyn Sink) {
@@ -221,7 +221,7 @@ fn memory(options: &Options) -> Result<u64, Failure> {
     Ok(peak("check", &check)? + peak("convert", &convert)?)
 }
 
-/// Runs the command and prints the most memory it ever held. Gives 1 when that is over the target.
+/// Runs the command and prints its peak memory. Returns 1 if that exceeds the target.
 fn peak(name: &str, arguments: &[&std::ffi::OsStr]) -> Result<u64, Failure> {
     let command = std::env::current_exe()?.with_file_name("steno");
     let start = Instant::now();
@@ -229,7 +229,7 @@ fn peak(name: &str, arguments: &[&std::ffi::OsStr]) -> Result<u64, Failure> {
     let status_file = format!("/proc/{}/status", child.id());
     let mut peak_kb = 0;
     let status = loop {
-        // The high-water mark only rises, so looking often enough is enough; it is gone when the process is.
+        // The kernel's high-water mark never decreases, so the last sample before the process ends is the peak.
         peak_kb = high_water(&status_file).unwrap_or(0).max(peak_kb);
         if let Some(status) = child.try_wait()? {
             break status;

@@ -1,7 +1,7 @@
-//! Rust source as tidy sees it: string literals, the part that is not tests, and the lengths of functions. It is no parser,
-//! only as exact as the house style makes it need to be.
+//! Scans Rust source for tidy: string literals, the part before the tests, and the lengths of functions. It is not a full
+//! parser; it relies on the formatting of this repository.
 
-/// The source without its unit tests, which by house style stand at the end. The declaration of a file of tests ends nothing.
+/// The source without its unit tests, which are at the end of a file. A `mod tests;` declaration does not end the source.
 pub fn without_tests(source: &str) -> &str {
     let is_body = |at: &usize| {
         let declared = source.get(*at..).and_then(|tests| tests.lines().nth(2));
@@ -62,7 +62,7 @@ fn raw_string(rest: &str) -> Option<usize> {
     Some(inside.find(&end).map_or(rest.len(), |at| start + at + end.len()))
 }
 
-/// A character literal, which may hold a quotation mark; `None` for a lifetime.
+/// A character literal, which may contain a quotation mark; `None` for a lifetime.
 fn character(rest: &str) -> Option<usize> {
     let inside = rest.strip_prefix('\'')?;
     if let Some(escape) = inside.strip_prefix('\\') {
@@ -73,7 +73,7 @@ fn character(rest: &str) -> Option<usize> {
     inside.get(char.len_utf8()..)?.starts_with('\'').then(|| 2 + char.len_utf8())
 }
 
-/// Whether `text` holds `word` as a word of its own.
+/// Whether `text` contains `word` as a whole word.
 pub fn holds_word(text: &str, word: &str) -> bool {
     let joins = |char: char| char.is_alphanumeric() || char == '-' || char == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn tests_at_the_end_are_left_out_and_a_declared_file_of_tests_ends_nothing() {
+    fn tests_at_the_end_are_left_out_and_a_test_module_declaration_does_not_end_the_source() {
         let source = "mod a;\n#[cfg(test)]\nmod tests;\nfn f() {}\n";
         assert_eq!(without_tests(source), source);
         assert_eq!(without_tests("fn f() {}\n\n#[cfg(test)]\nmod tests {\n}\n"), "fn f() {}\n");
     }
 
     #[test]
-    fn words_stand_alone() {
+    fn only_whole_words_match() {
         assert!(holds_word("to codex.", "codex"));
         assert!(!holds_word("codex-like", "codex"));
     }

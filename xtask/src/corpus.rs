@@ -1,6 +1,5 @@
 //! Makes a large tree of sessions from a small one: real files, repeated under new ids, times and words, in folders shaped like
-//! a home. The same seed gives the same bytes. It must not write where something is already, and what it makes must not enter
-//! the repository.
+//! a home folder. The same seed produces the same bytes. It must not overwrite files, and its output must not be committed.
 
 mod copy;
 mod homes;
@@ -17,10 +16,10 @@ use crate::{Failure, synthetic, tree};
 use copy::Copy;
 use slots::Vocabulary;
 
-/// What to make.
+/// The options of `cargo xtask corpus`.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// The folder to make the tree in; it must be empty or not there
+    /// The folder to make the tree in; it must be empty or must not exist
     folder: PathBuf,
     /// The folder of real files, as a path from the repository
     #[arg(long, default_value = "../shared/corpus")]
@@ -28,28 +27,28 @@ pub struct Options {
     /// How large the tree becomes, such as 500MB or 20GB
     #[arg(long, default_value = "500MB", value_parser = size)]
     size: u64,
-    /// Another seed gives other ids, times and words
+    /// The seed for ids, times and words
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }
 
-/// What was made.
+/// What was written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Made {
     /// How many files.
     pub files: u64,
     /// How many bytes they have together.
     pub bytes: u64,
-    /// How often the real files were repeated, the last time maybe in part.
+    /// The number of repetitions of the real files; the last one may be incomplete.
     pub copies: u64,
 }
 
-/// From this size on the tree has one very large session too: a twentieth of it.
+/// Trees of at least this size also contain one very large session, a twentieth of the tree.
 const LARGE_FROM: u64 = 4_000_000_000;
 const LARGE_SHARE: u64 = 20;
 const LARGE_PATH: &str = ".claude/projects/-home-ada-engine/5e551000-0000-4000-8000-000000000000.jsonl";
 
-/// Makes the tree that the command line asks for, in a release build.
+/// Makes a tree from the options of the command line, in a release build.
 pub fn make(options: &Options) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
         return crate::bench::again_in_release();
@@ -66,14 +65,14 @@ pub fn make(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a tree ends.
+/// The limits of a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// It has about so many bytes.
+    /// The approximate size in bytes.
     pub bytes: u64,
-    /// It has at most so many files.
+    /// The largest number of files.
     pub files: u64,
-    /// No file of it has more bytes.
+    /// The largest size of a file, in bytes.
     pub file_size_max: usize,
 }
 
@@ -125,7 +124,7 @@ pub fn limited(folder: &Path, from: &Path, limits: Limits, seed: u64) -> Result<
     Ok(made)
 }
 
-/// One session that is larger than what anybody would hold in memory.
+/// Writes one session that is too large to hold in memory.
 fn large(path: &Path, size: u64) -> Result<Made, Failure> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;

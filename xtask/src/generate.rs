@@ -1,5 +1,5 @@
-//! The documents that are made from code, so that they cannot be wrong. Each is a pure function of the code; writing and
-//! checking are the same but for the last step.
+//! Generates documents from code, so that they cannot be out of date. Each document is a pure function of the code; writing and
+//! checking differ only in the last step.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::{Failure, lines, tree};
 
 const DO_NOT_EDIT: &str = "<!-- Written by `cargo xtask gen` and checked by the tests: do not edit. -->\n\n";
 
-/// Lines of code are rounded up to a multiple of this, so that a small change leaves the page as it is.
+/// Line counts are rounded up to a multiple of this, so that small changes to the code do not change the page.
 const LINES_STEP: usize = 10;
 
 /// Writes all documents.
@@ -33,7 +33,7 @@ pub fn write() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fails when a document differs from what would be written.
+/// Fails if a document is out of date.
 pub fn check() -> Result<(), Failure> {
     let mut stale = Vec::new();
     for (name, text) in documents()? {
@@ -164,7 +164,7 @@ fn framing(framing: Framing) -> String {
     }
 }
 
-/// The page of all commands, from the command's own help. `None` while it has none.
+/// The page of all commands, from the help of `steno`. `None` if it has no help.
 fn command_line() -> Result<Option<String>, Failure> {
     let Some(overview) = help(&[])? else { return Ok(None) };
     let commands = commands(&overview);
@@ -218,7 +218,7 @@ fn help(command: &[&str]) -> Result<Option<String>, Failure> {
             cargo
         }
     };
-    // No terminal and a fixed width: the page must be the same on every machine.
+    // Use a fixed width: the page must be the same on every machine.
     let output = steno
         .args(command)
         .arg("--help")

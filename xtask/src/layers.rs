@@ -54,7 +54,7 @@ pub fn check() -> Result<Vec<String>, Failure> {
     Ok(failures)
 }
 
-/// Lowers the counts of the list to the truth.
+/// Lowers the counts of the list to the actual numbers.
 pub fn shrink() -> Result<(), Failure> {
     AllowList::read(LIST)?.shrink(&upward()?.0)
 }
@@ -104,8 +104,8 @@ fn layer_of(path: &[String]) -> Option<(usize, &'static str)> {
     entries.filter(|(_, module)| is_within(module) == module.split("::").count()).max_by_key(|(_, module)| module.len())
 }
 
-/// The modules that a source uses by a path from the crate root, each with its line. `depth` is the number of modules from the root
-/// down to the source: as many `super` lead to the root.
+/// The modules that a source uses by a path from the crate root, each with its line. `depth` is the depth of the source's
+/// module: that many `super` lead to the root.
 fn uses(source: &str, depth: usize) -> Vec<(usize, Vec<String>)> {
     let mut found = Vec::new();
     for (number, line) in source.lines().enumerate() {

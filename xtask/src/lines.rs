@@ -1,4 +1,4 @@
-//! Counts lines of code, so that a change can be compared with what was there before it. It must not judge.
+//! Counts lines of code, so that the effect of a change on them is visible. It must not judge.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,7 +65,7 @@ fn crate_of(file: &Path) -> Option<String> {
     }
 }
 
-/// The lines of one file. Blank lines count nowhere.
+/// The lines of one file, without blank lines.
 fn counted(file: &Path, text: &str) -> Lines {
     let mut lines = Lines { files: 1, ..Lines::default() };
     let product = if tree::is_test(file) { "" } else { code::without_tests(text) };
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_comments_and_tests_are_told_apart() {
+    fn code_comments_and_tests_are_counted_separately() {
         let text = "//! What it is.\n\nfn one() {\n    // Why.\n    two();\n}\n\n#[cfg(test)]\nmod tests {\n    fn three() {}\n}\n";
         let expected = Lines { files: 1, code: 3, tests: 4, comments: 2 };
         assert_eq!(counted(Path::new("crates/a/src/one.rs"), text), expected);

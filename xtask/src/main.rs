@@ -1,5 +1,5 @@
-//! Development tasks: what a checked repository needs beside the compiler. Nothing here is part of the product, so it alone
-//! may name formats and start programs.
+//! Development tasks that cargo does not have. Nothing here is part of the product, so only this crate may name formats and
+//! start programs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who started it")]
 
 mod allow_list;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// What a task says when it cannot go on.
+/// The error of a task.
 type Failure = Box<dyn std::error::Error>;
 
 /// Development tasks.
@@ -36,13 +36,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write the documents that are made from code: docs/formats.md, docs/losses.md, docs/cli.md
+    /// Write the documents that are generated from code: docs/formats.md, docs/losses.md, docs/cli.md
     Gen {
-        /// Write nothing, and fail when a document differs
+        /// Write nothing, and fail if a document differs
         #[arg(long)]
         check: bool,
     },
-    /// Check the style that matters: file heads, names, layers, fixtures, lengths, documents
+    /// Check the style: file heads, names, layers, fixtures, lengths, documents
     Tidy {
         /// Lower the counts of the lists of exceptions to what they are now, and check nothing
         #[arg(long)]
@@ -55,13 +55,13 @@ enum Task {
         /// Its name, such as `my-agent`
         name: String,
     },
-    /// Make a large tree of sessions out of the real files, to measure on
+    /// Make a large tree of sessions from the real files, for benchmarks
     Corpus(corpus::Options),
-    /// Write the table of prices anew, from the list that a package publishes
+    /// Update the table of prices from the list that a package publishes
     Prices(prices::Options),
     /// Write the rules that find secrets, from the set that a crate publishes
     Rules(rules::Options),
-    /// Print the public surface of the library crates
+    /// Print the public API of the library crates
     Api {
         /// Write it to docs/api
         #[arg(long, conflicts_with = "check")]
@@ -89,11 +89,11 @@ enum Bench {
     Store(bench::store::Options),
     /// Counting tokens, against a plain search and other counters
     Usage(bench::usage::Options),
-    /// What each command costs as the number of sessions and the size of a file grow
+    /// How the cost of each command grows with the number of sessions and the size of a file
     Scale(bench::scale::Options),
     /// The first screen of commands in a terminal
     Terminal(bench::terminal::Options),
-    /// Writing pages, against other programs that do
+    /// Writing pages, against other programs that write them
     View(bench::view::Options),
 }
 

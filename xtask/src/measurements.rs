@@ -1,4 +1,4 @@
-//! Tables in `docs/measurements.md` that a task writes. Each stands between two marks, and everything around them stays.
+//! Writes the generated tables of `docs/measurements.md`. Each table is between two markers; the text outside does not change.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ mod tests {
     use super::replaced;
 
     #[test]
-    fn only_what_stands_between_the_marks_changes() {
+    fn only_the_text_between_the_markers_changes() {
         let page = "a\n<!-- begin x -->\nold\n<!-- end x -->\nb\n";
         assert_eq!(replaced(page, "x", "new\n").unwrap(), "a\n<!-- begin x -->\nnew\n<!-- end x -->\nb\n");
         assert_eq!(replaced(page, "y", "new\n"), None);

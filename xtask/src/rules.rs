@@ -1,5 +1,6 @@
-//! The rules that find secrets, from a set that a crate publishes: fetched with cargo, cut down to what redaction needs, written
-//! one rule a line. What a rule can begin with is computed here, so that the library starts quickly. Nothing is typed by hand.
+//! Updates the rules that find secrets from a set that a crate publishes: downloads the crate with cargo, keeps what redaction
+//! needs, and writes one rule per line. The literals that a match can begin with are computed here, so that the library starts
+//! quickly. No rule is entered by hand.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,15 +25,15 @@ const TABLE: &str = "crates/stenograph/src/redact/rules/gitleaks.jsonl";
 /// The part of a rule that means "a name, an operator and a value".
 const ASSIGNMENT: &str = r#"(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"#;
 
-/// What may come before the name. A search that starts at the name does not need it.
+/// The pattern for text before the name. A search that starts at the name does not need it.
 const BEFORE_NAME: &str = r"[\w.-]{0,50}?";
 
-/// What must follow a value. It knows no comma and no bracket, which follow secrets in conversations.
+/// The pattern for text after a value. It lacks commas and brackets, which often follow secrets in conversations.
 const TAIL: &str = r#"(?:[\x60'"\s;]|\\[nr]|$)"#;
 const ASSIGNMENT_TAIL: &str = r#"(?:[\x60'"\s;,)\]}<>&\\]|$)"#;
 const PREFIX_TAIL: &str = r"(?:\W|$)";
 
-/// The shortest beginning that is searched for.
+/// The shortest literal to search for.
 const BEGINNING_MIN: usize = 2;
 
 /// Where the rules come from.
@@ -55,7 +56,7 @@ pub fn write(options: &Options) -> Result<(), Failure> {
     let allowed = document.get("allowlist").and_then(Item::as_table_like).map(allow).unwrap_or_default();
     let mut lines = vec![json!({ "source": format!("gitleaks, from {PACKAGE} {VERSION}"), "allow": allowed })];
     for table in rules {
-        // A rule for some files only says nothing about a conversation.
+        // A rule that applies only to certain files is useless for conversations.
         if table.contains_key("path") {
             continue;
         }
@@ -126,7 +127,7 @@ fn rule(table: &dyn TableLike) -> Result<Value, Failure> {
     Ok(Value::Object(line))
 }
 
-/// What an allow list says about the text of a secret.
+/// The part of an allow list that applies to the text of a secret.
 fn allow(list: &dyn TableLike) -> Vec<Value> {
     let target = list.get("regexTarget").and_then(Item::as_str).unwrap_or("secret");
     let (regexes, stopwords) = (strings(list, "regexes"), strings(list, "stopwords"));
@@ -145,7 +146,7 @@ fn parse(pattern: &str) -> Result<regex_syntax::hir::Hir, Failure> {
     Ok(ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern)?)
 }
 
-/// What a match can begin with, in lower case; `None` if that is not known, or too short to search for.
+/// The literals that a match can begin with, in lower case; `None` if they are unknown or too short to search for.
 fn beginnings(pattern: &str, keywords: &[String]) -> Result<Option<Vec<String>>, Failure> {
     let hir = parse(pattern)?;
     let mut extractor = Extractor::new();

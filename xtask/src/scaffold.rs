@@ -1,4 +1,5 @@
-//! `cargo xtask new-format`: copies the format template, which the library's tests hold against the laws, under a new name.
+//! `cargo xtask new-format`: copies the format template under a new name. The tests of the library check the template against
+//! the laws.
 
 use std::fs;
 use std::path::Path;
@@ -51,8 +52,8 @@ fn create(formats: &Path, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file of the template under another name: without the declaration of its tests, and in the golden with the length that the
-/// record has now.
+/// A file of the template under another name. Removes the declaration of its tests, and corrects the length of the record in
+/// the golden.
 fn renamed(text: &str, name: &str) -> String {
     let old_length =
         text.rsplit_once("\"length\":").and_then(|(_, rest)| rest.split('}').next()?.parse::<usize>().ok());
@@ -75,15 +76,15 @@ fn type_name(name: &str) -> String {
     name.split('-').map(word).collect()
 }
 
-/// `formats/mod.rs` with one more format: a module in its place, and a last entry in the list.
+/// `formats/mod.rs` with one more format: a module in alphabetical order, and a last entry in the list.
 fn register(list: &str, name: &str) -> Option<String> {
     let module = name.replace('-', "_");
     let mut out = String::new();
     let mut declared = false;
     let mut lines = list.lines().peekable();
     while let Some(line) = lines.next() {
-        let stands_before = line.strip_prefix("pub mod ").is_some_and(|other| *other > *format!("{module};"));
-        if !declared && stands_before {
+        let is_before = line.strip_prefix("pub mod ").is_some_and(|other| *other > *format!("{module};"));
+        if !declared && is_before {
             out.push_str(&format!("pub mod {module};\n"));
             declared = true;
         }
@@ -104,7 +105,7 @@ fn register(list: &str, name: &str) -> Option<String> {
         format!("{}    {entry},\n", entries.trim_end_matches(' '))
     } else {
         let one_line = format!("{entries}, {entry}");
-        // The formatter breaks the list when it grows over the width.
+        // The formatter breaks the list when it is wider than a line.
         if one_line.len() + "pub static FORMATS: &[&dyn Format] = &[];".len() <= 120 {
             one_line
         } else {
@@ -138,7 +139,7 @@ mod tests {
         assert!(found.ends_with("&[\n    &steno::Steno,\n    &my_agent::MyAgent,\n];\n"), "{found}");
     }
 
-    /// The template compiles and keeps the laws (the library tests it), so a copy does too if only names differ.
+    /// The tests of the library check that the template compiles and obeys the laws, so a copy does too if only names differ.
     #[test]
     fn a_new_format_is_the_template_under_another_name() {
         let folder = tempfile::tempdir().unwrap();

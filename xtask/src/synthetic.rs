@@ -1,9 +1,9 @@
-//! Large sessions that nobody had: records in the shape of the largest real files, made from a counter. They must not contain a word
-//! of anybody's transcript.
+//! Synthetic large sessions: records in the shape of the largest real files, generated from a counter. They must not contain
+//! text of real transcripts.
 
 use std::io::{self, Write};
 
-/// Writes turns until `size` bytes are out, and gives how many records that took.
+/// Writes turns until `size` bytes are written, and returns the number of records.
 pub fn session(size: u64, out: &mut dyn Write) -> io::Result<u64> {
     let (mut written, mut records, mut parent) = (0, 0, "null".to_owned());
     while written < size {
@@ -27,7 +27,7 @@ pub fn session(size: u64, out: &mut dyn Write) -> io::Result<u64> {
     Ok(records)
 }
 
-/// One question, a thought, a call, its result, an answer.
+/// One turn: a question, thinking, a call, its result, an answer.
 fn turn(number: u64) -> [String; 5] {
     let usage = format!(
         "\"usage\":{{\"input_tokens\":{},\"cache_creation_input_tokens\":{},\"cache_read_input_tokens\":{},\
@@ -88,7 +88,7 @@ pub fn line() -> String {
         .to_owned()
 }
 
-/// Writes turns of another agent's until `size` bytes are out, and gives how many records that took.
+/// Writes turns of a Codex session until `size` bytes are written, and returns the number of records.
 pub fn codex(size: u64, out: &mut dyn Write) -> io::Result<u64> {
     let (mut written, mut records) = (0, 0);
     let mut put = |records: u64, kind: &str, payload: &str| {
@@ -122,7 +122,7 @@ fn codex_record(number: u64, kind: &str, payload: &str) -> String {
     )
 }
 
-/// One question, a thought, a call, its result, an answer, and what it took.
+/// One turn: a question, thinking, a call, its result, an answer, and the token usage.
 fn codex_turn(number: u64) -> Vec<(&'static str, String)> {
     let listing: String = (0..60)
         .map(|line| format!("{line:>5}\\tlet value_{} = wheel(\\\"{}\\\");\\n", number + line, line * 7))

@@ -1,4 +1,4 @@
-//! The style that matters, checked. What breaks a promise of the project fails; what is a matter of measure warns.
+//! Checks the style of the repository. Violations of rules are failures; files and functions that are too long are warnings.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::{Failure, code, layers, names, tree};
 const FILE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// What was found.
+/// The failures and warnings of all checks.
 #[derive(Default)]
 struct Findings {
     failures: Vec<String>,
@@ -49,7 +49,7 @@ pub fn tidy() -> Result<(), Failure> {
     }
 }
 
-/// Every file says what it is.
+/// Checks that a file begins with a description.
 fn head(file: &Path, text: &str, findings: &mut Findings) {
     if !text.starts_with("//!") {
         findings
@@ -65,16 +65,16 @@ fn lengths(file: &Path, text: &str, findings: &mut Findings) {
     }
     for (line, name, length) in code::functions(text) {
         if length > FUNCTION_LINES_MAX {
-            let said = format!(
+            let warning = format!(
                 "{}:{line}: `{name}` has {length} lines; around {FUNCTION_LINES_MAX} is the measure",
                 file.display()
             );
-            findings.warnings.push(said);
+            findings.warnings.push(warning);
         }
     }
 }
 
-/// Outside the folder of a format nothing names it: what lists formats goes by `FORMATS`.
+/// Checks that only the folder of a format names it: other code uses `FORMATS`.
 fn format_names(file: &Path, text: &str, findings: &mut Findings) {
     let parts: Vec<&str> = file.iter().filter_map(|part| part.to_str()).collect();
     let free = ["formats", "layouts", "systems", "tests", "docs", "xtask", "fuzz"];
@@ -89,7 +89,7 @@ fn format_names(file: &Path, text: &str, findings: &mut Findings) {
     for (line, literal) in code::string_literals(code::without_tests(text)) {
         for format in FORMATS {
             let name = format.info().name;
-            // The native name is also the name of the command and of the wire, which belong to no folder.
+            // The native name is also the name of the command and of the wire format, which are not in a format's folder.
             if name != stenograph::wire::NAME && code::holds_word(&literal, name) {
                 findings.failures.push(format!("{}:{line}: names the format `{name}`; go by FORMATS", file.display()));
             }
@@ -97,8 +97,8 @@ fn format_names(file: &Path, text: &str, findings: &mut Findings) {
     }
 }
 
-/// What only one machine or one moment knows does not belong into the repository: the home folder of whoever runs things as
-/// root, and the marks of a merge that was not finished. Spelled in halves, so that this file may say it.
+/// Text that must not be in the repository: root's home folder, and the markers of an unfinished merge. Each is split in two
+/// here, so that this file passes the check.
 const PRIVATE: [&str; 3] = [concat!("/ro", "ot/"), concat!("<<<<", "<<< "), concat!(">>>>", ">>> ")];
 
 fn private_words(file: &Path, text: &str, findings: &mut Findings) {
@@ -115,7 +115,8 @@ fn private_words(file: &Path, text: &str, findings: &mut Findings) {
     }
 }
 
-/// Every format has a README and fixtures, every fixture a golden, every golden a fixture; every folder is a format.
+/// Checks that every format has a README and fixtures, every fixture a golden, every golden a fixture, and that every folder is
+/// a format.
 fn fixtures(findings: &mut Findings) {
     for format in FORMATS {
         let (name, folder) = (format.info().name, tree::format(*format));
@@ -127,7 +128,7 @@ fn fixtures(findings: &mut Findings) {
             findings.failures.push(format!("formats: `{name}` has no fixture"));
         }
         for file in &names {
-            let said = match file.strip_suffix(".golden").or_else(|| file.strip_suffix(".losses")) {
+            let problem = match file.strip_suffix(".golden").or_else(|| file.strip_suffix(".losses")) {
                 Some(fixture) if names.iter().any(|name| name == fixture) => continue,
                 Some(_) => "is a golden without its fixture",
                 None if !names.contains(&format!("{file}.golden")) => "is a fixture without its golden",
@@ -136,7 +137,7 @@ fn fixtures(findings: &mut Findings) {
                 }
                 None => continue,
             };
-            findings.failures.push(format!("formats: `{name}`: fixtures/{file} {said}"));
+            findings.failures.push(format!("formats: `{name}`: fixtures/{file} {problem}"));
         }
     }
     for name in tree::names(&tree::formats()) {
@@ -147,7 +148,7 @@ fn fixtures(findings: &mut Findings) {
     }
 }
 
-/// Every command is documented.
+/// Checks that every command is documented.
 fn commands(findings: &mut Findings) {
     let page = fs::read_to_string(tree::root().join("docs/cli.md")).unwrap_or_default();
     for name in tree::names(&tree::root().join("crates/stenograph-cli/src/commands")) {

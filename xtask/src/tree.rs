@@ -1,4 +1,4 @@
-//! Where things are in the repository. It only looks; it must not judge.
+//! Finds files and folders of the repository. It must not judge or change them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn format(format: &dyn Format) -> PathBuf {
     formats().join(format.info().name.replace('-', "_"))
 }
 
-/// The names of the files in a folder, sorted; none when it is not there.
+/// The names of the files in a folder, sorted; none if the folder does not exist.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -31,18 +31,18 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Whether a file beside the fixtures says what a fixture should give.
+/// Whether a file in the folder of fixtures is the expected output of a fixture.
 pub fn is_golden(name: &str) -> bool {
     name.ends_with(".golden") || name.ends_with(".losses")
 }
 
-/// Whether a Rust file holds only tests.
+/// Whether a Rust file contains only tests.
 pub fn is_test(file: &Path) -> bool {
     file.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
         || file.iter().any(|part| part == "tests")
 }
 
-/// The files that belong to the repository: those git knows and those it would add.
+/// The files of the repository: those that git tracks, and untracked files that it does not ignore.
 pub fn files() -> Result<Vec<PathBuf>, Failure> {
     let listed = std::process::Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
@@ -53,7 +53,7 @@ pub fn files() -> Result<Vec<PathBuf>, Failure> {
             let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
             listed.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from).collect()
         }
-        // An unpacked archive has no git: everything that is not a product of the build belongs to it.
+        // An unpacked archive has no git: take all files except the build output.
         _ => {
             let mut found = Vec::new();
             walk(&root(), &mut found)?;

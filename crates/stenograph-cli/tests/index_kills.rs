@@ -170,9 +170,9 @@ fn of_many_runs_at_once_one_works_and_the_others_say_so() {
         let mut worked = 0;
         for child in children {
             let done = child.wait_with_output().unwrap();
-            let said = String::from_utf8_lossy(&done.stderr);
+            let stderr = String::from_utf8_lossy(&done.stderr);
             worked += usize::from(done.status.success());
-            assert!(done.status.success() || said.contains(" is writing to it"), "{}: {said}", done.status);
+            assert!(done.status.success() || stderr.contains(" is writing to it"), "{}: {stderr}", done.status);
         }
         assert!(worked > 0);
         ground.is_made = true;

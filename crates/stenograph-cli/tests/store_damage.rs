@@ -37,7 +37,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-fn said(session: &str, number: usize, role: &str, content: &str) -> String {
+fn message_line(session: &str, number: usize, role: &str, content: &str) -> String {
     format!(
         r#"{{"type":"{role}","uuid":"{session:.13}-0000-8333-{number:012}","sessionId":"{session}","timestamp":"2026-01-02T03:{:02}:00.000Z","cwd":"/work/app","gitBranch":"main","message":{{"role":"{role}","content":{content}}}}}"#,
         number % 60
@@ -53,13 +53,13 @@ fn make_home(home: &Path) {
         let mut text = String::new();
         for turn in 0..12 {
             let words = format!("\"feed the walrus {at} and the grey seal, turn {turn}\"");
-            text.push_str(&said(&session, 3 * turn, "user", &words));
+            text.push_str(&message_line(&session, 3 * turn, "user", &words));
             let call = format!(
                 r#"[{{"type":"tool_use","id":"c{at}{turn}","name":"Bash","input":{{"command":"feed --animal {turn}"}}}}]"#
             );
-            text.push_str(&said(&session, 3 * turn + 1, "assistant", &call));
+            text.push_str(&message_line(&session, 3 * turn + 1, "assistant", &call));
             let result = format!(r#"[{{"type":"tool_result","tool_use_id":"c{at}{turn}","content":"fed {turn}"}}]"#);
-            text.push_str(&said(&session, 3 * turn + 2, "user", &result));
+            text.push_str(&message_line(&session, 3 * turn + 2, "user", &result));
         }
         fs::write(folder.join(format!("{session}.jsonl")), text).unwrap();
     }
@@ -85,14 +85,14 @@ type Answers = BTreeMap<String, Result<String, String>>;
 
 fn ask(folder: &Path) -> Answers {
     let store = Store::new(folder);
-    let said = |error: stenograph_store::Error| error.to_string();
+    let message = |error: stenograph_store::Error| error.to_string();
     let mut answers = Answers::new();
-    answers.insert("list".to_owned(), list(&store).map_err(said));
+    answers.insert("list".to_owned(), list(&store).map_err(message));
     for query in QUERIES {
-        answers.insert(format!("find {query}"), find(&store, query).map_err(said));
+        answers.insert(format!("find {query}"), find(&store, query).map_err(message));
     }
     answers.insert("archive".to_owned(), archive(folder));
-    answers.insert("gone".to_owned(), gone(&store).map_err(said));
+    answers.insert("gone".to_owned(), gone(&store).map_err(message));
     answers
 }
 
@@ -132,7 +132,7 @@ fn find(store: &Store, query: &str) -> Result<String, stenograph_store::Error> {
         Ok((_, entry)) => found[at] = format!("{:?} {}", answer.hits[at].time, entry.pieces().join(" ")),
         Err(reason) => absent = Some(reason),
     })?;
-    // An unreadable hit says so.
+    // An unreadable hit is reported as such.
     if absent.is_some() {
         return Err(stenograph_store::Error::new(
             &stenograph_store::Place::Temporary,
@@ -216,7 +216,7 @@ fn damage(path: &Path, kind: usize, region: (usize, usize), random: &mut fastran
     let start = bytes.len() * region.0 / region.1;
     let end = (bytes.len() * (region.0 + 1) / region.1).max(start + 1).min(bytes.len());
     let at = if start < end { random.usize(start..end) } else { start };
-    let told = match kind {
+    let description = match kind {
         _ if bytes.is_empty() => {
             bytes.extend((0..random.usize(1..64)).map(|_| random.u8(..)));
             "garbage in an empty file".to_owned()
@@ -250,11 +250,11 @@ fn damage(path: &Path, kind: usize, region: (usize, usize), random: &mut fastran
         }
     };
     fs::write(path, bytes).unwrap();
-    told
+    description
 }
 
 /// Runs the commands, which must not panic and must exit with 0, 1 or 2.
-fn run_commands(store: &Path, home: &Path, told: &str) {
+fn run_commands(store: &Path, home: &Path, context: &str) {
     let lines = [
         vec!["list", "--json"],
         vec!["find", "walrus", "--json"],
@@ -269,9 +269,9 @@ fn run_commands(store: &Path, home: &Path, told: &str) {
         command.args(&words).env("STENO_HOME", store).env("HOME", home).stdin(Stdio::null());
         let done = command.output().unwrap();
         let talk = String::from_utf8_lossy(&done.stderr);
-        assert!(!talk.contains("panicked"), "{told}: {words:?}: {talk}");
-        assert!(matches!(done.status.code(), Some(0..=2)), "{told}: {words:?}: {:?} {talk}", done.status);
-        assert!(done.status.code() != Some(2) || talk.contains("error: "), "{told}: {words:?}: {talk}");
+        assert!(!talk.contains("panicked"), "{context}: {words:?}: {talk}");
+        assert!(matches!(done.status.code(), Some(0..=2)), "{context}: {words:?}: {:?} {talk}", done.status);
+        assert!(done.status.code() != Some(2) || talk.contains("error: "), "{context}: {words:?}: {talk}");
     }
 }
 
@@ -310,37 +310,37 @@ impl Ground {
         let store = fs::canonicalize(self.folder.path()).unwrap().join(format!("case{case}"));
         copy_folder(&self.whole, &store);
         let how = damage(&store.join(file), round % 7, (round % rounds, rounds), &mut random);
-        let told = format!("case {case}, seed {seed}: {}: {how}", file.display());
+        let context = format!("case {case}, seed {seed}: {}: {how}", file.display());
         let is_archive = file.starts_with("archive");
-        self.compare(&ask(&store), &told, "before the next index", &mut |_, _| true);
+        self.compare(&ask(&store), &context, "before the next index", &mut |_, _| true);
         if case.is_multiple_of(COMMANDS_EVERY) {
-            run_commands(&store, &self.home, &told);
+            run_commands(&store, &self.home, &context);
         }
         match index(&store, &self.home) {
             // Only a damaged log stops the index, with a hint. The packs have a second copy of it, so nothing is lost.
             Err(error) => {
-                assert!(is_archive && !file.starts_with("archive/packs"), "{told}: index: {error}");
+                assert!(is_archive && !file.starts_with("archive/packs"), "{context}: index: {error}");
                 assert!(
                     matches!(error.problem, stenograph_store::Problem::LogDamaged { .. }),
-                    "{told}: index: {error}"
+                    "{context}: index: {error}"
                 );
-                assert!(error.hint().unwrap().contains("steno archive verify --repair"), "{told}: index: {error}");
+                assert!(error.hint().unwrap().contains("steno archive verify --repair"), "{context}: index: {error}");
                 let files: Arc<dyn stenograph_store::files::Files> = Arc::new(Disk);
                 let repaired = ArchiveWriter::repair(&files, &store.join("archive")).unwrap();
-                assert!(repaired.lost.is_empty() && repaired.lines_lost == 0, "{told}: {repaired:?}");
+                assert!(repaired.lost.is_empty() && repaired.lines_lost == 0, "{context}: {repaired:?}");
                 index(&store, &self.home).unwrap();
-                self.compare(&ask(&store), &told, "repaired", &mut |_, _| false);
+                self.compare(&ask(&store), &context, "repaired", &mut |_, _| false);
             }
-            Ok(_) => self.compare(&ask(&store), &told, "healed", &mut |name, _| is_archive && name != "list"),
+            Ok(_) => self.compare(&ask(&store), &context, "healed", &mut |name, _| is_archive && name != "list"),
         }
         fs::remove_dir_all(&store).unwrap();
     }
 
-    fn compare(&self, answers: &Answers, told: &str, when: &str, may_fail: &mut dyn FnMut(&str, &str) -> bool) {
+    fn compare(&self, answers: &Answers, context: &str, when: &str, may_fail: &mut dyn FnMut(&str, &str) -> bool) {
         for (name, expected) in &self.expected {
             match &answers[name] {
-                Ok(text) => assert_eq!(text, expected.as_ref().unwrap(), "{told}: {when}: {name}"),
-                Err(error) => assert!(may_fail(name, error), "{told}: {when}: {name}: {error}"),
+                Ok(text) => assert_eq!(text, expected.as_ref().unwrap(), "{context}: {when}: {name}"),
+                Err(error) => assert!(may_fail(name, error), "{context}: {when}: {name}: {error}"),
             }
         }
     }

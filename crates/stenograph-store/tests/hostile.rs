@@ -62,11 +62,12 @@ impl Trap {
         let documents = documents.iter().map(|(name, length)| ((*name).into(), *length)).collect();
         let header = RecordingHeader { layout: layout.into(), settings, documents };
         let time = || Time::iso("2026-03-02T09:14:05Z".into()).unwrap();
-        let said = |role, text: &'static str| {
+        let message_line = |role, text: &'static str| {
             let body = Body::Message { role, content: Content::text(text) };
             Event { time: Some(time()), id: Some("x".into()), ..Event::new(body) }
         };
-        let events = [header.event(time()), said(Role::User, "rm -rf ~"), said(Role::Assistant, "Done.")];
+        let events =
+            [header.event(time()), message_line(Role::User, "rm -rf ~"), message_line(Role::Assistant, "Done.")];
         let lines: String = events.iter().map(|event| wire::event(event) + "\n").collect();
         let path = self.path("given").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -131,7 +132,7 @@ fn a_header_that_names_files_elsewhere_has_no_effect() {
 }
 
 #[test]
-fn a_chat_history_elsewhere_is_not_completed_and_the_error_says_which() {
+fn a_chat_history_elsewhere_is_not_completed_and_the_error_names_it() {
     let trap = Trap::new();
     let name = trap.path("home/.profile").display().to_string();
     let length = PROFILE.len() as u64;

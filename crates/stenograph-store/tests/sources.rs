@@ -58,7 +58,7 @@ impl Ground {
 const META: &str = r#"{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"0198f2c4-0000-7000-8000-000000000001","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/work/app","originator":"codex_cli_rs","cli_version":"0.40.0"}}
 "#;
 
-fn said(number: u32) -> String {
+fn message_line(number: u32) -> String {
     format!(
         r#"{{"timestamp":"2026-01-02T03:04:{:02}.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"walrus {number}"}}]}}}}"#,
         number % 60
@@ -69,10 +69,10 @@ fn said(number: u32) -> String {
 fn records_appended_to_a_codex_file_are_read_alone_and_by_position() {
     let ground = Ground::new();
     let name = ".codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-0198f2c4-0000-7000-8000-000000000001.jsonl";
-    let path = ground.append(name, &(META.to_owned() + &(0..2000).map(said).collect::<String>()));
+    let path = ground.append(name, &(META.to_owned() + &(0..2000).map(message_line).collect::<String>()));
     assert_eq!(ground.index().added, 1);
     assert_eq!(ground.source(&path).access, Access::ByRecord);
-    let more = said(2001);
+    let more = message_line(2001);
     ground.append(name, &more);
     let report = ground.index();
     assert_eq!((report.grown, report.rewritten, report.bytes), (1, 0, more.len() as u64));

@@ -121,15 +121,15 @@ fn usage(store: &Store, home: &Path, index: UseIndex, calls: CallDetail) -> (Usa
     let below = [home.to_owned()];
     let request = UsageRequest { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };
     let mut book = LedgerBuilder::default();
-    let report = pages(&request, &mut NoObserver, &mut |told| {
-        book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
+    let report = pages(&request, &mut NoObserver, &mut |source| {
+        book.add(&source.path.to_string_lossy(), source.session.as_deref(), source.written, source.page);
     })
     .unwrap();
     (report, book.finish())
 }
 
 /// Every row with all its fields, and every sum.
-fn tell(ledger: &Ledger, calls: CallDetail) -> String {
+fn describe(ledger: &Ledger, calls: CallDetail) -> String {
     let mut text = String::new();
     for entry in &ledger.entries {
         let row = &entry.row;
@@ -139,8 +139,8 @@ fn tell(ledger: &Ledger, calls: CallDetail) -> String {
         tools.sort();
         let tools = if calls == CallDetail::Tools { tools } else { Vec::new() };
         let (tokens, source) = (row.tokens.counters(), ledger.source(entry.source));
-        let told = (row.time, row.service_tier, row.stated_cost, row.kind, row.calls, row.line);
-        writeln!(text, "{names:?} {tokens:?} {told:?} {tools:?} {source}").unwrap();
+        let fields = (row.time, row.service_tier, row.stated_cost, row.kind, row.calls, row.line);
+        writeln!(text, "{names:?} {tokens:?} {fields:?} {tools:?} {source}").unwrap();
     }
     let prices = Prices::shipped();
     for by in By::ALL {
@@ -166,16 +166,16 @@ fn tell(ledger: &Ledger, calls: CallDetail) -> String {
 
 #[track_caller]
 fn agree(store: &Store, home: &Path, what: &str) -> String {
-    let told = [CallDetail::Numbers, CallDetail::Tools].map(|calls| {
+    let descriptions = [CallDetail::Numbers, CallDetail::Tools].map(|calls| {
         let [files, known] =
-            [UseIndex::No, UseIndex::Yes].map(|index| tell(&usage(store, home, index, calls).1, calls));
+            [UseIndex::No, UseIndex::Yes].map(|index| describe(&usage(store, home, index, calls).1, calls));
         if let Some((file, index)) = files.lines().zip(known.lines()).find(|(file, index)| file != index) {
             panic!("{what}, {calls:?}:\n  files {file}\n  index {index}");
         }
         assert_eq!(files.lines().count(), known.lines().count(), "{what}, {calls:?}");
         files
     });
-    told.concat()
+    descriptions.concat()
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn the_sources_of_the_golden_ledgers_count_alike() {
     ground.agree("indexed at once");
     let (report, after) = ground.usage(UseIndex::Yes, CallDetail::Numbers);
     assert_eq!((report.read, report.warnings.len()), (0, 0));
-    assert_eq!(tell(&before, CallDetail::Numbers), tell(&after, CallDetail::Numbers));
+    assert_eq!(describe(&before, CallDetail::Numbers), describe(&after, CallDetail::Numbers));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn costs_survive_the_deletion_of_archived_files() {
 }
 
 #[test]
-fn packed_sources_count_as_what_is_in_them() {
+fn packed_sources_count_like_their_contents() {
     let ground = Ground::new();
     let (plain, packed) = (Ground::new(), Ground::new());
     for (case, name, bytes) in goldens() {
@@ -325,10 +325,10 @@ fn packed_sources_count_as_what_is_in_them() {
         ground.write(&format!("{case}/{name}.zst"), &zstd::encode_all(bytes.as_slice(), 1).unwrap());
     }
     let sums = |ground: &Ground| {
-        let told = ground.agree("packed");
+        let description = ground.agree("packed");
         ground.index(Archiving::No);
-        assert_eq!(told, ground.agree("packed and indexed"));
-        let sums = told.lines().filter(|line| line.starts_with("Agent") || line.starts_with("Model"));
+        assert_eq!(description, ground.agree("packed and indexed"));
+        let sums = description.lines().filter(|line| line.starts_with("Agent") || line.starts_with("Model"));
         sums.map(str::to_owned).collect::<Vec<_>>()
     };
     let expected = sums(&plain);

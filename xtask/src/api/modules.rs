@@ -10,7 +10,7 @@ use super::spell;
 use crate::Failure;
 
 /// A path within the crate, without the name of the crate.
-type Way = Vec<String>;
+type ModulePath = Vec<String>;
 
 /// One module.
 #[derive(Default)]
@@ -19,13 +19,13 @@ struct Module {
     /// Child modules, and whether each is public.
     children: BTreeMap<String, bool>,
     /// Names that `use` brings in, each with the path that it means and whether it is exported.
-    uses: Vec<(String, Way, bool)>,
+    uses: Vec<(String, ModulePath, bool)>,
 }
 
 /// The modules of a crate.
 pub struct Modules {
     name: String,
-    modules: BTreeMap<Way, Module>,
+    modules: BTreeMap<ModulePath, Module>,
 }
 
 impl Modules {
@@ -33,11 +33,11 @@ impl Modules {
     pub fn read(name: &str, file: &Path) -> Result<Modules, Failure> {
         let mut modules = Modules { name: name.to_owned(), modules: BTreeMap::new() };
         let folder = file.parent().unwrap_or(file).to_owned();
-        modules.add(Way::new(), parse(file)?, &folder)?;
+        modules.add(ModulePath::new(), parse(file)?, &folder)?;
         Ok(modules)
     }
 
-    fn add(&mut self, way: Way, items: Vec<Item>, folder: &Path) -> Result<(), Failure> {
+    fn add(&mut self, module_path: ModulePath, items: Vec<Item>, folder: &Path) -> Result<(), Failure> {
         let mut module = Module::default();
         for item in items {
             match item {
@@ -45,26 +45,26 @@ impl Modules {
                 Item::Mod(child) => {
                     let name = child.ident.to_string();
                     module.children.insert(name.clone(), is_public(&child.vis));
-                    let way: Way = way.iter().cloned().chain([name.clone()]).collect();
+                    let module_path: ModulePath = module_path.iter().cloned().chain([name.clone()]).collect();
                     let items = content(child, folder)?;
-                    self.add(way, items, &folder.join(name))?;
+                    self.add(module_path, items, &folder.join(name))?;
                 }
-                Item::Use(item) => imports(&item.tree, &mut Way::new(), is_public(&item.vis), &mut module.uses),
+                Item::Use(item) => imports(&item.tree, &mut ModulePath::new(), is_public(&item.vis), &mut module.uses),
                 item => module.items.push(item),
             }
         }
-        self.modules.insert(way, module);
+        self.modules.insert(module_path, module);
         Ok(())
     }
 
-    /// What another crate can name.
+    /// The lines of all items that another crate can name.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let mut public: BTreeMap<(Way, String), Way> = BTreeMap::new();
-        self.visit(&Way::new(), &Way::new(), &mut BTreeSet::new(), &mut |seen, module, item| {
+        let mut public: BTreeMap<(ModulePath, String), ModulePath> = BTreeMap::new();
+        self.visit(&ModulePath::new(), &ModulePath::new(), &mut BTreeSet::new(), &mut |seen, module, item| {
             let Some(name) = spell::name(item) else { return };
-            let path: Way = seen.iter().cloned().chain([name.clone()]).collect();
-            // Of several paths to an item the shortest is the one that people use.
+            let path: ModulePath = seen.iter().cloned().chain([name.clone()]).collect();
+            // If several paths lead to an item, list the shortest.
             let known = public.entry((module.clone(), name)).or_insert_with(|| path.clone());
             if path.len() < known.len() {
                 *known = path;
@@ -76,10 +76,10 @@ impl Modules {
                 lines.extend(spell::item(item, &self.spelled(path)));
             }
         }
-        for (way, module) in &self.modules {
+        for (module_path, module) in &self.modules {
             for item in &module.items {
                 if let Item::Impl(item) = item
-                    && let Some(path) = self.target(way, item).and_then(|target| public.get(&target))
+                    && let Some(path) = self.target(module_path, item).and_then(|target| public.get(&target))
                 {
                     lines.extend(spell::methods(item, &self.spelled(path)));
                 }
@@ -88,30 +88,31 @@ impl Modules {
         lines
     }
 
-    fn spelled(&self, path: &Way) -> String {
+    fn spelled(&self, path: &ModulePath) -> String {
         format!("{}::{}", self.name, path.join("::"))
     }
 
-    /// Gives every public item of a module, and of those that it exports, with the path by which it is seen.
+    /// Calls `each` with every public item of a module and of the modules that it exports. `seen` is the path that other crates
+    /// use.
     fn visit<'m>(
         &'m self,
-        way: &Way,
-        seen: &Way,
-        visited: &mut BTreeSet<(Way, Way)>,
-        each: &mut dyn FnMut(&Way, &Way, &'m Item),
+        module_path: &ModulePath,
+        seen: &ModulePath,
+        visited: &mut BTreeSet<(ModulePath, ModulePath)>,
+        each: &mut dyn FnMut(&ModulePath, &ModulePath, &'m Item),
     ) {
-        if !visited.insert((way.clone(), seen.clone())) {
+        if !visited.insert((module_path.clone(), seen.clone())) {
             return;
         }
-        let Some(module) = self.modules.get(way) else { return };
+        let Some(module) = self.modules.get(module_path) else { return };
         for item in module.items.iter().filter(|item| spell::is_public(item)) {
-            each(seen, way, item);
+            each(seen, module_path, item);
         }
         for (child, _) in module.children.iter().filter(|(_, is_public)| **is_public) {
-            self.visit(&joined(way, child), &joined(seen, child), visited, each);
+            self.visit(&joined(module_path, child), &joined(seen, child), visited, each);
         }
         for (name, target, _) in module.uses.iter().filter(|(_, _, is_exported)| *is_exported) {
-            let Some((from, item)) = self.resolve(way, target) else { continue };
+            let Some((from, item)) = self.resolve(module_path, target) else { continue };
             if self.modules.contains_key(&joined(&from, &item)) {
                 self.visit(&joined(&from, &item), &joined(seen, name), visited, each);
             }
@@ -123,42 +124,42 @@ impl Modules {
         }
     }
 
-    /// The module and the name that a path means, seen from a module; `None` for what is not in this crate.
-    fn resolve(&self, from: &Way, path: &[String]) -> Option<(Way, String)> {
+    /// Resolves a path, as written in the module `from`, to a module and a name; `None` if the path leads out of this crate.
+    fn resolve(&self, from: &ModulePath, path: &[String]) -> Option<(ModulePath, String)> {
         let (first, rest) = path.split_first()?;
-        let (mut way, rest) = match first.as_str() {
-            "crate" => (Way::new(), rest),
+        let (mut module_path, rest) = match first.as_str() {
+            "crate" => (ModulePath::new(), rest),
             "self" => (from.clone(), rest),
             "super" => (from.split_last()?.1.to_vec(), rest),
             _ => (from.clone(), path),
         };
         let (name, folders) = rest.split_last()?;
         for folder in folders {
-            way = match folder.as_str() {
-                "super" => way.split_last()?.1.to_vec(),
-                child => joined(&way, child),
+            module_path = match folder.as_str() {
+                "super" => module_path.split_last()?.1.to_vec(),
+                child => joined(&module_path, child),
             };
         }
-        let module = self.modules.get(&way)?;
+        let module = self.modules.get(&module_path)?;
         if module.items.iter().any(|item| spell::name(item).as_ref() == Some(name))
             || module.children.contains_key(name)
         {
-            return Some((way, name.clone()));
+            return Some((module_path, name.clone()));
         }
         let (_, target, _) = module.uses.iter().find(|(own, target, _)| own == name && target.as_slice() != path)?;
-        self.resolve(&way, target)
+        self.resolve(&module_path, target)
     }
 
     /// The type that an implementation is for.
-    fn target(&self, way: &Way, item: &ItemImpl) -> Option<(Way, String)> {
+    fn target(&self, module_path: &ModulePath, item: &ItemImpl) -> Option<(ModulePath, String)> {
         let Type::Path(path) = &*item.self_ty else { return None };
-        let path: Way = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        self.resolve(way, &path)
+        let path: ModulePath = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.resolve(module_path, &path)
     }
 }
 
-fn joined(way: &Way, name: &str) -> Way {
-    way.iter().cloned().chain([name.to_owned()]).collect()
+fn joined(module_path: &ModulePath, name: &str) -> ModulePath {
+    module_path.iter().cloned().chain([name.to_owned()]).collect()
 }
 
 fn parse(file: &Path) -> Result<Vec<Item>, Failure> {
@@ -166,7 +167,7 @@ fn parse(file: &Path) -> Result<Vec<Item>, Failure> {
     Ok(syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?.items)
 }
 
-/// The items of a module, which stand in a file of their own or in its place.
+/// The items of a module, from its braces or from its own file.
 fn content(module: ItemMod, folder: &Path) -> Result<Vec<Item>, Failure> {
     if let Some((_, items)) = module.content {
         return Ok(items);
@@ -190,7 +191,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
 }
 
 /// The names that a `use` brings in.
-fn imports(tree: &UseTree, path: &mut Way, is_exported: bool, found: &mut Vec<(String, Way, bool)>) {
+fn imports(tree: &UseTree, path: &mut ModulePath, is_exported: bool, found: &mut Vec<(String, ModulePath, bool)>) {
     match tree {
         UseTree::Path(inner) => {
             path.push(inner.ident.to_string());
@@ -205,7 +206,7 @@ fn imports(tree: &UseTree, path: &mut Way, is_exported: bool, found: &mut Vec<(S
         UseTree::Rename(rename) => {
             found.push((rename.rename.to_string(), joined(path, &rename.ident.to_string()), is_exported));
         }
-        // The library exports nothing by a star.
+        // The library crates have no glob exports.
         UseTree::Glob(_) => {}
     }
 }

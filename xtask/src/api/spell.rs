@@ -35,7 +35,7 @@ pub fn is_public(item: &Item) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// The lines of an item that is seen by this path.
+/// The lines of an item that other crates see at `path`.
 pub fn item(item: &Item, path: &str) -> Vec<String> {
     match item {
         Item::Const(item) => vec![line(&format!("const {path}: {}", text(&item.ty)))],
@@ -79,7 +79,7 @@ pub fn item(item: &Item, path: &str) -> Vec<String> {
     }
 }
 
-/// The lines of an implementation for a type that is seen by this path.
+/// The lines of an implementation for a type that other crates see at `path`.
 pub fn methods(item: &ItemImpl, path: &str) -> Vec<String> {
     if let Some((_, implemented, _)) = &item.trait_ {
         return vec![line(&format!("impl {} for {path}", text(implemented)))];
@@ -97,7 +97,7 @@ pub fn methods(item: &ItemImpl, path: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// Fields that are public: all of a variant (`None`), those of a struct that say so.
+/// The public fields: all fields of a variant (`own` is `None`), or the `pub` fields of a struct.
 fn fields(fields: &Fields, path: &str, own: Option<()>) -> Vec<String> {
     let seen =
         fields.iter().enumerate().filter(|(_, field)| own.is_none() || matches!(field.vis, Visibility::Public(_)));
@@ -117,7 +117,7 @@ fn signature(signature: &syn::Signature, path: &str) -> String {
     format!("{constant}fn {path}{}({}) {output}{bounds}", text(generics), inputs.trim_end_matches(','))
 }
 
-/// Whether more variants or fields may come.
+/// A suffix for types that may get more variants or fields.
 fn open(attributes: &[syn::Attribute]) -> &'static str {
     if attributes.iter().any(|attribute| attribute.path().is_ident("non_exhaustive")) {
         " (non-exhaustive)"
@@ -130,7 +130,7 @@ fn line(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// Tokens as people write them.
+/// Tokens with the usual spacing.
 fn text(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     for (spaced, tight) in [

@@ -1,18 +1,18 @@
-//! Figures beside their goals. A goal that is missed is said as plainly as one that is met; it must not round in its own favour.
+//! Prints figures with their goals, missed or met. It must not round a figure in favour of its goal.
 
 use std::time::Duration;
 
-/// How many goals there were, and which were missed.
+/// The number of goals so far, and the missed ones.
 #[derive(Debug, Default)]
 pub struct Goals {
-    asked: usize,
+    checked: usize,
     missed: Vec<String>,
 }
 
 impl Goals {
-    /// Prints a figure that should be at most something.
+    /// Prints a figure whose goal is a maximum.
     pub fn at_most(&mut self, name: &str, figure: f64, most: f64, unit: &str) {
-        self.asked += 1;
+        self.checked += 1;
         let missed = figure.is_nan() || figure > most;
         if missed {
             self.missed.push(name.to_owned());
@@ -22,18 +22,18 @@ impl Goals {
     }
 
     /// Prints a figure without a goal.
-    pub fn told(name: &str, figure: f64, unit: &str) {
+    pub fn print(name: &str, figure: f64, unit: &str) {
         println!("{name:<44} {figure:>10.3} {unit}");
     }
 
-    /// The last line, and whether all is well.
+    /// Prints the summary, and fails if a goal was missed.
     pub fn end(self) -> Result<(), crate::Failure> {
-        println!("\n{} of {} goals met", self.asked - self.missed.len(), self.asked);
+        println!("\n{} of {} goals met", self.checked - self.missed.len(), self.checked);
         if self.missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", self.missed.join("; ")).into()) }
     }
 }
 
-/// The time that so many percent of runs took at most, in milliseconds.
+/// The percentile of the times, in milliseconds.
 pub fn percentile(times: &[Duration], percent: usize) -> f64 {
     let mut times = times.to_vec();
     times.sort();
@@ -41,7 +41,7 @@ pub fn percentile(times: &[Duration], percent: usize) -> f64 {
     times.get(at).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
 }
 
-/// The figure in the middle.
+/// The median.
 pub fn median(figures: impl Iterator<Item = f64>) -> f64 {
     let mut figures: Vec<f64> = figures.collect();
     figures.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Runs a program and tells what it took: time on the clock, time of the processors, the most memory it held. It must not judge.
+//! Runs a program and measures its wall time, CPU time and peak memory. It must not judge them.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,46 +9,46 @@ use wait4::Wait4 as _;
 
 use crate::Failure;
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ran {
-    /// From its start to its end.
+pub struct RunCost {
+    /// The time from start to end.
     pub wall: Duration,
-    /// What all its threads and the children it waited for computed, for itself and in the kernel.
+    /// The CPU time of all threads and of the children that the process waited for, in user and kernel mode.
     pub processor: Duration,
-    /// The most memory it held, files it mapped included, in KB.
+    /// The peak memory including mapped files, in KB.
     pub peak_kb: u64,
-    /// The most memory of its own it was seen to hold, in KB.
+    /// The peak of the anonymous memory in the samples, in KB.
     pub own_kb: u64,
 }
 
-/// How often a running process is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+/// The time between two samples of a process's memory.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Runs a program to its end. The kernel tells the time it took; its memory is looked at all the while. Exit 1 means no, and is no
+/// Runs a program to its end. The kernel reports its CPU time; a thread samples its memory. Exit code 1 means "no" and is not a
 /// failure.
-pub fn watched(command: &mut Command) -> Result<Ran, Failure> {
+pub fn run_and_measure(command: &mut Command) -> Result<RunCost, Failure> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status_file = format!("/proc/{}/status", child.id());
     let has_ended = AtomicBool::new(false);
     let (ended, wall, (peak_kb, own_kb)) = std::thread::scope(|scope| {
-        let looking = scope.spawn(|| memory(&status_file, &has_ended));
+        let sampler = scope.spawn(|| memory(&status_file, &has_ended));
         let ended = child.wait4();
         let wall = start.elapsed();
         has_ended.store(true, Ordering::Relaxed);
-        (ended, wall, looking.join().unwrap_or_default())
+        (ended, wall, sampler.join().unwrap_or_default())
     });
     let ended = ended?;
     let took = ended.rusage;
     match ended.status.code() {
-        Some(0 | 1) => Ok(Ran { wall, processor: took.utime + took.stime, peak_kb, own_kb }),
+        Some(0 | 1) => Ok(RunCost { wall, processor: took.utime + took.stime, peak_kb, own_kb }),
         _ => Err(format!("{} ended with {}", command.get_program().display(), ended.status).into()),
     }
 }
 
-/// The most memory that a process is seen to hold until it ends, and of its own, in KB. What the kernel tells at the end (`ru_maxrss`)
-/// is no use: it counts what the parent held when it started the process.
+/// The peak memory of a process, and the peak of its anonymous memory, in KB. The kernel's figure at the end (`ru_maxrss`)
+/// cannot be used: it includes the memory of the parent at the start of the process.
 fn memory(status_file: &str, has_ended: &AtomicBool) -> (u64, u64) {
     let (mut peak, mut own) = (0, 0);
     while !has_ended.load(Ordering::Relaxed) {
@@ -56,12 +56,12 @@ fn memory(status_file: &str, has_ended: &AtomicBool) -> (u64, u64) {
             peak = figure(&status, "VmHWM:").max(peak);
             own = figure(&status, "RssAnon:").max(own);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(SAMPLE_INTERVAL);
     }
     (peak, own)
 }
 
-/// Runs a program to its end, undisturbed, and gives what it printed and how long it took.
+/// Runs a program to its end without sampling, and returns its output and wall time.
 pub fn timed(command: &mut Command) -> Result<(Vec<u8>, Duration), Failure> {
     let start = Instant::now();
     let output = command.stdin(Stdio::null()).output()?;
@@ -69,8 +69,8 @@ pub fn timed(command: &mut Command) -> Result<(Vec<u8>, Duration), Failure> {
     match output.status.code() {
         Some(0 | 1) => Ok((output.stdout, wall)),
         _ => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            Err(format!("{} ended with {}: {said}", command.get_program().display(), output.status).into())
+            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(format!("{} ended with {}: {stderr}", command.get_program().display(), output.status).into())
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Measures recording: events a second and how long an acknowledgement takes at each policy, with one appender and with many,
-//! against a bare loop of `write` and `fdatasync` in the same run on the same disk. Only ratios from one run mean anything on a
-//! shared machine, so the ways take turns.
+//! Measures recording: events per second and the time to an acknowledgement at each policy, with one appender and with many,
+//! against a bare loop of `write` and `fdatasync` on the same disk. Only ratios from one run mean anything on a shared machine,
+//! so the variants take turns.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -21,16 +21,16 @@ use crate::tree;
 /// What to measure.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// A folder on the disk to measure: the one things are built in by default
+    /// A folder on the disk to measure; the build folder by default
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// How often each way is measured
+    /// How often each variant is measured
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// How many events each appender records at a time where the disk is waited for
+    /// How many events each appender records per round if it waits for the disk
     #[arg(long, default_value_t = 100)]
     events: usize,
-    /// How many events are recorded at a time where it is not
+    /// How many events all appenders record per round if they do not wait for the disk
     #[arg(long, default_value_t = 100_000)]
     events_unsynced: usize,
 }
@@ -39,19 +39,19 @@ const ONE_TARGET: f64 = 0.9;
 const MANY_TARGET: f64 = 5.0;
 const NEVER_TARGET: f64 = 300_000.0;
 
-/// How many record at the same time.
+/// The number of appenders in the concurrent variants.
 const MANY: usize = 16;
 
-/// How long a line of the journal is, about.
+/// The approximate length of a line of the journal.
 const LINE_SIZE: usize = 1_024;
 
-/// What an interval is, where one is measured: the command's own.
+/// The interval policy that is measured, the default of the command.
 const INTERVAL: Durability = Durability::Interval(Duration::from_millis(200));
 
-/// A way of writing events down.
+/// A way of writing events.
 #[derive(Clone, Copy)]
 enum Way {
-    /// A loop that writes, and waits for the disk or does not.
+    /// A loop that writes, and waits for the disk if the durability is `Always`.
     Bare(Durability),
     Recorder {
         durability: Durability,
@@ -59,7 +59,7 @@ enum Way {
     },
 }
 
-/// What was measured of a way: a rate for every round, and all times between an append and its acknowledgement.
+/// The measurements of a way: the rate of every round, and all times from an append to its acknowledgement.
 #[derive(Default)]
 struct Measured {
     rates: Vec<f64>,
@@ -111,18 +111,18 @@ fn one_round(way: Way, path: &Path, options: &Options, measured: &mut Measured) 
     match way {
         Way::Bare(durability) => {
             let count = count(durability, 1, options);
-            // The same bytes as a recorder writes, which stamps the time on the event.
+            // Write the same bytes as a recorder, which adds the time to the event.
             let stamped = Event { time: Some((Environment::default().clock)()), ..event.clone() };
             let line = wire::event(&stamped) + "\n";
             let mut file = File::options().create_new(true).append(true).open(path)?;
             let start = Instant::now();
             for _ in 0..count {
-                let asked = Instant::now();
+                let append_start = Instant::now();
                 file.write_all(line.as_bytes())?;
                 if durability == Durability::Always {
                     file.sync_data()?;
                 }
-                measured.waits.push(asked.elapsed());
+                measured.waits.push(append_start.elapsed());
             }
             measured.rates.push(count as f64 / start.elapsed().as_secs_f64());
         }
@@ -149,17 +149,17 @@ fn count(durability: Durability, appenders: usize, options: &Options) -> usize {
     }
 }
 
-/// What a line says besides its text.
+/// The bytes of a line without the text of the event.
 const EVENT_OVERHEAD: usize = 80;
 
-/// Appends in several threads, and gives how long each append took.
+/// Appends in several threads, and returns the duration of each append.
 fn appended(recorder: &Recorder, event: &Event<'_>, appenders: usize, count: usize) -> Result<Vec<Duration>, Failure> {
     let one = || {
         let mut waits = Vec::with_capacity(count);
         for _ in 0..count {
-            let asked = Instant::now();
+            let append_start = Instant::now();
             recorder.append(event)?;
-            waits.push(asked.elapsed());
+            waits.push(append_start.elapsed());
         }
         Ok::<_, stenograph_store::Error>(waits)
     };
@@ -177,7 +177,7 @@ fn appended(recorder: &Recorder, event: &Event<'_>, appenders: usize, count: usi
     Ok(waits)
 }
 
-/// How fast one way is beside another, by rounds that followed each other: what else the machine does comes and goes.
+/// The ratio of two rates: the median over the rounds, because two variants in one round see the same load of the machine.
 fn paired(way: &Measured, base: &Measured) -> f64 {
     let ratios: Vec<f64> = way.rates.iter().zip(&base.rates).map(|(way, base)| way / base).collect();
     median(&ratios)
@@ -189,7 +189,7 @@ fn median(figures: &[f64]) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Prints what was measured.
+/// Prints the measurements.
 fn report(ways: &[(&str, Way)], measured: &mut [Measured]) {
     println!("{:<22} {:>12} {:>12} {:>12} {:>12}", "", "best /s", "median /s", "p50 µs", "p99 µs");
     for ((name, _), Measured { rates, waits }) in ways.iter().zip(measured) {
@@ -203,7 +203,7 @@ fn report(ways: &[(&str, Way)], measured: &mut [Measured]) {
     }
 }
 
-/// Prints a figure beside its target, and gives 1 when it misses it.
+/// Prints a figure and its target, and returns 1 if it misses the target.
 fn target(name: &str, figure: f64, target: f64) -> u64 {
     let missed = figure < target;
     let verdict = if missed { "MISSED" } else { "met" };

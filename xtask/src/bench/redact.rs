@@ -1,4 +1,4 @@
-//! Measures redaction: its speed over the real files beside a plain read of the same bytes, in one run on one thread.
+//! Measures redaction: its speed on the real files against a plain read of the same bytes, in one run on one thread.
 
 use std::hint::black_box;
 use std::io::{Cursor, Read as _};
@@ -24,7 +24,7 @@ pub struct Options {
 
 const TARGET_MB: f64 = 200.0;
 
-/// The bytes fed at a time, as commands do.
+/// The size of the chunks that the redactor gets, the same as in commands.
 const CHUNK_SIZE: usize = 256 << 10;
 
 /// Runs the benchmark, in a release build.

@@ -1,6 +1,6 @@
-//! Measures how the cost of each command grows: over trees with more and more sessions, and over single files that are larger and
-//! larger. Every command runs as users run it, as a process of its own, and the kernel says what it took. What grows faster than its
-//! input, takes more memory than promised, or keeps somebody waiting who expects an answer at once, is flagged.
+//! Measures how the cost of each command grows with the number of sessions and with the size of a single file. Every command
+//! runs as a process, as users run it. It flags commands that grow faster than their input, use more memory than promised, or
+//! make users wait who expect an immediate answer.
 
 mod commands;
 mod table;
@@ -13,25 +13,25 @@ use std::process::Command;
 use clap::Args;
 
 use super::goals::median;
-use super::process::{Ran, timed, watched};
+use super::process::{RunCost, run_and_measure, timed};
 use super::{again_in_release, cargo};
 use crate::{Failure, corpus, measurements, synthetic, tree};
-use commands::{Ground, Measured};
+use commands::{Measured, Setup};
 use table::{Cell, Row};
 
 /// What to measure.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// How many sessions the trees have
+    /// The numbers of sessions in the trees
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [400, 2_000, 10_000])]
     sessions: Vec<u64>,
-    /// How large the single files are
+    /// The sizes of the single files
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_values = ["10MB", "100MB", "1GB"], value_parser = corpus::size)]
     sizes: Vec<u64>,
-    /// The folder of real files that trees are made of, as a path from the repository
+    /// The folder of real files for the trees, as a path from the repository
     #[arg(long, default_value = "../shared/corpus")]
     corpus: PathBuf,
-    /// A folder on the disk to measure on; needs room for three times the input
+    /// A folder on the disk to measure; needs space for three times the input
     #[arg(long)]
     folder: Option<PathBuf>,
     /// The command to measure, instead of building one
@@ -45,13 +45,13 @@ pub struct Options {
     write: bool,
 }
 
-/// A session in a tree is no larger than this: what large files cost is measured with large files.
+/// The largest session in a tree: the benchmark measures large files separately.
 const SESSION_SIZE_MAX: usize = 512 << 10;
 
 /// Commands that take less than this are measured three times.
 const QUICK_S: f64 = 1.0;
 
-/// Runs the benchmark: on a release build, unless another command is named.
+/// Runs the benchmark on a release build, unless the options name another command.
 pub fn scale(options: &Options) -> Result<(), Failure> {
     if cfg!(debug_assertions) && options.steno.is_none() {
         return again_in_release();
@@ -83,18 +83,18 @@ pub(super) fn built() -> Result<PathBuf, Failure> {
     Ok(std::env::current_exe()?.with_file_name("steno"))
 }
 
-/// What grows.
+/// The property of the input that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// The number of sessions.
     Tree,
-    /// The size of a file of Claude Code's.
+    /// The size of a Claude Code file.
     Claude,
-    /// The size of a file of Codex's.
+    /// The size of a Codex file.
     Codex,
 }
 
-/// Writes a session of so many bytes, and gives how many records that took.
+/// Writes a session of about this many bytes, and returns the number of records.
 type WriteSession = fn(u64, &mut dyn std::io::Write) -> std::io::Result<u64>;
 
 impl Shape {
@@ -105,7 +105,7 @@ impl Shape {
         }
     }
 
-    /// Makes the input below `root`, and gives the file that commands on one file are given.
+    /// Makes the input below `root`, and returns the file for commands that take one file.
     fn make(self, options: &Options, extent: u64, root: &Path) -> Result<PathBuf, Failure> {
         let (path, write): (&str, WriteSession) = match self {
             Shape::Tree => {
@@ -128,7 +128,7 @@ impl Shape {
     }
 }
 
-/// The session of a tree that is grown by a line and shown.
+/// The session of a tree that commands append to and show.
 const SMALL_PATH: &str = ".claude/projects/-home-ada-engine/5e551000-0000-4000-8000-000000000000.jsonl";
 const SMALL_SIZE: u64 = 100_000;
 const CLAUDE_PATH: &str = SMALL_PATH;
@@ -144,16 +144,16 @@ fn measured(options: &Options, steno: &Path, folder: &Path, shape: Shape) -> Res
         let place = folder.join(format!("{shape:?}-{extent}"));
         let root = place.join("root");
         let file = shape.make(options, *extent, &root)?;
-        let ground = Ground { steno: steno.to_owned(), home: place.join("steno"), out: place.join("out"), root, file };
-        fs::create_dir_all(&ground.out)?;
-        let bytes = size_below(&ground.root)?;
+        let setup = Setup { steno: steno.to_owned(), home: place.join("steno"), out: place.join("out"), root, file };
+        fs::create_dir_all(&setup.out)?;
+        let bytes = size_below(&setup.root)?;
         inputs.push((*extent, bytes));
         for measured in commands::all(shape == Shape::Tree) {
             let is_wanted = options.only.as_ref().is_none_or(|only| measured.name.contains(only.as_str()));
             if !is_wanted && !measured.is_needed {
                 continue;
             }
-            let cell = cell(&measured, &ground);
+            let cell = cell(&measured, &setup);
             match rows.iter_mut().find(|row| row.name == measured.name) {
                 Some(row) => row.cells.push(cell),
                 None => rows.push(Row { name: measured.name, patience: measured.patience, cells: vec![cell] }),
@@ -169,30 +169,30 @@ fn measured(options: &Options, steno: &Path, folder: &Path, shape: Shape) -> Res
     })
 }
 
-/// What one command took. One that fails is a cell too.
-fn cell(measured: &Measured, ground: &Ground) -> Cell {
-    let mut runs: Vec<Ran> = Vec::new();
-    while runs.len() < 3 && runs.last().is_none_or(|ran| ran.wall.as_secs_f64() < QUICK_S && measured.is_repeated) {
-        let mut command: Command = match (measured.command)(ground) {
+/// The cost of one command, or its failure.
+fn cell(measured: &Measured, setup: &Setup) -> Cell {
+    let mut runs: Vec<RunCost> = Vec::new();
+    while runs.len() < 3 && runs.last().is_none_or(|cost| cost.wall.as_secs_f64() < QUICK_S && measured.is_repeated) {
+        let mut command: Command = match (measured.command)(setup) {
             Ok(command) => command,
             Err(error) => return Cell::Failed(error.to_string()),
         };
         eprintln!("{}: {:?}", measured.name, command.get_args().collect::<Vec<_>>());
-        match watched(&mut command) {
-            Ok(ran) => runs.push(ran),
+        match run_and_measure(&mut command) {
+            Ok(cost) => runs.push(cost),
             Err(error) => {
-                let said = timed(&mut command).err().map_or_else(|| error.to_string(), |error| error.to_string());
-                eprintln!("  {said}");
-                return Cell::Failed(said);
+                let message = timed(&mut command).err().map_or_else(|| error.to_string(), |error| error.to_string());
+                eprintln!("  {message}");
+                return Cell::Failed(message);
             }
         }
     }
-    let middle = |figure: fn(&Ran) -> f64| median(runs.iter().map(figure));
+    let middle = |figure: fn(&RunCost) -> f64| median(runs.iter().map(figure));
     Cell::Took {
-        wall_s: middle(|ran| ran.wall.as_secs_f64()),
-        processor_s: middle(|ran| ran.processor.as_secs_f64()),
-        peak_mb: runs.iter().map(|ran| ran.peak_kb).max().unwrap_or(0) as f64 / 1000.0,
-        own_mb: runs.iter().map(|ran| ran.own_kb).max().unwrap_or(0) as f64 / 1000.0,
+        wall_s: middle(|cost| cost.wall.as_secs_f64()),
+        processor_s: middle(|cost| cost.processor.as_secs_f64()),
+        peak_mb: runs.iter().map(|cost| cost.peak_kb).max().unwrap_or(0) as f64 / 1000.0,
+        own_mb: runs.iter().map(|cost| cost.own_kb).max().unwrap_or(0) as f64 / 1000.0,
     }
 }
 

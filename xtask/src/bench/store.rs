@@ -1,11 +1,11 @@
-//! Measures the store: how fast a tree of sessions is indexed and how large that is, what an unchanged tree and one more line
-//! cost, and how long questions take, in process and as whole commands; in the same run the same of `rg` and of other programs
-//! that are installed. Only ratios from one run mean anything on a shared machine, so those who are compared take turns.
+//! Measures the store: the time to index a tree of sessions and the size of the index, the time to index an unchanged tree and
+//! one more line, and the time of queries in process and as whole commands. The same run measures `rg` and other installed
+//! programs. Only ratios from one run mean anything on a shared machine, so the programs take turns.
 
-mod asked;
-mod inside;
+mod in_process;
 mod peers;
 mod queries;
+mod query_times;
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -16,32 +16,32 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::goals::{Goals, median, percentile};
-use super::process::{Ran, timed, watched};
+use super::process::{RunCost, run_and_measure, timed};
 use super::{again_in_release, cargo};
 use crate::{Failure, corpus, tree};
-use inside::Order;
+use in_process::Order;
 use peers::{Installed, Peer};
 use queries::{Kind, Query};
 
 /// What to measure.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// The folder of real files that are repeated under new ids, as a path from the repository
+    /// The folder of real files to repeat under new ids, as a path from the repository
     #[arg(default_value = "../shared/corpus")]
     corpus: PathBuf,
     /// How large the tree becomes
     #[arg(long, default_value = "500MB", value_parser = corpus::size)]
     size: u64,
-    /// A tree that is there already, such as `cargo xtask corpus` makes, instead of a new one
+    /// An existing tree, such as `cargo xtask corpus` makes, instead of a new one
     #[arg(long)]
     tree: Option<PathBuf>,
-    /// A folder on the disk to measure: the one things are built in by default
+    /// A folder on the disk to measure; the build folder by default
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// How often everything is indexed from nothing
+    /// How often the whole tree is indexed from an empty store
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// How often a query is asked as a whole command; in process it is more
+    /// How often each query runs as a whole command; in process it runs more often
     #[arg(long, default_value_t = 5)]
     asks: usize,
     /// The memory `steno index` may use, in MB
@@ -58,14 +58,14 @@ const ARCHIVE_OF_SOURCE: f64 = 0.15;
 const UNCHANGED_S: f64 = 0.1;
 const APPEND_MS: f64 = 50.0;
 
-/// What is measured, and with what.
-struct Ground {
+/// The program, the input and the folders of the benchmark.
+struct Setup {
     steno: PathBuf,
     home: PathBuf,
     tree: PathBuf,
     bytes: u64,
     memory_mb: u64,
-    /// A session that belongs to the measurement, to which lines are added.
+    /// A session that the benchmark adds to the tree, and appends lines to.
     session: PathBuf,
 }
 
@@ -80,31 +80,31 @@ pub fn store(options: &Options) -> Result<(), Failure> {
     let folder = options.folder.clone().unwrap_or_else(|| tree::root().join("target"));
     fs::create_dir_all(&folder)?;
     let folder = tempfile::tempdir_in(&folder)?;
-    let ground = Ground::new(options, folder.path())?;
-    let measured = measure(&ground, options, folder.path());
-    fs::remove_file(&ground.session)?;
-    ground.session.parent().map_or(Ok(()), fs::remove_dir)?;
+    let setup = Setup::new(options, folder.path())?;
+    let measured = measure(&setup, options, folder.path());
+    fs::remove_file(&setup.session)?;
+    setup.session.parent().map_or(Ok(()), fs::remove_dir)?;
     measured
 }
 
-fn measure(ground: &Ground, options: &Options, folder: &Path) -> Result<(), Failure> {
+fn measure(setup: &Setup, options: &Options, folder: &Path) -> Result<(), Failure> {
     let peers: Vec<Installed> = match options.alone {
         true => Vec::new(),
-        false => Peer::ALL.iter().filter_map(|peer| peer.installed(&ground.tree, folder)).collect(),
+        false => Peer::ALL.iter().filter_map(|peer| peer.installed(&setup.tree, folder)).collect(),
     };
     for peer in Peer::ALL.iter().filter(|peer| !peers.iter().any(|installed| installed.peer == **peer)) {
         println!("{} is left out", peer.name());
     }
     let mut goals = Goals::default();
-    full(ground, &peers, options, &mut goals)?;
-    unchanged(ground, &peers, &mut goals)?;
-    appended(ground, &mut goals)?;
-    asked::asked(ground, &peers, options, &mut goals)?;
+    full(setup, &peers, options, &mut goals)?;
+    unchanged(setup, &peers, &mut goals)?;
+    appended(setup, &mut goals)?;
+    query_times::measure(setup, &peers, options, &mut goals)?;
     goals.end()
 }
 
-impl Ground {
-    fn new(options: &Options, folder: &Path) -> Result<Ground, Failure> {
+impl Setup {
+    fn new(options: &Options, folder: &Path) -> Result<Setup, Failure> {
         let tree = match &options.tree {
             Some(tree) => tree.canonicalize().map_err(|error| format!("{}: {error}", tree.display()))?,
             None => {
@@ -124,7 +124,7 @@ impl Ground {
         let bytes = warm(&files)?;
         println!("a tree of {:.1} MB in {} files", bytes as f64 / 1e6, files.len());
         let steno = std::env::current_exe()?.with_file_name("steno");
-        Ok(Ground { steno, home: folder.join("steno"), tree, bytes, memory_mb: options.memory_mb, session })
+        Ok(Setup { steno, home: folder.join("steno"), tree, bytes, memory_mb: options.memory_mb, session })
     }
 
     fn megabytes(&self) -> f64 {
@@ -137,7 +137,7 @@ impl Ground {
         command
     }
 
-    /// Forgets everything that was indexed and kept.
+    /// Deletes the index and the archive.
     fn empty(&self) -> Result<(), Failure> {
         if self.home.exists() {
             fs::remove_dir_all(&self.home)?;
@@ -160,7 +160,7 @@ impl Ground {
     }
 }
 
-/// Reads all files once, so that nobody has to wait for the disk first, and gives how many bytes they have.
+/// Reads all files once to fill the page cache, and returns their total size in bytes.
 fn warm(files: &[PathBuf]) -> Result<u64, Failure> {
     let (mut total, mut part) = (0, vec![0; 1 << 20]);
     for file in files {
@@ -175,7 +175,7 @@ fn warm(files: &[PathBuf]) -> Result<u64, Failure> {
     Ok(total)
 }
 
-/// A line of the session that belongs to the measurement.
+/// A line for the session of the benchmark.
 fn line(number: u64, word: &str) -> String {
     let (minutes, seconds) = (number / 60 % 60, number % 60);
     format!(
@@ -186,67 +186,67 @@ fn line(number: u64, word: &str) -> String {
     )
 }
 
-/// Indexes everything from nothing, in turns.
-fn full(ground: &Ground, peers: &[Installed], options: &Options, goals: &mut Goals) -> Result<(), Failure> {
+/// Measures indexing the whole tree from an empty store, with all programs in turn.
+fn full(setup: &Setup, peers: &[Installed], options: &Options, goals: &mut Goals) -> Result<(), Failure> {
     let (mut own, mut bare) = (Vec::new(), Vec::new());
-    let mut theirs: Vec<Vec<Ran>> = peers.iter().map(|_| Vec::new()).collect();
+    let mut theirs: Vec<Vec<RunCost>> = peers.iter().map(|_| Vec::new()).collect();
     for _ in 0..options.rounds.max(1) {
-        ground.empty()?;
-        bare.push(watched(ground.index().arg("--no-keep"))?);
-        ground.empty()?;
-        own.push(watched(&mut ground.index())?);
-        for (peer, ran) in peers.iter().zip(&mut theirs) {
-            ran.push(peer.full()?);
+        setup.empty()?;
+        bare.push(run_and_measure(setup.index().arg("--no-keep"))?);
+        setup.empty()?;
+        own.push(run_and_measure(&mut setup.index())?);
+        for (peer, cost) in peers.iter().zip(&mut theirs) {
+            cost.push(peer.full()?);
         }
     }
     println!(
         "\n{:<24} {:>9} {:>9} {:>9} {:>9} {:>9}",
         "everything, from nothing", "s", "CPU s", "MB/s", "peak MB", "own MB"
     );
-    row("steno index", &own, ground.megabytes());
-    row("steno index --no-keep", &bare, ground.megabytes());
-    for (peer, ran) in peers.iter().zip(&theirs) {
-        row(peer.peer.name(), ran, ground.megabytes());
+    row("steno index", &own, setup.megabytes());
+    row("steno index --no-keep", &bare, setup.megabytes());
+    for (peer, cost) in peers.iter().zip(&theirs) {
+        row(peer.peer.name(), cost, setup.megabytes());
     }
     println!();
-    for (peer, ran) in peers.iter().zip(&theirs) {
-        let ratio = |time: fn(&Ran) -> Duration| {
-            median(own.iter().zip(ran).map(|(own, ran)| time(own).as_secs_f64() / time(ran).as_secs_f64()))
+    for (peer, cost) in peers.iter().zip(&theirs) {
+        let ratio = |time: fn(&RunCost) -> Duration| {
+            median(own.iter().zip(cost).map(|(own, cost)| time(own).as_secs_f64() / time(cost).as_secs_f64()))
         };
         let name = format!("time of steno / {}", peer.peer.name());
         match peer.peer {
-            Peer::Agentsview => goals.at_most(&name, ratio(|ran| ran.wall), TIME_OF_AGENTSVIEW, "x"),
-            Peer::Agtrace => Goals::told(&name, ratio(|ran| ran.wall), "x"),
+            Peer::Agentsview => goals.at_most(&name, ratio(|cost| cost.wall), TIME_OF_AGENTSVIEW, "x"),
+            Peer::Agtrace => Goals::print(&name, ratio(|cost| cost.wall), "x"),
         }
-        Goals::told(&format!("CPU time of steno / {}", peer.peer.name()), ratio(|ran| ran.processor), "x");
-        Goals::told(
+        Goals::print(&format!("CPU time of steno / {}", peer.peer.name()), ratio(|cost| cost.processor), "x");
+        Goals::print(
             &format!("what {} keeps / source", peer.peer.name()),
-            peer.size()? as f64 / ground.bytes as f64,
+            peer.size()? as f64 / setup.bytes as f64,
             "x",
         );
     }
-    let share = |part: &str| Ok::<_, Failure>(size_below(&ground.home.join(part))? as f64 / ground.bytes as f64);
+    let share = |part: &str| Ok::<_, Failure>(size_below(&setup.home.join(part))? as f64 / setup.bytes as f64);
     goals.at_most("index / source", share("index")?, INDEX_OF_SOURCE, "x");
     goals.at_most("archive / source", share("archive")?, ARCHIVE_OF_SOURCE, "x");
-    let own_mb = own.iter().map(|ran| ran.own_kb).max().unwrap_or(0) as f64 / 1024.0;
-    goals.at_most("memory of its own while indexing", own_mb, ground.memory_mb as f64, "MB");
+    let own_mb = own.iter().map(|cost| cost.own_kb).max().unwrap_or(0) as f64 / 1024.0;
+    goals.at_most("memory of its own while indexing", own_mb, setup.memory_mb as f64, "MB");
     Ok(())
 }
 
-fn row(name: &str, ran: &[Ran], megabytes: f64) {
-    let middle = |figure: &dyn Fn(&Ran) -> f64| median(ran.iter().map(figure));
-    let wall = middle(&|ran| ran.wall.as_secs_f64());
-    let most = |figure: fn(&Ran) -> u64| ran.iter().map(figure).max().unwrap_or(0).div_ceil(1024);
+fn row(name: &str, cost: &[RunCost], megabytes: f64) {
+    let middle = |figure: &dyn Fn(&RunCost) -> f64| median(cost.iter().map(figure));
+    let wall = middle(&|cost| cost.wall.as_secs_f64());
+    let most = |figure: fn(&RunCost) -> u64| cost.iter().map(figure).max().unwrap_or(0).div_ceil(1024);
     println!(
         "{name:<24} {wall:>9.2} {:>9.2} {:>9.1} {:>9} {:>9}",
-        middle(&|ran| ran.processor.as_secs_f64()),
+        middle(&|cost| cost.processor.as_secs_f64()),
         megabytes / wall,
-        most(|ran| ran.peak_kb),
-        most(|ran| ran.own_kb)
+        most(|cost| cost.peak_kb),
+        most(|cost| cost.own_kb)
     );
 }
 
-/// How many bytes the files of a folder have; none when it is not there.
+/// The size of the files of a folder in bytes; 0 if the folder does not exist.
 fn size_below(folder: &Path) -> Result<u64, Failure> {
     let mut files = Vec::new();
     if folder.is_dir() {
@@ -256,59 +256,59 @@ fn size_below(folder: &Path) -> Result<u64, Failure> {
     Ok(sizes.sum::<Result<u64, _>>()?)
 }
 
-/// How often something quick is measured.
+/// How often short operations are measured.
 const QUICK_ROUNDS: usize = 15;
 
-/// Indexes once more when nothing changed.
-fn unchanged(ground: &Ground, peers: &[Installed], goals: &mut Goals) -> Result<(), Failure> {
+/// Measures indexing when nothing changed.
+fn unchanged(setup: &Setup, peers: &[Installed], goals: &mut Goals) -> Result<(), Failure> {
     let mut own = Vec::new();
     let mut theirs: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
     for round in 0..QUICK_ROUNDS {
-        own.push(timed(&mut ground.index())?.1.as_secs_f64());
+        own.push(timed(&mut setup.index())?.1.as_secs_f64());
         for (peer, times) in peers.iter().zip(&mut theirs).filter(|_| round < PEER_ROUNDS) {
             times.push(peer.again()?.wall.as_secs_f64());
         }
     }
     println!();
-    Goals::told("steno index, nothing changed, at best", own.iter().copied().fold(f64::NAN, f64::min), "s");
+    Goals::print("steno index, nothing changed, at best", own.iter().copied().fold(f64::NAN, f64::min), "s");
     goals.at_most("steno index, nothing changed", median(own.into_iter()), UNCHANGED_S, "s");
     for (peer, times) in peers.iter().zip(theirs) {
-        Goals::told(&format!("{}, nothing changed", peer.peer.name()), median(times.into_iter()), "s");
+        Goals::print(&format!("{}, nothing changed", peer.peer.name()), median(times.into_iter()), "s");
     }
     Ok(())
 }
 
 const PEER_ROUNDS: usize = 3;
 
-/// Adds a line and waits until it is found.
-fn appended(ground: &Ground, goals: &mut Goals) -> Result<(), Failure> {
-    let mut session = File::options().append(true).open(&ground.session)?;
+/// Measures the time from appending a line until a search finds it.
+fn appended(setup: &Setup, goals: &mut Goals) -> Result<(), Failure> {
+    let mut session = File::options().append(true).open(&setup.session)?;
     let mut write = |number: u64| {
         let word = format!("lever{number:05}");
         session.write_all(line(number, &word).as_bytes()).map(|()| word)
     };
     println!();
-    Goals::told("a bare write and sync on this disk", percentile(&synced(&ground.home)?, 50), "ms");
-    let inside = inside::appended(&ground.home, &ground.tree, &ground.session, QUICK_ROUNDS, &mut write)?;
-    Goals::told("one line more to found, in process, at best", percentile(&inside, 0), "ms");
-    goals.at_most("one line more to found, in process", percentile(&inside, 50), APPEND_MS, "ms");
-    let watched = watching(ground, &mut write)?;
+    Goals::print("a bare write and sync on this disk", percentile(&synced(&setup.home)?, 50), "ms");
+    let in_process = in_process::appended(&setup.home, &setup.tree, &setup.session, QUICK_ROUNDS, &mut write)?;
+    Goals::print("one line more to found, in process, at best", percentile(&in_process, 0), "ms");
+    goals.at_most("one line more to found, in process", percentile(&in_process, 50), APPEND_MS, "ms");
+    let watched = watching(setup, &mut write)?;
     goals.at_most("one line more to found, with --watch", percentile(&watched, 50), APPEND_MS, "ms");
     let mut commands = Vec::new();
     for number in 0..QUICK_ROUNDS as u64 {
         let word = write(10_000 + number)?;
-        let (_, indexed) = timed(&mut ground.index())?;
-        let (found, asked) = timed(ground.steno(&["find", "--json"]).arg(&word))?;
+        let (_, indexed) = timed(&mut setup.index())?;
+        let (found, searched) = timed(setup.steno(&["find", "--json"]).arg(&word))?;
         if found.is_empty() {
             return Err(format!("{word} was added and is not found").into());
         }
-        commands.push(indexed + asked);
+        commands.push(indexed + searched);
     }
-    Goals::told("one line more, steno index and steno find", percentile(&commands, 50), "ms");
+    Goals::print("one line more, steno index and steno find", percentile(&commands, 50), "ms");
     Ok(())
 }
 
-/// What waiting for the disk costs at least: a line written and synced, again and again.
+/// Measures the minimum cost of waiting for the disk: writing and syncing one line.
 fn synced(folder: &Path) -> Result<Vec<Duration>, Failure> {
     let mut file = tempfile::tempfile_in(folder)?;
     let mut times = Vec::new();
@@ -321,9 +321,9 @@ fn synced(folder: &Path) -> Result<Vec<Duration>, Failure> {
     Ok(times)
 }
 
-/// The same while another process watches the tree, from the line written to the line found.
-fn watching(ground: &Ground, write: &mut dyn FnMut(u64) -> std::io::Result<String>) -> Result<Vec<Duration>, Failure> {
-    let mut index = ground.index();
+/// Measures the time from appending a line until a search finds it, while another process watches the tree.
+fn watching(setup: &Setup, write: &mut dyn FnMut(u64) -> std::io::Result<String>) -> Result<Vec<Duration>, Failure> {
+    let mut index = setup.index();
     let quiet = index.arg("--watch").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = quiet.spawn()?;
     let mut times = Vec::new();
@@ -331,13 +331,13 @@ fn watching(ground: &Ground, write: &mut dyn FnMut(u64) -> std::io::Result<Strin
         for number in 0..=QUICK_ROUNDS as u64 {
             let word = write(5_000 + number)?;
             let start = Instant::now();
-            while !inside::is_found(&ground.home, &word)? {
-                if start.elapsed() > PATIENCE {
+            while !in_process::is_found(&setup.home, &word)? {
+                if start.elapsed() > TIMEOUT {
                     return Err(format!("{word} was added and is not found").into());
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // The first one waits until the watch has begun.
+            // The first line includes the time until the watch starts, so do not count it.
             if number > 0 {
                 times.push(start.elapsed());
             }
@@ -351,6 +351,6 @@ fn watching(ground: &Ground, write: &mut dyn FnMut(u64) -> std::io::Result<Strin
     measured.map(|()| times)
 }
 
-/// How long somebody who watches may take, and what lies between two lines.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest time until a watcher indexes a line, and the pause between two lines.
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(300);

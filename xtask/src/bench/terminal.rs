@@ -1,6 +1,6 @@
-//! Measures how long people wait for the first screen of a command, in a real terminal: `show` of a large session, `list` and
-//! the finder's catalogue with many sessions, `status` with hundreds of files. A program that does nothing runs in the same
-//! terminal, so that the figures can be compared on any machine.
+//! Measures the time to the first screen of a command in a real terminal: `show` of a large session, `list` and the catalogue
+//! of the finder with many sessions, `status` with hundreds of files. A program that does nothing runs in the same terminal, as
+//! a baseline for comparisons between machines.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -30,12 +30,12 @@ pub struct Options {
     steno: Option<PathBuf>,
 }
 
-/// How many of the sessions were written today, so that `status` looks at them.
+/// The number of sessions from today, which `status` reads.
 const RECENT: u64 = 400;
 
 const SCRIPT: &str = include_str!("first_screen.py");
 
-/// Runs the benchmark: on a release build, unless another command is named.
+/// Runs the benchmark on a release build, unless the options name another command.
 pub fn terminal(options: &Options) -> Result<(), Failure> {
     if cfg!(debug_assertions) && options.steno.is_none() {
         return again_in_release();
@@ -52,7 +52,7 @@ pub fn terminal(options: &Options) -> Result<(), Failure> {
     fs::write(&script, SCRIPT)?;
     let mut goals = Goals::default();
     let idle = ground.first_screen(&script, options.rounds, &["--version"])?;
-    Goals::told("steno --version", idle, "ms");
+    Goals::print("steno --version", idle, "ms");
     let large = ground.home.join(".claude/projects/-large/5e551000-0000-4000-8000-000000000000.jsonl");
     let large = large.display().to_string();
     for (name, arguments, most) in [
@@ -88,7 +88,7 @@ impl Ground {
         }
     }
 
-    /// Writes the sessions: many small ones, of which a few are new, and a large one.
+    /// Writes many small sessions, a few of them new, and a large one.
     fn fill(&self, options: &Options) -> Result<(), Failure> {
         let mut one = Vec::new();
         synthetic::session(1, &mut one)?;
@@ -98,7 +98,7 @@ impl Ground {
             let folder = self.home.join(format!(".claude/projects/-home-ada-{}", number % 50));
             fs::create_dir_all(&folder)?;
             let id = format!("{number:08x}-1111-4000-8000-{number:012x}");
-            // Other ids, or the records would be copies of each other.
+            // Give each session its own ids, or the records would count as copies of each other.
             let text = one
                 .replace("5e551000-0000-4000-8000-000000000000", &id)
                 .replace("-0000-4000-8000-", &format!("-{:04x}-4000-8000-", number % 65_536));

@@ -1,6 +1,6 @@
-//! Measures counting: `steno usage` straight from files and with an index, in turns with other counters that are installed and with
-//! `grep -rc`, which only looks for a word. Files are in the page cache for everybody. What is counted is compared with the independent
-//! count of the tests: a fast wrong number is worth nothing.
+//! Measures counting: `steno usage` from files and with an index, in turn with other installed counters and with `grep -rc`,
+//! which only searches for a word. The files are in the page cache for all programs. The result must equal the independent
+//! count of the tests, because the speed of a wrong count is meaningless.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,22 +9,22 @@ use clap::Args;
 use serde_json::Value;
 
 use super::goals::{Goals, median};
-use super::process::{timed, watched};
+use super::process::{run_and_measure, timed};
 use super::{again_in_release, cargo};
 use crate::{Failure, corpus, tree};
 
 /// What to measure.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// A tree of sessions that stands in for the home folder, instead of a new one made of the real files
+    /// An existing tree of sessions to use as the home folder, instead of a new one made from the real files
     tree: Option<PathBuf>,
-    /// The folder of real files that are repeated under new ids, as a path from the repository
+    /// The folder of real files to repeat under new ids, as a path from the repository
     #[arg(long, default_value = "../shared/corpus")]
     corpus: PathBuf,
     /// How large the tree becomes
     #[arg(long, default_value = "500MB", value_parser = corpus::size)]
     size: u64,
-    /// How often everybody counts
+    /// How often each program counts
     #[arg(long, default_value_t = 9)]
     rounds: usize,
     /// The program `ccusage`, instead of the one on the path
@@ -40,7 +40,7 @@ const TIME_OF_GREP: f64 = 1.5;
 const PEAK_MB: f64 = 100.0;
 const WARM_MS: f64 = 50.0;
 
-/// Somebody who counts.
+/// A program that counts, and its times.
 struct Counter {
     name: &'static str,
     command: Box<dyn Fn() -> Command>,
@@ -75,19 +75,19 @@ pub fn usage(options: &Options) -> Result<(), Failure> {
             counter.seconds.push(timed(&mut (counter.command)())?.1.as_secs_f64());
         }
     }
-    let ran = watched(&mut count(&without, &home))?;
-    told(&counters, f64::from(u32::try_from(ran.peak_kb)?) / 1000.0)
+    let cost = run_and_measure(&mut count(&without, &home))?;
+    report(&counters, f64::from(u32::try_from(cost.peak_kb)?) / 1000.0)
 }
 
-/// The figures beside their goals.
-fn told(counters: &[Counter], peak_mb: f64) -> Result<(), Failure> {
+/// Prints the figures and their goals.
+fn report(counters: &[Counter], peak_mb: f64) -> Result<(), Failure> {
     let mut goals = Goals::default();
     for counter in counters {
-        Goals::told(counter.name, median(counter.seconds.iter().copied()) * 1e3, "ms");
+        Goals::print(counter.name, median(counter.seconds.iter().copied()) * 1e3, "ms");
     }
     let seconds = |name: &str| counters.iter().find(|counter| counter.name == name).map(|counter| &counter.seconds);
     let Some(ours) = seconds(FROM_FILES) else { return Err("nothing was counted".into()) };
-    // Of each round the ratio, and of those the one in the middle: what disturbs a round disturbs both.
+    // Take the median of the ratios of each round, because noise in a round affects both programs.
     let ratio = |other: &Vec<f64>| median(ours.iter().zip(other).map(|(ours, other)| ours / other));
     for (name, most) in [(CCUSAGE, TIME_OF_PEER), (CCSTAT, TIME_OF_PEER), (GREP, TIME_OF_GREP)] {
         match seconds(name) {
@@ -146,7 +146,7 @@ fn counters(options: &Options, home: &Path, folder: &Path) -> Vec<Counter> {
             CCSTAT,
             Box::new(move || {
                 let mut command = peer(&program, &tree);
-                // It asks for prices on the network; a proxy that is not there ends that at once.
+                // It requests prices over the network; a proxy that does not exist makes that fail immediately.
                 command
                     .args(["daily", "--json", "--utc"])
                     .env("HTTPS_PROXY", "http://127.0.0.1:9")
@@ -181,7 +181,7 @@ fn count(store: &Path, home: &Path) -> Command {
     command
 }
 
-/// Whether the independent count says the same, to the token.
+/// Fails if the independent count differs by a token.
 fn agree(ours: &mut Command, home: &Path) -> Result<(), Failure> {
     let script = tree::root().join("crates/stenograph-cli/tests/count/independent.py");
     let ours: Value = serde_json::from_slice(&timed(ours)?.0)?;

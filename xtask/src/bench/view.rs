@@ -1,5 +1,5 @@
-//! Measures pages: how long `steno export --to html` takes for a real session, in turns with other programs that write pages
-//! and are installed, how large its page is, and how much memory a very large session takes.
+//! Measures pages: the time of `steno export --to html` for a real session, in turn with other installed programs that write
+//! pages, the size of the page, and the memory that a very large session takes.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -9,7 +9,7 @@ use std::process::Command;
 use clap::Args;
 
 use super::goals::{Goals, median};
-use super::process::{timed, watched};
+use super::process::{run_and_measure, timed};
 use super::{again_in_release, scale};
 use crate::{Failure, corpus, synthetic, tree};
 
@@ -25,7 +25,7 @@ pub struct Options {
     /// The size of the very large session
     #[arg(long, value_name = "SIZE", default_value = "300MB", value_parser = corpus::size)]
     size: u64,
-    /// How often everybody writes
+    /// How often each program writes
     #[arg(long, default_value_t = 9)]
     rounds: usize,
     /// The command to measure, instead of building one
@@ -42,13 +42,13 @@ pub struct Options {
     claude_code_transcripts: PathBuf,
 }
 
-/// The time of our page, as a part of that of the fastest other program.
+/// The largest time of `steno`, as a fraction of the time of the fastest other program.
 const TIME_OF_PEER: f64 = 1.0 / 6.0;
 
-/// The most memory of a session of any size: the largest page in one file, its outline, and a sample of each event.
+/// The largest memory for a session of any size: the largest page in one file, its outline, and a sample of each event.
 const PEAK_MB: f64 = 120.0;
 
-/// Runs the benchmark: on a release build, unless another command is named.
+/// Runs the benchmark on a release build, unless the options name another command.
 pub fn view(options: &Options) -> Result<(), Failure> {
     if cfg!(debug_assertions) && options.steno.is_none() {
         return again_in_release();
@@ -87,26 +87,26 @@ pub fn view(options: &Options) -> Result<(), Failure> {
             seconds.push(timed(&mut peer.command())?.1.as_secs_f64());
         }
     }
-    Goals::told("steno export --to html", median(own.iter().copied()) * 1e3, "ms");
+    Goals::print("steno export --to html", median(own.iter().copied()) * 1e3, "ms");
     for (name, seconds) in &others {
-        Goals::told(name, median(seconds.iter().copied()) * 1e3, "ms");
+        Goals::print(name, median(seconds.iter().copied()) * 1e3, "ms");
         let ratio = median(own.iter().zip(seconds).map(|(own, other)| own / other));
         goals.at_most(&format!("time of {name}"), ratio, TIME_OF_PEER, "");
     }
     let size = |path: &Path| fs::metadata(path).map_or(0.0, |found| found.len() as f64);
-    Goals::told("size of the page, to its source", size(&out) / source as f64, "");
+    Goals::print("size of the page, to its source", size(&out) / source as f64, "");
     large(options, &steno, folder.path(), &mut goals)?;
     goals.end()
 }
 
-/// Memory and time of a very large session.
+/// Measures the memory and time of a very large session.
 fn large(options: &Options, steno: &Path, folder: &Path, goals: &mut Goals) -> Result<(), Failure> {
     let path = folder.join("large.jsonl");
     let mut file = BufWriter::new(File::create(&path)?);
     synthetic::session(options.size, &mut file)?;
     file.flush()?;
-    let ran = watched(&mut export(steno, &path, &folder.join("large.html")))?;
-    Goals::told("a very large session", ran.wall.as_secs_f64(), "s");
+    let ran = run_and_measure(&mut export(steno, &path, &folder.join("large.html")))?;
+    Goals::print("a very large session", ran.wall.as_secs_f64(), "s");
     goals.at_most("its peak memory", ran.own_kb as f64 / 1e3, PEAK_MB, "MB");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! How a copy spells its ids, times and rare words. Everything follows from the seed and the number of the copy, so that what
-//! two files of a copy share they share in every copy. It must not change a length.
+//! Replaces the ids, times and rare words of a copy. Replacements depend only on the seed and the number of the copy, so an id
+//! that two files share is shared in every copy. It must not change the length of a text.
 
 use super::slots::{Kind, Slot, Vocabulary};
 
@@ -8,19 +8,19 @@ pub struct Copy {
     seed: u64,
     pub number: u64,
     days: i64,
-    /// Where a word's new spelling is, by its number; none when it keeps its own.
+    /// The new spelling of each word, by the word's number; `None` if the word does not change.
     spellings: Vec<Option<Box<[u8]>>>,
 }
 
-/// Text that grows by a factor brings new words by less, as a power of it (Heaps' law): a copy renames the share of rare words
-/// that growth by one copy would bring.
+/// The exponent of Heaps' law: the vocabulary of a text grows as this power of its length. Each copy renames as many rare words
+/// as the growth by one copy would add.
 const GROWTH: f64 = 0.65;
 
-/// Copies lie within so many days before the real files.
+/// The times of a copy are at most this many days before those of the real files.
 const DAYS_MAX: u64 = 700;
 
 impl Copy {
-    /// The first copy is the real one.
+    /// Copy 0 is identical to the real files.
     pub fn new(seed: u64, number: u64, vocabulary: &Vocabulary) -> Copy {
         let key = mix(seed, number);
         let mut spellings = vec![None; vocabulary.len()];
@@ -37,7 +37,7 @@ impl Copy {
         Copy { seed, number, days, spellings }
     }
 
-    /// Writes a file as this copy has it. A salt tells files apart that would be one otherwise.
+    /// Writes a file with the replacements of this copy. The salt distinguishes files that would otherwise have the same path.
     pub fn write(&self, salt: u64, bytes: &[u8], slots: &[Slot], out: &mut Vec<u8>) {
         let key = match (self.number, salt) {
             (0, 0) => None,
@@ -72,7 +72,7 @@ impl Copy {
     }
 }
 
-/// A digit by its place: the beginning of a hash still is the beginning of the hash.
+/// Replaces each digit depending on its position, so a prefix of a hash remains a prefix of that hash.
 fn hex(text: &[u8], key: u64, out: &mut Vec<u8>) {
     let mut stream = key;
     for (place, byte) in text.iter().enumerate() {
@@ -84,7 +84,7 @@ fn hex(text: &[u8], key: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Letters stay letters and digits digits.
+/// Replaces letters by letters and digits by digits.
 fn rotated(text: &[u8], key: u64, out: &mut Vec<u8>) {
     let mut stream = key;
     for (place, byte) in text.iter().enumerate() {
@@ -101,7 +101,7 @@ fn rotated(text: &[u8], key: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// A word that sounds like the word: it begins the same, vowels stay vowels.
+/// A new word with the same first letter and with vowels in the same positions.
 fn renamed(word: &str, chance: u64) -> Box<[u8]> {
     const VOWELS: &[u8] = b"aeiou";
     const CONSONANTS: &[u8] = b"bcdfghjklmnpqrstvwxyz";
@@ -129,7 +129,7 @@ fn earlier(text: &[u8], by: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// The date so many days before, by the civil calendar counted from March.
+/// Writes the date `days` days earlier. The calculation counts years from March, so the leap day is the last day of a year.
 fn day(text: &[u8], days: i64, out: &mut Vec<u8>) {
     let part = |at| text.get(at).and_then(number);
     let (Some(year), Some(month), Some(day)) = (part(0..4), part(5..7), part(8..10)) else {
@@ -156,7 +156,7 @@ pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Two numbers into one that looks like chance (`splitmix64`).
+/// Mixes two numbers into a pseudorandom one (`splitmix64`).
 pub fn mix(one: u64, other: u64) -> u64 {
     let mut mixed = one.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ other.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

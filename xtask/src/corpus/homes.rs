@@ -1,5 +1,5 @@
-//! Which real files have a home, and where in it their copies go. Systems of which there are no real files get sessions of others,
-//! written by our own writers. It reads the corpus and must not write anything.
+//! Chooses the real files to repeat, and the paths of their copies in the home folder. Systems without real files get sessions
+//! that are converted from other systems. It reads the corpus and must not write anything.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,14 +16,14 @@ use crate::Failure;
 pub struct Source {
     pub bytes: Vec<u8>,
     pub slots: Vec<Slot>,
-    /// Not zero for a file that would have the path of another.
+    /// Not zero if the file would otherwise have the path of another file.
     pub salt: u64,
     place: Place,
 }
 
 /// Where the copies of a file go.
 enum Place {
-    /// A project's folder by its name, then what is below it.
+    /// The name of the project's folder, and the path below it.
     Claude {
         project: String,
         below: String,
@@ -44,15 +44,15 @@ enum Place {
     },
 }
 
-/// Of files up to this size, one in so many is also written as a session of each system that has no real ones here.
+/// Of the files up to `WRITTEN_SIZE_MAX`, one in `WRITTEN_EVERY` is also converted for each system without real files.
 const WRITTEN_SIZE_MAX: usize = 1 << 20;
 const WRITTEN_EVERY: usize = 12;
 
-/// Milliseconds since 1970 that the names of a system's files begin at; every file has its own.
+/// The earliest time in the names of the system's files, in milliseconds since 1970; each file has a different one.
 const CYCOD_MS: u64 = 1_754_437_373_970;
 
 impl Source {
-    /// Where the file lies in a copy, from the root of the tree.
+    /// The path of the file in a copy, relative to the root of the tree.
     pub fn path(&self, copy: &Copy, vocabulary: &Vocabulary) -> PathBuf {
         let spelled = |text: &str| {
             let mut out = Vec::new();
@@ -80,12 +80,12 @@ impl Source {
         PathBuf::from(path)
     }
 
-    /// Whether copies of it will differ: a small file without ids and times is the same every time.
+    /// Whether copies of the file will differ. Copies of a small file without ids and times would be identical.
     fn has_something_to_change(&self) -> bool {
         self.bytes.len() > SAME_SIZE_MAX || self.slots.iter().any(|slot| !matches!(slot.kind, Kind::Word(_)))
     }
 
-    /// Whether the name has an id that every copy spells in its own way.
+    /// Whether the file name contains an id, which differs in every copy.
     fn is_named_by_id(&self, vocabulary: &Vocabulary) -> bool {
         match &self.place {
             Place::Claude { below, .. } => {
@@ -99,7 +99,7 @@ impl Source {
     }
 }
 
-/// The files that have a home, in an order that mixes them, and their words.
+/// The files to repeat, in mixed order. Adds their words to the vocabulary.
 pub fn sources(from: &Path, vocabulary: &mut Vocabulary) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for (folder, place) in [
@@ -134,10 +134,10 @@ pub fn sources(from: &Path, vocabulary: &mut Vocabulary) -> Result<Vec<Source>, 
     Ok(sources)
 }
 
-/// Files larger than this have rare words enough to differ by them.
+/// Files larger than this contain enough rare words to differ in every copy.
 const SAME_SIZE_MAX: usize = 16 << 10;
 
-/// A file whose path does not follow its ids cannot be told apart from others by new ones.
+/// The number of salts to try. If the path does not contain an id, no salt makes it unique, and the file is left out.
 const SALT_MAX: u64 = 64;
 
 fn lines_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
@@ -152,7 +152,8 @@ fn lines_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A session lies in its project's folder under its id; a sub-agent beside it or in a folder of that id.
+/// The path of a session is its id in the folder of its project. A sub-agent is in the same folder or in a folder named by that
+/// id.
 fn claude(path: &Path, bytes: &[u8]) -> Option<Place> {
     let session = value(bytes, "\"sessionId\":\"").filter(|session| is_uuid(session))?;
     let path = path.to_string_lossy();
@@ -174,7 +175,7 @@ fn codex(_: &Path, bytes: &[u8]) -> Option<Place> {
     Some(Place::Codex { stamp, session })
 }
 
-/// Sessions of the systems that have no real files here.
+/// Sessions for the systems without real files.
 fn written(sources: &[Source]) -> Result<Vec<Source>, Failure> {
     let mut written = Vec::new();
     let small = sources.iter().filter(|source| source.bytes.len() <= WRITTEN_SIZE_MAX && source.bytes.len() > 4096);
@@ -201,7 +202,7 @@ fn written(sources: &[Source]) -> Result<Vec<Source>, Failure> {
     Ok(written)
 }
 
-/// The text after a key, where it first stands.
+/// The text after the first occurrence of a key.
 fn value(bytes: &[u8], key: &str) -> Option<String> {
     let start = bytes.windows(key.len()).position(|window| window == key.as_bytes())? + key.len();
     let rest = bytes.get(start..)?;

@@ -1,26 +1,26 @@
-//! Finds what must differ between two copies of a file: ids, times, and words that are rare. It goes by how they look, not by
-//! the format, and it must not touch what a reader needs: keys, names of types, escapes.
+//! Finds the parts of a file that must differ between two copies: ids, times and rare words. It recognizes them by their shape,
+//! not by the format, and must not touch what a reader depends on: keys, names of types, escapes.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A place in a file that every copy spells in its own way.
+/// A range of a file that differs in every copy.
 #[derive(Clone, Debug)]
 pub struct Slot {
     pub at: Range<usize>,
     pub kind: Kind,
 }
 
-/// What stands at such a place.
+/// The kind of text in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Hexadecimal digits: a hash, a short id, the first or the last digits of a UUID.
+    /// Hexadecimal digits: a hash, a short id, the first or last digits of a UUID.
     Hex,
-    /// The end of an id of digits and letters.
+    /// The end of an id that consists of digits and letters.
     Mixed,
-    /// Encoded bytes, without their beginning.
+    /// Encoded bytes after the first [`BLOB_HEAD`].
     Blob,
-    /// A date in front of a time.
+    /// The date of a timestamp.
     Day,
     /// Seconds since 1970.
     Seconds,
@@ -37,10 +37,10 @@ pub struct Vocabulary {
     counts: Vec<u32>,
 }
 
-/// A word that is seen more often than this is part of the language, and the same in all copies.
+/// A word that occurs more often than this is common; it is the same in all copies.
 const RARE_MAX: u32 = 40;
 
-/// What is counted for a word that may be a key or the name of a type: it is never rare.
+/// The count that each occurrence as a possible key or type name adds, so that the word is never rare.
 const RESERVED: u32 = RARE_MAX + 1;
 
 impl Vocabulary {
@@ -103,13 +103,13 @@ fn text<'a>(bytes: &'a [u8], at: &Range<usize>) -> &'a str {
     bytes.get(at.clone()).and_then(|word| std::str::from_utf8(word).ok()).unwrap_or_default()
 }
 
-/// What a scan meets.
+/// What a scan finds.
 enum Found {
     Word(Reserved),
     Other(Kind),
 }
 
-/// Whether a word makes a short quoted text, alone or with others, as keys and the names of types and tools do.
+/// Whether a word is part of a short quoted name, as keys and the names of types and tools are.
 #[derive(Clone, Copy)]
 enum Reserved {
     Yes,
@@ -119,11 +119,11 @@ enum Reserved {
 const WORD_LENGTH: std::ops::RangeInclusive<usize> = 5..=32;
 const QUOTED_LENGTH_MAX: usize = 40;
 const BLOB_LENGTH_MIN: usize = 100;
-/// The beginning of encoded bytes says what they are, and stays.
+/// The first bytes identify the type of encoded data, so they do not change.
 const BLOB_HEAD: usize = 64;
 const HEX_LENGTH: std::ops::RangeInclusive<usize> = 7..=128;
 const MIXED_LENGTH: std::ops::RangeInclusive<usize> = 16..=99;
-/// How much of the end of an id changes.
+/// The number of characters at the end of an id that change.
 const MIXED_TAIL: usize = 10;
 
 fn scan(bytes: &[u8], each: &mut impl FnMut(Range<usize>, Found)) {
@@ -137,7 +137,7 @@ fn scan(bytes: &[u8], each: &mut impl FnMut(Range<usize>, Found)) {
     }
 }
 
-/// Where an escape ends. One within an escaped text (`\\n`) counts as a whole, so that no copy makes another of it.
+/// The end of an escape. An escape within an escaped text (`\\n`) counts as one, so that no copy changes it.
 fn after_escape(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at + 1) {
         Some(b'u') => at + 6,
@@ -150,7 +150,7 @@ fn after_escape(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Looks at letters, digits and underscores that stand together, and gives where to go on.
+/// Scans a run of letters, digits and underscores, and returns where to continue.
 fn scan_run(bytes: &[u8], start: usize, each: &mut impl FnMut(Range<usize>, Found)) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let before = start.checked_sub(1).and_then(|before| bytes.get(before)).copied();
@@ -185,14 +185,14 @@ fn scan_run(bytes: &[u8], start: usize, each: &mut impl FnMut(Range<usize>, Foun
     at.max(end)
 }
 
-/// The id or time that begins here: what of it changes, as what, and its whole length.
+/// The id or time at the start of `rest`: the range that changes, its kind, and the whole length.
 fn id(rest: &[u8]) -> Option<(Range<usize>, Kind, usize)> {
     let run = rest.get(..length(rest, |byte| byte.is_ascii_alphanumeric()))?;
     if run.len() == 4 && matches_shape(rest, b"20dd-dd-ddT") {
         return Some((0..10, Kind::Day, 10));
     }
     if run.len() == 8 && matches_shape(rest, b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") {
-        // One that begins with the time keeps it. The last digits of the others follow by themselves.
+        // A version 7 UUID begins with a time, which does not change. The scan finds the last digits of other UUIDs separately.
         let timed = rest.get(14) == Some(&b'7');
         return Some(if timed { (24..36, Kind::Hex, 36) } else { (0..8, Kind::Hex, 24) });
     }
@@ -216,7 +216,7 @@ fn id(rest: &[u8]) -> Option<(Range<usize>, Kind, usize)> {
     None
 }
 
-/// Whether text begins in a shape: `d` is a digit, `x` a hexadecimal one, anything else itself.
+/// Whether the text begins with this shape: `d` is a digit, `x` a hexadecimal digit, other characters are literal.
 fn matches_shape(text: &[u8], shape: &[u8]) -> bool {
     text.len() >= shape.len()
         && text.iter().zip(shape).all(|(byte, shape)| match shape {
@@ -236,7 +236,7 @@ fn reserved(bytes: &[u8], start: usize) -> Reserved {
     if quoted && closed { Reserved::Yes } else { Reserved::No }
 }
 
-/// Encoded bytes have figures and capitals among them, which a long path has not.
+/// Whether the text is encoded bytes: unlike a long path, they contain many digits and capital letters.
 fn is_blob(bytes: &[u8]) -> bool {
     let count = |test: fn(&u8) -> bool| bytes.iter().filter(|byte| test(byte)).count();
     count(u8::is_ascii_digit) >= bytes.len() / 64 && count(u8::is_ascii_uppercase) >= bytes.len() / 8
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_times_are_found_by_their_looks() {
+    fn ids_and_times_are_found_by_their_shape() {
         let text = r#"{"uuid":"019f5ccd-3d12-7ee2-b82d-f7e03a3a735b","timestamp":"2026-07-13T18:46:22Z","id":"msg_01AbCdEfGhIjKlMn22","at":1767225600}"#;
         let ids = [
             (Kind::Hex, "f7e03a3a735b"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_is_no_part_of_a_word_and_a_key_is_none() {
+    fn escapes_and_keys_are_not_parts_of_words() {
         let text = r#"{"command":"echo \\nwheels and \tlevers","kind":"lever-count"}"#;
         let words: Vec<String> = found(text).into_iter().map(|(_, word)| word).collect();
         assert_eq!(words, ["wheels", "levers"]);

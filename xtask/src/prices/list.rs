@@ -1,5 +1,5 @@
-//! The published list, read: which of its models are taken, and what of each. Numbers are taken by their spelling; none goes
-//! through a binary fraction.
+//! Reads the published list: selects models and the prices of each. Prices are parsed from their decimal text and never become
+//! floating point numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use stenograph::ledger::{Money, PriceCounter, Rates, ServiceTier};
 
 use crate::Failure;
 
-/// Whose models are taken, as the list calls them: the vendors that agents use, and the clouds that sell those vendors' models.
+/// The providers of the selected models, as the list spells them: vendors that agents use, and clouds that sell the vendors'
+/// models.
 const PROVIDERS: [&str; 24] = [
     "anthropic",
     "bedrock",
@@ -36,7 +37,7 @@ const PROVIDERS: [&str; 24] = [
     "zai",
 ];
 
-/// What the vendors' models are called; clouds sell others too.
+/// Parts of the names of the vendors' models; clouds sell other models too.
 const FAMILIES: [&str; 20] = [
     "chat-latest",
     "claude",
@@ -60,12 +61,12 @@ const FAMILIES: [&str; 20] = [
     "qw",
 ];
 
-/// What is no conversation in text, though the list calls it one.
-const OTHERWISE: [&str; 8] = ["audio", "embed", "ft:", "image", "live", "realtime", "search-preview", "tts"];
+/// Parts of the names of models that are not for conversations in text, although the list gives them that mode.
+const NOT_TEXT_CHAT: [&str; 8] = ["audio", "embed", "ft:", "image", "live", "realtime", "search-preview", "tts"];
 
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
-/// The rows of the models that are taken, by name.
+/// The rows of the selected models, by name.
 pub fn rows(list: &str) -> Result<BTreeMap<String, String>, Failure> {
     let list: BTreeMap<String, Fields<'_>> = serde_json::from_str(list)?;
     let taken = list.iter().filter(|(name, fields)| is_taken(name, fields));
@@ -75,28 +76,28 @@ pub fn rows(list: &str) -> Result<BTreeMap<String, String>, Failure> {
 fn is_taken(name: &str, fields: &Fields<'_>) -> bool {
     let text = |key: &str| fields.get(key).map(|raw| raw.get().trim_matches('"')).unwrap_or_default();
     let lower = name.to_lowercase();
-    // Names with a region or a commitment inside are how the list tells prices apart; no agent spells a model so.
+    // The list adds a region or a commitment to the names of some models, but agents do not use such names.
     let is_plain = lower.matches('/').count() <= 1 || lower.starts_with("vertex_ai/");
     PROVIDERS.contains(&text("litellm_provider"))
         && ["chat", "responses"].contains(&text("mode"))
         && FAMILIES.iter().any(|family| lower.contains(family))
-        && !OTHERWISE.iter().any(|word| lower.contains(word))
+        && !NOT_TEXT_CHAT.iter().any(|word| lower.contains(word))
         && is_plain
         && !name.contains([' ', ';', '='])
 }
 
-/// The prices of a model at one pace, from one size of the context on.
+/// The prices of a model, by service tier and by the context size above which they apply.
 type Blocks = BTreeMap<(ServiceTier, u64), Rates>;
 
-/// What is written behind a model's name; `None` where the list states no price. It also says 0 where it does not know one.
+/// The text after a model's name; `None` if the list has no price. The list also uses 0 for an unknown price.
 fn row(fields: &Fields<'_>) -> Option<String> {
     let mut blocks = Blocks::new();
     for (key, raw) in fields {
-        if let Some((counter, pace, over)) = meaning(key) {
-            put(&mut blocks, pace, from_size(fields, over), counter, raw);
+        if let Some((counter, tier, over)) = meaning(key) {
+            put(&mut blocks, tier, from_size(fields, over), counter, raw);
         }
     }
-    // Some entries spell the price of what a cache answers in an older way.
+    // Some entries use an older key for the price of cache reads.
     if let Some(raw) = fields.get("input_cost_per_token_cache_hit")
         && !fields.contains_key("cache_read_input_token_cost")
     {
@@ -121,18 +122,18 @@ fn row(fields: &Fields<'_>) -> Option<String> {
     if usual.of(PriceCounter::Input).is_none() || !is_priced(PriceCounter::Output) {
         return None;
     }
-    // Half a price is a slip of the list: nobody sells reading without writing.
+    // A block without an input or an output price is a mistake in the list.
     blocks.retain(|_, rates| rates.of(PriceCounter::Input).is_some() && rates.of(PriceCounter::Output).is_some());
-    Some(blocks.iter().map(|((pace, over), rates)| spell(*pace, *over, rates)).collect::<Vec<_>>().join("; "))
+    Some(blocks.iter().map(|((tier, over), rates)| spell(*tier, *over, rates)).collect::<Vec<_>>().join("; "))
 }
 
-fn put(blocks: &mut Blocks, pace: ServiceTier, over: u64, counter: PriceCounter, raw: &RawValue) {
+fn put(blocks: &mut Blocks, tier: ServiceTier, over: u64, counter: PriceCounter, raw: &RawValue) {
     if let Some(rate) = Money::parse(raw.get().trim_matches('"')) {
-        blocks.entry((pace, over)).or_default().set(counter, Some(rate));
+        blocks.entry((tier, over)).or_default().set(counter, Some(rate));
     }
 }
 
-/// What a key of the list states the price of, at which pace, and above which size.
+/// The meaning of a key of the list: which counter it prices, at which service tier, and above which context size.
 fn meaning(key: &str) -> Option<(PriceCounter, ServiceTier, u64)> {
     const STEMS: [(&str, PriceCounter); 6] = [
         ("cache_creation_input_token_cost_above_1hr", PriceCounter::CacheWriteHour),
@@ -147,23 +148,23 @@ fn meaning(key: &str) -> Option<(PriceCounter, ServiceTier, u64)> {
         Some((thousands, rest)) => (thousands.parse::<u64>().ok()? * 1000, rest),
         None => (0, rest),
     };
-    let pace = match rest {
+    let tier = match rest {
         "" => ServiceTier::Standard,
         "_batches" => ServiceTier::Batch,
         "_flex" => ServiceTier::Flex,
         "_priority" => ServiceTier::Priority,
         _ => return None,
     };
-    Some((counter, pace, over))
+    Some((counter, tier, over))
 }
 
-/// Above which size a price counts. One vendor's higher prices count from the size on, everybody else's above it.
+/// The context size above which a price applies. One provider's higher prices apply from the stated size, all others' above it.
 fn from_size(fields: &Fields<'_>, over: u64) -> u64 {
     let is_inclusive = fields.get("litellm_provider").is_some_and(|provider| provider.get() == "\"xai\"");
     if is_inclusive { over.saturating_sub(1) } else { over }
 }
 
-/// What a search costs, where that does not depend on how much it looks at: sessions do not say how much that was.
+/// The price of a search, if it is the same for every size of the search context: sessions do not state that size.
 fn search(fields: &Fields<'_>) -> Option<Money> {
     let by_size: Fields<'_> = serde_json::from_str(fields.get("search_context_cost_per_query")?.get()).ok()?;
     let mut rates = by_size.values().map(|raw| Money::parse(raw.get()));
@@ -171,7 +172,7 @@ fn search(fields: &Fields<'_>) -> Option<Money> {
     (!first.is_zero() && rates.all(|rate| rate == Some(first))).then_some(first)
 }
 
-/// Haste that is sold as so many times the usual price.
+/// Adds the fast tier, whose price is a multiple of the standard price.
 fn add_fast(fields: &Fields<'_>, blocks: &mut Blocks) {
     let entry = fields.get("provider_specific_entry");
     let entry: Option<Fields<'_>> = entry.and_then(|raw| serde_json::from_str(raw.get()).ok());
@@ -179,7 +180,7 @@ fn add_fast(fields: &Fields<'_>, blocks: &mut Blocks) {
     let Some(times) = times.and_then(|times| times.parse::<u64>().ok()) else { return };
     let usual: Vec<_> = blocks
         .iter()
-        .filter(|((pace, _), _)| *pace == ServiceTier::Standard)
+        .filter(|((tier, _), _)| *tier == ServiceTier::Standard)
         .map(|(at, rates)| (at.1, *rates))
         .collect();
     for (over, rates) in usual {
@@ -191,11 +192,11 @@ fn add_fast(fields: &Fields<'_>, blocks: &mut Blocks) {
     }
 }
 
-/// A block as the table has it.
-fn spell(pace: ServiceTier, over: u64, rates: &Rates) -> String {
+/// Formats a block for the table.
+fn spell(tier: ServiceTier, over: u64, rates: &Rates) -> String {
     let mut label = Vec::new();
-    if pace != ServiceTier::Standard {
-        label.push(pace.name().to_owned());
+    if tier != ServiceTier::Standard {
+        label.push(tier.name().to_owned());
     }
     if over > 0 {
         label.push(format!("over {over}"));

@@ -80,9 +80,9 @@ fn failed_calls_are_the_same_for_all_also_on_growth() {
     );
     assert_eq!(counted(&folder), [4, 4, 4]);
     // Three steps in a row failed.
-    let told = folder.run(&format!("status {path} --json")).ends(3).json();
-    assert_eq!((&told[0]["state"], &told[0]["why"]), (&"stuck".into(), &"failing".into()));
-    // Facts that a single record does not state are known all the same.
+    let runs = folder.run(&format!("status {path} --json")).ends(3).json();
+    assert_eq!((&runs[0]["state"], &runs[0]["why"]), (&"stuck".into(), &"failing".into()));
+    // `find` also knows outcomes that no single record states.
     let hits = folder.run("find is:error --root . --json").json();
     let tools: Vec<&str> = hits.iter().filter_map(|hit| hit["tool"].as_str()).collect();
     assert_eq!(tools.len(), 4, "{hits:?}");
@@ -299,8 +299,8 @@ fn a_message_that_was_changed_beside_its_journal_is_shown_and_found() {
         json!({"v": 1, "kind": "message", "time": "2026-03-01T10:00:00Z", "role": role, "content": content}).to_string()
             + "\n"
     };
-    let said = [line("user", "ask"), line("assistant", "yes"), line("user", "thanks")].concat();
-    at_home(&folder, "record --to cycod:talk.jsonl", &said);
+    let lines = [line("user", "ask"), line("assistant", "yes"), line("user", "thanks")].concat();
+    at_home(&folder, "record --to cycod:talk.jsonl", &lines);
     let text = String::from_utf8(folder.read("talk.jsonl")).unwrap();
     assert!(text.contains("\"yes\""), "{text}");
     folder.write("talk.jsonl", text.replace("\"yes\"", "\"a walrus is no pelican\""));
@@ -316,15 +316,15 @@ fn a_message_that_was_changed_beside_its_journal_is_shown_and_found() {
 fn a_hit_in_a_log_is_opened_by_its_path() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path("home")).unwrap();
-    let said = |question: &str, answer: &str| {
+    let turn = |question: &str, answer: &str| {
         let line = |role: &str, content: &str| {
             json!({"v": 1, "kind": "message", "role": role, "content": content}).to_string()
         };
         format!("{}\n{}\n", line("user", question), line("assistant", answer))
     };
-    at_home(&folder, "record --to devflow:work/.devflow", &said("alpha", "a"));
-    at_home(&folder, "record --to claude-events:work", &said("beta", "b"));
-    at_home(&folder, "record --to claude-events:work", &said("gamma", "heron answer"));
+    at_home(&folder, "record --to devflow:work/.devflow", &turn("alpha", "a"));
+    at_home(&folder, "record --to claude-events:work", &turn("beta", "b"));
+    at_home(&folder, "record --to claude-events:work", &turn("gamma", "heron answer"));
     folder.run("index --root .").ends(0);
     let hits = folder.run("find heron --root . --json").ends(0).json();
     assert!(hits.iter().any(|hit| hit["path"].as_str().is_some_and(|path| path.contains("telemetry"))), "{hits:?}");

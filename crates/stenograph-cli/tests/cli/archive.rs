@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::list::{home, index, path, said};
+use crate::list::{home, index, message_line, path};
 use crate::runner::{Folder, NATIVE};
 
 const ONE: &str = "0198aaaa-1111-4222-8333-444455556666";
@@ -81,7 +81,7 @@ fn archive_add_finds_the_same_files_as_index() {
     folder.run("archive add --root home").ends(0).talks("4 new");
     let listed = folder.run("archive list").ends(0).text().to_owned();
     assert!(listed.contains(THREE) && listed.starts_with("SESSION"), "{listed}");
-    // Archived sources that are gone are found once there is an index.
+    // With an index, archived sources without a file are found.
     fs::remove_file(folder.path(&path(THREE))).unwrap();
     folder.run("archive list").ends(0).says("[gone] ");
     index(&folder);
@@ -110,7 +110,7 @@ fn damage_is_found_and_named_and_the_next_run_heals_it() {
     folder.run("archive verify").ends(1).says(".jsonl: ").says("from byte 0 on").talks("damaged").talks("steno index");
     folder.run("archive restore ffff -o out.jsonl").fails("damaged");
     assert!(!folder.path("out.jsonl").exists());
-    // One file is gone, so its copy is lost and named; the others are archived again.
+    // One file no longer exists, so its copy is lost and named; the others are archived again.
     fs::remove_file(folder.path(&path(TWO))).unwrap();
     folder.run("index --root home").ends(0).talks(TWO).talks("is lost");
     let damaged = folder.run("archive verify --repair --json").ends(1).json();
@@ -218,7 +218,7 @@ fn pruning_needs_a_selection_and_a_dry_run_does_nothing() {
 fn the_only_copy_stays_unless_forced() {
     let folder = home();
     fs::remove_file(folder.path(&path(TWO))).unwrap();
-    folder.write(&path(THREE), said(THREE, 1, "user", "Something else"));
+    folder.write(&path(THREE), message_line(THREE, 1, "user", "Something else"));
     let done = folder.run("archive prune --older-than 1d");
     done.ends(0).says("0198aaaa-1").talks("1 session pruned");
     done.talks("kept: 0198aaaa-9")
@@ -231,7 +231,7 @@ fn the_only_copy_stays_unless_forced() {
     folder.run("archive prune session:ffff").ends(1).talks("0 sessions pruned");
     folder.run("archive prune session:ffff --force").ends(0).talks("1 session pruned");
     folder.run("archive restore ffff -o x.jsonl").finds_nothing("not in the archive");
-    assert_eq!(folder.read(&path(THREE)), said(THREE, 1, "user", "Something else").as_bytes());
+    assert_eq!(folder.read(&path(THREE)), message_line(THREE, 1, "user", "Something else").as_bytes());
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_session_that_stays_counts_among_those_that_are_left() {
 fn a_session_without_a_copy_does_not_count_among_those_that_are_left() {
     let folder = home();
     let name = "00000000-0000-4000-8000-000000000001";
-    folder.write(&path(name), said(name, 0, "user", "Hi"));
+    folder.write(&path(name), message_line(name, 0, "user", "Hi"));
     folder.run("index --root home --no-keep").ends(0).talks("1 new");
     folder.run("archive prune --max-count 3").finds_nothing("no sessions to prune");
 }
@@ -356,7 +356,7 @@ fn a_forgotten_session_does_not_come_back_as_a_part_a_variant_or_a_conversion_of
     folder.run("archive prune session:ffff").ends(0);
     let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let windows = String::from_utf8(whole.clone()).unwrap().replace('\n', "\r\n");
-    let longer = [whole.clone(), said(THREE, 9, "user", "Another walrus").into_bytes()].concat();
+    let longer = [whole.clone(), message_line(THREE, 9, "user", "Another walrus").into_bytes()].concat();
     let variants = [("half", whole[..first].to_vec()), ("windows", windows.into_bytes()), ("longer", longer)];
     for (name, bytes) in variants {
         folder.write(&format!("home/.claude/projects/-work-app/{name}.jsonl"), bytes);
@@ -368,7 +368,7 @@ fn a_forgotten_session_does_not_come_back_as_a_part_a_variant_or_a_conversion_of
 }
 
 #[test]
-fn usage_says_that_it_leaves_a_forgotten_session_out() {
+fn usage_reports_that_it_leaves_out_a_forgotten_session() {
     let folder = home();
     folder.run("archive prune session:ffff").ends(0);
     for line in ["usage --root home", "usage --root home --no-index", "usage --root home --explain"] {
@@ -379,10 +379,10 @@ fn usage_says_that_it_leaves_a_forgotten_session_out() {
 }
 
 #[test]
-fn a_forgotten_session_that_goes_on_is_named_until_it_is_unforgotten() {
+fn a_forgotten_session_that_continues_is_named_until_it_is_unforgotten() {
     let folder = home();
     folder.run("archive prune session:ffff").ends(0);
-    let longer = [folder.read(&path(THREE)), said(THREE, 9, "user", "Another walrus").into_bytes()].concat();
+    let longer = [folder.read(&path(THREE)), message_line(THREE, 9, "user", "Another walrus").into_bytes()].concat();
     folder.write(&path(THREE), &longer);
     for line in ["index --root home", "archive add --root home"] {
         let done = folder.run(line);
@@ -406,10 +406,10 @@ fn a_pipe_is_refused_and_not_waited_for() {
 }
 
 #[test]
-fn nothing_that_a_pruned_session_said_stays_in_the_index() {
+fn the_index_contains_no_text_of_a_pruned_session() {
     let folder = home();
     let words = "a narwhal that nobody else mentions";
-    folder.write(&path(THREE), said(THREE, 1, "user", words));
+    folder.write(&path(THREE), message_line(THREE, 1, "user", words));
     index(&folder);
     let held = |words: &str| {
         let files = fs::read_dir(folder.path("store/index")).unwrap().map(|entry| entry.unwrap().path());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::list::{index, path, said};
+use crate::list::{index, message_line, path};
 use crate::runner::{Done, Folder};
 
 /// A session that reads, writes, runs commands, is refused something, starts a sub-agent and keeps a to-do list.
@@ -188,27 +188,27 @@ fn exit_codes_stand_in_many_places() {
 
 #[test]
 fn other_agents_say_it_in_other_words() {
-    let told = json("c.jsonl", CYCOD);
-    assert_eq!(lines(&told, "commands", &["command", "exit_code", "outcome"]), ["make pump 2 failed"]);
-    assert_eq!(lines(&told, "files", &["change", "path"]), ["created pump.mk"]);
-    assert_eq!(told["last"]["text"], "It does not build.");
-    let told = json("transcript.json", DEVFLOW);
-    assert_eq!(lines(&told, "commands", &["command", "exit_code", "outcome"]), ["make pump 2 failed"]);
-    assert_eq!((&told["failure"]["name"], &told["state"]), (&"bash".into(), &"failed".into()));
-    assert_eq!(lines(&told["failure"], "before", &["text"]), ["user: Mend it.", "I build."]);
-    let told = json("context.jsonl", CHIBI);
-    assert_eq!(lines(&told, "tools", &["name", "calls", "denied"]), ["write_file 1 1", "read_file 1 0"]);
-    assert_eq!(lines(&told, "files", &["change", "path"]), ["tried /w/a.mk", "read /w/b.mk"]);
-    assert_eq!((&told["last"]["text"], &told["failure"]), (&"I may not write.".into(), &Value::Null));
+    let report = json("c.jsonl", CYCOD);
+    assert_eq!(lines(&report, "commands", &["command", "exit_code", "outcome"]), ["make pump 2 failed"]);
+    assert_eq!(lines(&report, "files", &["change", "path"]), ["created pump.mk"]);
+    assert_eq!(report["last"]["text"], "It does not build.");
+    let report = json("transcript.json", DEVFLOW);
+    assert_eq!(lines(&report, "commands", &["command", "exit_code", "outcome"]), ["make pump 2 failed"]);
+    assert_eq!((&report["failure"]["name"], &report["state"]), (&"bash".into(), &"failed".into()));
+    assert_eq!(lines(&report["failure"], "before", &["text"]), ["user: Mend it.", "I build."]);
+    let report = json("context.jsonl", CHIBI);
+    assert_eq!(lines(&report, "tools", &["name", "calls", "denied"]), ["write_file 1 1", "read_file 1 0"]);
+    assert_eq!(lines(&report, "files", &["change", "path"]), ["tried /w/a.mk", "read /w/b.mk"]);
+    assert_eq!((&report["last"]["text"], &report["failure"]), (&"I may not write.".into(), &Value::Null));
 }
 
 #[test]
 fn flat_and_nested_calls_count_once() {
-    let told = json("f.jsonl", FLAT);
-    assert_eq!(lines(&told, "tools", &["name", "calls", "failed", "unanswered"]), ["Write 1 0 0", "Edit 1 1 0"]);
-    assert_eq!(lines(&told, "files", &["change", "path", "writes"]), ["created /w/a.c 1", "tried /w/b.c 0"]);
-    assert_eq!((&told["failure"]["kind"], &told["failure"]["name"]), (&"tool".into(), &"Edit".into()));
-    assert_eq!(lines(&told, "errors", &["kind", "recovered"]), ["failure false", "stop false"]);
+    let report = json("f.jsonl", FLAT);
+    assert_eq!(lines(&report, "tools", &["name", "calls", "failed", "unanswered"]), ["Write 1 0 0", "Edit 1 1 0"]);
+    assert_eq!(lines(&report, "files", &["change", "path", "writes"]), ["created /w/a.c 1", "tried /w/b.c 0"]);
+    assert_eq!((&report["failure"]["kind"], &report["failure"]["name"]), (&"tool".into(), &"Edit".into()));
+    assert_eq!(lines(&report, "errors", &["kind", "recovered"]), ["failure false", "stop false"]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_query_audits_every_session_that_has_a_hit() {
     folder.run("audit role:user walrus --root home").ends(0).says("total: 3 sessions");
     folder.run("audit penguin --root home").finds_nothing("nothing found");
     folder.run("audit projct:x --root home").fails("hint:");
-    let text = said(session, 40, "user", "again");
+    let text = message_line(session, 40, "user", "again");
     let mut whole = folder.read(&path(session));
     whole.extend(text.as_bytes());
     folder.write(&path(session), whole);
@@ -258,9 +258,9 @@ const EXPLAINED: &str = r#"{"v":1,"kind":"message","role":"user","content":"Buil
 
 #[test]
 fn each_outcome_names_its_record_and_its_rule() {
-    let told = audit("a.jsonl", EXPLAINED, "--json --explain").ends(0).json().remove(0);
+    let report = audit("a.jsonl", EXPLAINED, "--json --explain").ends(0).json().remove(0);
     assert_eq!(
-        lines(&told, "explain", &["what", "outcome", "rule", "event", "line"]),
+        lines(&report, "explain", &["what", "outcome", "rule", "event", "line"]),
         [
             "run failed stop_record 10 10",
             "call failed stated_error 3 3",
@@ -271,7 +271,7 @@ fn each_outcome_names_its_record_and_its_rule() {
             "recovery recovered recovery 9 9",
         ]
     );
-    assert_eq!((&told["explain"][1]["of"]["event"], &told["explain"][4]["of"]["event"]), (&2.into(), &2.into()));
+    assert_eq!((&report["explain"][1]["of"]["event"], &report["explain"][4]["of"]["event"]), (&2.into(), &2.into()));
     let text = audit("a.jsonl", EXPLAINED, "--explain");
     text.ends(0)
         .says("explain  7 outcomes")

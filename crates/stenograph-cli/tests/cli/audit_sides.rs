@@ -1,4 +1,4 @@
-//! `steno audit` of a file with sub-agents in files beside it: they are read too, in the order of time.
+//! `steno audit` of a file with sub-agents in other files: it reads them too, in the order of time.
 
 use serde_json::{Value, json};
 
@@ -27,8 +27,8 @@ fn call(second: u32, agent: Option<&str>, id: &str, tool: &str, input: &Value) -
     record(second, agent, "assistant", &json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]))
 }
 
-fn result(second: u32, agent: Option<&str>, id: &str, said: &str) -> String {
-    record(second, agent, "user", &json!([{"type": "tool_result", "tool_use_id": id, "content": said}]))
+fn result(second: u32, agent: Option<&str>, id: &str, text: &str) -> String {
+    record(second, agent, "user", &json!([{"type": "tool_result", "tool_use_id": id, "content": text}]))
 }
 
 /// The main conversation writes a file, has a sub-agent change it, and changes it again.

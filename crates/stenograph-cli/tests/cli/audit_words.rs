@@ -37,7 +37,7 @@ fn printed(id: &str, texts: &[&str]) -> Value {
     json!({"type": "custom_tool_call_output", "call_id": id, "output": output})
 }
 
-fn told(json: &Value) -> Vec<(String, Value, String)> {
+fn commands_of(json: &Value) -> Vec<(String, Value, String)> {
     let commands = json["commands"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     commands
@@ -67,7 +67,7 @@ fn exit_codes_are_read_from_the_output_of_a_script() {
     ]);
     let good = |command: &str, exit: Value| (command.to_owned(), exit, "ok".to_owned());
     assert_eq!(
-        told(&json),
+        commands_of(&json),
         [
             ("make pump".to_owned(), json!(2), "failed".to_owned()),
             good("make all", json!(0)),
@@ -80,7 +80,7 @@ fn exit_codes_are_read_from_the_output_of_a_script() {
 }
 
 #[test]
-fn a_call_that_says_itself_how_it_went_is_answered() {
+fn a_call_that_states_its_own_outcome_has_a_result() {
     let search = |id: &str, status: &str| {
         let action = json!({"type": "search", "query": "valves"});
         json!({"type": "web_search_call", "id": id, "status": status, "action": action})
@@ -111,7 +111,7 @@ fn signs_between_quotes_do_not_end_a_command() {
         call("call_0002", "rg pump | make"),
         answer("call_0002"),
     ]);
-    let outcomes: Vec<String> = told(&json).into_iter().map(|(_, _, outcome)| outcome).collect();
+    let outcomes: Vec<String> = commands_of(&json).into_iter().map(|(_, _, outcome)| outcome).collect();
     assert_eq!(outcomes, ["ok", "failed"]);
 }
 

@@ -46,8 +46,8 @@ impl Browser {
             command.env("STENO_DOCUMENT_PICTURES", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images"));
         }
         let done = command.output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{script} {}:\n{said}", arguments.join(" "));
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{script} {}:\n{stderr}", arguments.join(" "));
     }
 }
 

@@ -89,14 +89,14 @@ impl Serving {
     /// Waits until it prints this text.
     #[track_caller]
     pub fn says(&self, what: &str) {
-        let mut said = String::new();
+        let mut lines = String::new();
         while let Ok(line) = self.talk.recv_timeout(PATIENCE) {
             if line.contains(what) {
                 return;
             }
-            said += &format!("{line}\n");
+            lines += &format!("{line}\n");
         }
-        panic!("{what} is not in:\n{said}");
+        panic!("{what} is not in:\n{lines}");
     }
 
     /// Ends it as Ctrl-C does; returns the exit code.
@@ -279,7 +279,7 @@ fn errors_have_the_shape_of_the_requested_vendor() {
 }
 
 #[test]
-fn a_request_that_is_too_large_is_refused_whether_it_says_so_or_not() {
+fn a_request_that_is_too_large_is_refused_with_or_without_a_stated_length() {
     let serving = Serving::start(TIDES, "");
     let answer = serving.ask("POST /v1/messages", "content-length: 1000000000\r\n", b"{\"messages\":[");
     assert_eq!((answer.status, answer.body.contains("request_too_large")), (413, true), "{}", answer.body);
@@ -386,11 +386,12 @@ fn a_slow_client_does_not_delay_others() {
 }
 
 #[test]
-fn a_client_that_disconnects_in_the_middle_is_reported_and_harms_nobody() {
+fn a_client_that_disconnects_in_the_middle_is_reported_and_does_not_disturb_others() {
     let long = "and on ".repeat(2_000_000);
-    let said = |text: &str| format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"assistant\",\"content\":\"{text}\"}}\n");
+    let message_line =
+        |text: &str| format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"assistant\",\"content\":\"{text}\"}}\n");
     let user = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"go\"}\n";
-    let serving = Serving::start(&format!("{user}{}{user}{}", said(&long), said("So.")), "");
+    let serving = Serving::start(&format!("{user}{}{user}{}", message_line(&long), message_line("So.")), "");
     let mut stream = serving.connect();
     let body = r#"{"stream":true,"messages":[{"role":"user","content":"go"}]}"#;
     let head = format!("POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -428,8 +429,8 @@ fn of_many_clients_at_once_each_gets_another_answer_in_the_order_in_which_they_c
         assert_eq!(found, 1, "answer {number} was given {found} times");
     }
     for request in 1..=CLIENTS {
-        let told: serde_json::Value = serde_json::from_str(&serving.out.recv_timeout(PATIENCE).unwrap()).unwrap();
-        assert_eq!((&told["request"], &told["answer"]), (&request.into(), &request.into()));
+        let report: serde_json::Value = serde_json::from_str(&serving.out.recv_timeout(PATIENCE).unwrap()).unwrap();
+        assert_eq!((&report["request"], &report["answer"]), (&request.into(), &request.into()));
     }
 }
 

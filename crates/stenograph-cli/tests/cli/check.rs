@@ -79,7 +79,7 @@ fn the_laws_hold_and_are_named() {
 }
 
 #[test]
-fn the_format_can_be_said() {
+fn the_format_can_be_given() {
     let folder = Folder::with("a", NATIVE);
     folder.run("check a --from chibi").says("a: chibi, 4 records");
     folder.run("check a --from nonsense").ends(2).talks("nonsense");

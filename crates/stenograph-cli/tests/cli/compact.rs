@@ -37,7 +37,7 @@ fn entry(id: usize, to: &str, content: &str) -> String {
     )
 }
 
-/// A conversation of so many turns.
+/// A conversation with this number of turns.
 fn turns(count: usize) -> String {
     let turn = |turn| entry(2 * turn, "default", &format!("question {turn}")) + &entry(2 * turn + 1, "user", "answer");
     (0..count).map(turn).collect()
@@ -137,7 +137,7 @@ fn a_summariser_reads_the_removed_events_and_prints_the_summary() {
 }
 
 #[test]
-fn a_summariser_that_fails_or_says_nothing_changes_nothing() {
+fn a_summariser_that_fails_or_prints_nothing_changes_nothing() {
     let folder = Folder::with("a.jsonl", turns(6));
     std::fs::create_dir_all(folder.path("contexts/x")).unwrap();
     folder.write("contexts/x/context.jsonl", turns(6));

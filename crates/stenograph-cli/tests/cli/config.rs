@@ -49,7 +49,7 @@ fn the_environment_counts_before_the_folder_and_the_folder_before_the_user() {
 }
 
 #[test]
-fn a_file_of_ones_own_is_used_and_comments_stay() {
+fn a_given_file_is_used_and_comments_stay() {
     let folder = Folder::with("my.toml", "# mine\n[App] # all of it\nAutoSaveTrajectory = true # for now\n");
     let own = [("STENO_CONFIG", "my.toml")];
     run(&folder, "config set App.AutoSaveTrajectory no", &own).ends(0).talks("my.toml");

@@ -66,7 +66,7 @@ fn a_window_is_rebuilt_from_its_anchor() {
 }
 
 #[test]
-fn an_empty_window_says_where_the_rest_is() {
+fn an_empty_window_hints_at_the_archive() {
     let folder = folder();
     folder.write(".chibi/contexts/research/context.jsonl", "");
     folder.run("show --context research --root .").ends(1).talks("--archive");
@@ -234,13 +234,13 @@ fn an_empty_file_in_a_context_is_not_reported() {
 
 #[test]
 fn a_transcript_beside_the_window_counts_once_and_is_named_by_its_path() {
-    for (transcript, told) in [("transcript.jsonl", "transcript.jsonl"), ("transcript/active.jsonl", "transcript")] {
+    for (transcript, shown) in [("transcript.jsonl", "transcript.jsonl"), ("transcript/active.jsonl", "transcript")] {
         let folder = folder();
         let context = ".chibi/contexts/research";
         std::fs::create_dir_all(folder.path(&format!("{context}/{transcript}")).parent().unwrap()).unwrap();
         folder.write(&format!("{context}/{transcript}"), CHIBI);
         let done = folder.run_with(&format!("record --from openai-chat --to chibi:{context}"), CHAT.as_bytes());
-        done.ends(0).talks(&format!("completed: {context}/{told}, {context}/context.jsonl"));
+        done.ends(0).talks(&format!("completed: {context}/{shown}, {context}/context.jsonl"));
         folder.run("compact --context research --root . --keep 1 --summary so-far").ends(0);
         folder.run("index --root .").ends(0);
         let listed = folder.run("list --root . --json").ends(0).json();

@@ -80,7 +80,7 @@ fn a_carried_source_is_restored_byte_for_byte() {
 }
 
 #[test]
-fn every_format_carries_every_other_or_says_that_it_cannot() {
+fn every_format_carries_every_other_or_reports_that_it_cannot() {
     let folder = Folder::with("a", NATIVE);
     for format in FORMATS {
         let info = format.info();
@@ -117,7 +117,7 @@ fn a_dash_is_standard_input_and_output() {
 }
 
 #[test]
-fn a_piece_that_is_missing_is_said() {
+fn a_missing_piece_is_reported() {
     let folder = Folder::with("a", NATIVE);
     folder.run("convert a --to chibi --carry -o b").ends(0);
     let carried = String::from_utf8(folder.read("b")).unwrap();
@@ -231,7 +231,7 @@ fn carrying_a_carrying_source_promises_only_what_it_restores() {
     assert_eq!(folder.run("convert b --to codex --carry -o g --json").ends(0).json()[0]["carries"], "steno");
 }
 
-/// In a native stream each part of a record is a line of its own, and carries what follows it.
+/// In a native stream each part of a record is a separate line, and carries the bytes that follow it.
 #[test]
 fn bytes_after_the_last_record_survive_two_conversions() {
     let folder = Folder::new();

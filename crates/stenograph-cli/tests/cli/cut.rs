@@ -88,17 +88,17 @@ fn pieces_have_the_header_and_the_system_prompt_each() {
 fn pieces_of_a_session_are_sessions_of_their_own() {
     let whole = "0198f2c4-0000-7000-8000-000000000001";
     for session in [whole, "s1"] {
-        let said = talk().replace("{\"v\":1,", &format!("{{\"v\":1,\"session\":\"{session}\","));
-        let folder = Folder::with("talk.steno.jsonl", &said);
+        let session_text = talk().replace("{\"v\":1,", &format!("{{\"v\":1,\"session\":\"{session}\","));
+        let folder = Folder::with("talk.steno.jsonl", &session_text);
         let done = folder.run("cut talk.steno.jsonl --split-every 1 --json");
-        let told: Vec<String> = done.ends(0).json().iter().map(|piece| piece["session"].to_string()).collect();
+        let sessions: Vec<String> = done.ends(0).json().iter().map(|piece| piece["session"].to_string()).collect();
         done.talks("each piece is a separate session");
-        let mut all = told.clone();
+        let mut all = sessions.clone();
         all.push(format!("\"{session}\""));
         all.sort();
         all.dedup();
-        assert_eq!(all.len(), 4, "{told:?}");
-        for (number, own) in (1..).zip(&told) {
+        assert_eq!(all.len(), 4, "{sessions:?}");
+        for (number, own) in (1..).zip(&sessions) {
             let text = String::from_utf8(folder.read(&format!("talk.{number}.steno.jsonl"))).unwrap();
             assert!(text.lines().all(|line| line.contains(own)), "{own}: {text}");
             assert!(session != whole || own.len() == whole.len() + 2, "{own}");
@@ -107,7 +107,7 @@ fn pieces_of_a_session_are_sessions_of_their_own() {
             let values = |text: &str| -> Vec<serde_json::Value> {
                 text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
             };
-            let records = values(&said);
+            let records = values(&session_text);
             assert!(values(&back).iter().all(|record| records.contains(record)), "{back}");
         }
         // The same pieces have the same ids.

@@ -72,8 +72,8 @@ fn both_are_saved_unless_they_are_switched_off() {
     run(&folder, "config set App.AutoSaveChatHistory false", "").ends(0);
     run(&folder, "record --from openai-chat --to cycod:talk.jsonl", USER).ends(0);
     assert_eq!(history(&folder).len(), 3);
-    let mut told = command(&folder, "record --from openai-chat --to cycod:talk2.jsonl");
-    finish(told.env("CYCOD_AUTO_SAVE_CHAT_HISTORY", "true").spawn().unwrap(), USER).ends(0);
+    let mut recording = command(&folder, "record --from openai-chat --to cycod:talk2.jsonl");
+    finish(recording.env("CYCOD_AUTO_SAVE_CHAT_HISTORY", "true").spawn().unwrap(), USER).ends(0);
     assert_eq!(history(&folder).len(), 4);
     let line = "record --from openai-chat --to cycod:talk3.jsonl --set auto_save_trajectory=true";
     run(&folder, line, USER).ends(0);
@@ -105,7 +105,7 @@ fn names_are_made_from_templates_in_both_spellings() {
 }
 
 #[test]
-fn loading_goes_on_in_the_same_file_or_branches_into_another() {
+fn loading_continues_in_the_same_file_or_branches_into_another() {
     let folder = Folder::new();
     // As CycoD leaves it: a byte order mark, and no newline at the end.
     let before = format!("\u{feff}{SYSTEM}{}", USER.trim_end());
@@ -151,7 +151,7 @@ fn a_recording_that_is_killed_loses_nothing_that_was_acknowledged() {
     assert_eq!(folder.read("talk.jsonl"), [SYSTEM, USER, CALL].concat().as_bytes(), "each message as it occurs");
     child.kill().unwrap();
     child.wait().unwrap();
-    // The worst case: everything but the journal is gone.
+    // The worst case: only the journal is left.
     std::fs::remove_file(folder.path("talk.jsonl")).unwrap();
     run(&folder, "recover talk.jsonl", "").ends(0).talks("completed");
     assert_eq!(folder.read("talk.jsonl"), [SYSTEM, USER, CALL].concat().as_bytes());

@@ -176,7 +176,7 @@ fn a_replay_begins_with_the_facts_of_run_list() {
 }
 
 #[test]
-fn a_turn_says_how_long_the_assistant_took() {
+fn a_turn_states_how_long_the_assistant_took() {
     let folder = Folder::new();
     folder.run_with("record --to devflow --set run=x", NATIVE_RUN.as_bytes()).ends(0);
     let transcript: serde_json::Value =

@@ -90,7 +90,7 @@ fn codex() -> String {
     };
     let header = line("session_meta", r#"{"id":"0199","cwd":"/w"}"#);
     let turns = session(|turn, words| {
-        let said =
+        let message =
             format!(r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"Go {turn}."}}]}}"#);
         let again = format!(r#"{{"type":"user_message","message":"Go {turn}."}}"#);
         let call = format!(r#"{{"type":"function_call","name":"shell","arguments":"{{}}","call_id":"call_{turn}"}}"#);
@@ -98,7 +98,7 @@ fn codex() -> String {
         let answer =
             format!(r#"{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{words}"}}]}}"#);
         [
-            line("response_item", &said),
+            line("response_item", &message),
             line("event_msg", &again),
             line("response_item", &call),
             line("response_item", &result),

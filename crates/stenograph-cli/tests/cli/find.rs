@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::list::{home, index, path, said};
+use crate::list::{home, index, message_line, path};
 use crate::runner::Folder;
 
 const SESSION: &str = "0198aaaa-1111-4222-8333-444455556666";
@@ -74,7 +74,7 @@ fn a_snippet_shows_the_rarest_word() {
     let text =
         format!("{}herring{}", "It is fed and it is fed again. ".repeat(60), " and the walrus sleeps".repeat(60));
     let mut session = folder.read(&path(SESSION));
-    session.extend(said(SESSION, 51, "assistant", &text).as_bytes());
+    session.extend(message_line(SESSION, 51, "assistant", &text).as_bytes());
     folder.write(&path(SESSION), session);
     index(&folder);
     let file = path(SESSION);
@@ -158,7 +158,7 @@ fn hostile_text_does_nothing_to_a_terminal() {
     let folder = home();
     let file = path(SESSION);
     let mut text = folder.read(&file);
-    text.extend(said(SESSION, 50, "user", "evil \\u001b[2Jseal \\u202e \\u200e\\u200f\\u061c").as_bytes());
+    text.extend(message_line(SESSION, 50, "user", "evil \\u001b[2Jseal \\u202e \\u200e\\u200f\\u061c").as_bytes());
     folder.write(&file, text);
     index(&folder);
     let done = folder.run("find evil --root home");

@@ -127,7 +127,7 @@ fn a_reader_that_is_killed_has_printed_a_message_or_left_it() {
 
 #[cfg(unix)]
 #[test]
-fn messages_stay_if_the_reader_has_gone_away() {
+fn messages_stay_if_the_reader_disconnects() {
     let folder = Folder::new();
     folder.run_with("chibi inbox send ctx -", "x".repeat(200_000).as_bytes()).ends(0);
     let mut reader = started(&folder, "chibi inbox take ctx");

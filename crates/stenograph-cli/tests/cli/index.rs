@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::list::{home, path, said};
+use crate::list::{home, message_line, path};
 
 const SESSION: &str = "0198aaaa-1111-4222-8333-444455556666";
 
@@ -36,7 +36,7 @@ fn files_that_are_passed_over_are_counted_by_kind_and_place() {
 #[test]
 fn text_of_an_earlier_version_is_found_marked_and_opened() {
     let folder = home();
-    folder.write(&path(SESSION), said(SESSION, 1, "user", "only a seal"));
+    folder.write(&path(SESSION), message_line(SESSION, 1, "user", "only a seal"));
     folder.run("index --root home").ends(0).talks("1 rewritten");
     let hits = folder.run(&format!("find fed session:{SESSION} --root home --json")).ends(0).json();
     assert_eq!((hits.len(), &hits[0]["version"]), (2, &serde_json::json!(1)));
@@ -96,7 +96,7 @@ fn two_watchers_share_the_work() {
         })
         .collect();
     let mut file = fs::File::options().append(true).open(folder.path(&path(SESSION))).unwrap();
-    std::io::Write::write_all(&mut file, said(SESSION, 40, "user", "a penguin grows").as_bytes()).unwrap();
+    std::io::Write::write_all(&mut file, message_line(SESSION, 40, "user", "a penguin grows").as_bytes()).unwrap();
     let patience = Instant::now() + Duration::from_secs(60);
     while folder.run("find penguin --root home --json").json().len() != 2 {
         assert!(Instant::now() < patience);
@@ -136,7 +136,7 @@ impl Drop for SmallDisk {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_watcher_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
+fn a_watcher_on_a_full_disk_reports_it_once_and_continues_when_there_is_space() {
     let folder = home();
     let Some(disk) = SmallDisk::mount(folder.path("disk"), "6m") else {
         eprintln!("no disk is filled: nobody may mount one here");
@@ -162,7 +162,7 @@ fn a_watcher_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
     let mut ballast = fs::File::create(disk.0.join("ballast")).unwrap();
     while std::io::Write::write(&mut ballast, &[1; 4096]).is_ok_and(|written| written > 0) {}
     let mut file = fs::File::options().append(true).open(folder.path(&path(SESSION))).unwrap();
-    let more = said(SESSION, 40, "user", &format!("a penguin grows {}", "and grows ".repeat(20_000)));
+    let more = message_line(SESSION, 40, "user", &format!("a penguin grows {}", "and grows ".repeat(20_000)));
     std::io::Write::write_all(&mut file, more.as_bytes()).unwrap();
     std::thread::sleep(Duration::from_secs(5));
     assert!(child.try_wait().unwrap().is_none(), "it has ended");
@@ -223,7 +223,7 @@ fn a_pipe_in_a_repository_does_not_block_indexing() {
     assert!(made.success());
     let other = "0298aaaa-1111-4222-8333-444455556666";
     let project = folder.path("home/project");
-    let text = said(other, 1, "user", "an otter").replace("/work/app", project.to_str().unwrap());
+    let text = message_line(other, 1, "user", "an otter").replace("/work/app", project.to_str().unwrap());
     folder.write(&format!("home/.claude/projects/-work-app/{other}.jsonl"), text);
     folder.run("index --root home").ends(0).talks("1 new");
 }

@@ -31,8 +31,8 @@ fn one_text_is_written_for_every_question() {
     assert!(String::from_utf8(folder.read(&format!("{SHELF}/{test}"))).unwrap().contains("Stop Reason: max_tokens\n"));
     for place in [".", ".leslie", SHELF] {
         let shown = folder.run(&format!("show {place} --kind message --json")).ends(0).json();
-        let said: Vec<&str> = shown.iter().map(|event| event["content"].as_str().unwrap()).collect();
-        assert_eq!(said, ["Fix login bug", "Fixed.", "And the test?", "Green."]);
+        let texts: Vec<&str> = shown.iter().map(|event| event["content"].as_str().unwrap()).collect();
+        assert_eq!(texts, ["Fix login bug", "Fixed.", "And the test?", "Green."]);
     }
     folder.run_with("record --from openai-chat --to leslie:other --set thread=a/b", b"").fails("a/b: is not a valid");
     folder

@@ -10,7 +10,7 @@ const TWO: &str = "0198aaaa-9999-4222-8333-444455556666";
 const THREE: &str = "ffff0000-1111-4222-8333-444455556666";
 
 /// A record of the agent used here.
-pub fn said(session: &str, number: u32, role: &str, text: &str) -> String {
+pub fn message_line(session: &str, number: u32, role: &str, text: &str) -> String {
     let cwd = if session == THREE { "/work/shop" } else { "/work/app" };
     let start = session.get(..13).unwrap_or(session);
     format!(
@@ -24,13 +24,13 @@ pub fn home() -> Folder {
     for (project, session) in [("-work-app", ONE), ("-work-app", TWO), ("-work-shop", THREE)] {
         fs::create_dir_all(folder.path(&format!("home/.claude/projects/{project}"))).unwrap();
         let number = if session == ONE { 1 } else { 20 + u32::from(session == THREE) };
-        let text = said(session, number, "user", &format!("Feed the walrus {session:.6}"))
-            + &said(session, number + 5, "assistant", "It is fed.");
+        let text = message_line(session, number, "user", &format!("Feed the walrus {session:.6}"))
+            + &message_line(session, number + 5, "assistant", "It is fed.");
         folder.write(&path(session), text);
     }
     let threads = format!("home/.claude/projects/-work-app/{ONE}/subagents");
     fs::create_dir_all(folder.path(&threads)).unwrap();
-    let side = said(ONE, 3, "user", "Count the herring")
+    let side = message_line(ONE, 3, "user", "Count the herring")
         .replace("\"uuid\"", "\"isSidechain\":true,\"agentId\":\"a1b2\",\"uuid\"");
     folder.write(&format!("{threads}/agent-a1b2.jsonl"), side);
     index(&folder);
@@ -120,8 +120,8 @@ fn sub_agents_and_forks_are_listed_below_their_session() {
     let folder = home();
     let four = "eeee0000-1111-4222-8333-444455556666";
     // A fork begins with the other session's events.
-    let fork =
-        fs::read_to_string(folder.path(&path(TWO))).unwrap().replace(TWO, four) + &said(four, 40, "user", "Again");
+    let fork = fs::read_to_string(folder.path(&path(TWO))).unwrap().replace(TWO, four)
+        + &message_line(four, 40, "user", "Again");
     folder.write(&format!("home/.claude/projects/-work-app/{four}.jsonl"), fork);
     index(&folder);
     let done = folder.run("list --tree");
@@ -175,7 +175,7 @@ fn a_session_whose_file_is_gone_is_marked() {
     assert_eq!(sessions(&folder.run("list --gone --json")), [THREE]);
     let kept = Folder::new();
     fs::create_dir_all(kept.path("home/.claude/projects/-work-shop")).unwrap();
-    kept.write(&path(THREE), said(THREE, 1, "user", "Feed the walrus"));
+    kept.write(&path(THREE), message_line(THREE, 1, "user", "Feed the walrus"));
     kept.run("index --root home --no-keep").ends(0);
     fs::remove_file(kept.path(&path(THREE))).unwrap();
     kept.run("index --root home --no-keep").ends(0);
@@ -188,7 +188,7 @@ fn a_session_whose_file_is_gone_is_marked() {
 fn titles_do_nothing_to_a_terminal() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home/.claude/projects/-work-shop")).unwrap();
-    folder.write(&path(THREE), said(THREE, 1, "user", "a\\u001b[31m\\u0007\\u202eb"));
+    folder.write(&path(THREE), message_line(THREE, 1, "user", "a\\u001b[31m\\u0007\\u202eb"));
     index(&folder);
     for line in ["list", "list --json", "list --tree", "resume ffff", "show ffff"] {
         let done = folder.run(line);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::list::{home, index, path, said};
+use crate::list::{home, index, message_line, path};
 use crate::runner::{Done, Folder};
 
 const ONE: &str = "0198aaaa-1111-4222-8333-444455556666";
@@ -128,8 +128,8 @@ fn marks_survive_a_deleted_index_a_deleted_file_and_a_rewritten_one() {
     mark(&folder, &[ONE, "--pin", "--note", "fed at last", "--event", "2"]).ends(0);
     mark(&folder, &[ONE, "--note", "the question", "--event", "1"]).ends(0);
     mark(&folder, &[TWO, "--tag", "kept"]).ends(0);
-    let summary = said(ONE, 9, "user", "A summary").replace("000000000009", "000000000099");
-    folder.write(&path(ONE), summary + &said(ONE, 6, "assistant", "It is fed."));
+    let summary = message_line(ONE, 9, "user", "A summary").replace("000000000009", "000000000099");
+    folder.write(&path(ONE), summary + &message_line(ONE, 6, "assistant", "It is fed."));
     fs::remove_file(folder.path(&path(TWO))).unwrap();
     index(&folder);
     fs::remove_dir_all(folder.path("store/index")).unwrap();
@@ -147,13 +147,14 @@ fn marks_survive_a_deleted_index_a_deleted_file_and_a_rewritten_one() {
 }
 
 #[test]
-fn a_note_whose_event_is_gone_is_listed_and_says_so() {
+fn a_note_on_a_missing_event_is_listed_with_a_remark() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home/.claude/projects/-work-app")).unwrap();
-    folder.write(&path(ONE), said(ONE, 1, "user", "Feed it") + &said(ONE, 2, "assistant", "It is fed."));
+    folder
+        .write(&path(ONE), message_line(ONE, 1, "user", "Feed it") + &message_line(ONE, 2, "assistant", "It is fed."));
     folder.run("index --root home --no-keep").ends(0);
     mark(&folder, &[ONE, "--note", "fed", "--event", "2"]).ends(0);
-    folder.write(&path(ONE), said(ONE, 1, "user", "Feed it") + &said(ONE, 3, "assistant", "It fled."));
+    folder.write(&path(ONE), message_line(ONE, 1, "user", "Feed it") + &message_line(ONE, 3, "assistant", "It fled."));
     folder.run("index --root home --no-keep").ends(0);
     folder.run("mark latest").ends(0).says("(its event is gone)").says("fed");
     assert_eq!(only(&folder.run("mark latest --json"))["notes"][0]["gone"], true);

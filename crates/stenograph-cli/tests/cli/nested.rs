@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use crate::list::{index, path, said};
+use crate::list::{index, message_line, path};
 use crate::runner::Folder;
 
 const SESSION: &str = "0198aaaa-1111-4222-8333-444455556666";
 
 /// The nested record: a call of the sub-agent, with its own id and time.
-const INNER: &str = r#""message":{"role":"assistant","id":"m1","content":[{"type":"text","text":"CallCounter the porpoises"},{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"src/sea.rs","old_string":"a","new_string":"b"}}],"usage":{"input_tokens":5,"output_tokens":7}},"uuid":"0198aaaa-1111-0000-8333-000000000099","timestamp":"2026-01-02T03:03:00.000Z","type":"assistant""#;
+const INNER: &str = r#""message":{"role":"assistant","id":"m1","content":[{"type":"text","text":"Count the porpoises"},{"type":"tool_use","id":"t1","name":"Edit","input":{"file_path":"src/sea.rs","old_string":"a","new_string":"b"}}],"usage":{"input_tokens":5,"output_tokens":7}},"uuid":"0198aaaa-1111-0000-8333-000000000099","timestamp":"2026-01-02T03:03:00.000Z","type":"assistant""#;
 
 fn home() -> Folder {
     let folder = Folder::new();
@@ -16,8 +16,10 @@ fn home() -> Folder {
     let outer = format!(
         r#"{{"type":"progress","uuid":"0198aaaa-1111-0000-8333-000000000002","sessionId":"{SESSION}","timestamp":"2026-01-02T03:02:00.000Z","cwd":"/work/app","parentToolUseID":"t0","data":{{"message":{{{INNER}}},"type":"agent_progress","agentId":"a1b2"}}}}"#
     );
-    let text =
-        said(SESSION, 1, "user", "Feed the walrus") + &outer + "\n" + &said(SESSION, 5, "assistant", "It is fed.");
+    let text = message_line(SESSION, 1, "user", "Feed the walrus")
+        + &outer
+        + "\n"
+        + &message_line(SESSION, 5, "assistant", "It is fed.");
     folder.write(&path(SESSION), text);
     index(&folder);
     folder
@@ -50,7 +52,7 @@ fn events_of_a_sub_agent_nested_in_a_record_are_found() {
 fn a_hit_inside_a_record_can_be_opened() {
     let folder = home();
     let shown = folder.run(&format!("show {SESSION} --root home --event 2"));
-    assert!(shown.ends(0).text().contains("CallCounter the porpoises"), "{}", shown.text());
+    assert!(shown.ends(0).text().contains("Count the porpoises"), "{}", shown.text());
     let json = folder.run(&format!("show {} --event 2 --json", path(SESSION))).ends(0).json();
     let kinds: Vec<&str> = json.iter().map(|json| json["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["fact", "message", "tool_call"]);
@@ -64,9 +66,9 @@ fn it_is_shown_as_the_thread_of_the_sub_agent() {
     assert!(!shown.ends(0).text().contains("porpoises"), "{}", shown.text());
     assert!(shown.talk.contains("2 events of sub-agents") && shown.talk.contains("--subagents"), "{}", shown.talk);
     let shown = folder.run(&format!("show {SESSION} --root home --subagents"));
-    assert!(shown.ends(0).text().contains("CallCounter the porpoises"), "{}", shown.text());
+    assert!(shown.ends(0).text().contains("Count the porpoises"), "{}", shown.text());
     let exported = folder.run(&format!("export {SESSION} --root home --to markdown --subagents"));
-    assert!(exported.ends(0).text().contains("CallCounter the porpoises"), "{}", exported.text());
+    assert!(exported.ends(0).text().contains("Count the porpoises"), "{}", exported.text());
 }
 
 #[test]
@@ -78,7 +80,7 @@ fn where_the_sub_agent_has_a_file_it_is_counted_and_shown_once() {
     let json = folder.run("find porpoises --root home --json").ends(0).json();
     assert_eq!((json.len(), &json[1]["total"]), (2, &1.into()), "{json:?}");
     let shown = folder.run(&format!("show {SESSION} --root home --subagents"));
-    assert_eq!(shown.ends(0).text().matches("CallCounter the porpoises").count(), 1, "{}", shown.text());
+    assert_eq!(shown.ends(0).text().matches("Count the porpoises").count(), 1, "{}", shown.text());
     let tokens = |text: &str| text.matches("\"output\":7").count();
     assert_eq!(tokens(&before), tokens(&usage(&folder)));
 }
@@ -121,16 +123,13 @@ fn a_failed_call_of_a_sub_agent_counts_once_for_list_find_audit_and_export() {
 }
 
 #[test]
-fn a_conversion_that_lacks_it_says_so_and_differs() {
+fn a_conversion_that_lacks_it_reports_that_and_differs() {
     let folder = home();
     let file = path(SESSION);
     let converted = folder.run(&format!("convert {file} --to codex -o c.jsonl"));
     converted.ends(0).talks("tool_call    0 of 1 kept, 1 left out (in a side conversation; line 2)");
     let diff = folder.run(&format!("diff {file} c.jsonl"));
     let text = diff.ends(1).text();
-    assert!(
-        text.contains("CallCounter the porpoises") && text.contains("B lacks 2 steps of sub-agents in A"),
-        "{text}"
-    );
+    assert!(text.contains("Count the porpoises") && text.contains("B lacks 2 steps of sub-agents in A"), "{text}");
     folder.run(&format!("diff {file} {file}")).ends(0);
 }

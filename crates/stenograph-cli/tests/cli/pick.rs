@@ -194,7 +194,7 @@ fn every_size_will_do_and_hostile_text_does_nothing() {
 }
 
 #[test]
-fn without_an_index_or_a_terminal_it_says_what_to_do() {
+fn without_an_index_or_a_terminal_it_prints_a_hint() {
     sessions().run("pick").fails("steno pick needs a terminal");
     let steps = serde_json::json!([]);
     if let Some(done) = watched(&Folder::new(), "pick", &steps) {

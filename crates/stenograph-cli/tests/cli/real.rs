@@ -102,7 +102,7 @@ fn claude_code_resumes_a_session_of_another_agent_with_all_of_its_tools() {
     let id = "01990f2a-6c1e-7b30-9d44-0a5be1c7f310";
     let projects = projects(&folder);
     converted(&folder, "codex/fixtures/session.jsonl", "claude-code", &format!("{projects}/{id}.jsonl"));
-    let told = told_by_claude(&claude, &folder, id);
+    let conversation = conversation_sent_by_claude(&claude, &folder, id);
     for expected in [
         "Why is high tide an hour late?",
         "\"exec_command\"",
@@ -110,7 +110,7 @@ fn claude_code_resumes_a_session_of_another_agent_with_all_of_its_tools() {
         "\"apply_patch\"",
         "High tide is right again.",
     ] {
-        assert!(told.contains(expected), "{expected} is not in what Claude Code would send");
+        assert!(conversation.contains(expected), "{expected} is not in what Claude Code would send");
     }
 }
 
@@ -126,7 +126,7 @@ fn projects(folder: &Folder) -> String {
 }
 
 /// The conversation that Claude Code sends when it resumes a session.
-fn told_by_claude(claude: &Path, folder: &Folder, id: &str) -> String {
+fn conversation_sent_by_claude(claude: &Path, folder: &Folder, id: &str) -> String {
     let (address, requests) = listen();
     let done = Command::new(claude)
         .args(["--resume", id, "-p", "hi", "--output-format", "json"])
@@ -141,8 +141,8 @@ fn told_by_claude(claude: &Path, folder: &Folder, id: &str) -> String {
         .env("DISABLE_AUTOUPDATER", "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(!said.contains("No conversation found"), "{said}");
+    let stdout = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(!stdout.contains("No conversation found"), "{stdout}");
     requests.try_iter().find(|body| body.contains("\"messages\"")).expect("a request with the conversation")
 }
 
@@ -166,15 +166,15 @@ fn compacted(folder: &Folder, to: &str, name: &str, keep: &str) {
     folder.run(&format!("compact {name} {keep} --in-place --summary They-found-the-table.")).ends(0);
 }
 
-/// What the agent sends after compacting, and what it no longer sends.
-fn assert_told(told: &str, keep: &str) {
+/// Checks which parts of the conversation the agent sends after compacting.
+fn assert_conversation(conversation: &str, keep: &str) {
     let turn = ["And when is high water?", "a quarter past six"];
-    let (kept, gone): (&[&str], &[&str]) = if keep == "--keep 1" { (&turn, &[]) } else { (&[], &turn) };
+    let (kept, removed): (&[&str], &[&str]) = if keep == "--keep 1" { (&turn, &[]) } else { (&[], &turn) };
     for expected in kept.iter().chain(&["They-found-the-table.", "Soon after six."]) {
-        assert!(told.contains(expected), "{keep}: {expected} is not in what would be sent: {told}");
+        assert!(conversation.contains(expected), "{keep}: {expected} is not in what would be sent: {conversation}");
     }
-    for unexpected in gone.iter().chain(&["Where is the tide table?", "on the wall"]) {
-        assert!(!told.contains(unexpected), "{keep}: {unexpected} is in what would be sent");
+    for unexpected in removed.iter().chain(&["Where is the tide table?", "on the wall"]) {
+        assert!(!conversation.contains(unexpected), "{keep}: {unexpected} is in what would be sent");
     }
 }
 
@@ -182,18 +182,18 @@ fn assert_told(told: &str, keep: &str) {
 const KEEPS: [&str; 2] = ["--keep 1", "--keep-tokens 5"];
 
 #[test]
-fn claude_code_goes_on_from_a_summary_and_what_is_kept_after_it() {
+fn claude_code_continues_from_a_summary_and_the_kept_part() {
     let Some(claude) = program("STENO_CLAUDE") else { return };
     for keep in KEEPS {
         let folder = Folder::new();
         let projects = projects(&folder);
         compacted(&folder, "claude-code", &format!("{projects}/{TIDES_ID}.jsonl"), keep);
-        assert_told(&told_by_claude(&claude, &folder, TIDES_ID), keep);
+        assert_conversation(&conversation_sent_by_claude(&claude, &folder, TIDES_ID), keep);
     }
 }
 
 #[test]
-fn codex_goes_on_from_a_summary_and_what_is_kept_after_it() {
+fn codex_continues_from_a_summary_and_the_kept_part() {
     let Some(codex) = program("STENO_CODEX") else { return };
     for keep in KEEPS {
         let folder = Folder::new();
@@ -211,9 +211,12 @@ fn codex_goes_on_from_a_summary_and_what_is_kept_after_it() {
         command.args(["exec", "--skip-git-repo-check", "resume", TIDES_ID, "hi"]).current_dir(folder.path("work"));
         command.env("CODEX_HOME", folder.path("home")).envs(OFFLINE).stdin(Stdio::null());
         let done = command.output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        let told = requests.try_iter().find(|body| body.contains("\"input\""));
-        assert_told(&told.unwrap_or_else(|| panic!("no request with the conversation: {said}")), keep);
+        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+        let conversation = requests.try_iter().find(|body| body.contains("\"input\""));
+        assert_conversation(
+            &conversation.unwrap_or_else(|| panic!("no request with the conversation: {stderr}")),
+            keep,
+        );
     }
 }
 
@@ -245,7 +248,7 @@ fn refuse(mut stream: TcpStream, found: &Sender<String>) {
     if reader.read_exact(&mut body).is_ok() {
         let _ = found.send(String::from_utf8_lossy(&body).into_owned());
     }
-    let said = r#"{"type":"error","error":{"type":"invalid_request_error","message":"refused"}}"#;
+    let body = r#"{"type":"error","error":{"type":"invalid_request_error","message":"refused"}}"#;
     let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n";
-    let _ = write!(stream, "{head}content-length: {}\r\n\r\n{said}", said.len());
+    let _ = write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len());
 }

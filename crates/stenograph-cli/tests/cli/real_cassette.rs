@@ -58,8 +58,8 @@ fn provider(serving: &Serving) -> String {
 /// The agent reached the end of the recording and really ran its calls.
 #[track_caller]
 fn assert_played(done: &Output, folder: &Folder, table: &str) {
-    let (said, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success() && said.contains("Soon after six."), "{said}\n{errors}");
+    let (stdout, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success() && stdout.contains("Soon after six."), "{stdout}\n{errors}");
     assert_eq!(std::fs::read_to_string(folder.path("work/seen.txt")).unwrap(), format!("{table}\n"));
 }
 

@@ -19,7 +19,7 @@ fn arriving_events_are_recorded_and_acknowledged() {
 }
 
 #[test]
-fn a_recording_goes_on_where_it_stopped_and_half_a_line_is_set_aside() {
+fn a_recording_continues_where_it_stopped_and_half_a_line_is_moved_away() {
     let folder = Folder::with("run.jsonl", format!("{NATIVE}{{\"v\":1,\"ki"));
     let done = folder.run_with("record --to steno:run.jsonl --json", NATIVE.as_bytes());
     done.ends(0).talks("run.jsonl.torn-1");
@@ -127,7 +127,7 @@ fn a_signal_ends_a_command_even_if_its_children_live_on() {
 }
 
 #[test]
-fn loading_goes_on_with_a_conversation_or_branches_from_it() {
+fn loading_continues_a_conversation_or_branches_from_it() {
     let folder = Folder::with("before.jsonl", NATIVE);
     let new = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"more\"}\n";
     folder.run_with("record --load before.jsonl --to steno:branch.jsonl", new.as_bytes()).ends(0);
@@ -150,7 +150,7 @@ fn wrong_words_are_refused_with_a_way_out() {
 }
 
 #[test]
-fn output_that_nobody_reads_is_recorded_all_the_same() {
+fn output_is_recorded_even_if_nobody_reads_it() {
     let folder = Folder::with("in.jsonl", NATIVE);
     let steno = env!("CARGO_BIN_EXE_steno");
     for (name, tail) in [("a", "--ack < in.jsonl"), ("b", "-- sh -c 'cat in.jsonl; sleep 0.2; cat in.jsonl'")] {
@@ -176,7 +176,7 @@ fn output_that_is_not_a_transcript_is_kept_with_few_notes() {
 }
 
 #[test]
-fn recording_into_the_same_file_again_says_that_it_is_appended() {
+fn recording_into_the_same_file_again_reports_that_it_appends() {
     let folder = Folder::new();
     let first = folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes());
     assert!(!first.ends(0).talk.contains("already"));

@@ -87,8 +87,8 @@ fn eight_processes_in_one_project_lose_nothing_of_each_other() {
         assert!(!folder.path(&format!("{log}.steno")).exists());
     }
     // The project contains every agent's words, each once.
-    let said = folder.run("show . --json --kind message").ends(0).json();
-    assert_eq!(said.len(), 8 * 3);
+    let messages = folder.run("show . --json --kind message").ends(0).json();
+    assert_eq!(messages.len(), 8 * 3);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_agent_that_is_recorded_already_is_refused_with_the_process_that_does() {
 }
 
 #[test]
-fn agents_that_were_killed_are_completed_beside_one_that_goes_on() {
+fn killed_agents_are_completed_while_another_one_records() {
     let folder = Folder::new();
     let mut agents: Vec<Agent> = ["a1", "a2", "a3"].into_iter().map(|id| Agent::start(&folder, id)).collect();
     agents.iter_mut().for_each(Agent::works);
@@ -147,7 +147,7 @@ fn a_command_that_fails_is_a_failed_agent() {
 }
 
 #[test]
-fn a_list_that_is_none_is_set_aside_and_that_is_said_once() {
+fn an_invalid_list_is_moved_away_and_reported_once() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path(".goodvibes/state")).unwrap();
     folder.write(".goodvibes/state/agent-tracking.json", "{\"a1\":");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cassette::python;
-use crate::list::{home, index, path, said};
+use crate::list::{home, index, message_line, path};
 use crate::runner::{Folder, NATIVE};
 
 const TOKEN: &str = "ghp_x7Kq2mZ9Lr4Tn8Wv1Bc5Yd3Fh6Js0PaGe1Ku";
@@ -133,12 +133,12 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 fn nothing_of_a_secret_is_left_on_the_machine() {
     let folder = home();
     let clean = String::from_utf8(folder.read(&path(ONE))).unwrap();
-    let with_token = clean.clone() + &said(ONE, 8, "user", &format!("Use {TOKEN} for the walrus"));
+    let with_token = clean.clone() + &message_line(ONE, 8, "user", &format!("Use {TOKEN} for the walrus"));
     folder.write(&path(ONE), &with_token);
     index(&folder);
     // The file is rewritten, so the archive has two versions with secrets.
-    let rewritten =
-        said(ONE, 1, "user", "Begin again") + &said(ONE, 9, "user", &format!("export DB_PASSWORD={PASSWORD}"));
+    let rewritten = message_line(ONE, 1, "user", "Begin again")
+        + &message_line(ONE, 9, "user", &format!("export DB_PASSWORD={PASSWORD}"));
     folder.write(&path(ONE), &rewritten);
     index(&folder);
     folder.write(&format!("{}.undo", path(ONE)), &with_token);

@@ -95,13 +95,17 @@ fn a_part_is_played_by_numbers_and_by_ids() {
 
 #[test]
 fn events_that_were_taken_back_are_not_played() {
-    let said = |id: &str, parent: &str, role: &str| {
+    let message_line = |id: &str, parent: &str, role: &str| {
         format!(
             "{{\"v\":1,\"kind\":\"message\",\"id\":\"{id}\",\"parent\":\"{parent}\",\"role\":\"{role}\",\"content\":\"say {id}\"}}\n"
         )
     };
-    let lines =
-        [said("a", "", "user"), said("b", "a", "assistant"), said("c", "a", "assistant"), said("d", "c", "user")];
+    let lines = [
+        message_line("a", "", "user"),
+        message_line("b", "a", "assistant"),
+        message_line("c", "a", "assistant"),
+        message_line("d", "c", "user"),
+    ];
     let folder = Folder::with("a", lines.concat());
     let played = folder.run("replay a");
     assert!(!played.ends(0).text().contains("say b"));
@@ -180,7 +184,7 @@ pub fn watched_program(
 }
 
 impl Watched {
-    pub(crate) fn said(&self) -> &str {
+    pub(crate) fn output(&self) -> &str {
         self.0["said"].as_str().unwrap()
     }
 
@@ -255,7 +259,7 @@ fn keys_move_the_replay_and_the_terminal_is_restored() {
 }
 
 #[test]
-fn a_search_finds_folded_lines_and_goes_on_with_n() {
+fn a_search_finds_folded_lines_and_continues_with_n() {
     let output: String = (1..=60).map(|number| format!("line {number}\\n")).collect();
     let folder = Folder::with("a", TWO_DAYS.replace("\"content\":\"ok\"", &format!("\"content\":\"{output}\"")));
     let steps = serde_json::json!([

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::list::{home, index, path, said};
+use crate::list::{home, index, message_line, path};
 use crate::runner::Folder;
 
 const THREE: &str = "ffff0000-1111-4222-8333-444455556666";
@@ -53,7 +53,7 @@ fn a_session_that_wishes_for_another_command_gets_none() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home/.claude/projects/-work-app")).unwrap();
     let evil = "a;touch pwned";
-    folder.write(&path("x"), said(evil, 1, "user", "Hello"));
+    folder.write(&path("x"), message_line(evil, 1, "user", "Hello"));
     index(&folder);
     let mut command = folder.command("resume");
     let output = command.arg(evil).output().unwrap();

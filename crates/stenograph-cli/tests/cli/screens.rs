@@ -71,29 +71,29 @@ fn sample() -> Folder {
         "home/.claude/projects/-home-mira-almanac/8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10.jsonl",
         "demo.claude-code.jsonl",
     );
-    let said = |number: u32, role: &str, content: &str| {
+    let message_line = |number: u32, role: &str, content: &str| {
         format!(
             "{{\"type\":\"{role}\",\"uuid\":\"ffffffff-0000-4000-8000-{number:012}\",\"sessionId\":\"ffffffff-1111-4222-8333-444455556666\",\
              \"timestamp\":\"2026-03-01T08:0{number}:00.000Z\",\"cwd\":\"/home/mira/{HOSTILE}\",\"gitBranch\":\"{HOSTILE}\",\
              \"message\":{{\"role\":\"{role}\",\"model\":\"{HOSTILE}\",\"content\":{content}}}}}\n"
         )
     };
-    let text = said(1, "user", &format!("\"{HOSTILE}\""))
-        + &said(
+    let text = message_line(1, "user", &format!("\"{HOSTILE}\""))
+        + &message_line(
             2,
             "assistant",
             &format!(
                 "[{{\"type\":\"text\",\"text\":\"# {HOSTILE}\\n\\n```{HOSTILE}\\n{HOSTILE}\\n```\\n\\n| {HOSTILE} | b |\\n|---|---|\\n| {HOSTILE} | c |\"}}]"
             ),
         )
-        + &said(
+        + &message_line(
             3,
             "assistant",
             &format!(
                 "[{{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"Bash\",\"input\":{{\"command\":\"{HOSTILE}\",\"description\":\"{HOSTILE}\"}}}}]"
             ),
         )
-        + &said(
+        + &message_line(
             4,
             "user",
             &format!(

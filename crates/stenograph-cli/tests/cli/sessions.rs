@@ -340,7 +340,7 @@ fn go_on(folder: &Folder, codex: &str, text: &str) {
 }
 
 #[test]
-fn a_session_that_goes_on_in_another_agent_is_two_whenever_the_index_ran() {
+fn a_session_continued_in_another_agent_is_two_sessions_whenever_the_index_ran() {
     let folder = claude_session();
     let codex = convert_to_codex(&folder);
     let sessions = listed(&folder);

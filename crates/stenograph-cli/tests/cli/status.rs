@@ -106,11 +106,11 @@ fn runs_that_need_the_user_come_first_and_fit_a_terminal() {
     (20..60).for_each(|number| session(&folder, number, 10, None, Some("end_turn")));
     let steps = serde_json::json!([["see", "show with --all"]]);
     if let Some(seen) = super::replay::watched(&folder, "status --root .", &steps) {
-        let said = seen.said();
-        assert!(said.lines().all(|line| line.trim_end().chars().count() <= 80), "{said}");
-        assert!(said.lines().count() <= 24, "{said}");
-        assert!(said.contains("1 to answer, 1 to permit, 41 idle, 1 failed, 1 stalled"), "{said}");
-        assert!(said.contains("27 more: show with --all"), "{said}");
+        let output = seen.output();
+        assert!(output.lines().all(|line| line.trim_end().chars().count() <= 80), "{output}");
+        assert!(output.lines().count() <= 24, "{output}");
+        assert!(output.contains("1 to answer, 1 to permit, 41 idle, 1 failed, 1 stalled"), "{output}");
+        assert!(output.contains("27 more: show with --all"), "{output}");
     }
 }
 
@@ -140,7 +140,7 @@ fn a_last_line_without_a_newline_counts_and_half_a_line_does_not() {
 }
 
 #[test]
-fn a_file_that_was_touched_says_nothing_new() {
+fn records_decide_the_state_even_if_the_file_was_touched() {
     // The records are from March, the file is from now: nothing runs.
     let folder = Folder::with("a", NATIVE);
     assert_eq!(state(&folder, "status a --json"), pair("stale", "asked"));
@@ -199,16 +199,16 @@ fn each_agent_has_one_row_and_active_runs_come_first() {
         ".chibi/contexts/main/inbox.jsonl",
         "{\"id\":\"1\",\"timestamp\":1772442840,\"from\":\"a\",\"to\":\"main\",\"content\":\"Look.\"}\n",
     );
-    let told = folder.run("status --root . --json").ends(0).json();
+    let runs = folder.run("status --root . --json").ends(0).json();
     let rows: Vec<(&str, &str)> =
-        told.iter().map(|run| (run["id"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
+        runs.iter().map(|run| (run["id"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
     assert_eq!(rows.len(), 3, "{rows:?}");
     assert_eq!(rows[0], (format!("{session}/a1").as_str(), "running"));
     assert!(rows.contains(&(session, "completed")) && rows.contains(&(format!("{session}/a2").as_str(), "failed")));
     // A session is as bad as the worst of its agents.
     folder.run("index --root .").ends(0);
-    let told = folder.run(&format!("status {session} --root . --json"));
-    assert_eq!(told.ends(3).json().len(), 3);
+    let runs = folder.run(&format!("status {session} --root . --json"));
+    assert_eq!(runs.ends(3).json().len(), 3);
 }
 
 #[test]
@@ -288,8 +288,8 @@ fn a_run_that_the_index_knows_as_finished_is_hidden_until_it_continues() {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.000Z").to_string();
     let mut file = OpenOptions::new().append(true).open(folder.path(&path(7))).unwrap();
     file.write_all(line(7, &now).as_bytes()).unwrap();
-    let told = folder.run("status --root . --json").ends(0).json();
-    assert_eq!((told.len(), &told[0]["session"]), (1, &"00000007-d9cb-469f-a165-70867728950e".into()));
+    let runs = folder.run("status --root . --json").ends(0).json();
+    assert_eq!((runs.len(), &runs[0]["session"]), (1, &"00000007-d9cb-469f-a165-70867728950e".into()));
 }
 
 #[test]
@@ -344,19 +344,19 @@ const LAYOUTS: [(&str, &str, &str); 5] = [
 ];
 
 #[test]
-fn a_recording_that_ended_has_one_row_and_its_journal_tells_the_state() {
+fn a_recording_that_ended_has_one_row_and_the_state_of_its_journal() {
     for (to, agent, id) in LAYOUTS {
         let folder = Folder::new();
         folder.run_with(&format!("record --to {to}"), TALK.as_bytes()).ends(0).talks(".steno");
-        let told = folder.run("status --root . --json").ends(0).json();
-        let rows: Vec<_> = told.iter().map(|run| (&run["agent"], &run["id"], &run["state"], &run["context"])).collect();
+        let runs = folder.run("status --root . --json").ends(0).json();
+        let rows: Vec<_> = runs.iter().map(|run| (&run["agent"], &run["id"], &run["state"], &run["context"])).collect();
         assert_eq!(rows, [(&agent.into(), &id.into(), &"completed".into(), &10.into())], "{to}");
         folder.run("status --root .").ends(0).says(agent);
     }
 }
 
 #[test]
-fn a_recording_that_goes_on_has_one_row() {
+fn a_running_recording_has_one_row() {
     for (to, agent, id) in LAYOUTS {
         let folder = Folder::new();
         let mut recording = folder.command(&format!("record --ack --to {to}"));
@@ -365,8 +365,8 @@ fn a_recording_that_goes_on_has_one_row() {
         input.write_all(TALK.as_bytes()).unwrap();
         let mut acks = BufReader::new(recording.stdout.take().unwrap()).lines();
         (0..3).for_each(|_| drop(acks.next().unwrap().unwrap()));
-        let told = folder.run("status --root . --json").ends(0).json();
-        let rows: Vec<_> = told.iter().map(|run| (&run["agent"], &run["id"], &run["state"], &run["context"])).collect();
+        let runs = folder.run("status --root . --json").ends(0).json();
+        let rows: Vec<_> = runs.iter().map(|run| (&run["agent"], &run["id"], &run["state"], &run["context"])).collect();
         assert_eq!(rows, [(&agent.into(), &id.into(), &"running".into(), &10.into())], "{to}");
         drop(input);
         assert!(recording.wait().unwrap().success());
@@ -374,7 +374,7 @@ fn a_recording_that_goes_on_has_one_row() {
 }
 
 #[test]
-fn a_document_that_its_agent_continued_after_the_recording_tells_the_state() {
+fn a_document_that_its_agent_continued_after_the_recording_decides_the_state() {
     let folder = Folder::new();
     folder.run_with("record --to chibi:.chibi/contexts/w", TALK.as_bytes()).ends(0);
     let later = jiff::Timestamp::now().as_second() + 2;
@@ -383,8 +383,8 @@ fn a_document_that_its_agent_continued_after_the_recording_tells_the_state() {
     );
     let document = folder.path(".chibi/contexts/w/context.jsonl");
     OpenOptions::new().append(true).open(document).unwrap().write_all(asked.as_bytes()).unwrap();
-    let told = folder.run("status --root . --json").ends(0).json();
-    assert_eq!((told.len(), &told[0]["why"], &told[0]["asked"]), (1, &"asked".into(), &"And now?".into()));
+    let runs = folder.run("status --root . --json").ends(0).json();
+    assert_eq!((runs.len(), &runs[0]["why"], &runs[0]["asked"]), (1, &"asked".into(), &"And now?".into()));
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn a_state_names_its_record_and_its_rule() {
     let answer = "{\"v\":1,\"kind\":\"message\",\"session\":\"s1\",\"role\":\"assistant\",\"content\":\"Done\"}\n";
     folder.write("b", format!("{CALL}{FAILURE}{answer}{STOP}"));
     folder.run("status b --explain").ends(0).says("by line 5").says("line 4 recovers the error in line 3");
-    // The line of what is read from the end of a large file is counted.
+    // Line numbers are also right for a large file that is read from its end.
     let many = format!("{}{STOP}", answer.repeat(5000));
     folder.write("c", &many);
     folder.run("status c --explain").ends(0).says("idle by line 5001: ").says("[stop_record]");

@@ -1,4 +1,4 @@
-//! `steno status` with an index shows what it shows without one, and opens no file that is unchanged since it was indexed.
+//! `steno status` shows the same with and without an index. With one, it opens no file that is unchanged since it was indexed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

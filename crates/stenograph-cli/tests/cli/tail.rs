@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::runner::{CHIBI, Folder, NATIVE};
 
 /// A line of the native stream with this text.
-fn said(text: &str) -> String {
+fn message_line(text: &str) -> String {
     format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"{text}\"}}\n")
 }
 
@@ -144,14 +144,14 @@ fn without_a_name_the_newest_transcript_is_shown() {
 
 #[test]
 fn new_events_are_shown_as_they_arrive() {
-    let folder = Folder::with("a", said("one") + &said("two"));
+    let folder = Folder::with("a", message_line("one") + &message_line("two"));
     let tail = Running::start(&folder, "tail -f a -n 1 --json");
     tail.says("two");
-    append(&folder, "a", &said("three"));
+    append(&folder, "a", &message_line("three"));
     tail.says("three");
-    let four = said("four");
+    let four = message_line("four");
     append(&folder, "a", &four[..30]);
-    append(&folder, "a", &(four[30..].to_owned() + &said("five")));
+    append(&folder, "a", &(four[30..].to_owned() + &message_line("five")));
     tail.says("four");
     tail.says("five");
 }
@@ -160,34 +160,34 @@ fn new_events_are_shown_as_they_arrive() {
 fn an_empty_file_is_waited_for() {
     let folder = Folder::with("a", "");
     let tail = Running::start(&folder, "tail -f a --json");
-    append(&folder, "a", &said("one"));
+    append(&folder, "a", &message_line("one"));
     tail.says("one");
 }
 
 #[test]
 fn a_renamed_file_is_shown_to_its_end_and_the_new_one_from_its_beginning() {
-    let folder = Folder::with("a", said("one"));
+    let folder = Folder::with("a", message_line("one"));
     let tail = Running::start(&folder, "tail -f a --json");
     tail.says("one");
     let mut writer = OpenOptions::new().append(true).open(folder.path("a")).unwrap();
     fs::rename(folder.path("a"), folder.path("a.1")).unwrap();
     tail.talks("is gone");
-    writer.write_all(said("two").as_bytes()).unwrap();
+    writer.write_all(message_line("two").as_bytes()).unwrap();
     tail.says("two");
-    folder.write("a", said("three"));
+    folder.write("a", message_line("three"));
     tail.talks("replaced by another file");
     tail.says("three");
-    append(&folder, "a", &said("four"));
+    append(&folder, "a", &message_line("four"));
     tail.says("four");
 }
 
 #[test]
 fn a_rotation_at_once_loses_nothing() {
-    let folder = Folder::with("a", said("one"));
+    let folder = Folder::with("a", message_line("one"));
     let tail = Running::start(&folder, "tail -f a --json");
     tail.says("one");
-    append(&folder, "a", &said("two"));
-    folder.write("b", said("three"));
+    append(&folder, "a", &message_line("two"));
+    folder.write("b", message_line("three"));
     fs::hard_link(folder.path("a"), folder.path("a.1")).unwrap();
     fs::rename(folder.path("b"), folder.path("a")).unwrap();
     tail.says("two");
@@ -197,41 +197,41 @@ fn a_rotation_at_once_loses_nothing() {
 
 #[test]
 fn a_file_that_becomes_shorter_is_shown_from_its_beginning() {
-    let folder = Folder::with("a", said("one") + &said("two"));
+    let folder = Folder::with("a", message_line("one") + &message_line("two"));
     let tail = Running::start(&folder, "tail -f a --json");
     tail.says("one");
     tail.says("two");
-    folder.write("a", said("three"));
+    folder.write("a", message_line("three"));
     tail.talks("the file shrank");
     tail.says("three");
-    append(&folder, "a", &said("four"));
+    append(&folder, "a", &message_line("four"));
     tail.says("four");
 }
 
 #[test]
 fn a_reader_that_closes_the_pipe_of_tail_is_not_an_error() {
-    let folder = Folder::with("a", said("one"));
+    let folder = Folder::with("a", message_line("one"));
     let mut child = folder.command("tail -f a --json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     out.read_line(&mut String::new()).unwrap();
     drop(out);
-    append(&folder, "a", &said("two"));
+    append(&folder, "a", &message_line("two"));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
 }
 
 #[test]
 fn a_file_that_is_rotated_without_a_pause_is_followed() {
-    let folder = Folder::with("a", said("begin"));
+    let folder = Folder::with("a", message_line("begin"));
     let mut running = Running::start(&folder, "tail -f a --json");
     running.says("begin");
     // Each time, the name is missing for a moment, and `tail` may look just then.
     for number in 0..300 {
-        folder.write("next", said(&number.to_string()));
+        folder.write("next", message_line(&number.to_string()));
         fs::rename(folder.path("a"), folder.path("old")).unwrap();
         fs::rename(folder.path("next"), folder.path("a")).unwrap();
     }
-    append(&folder, "a", &said("end"));
+    append(&folder, "a", &message_line("end"));
     let is_end = |line: String| serde_json::from_str::<serde_json::Value>(&line).unwrap()["content"] == "end";
     while !is_end(running.next()) {}
     assert!(running.child.try_wait().unwrap().is_none(), "it ended");
@@ -241,7 +241,7 @@ fn a_file_that_is_rotated_without_a_pause_is_followed() {
 fn the_marks_of_a_recording_are_not_shown() {
     let folder = Folder::new();
     let thought = "{\"v\":1,\"kind\":\"thinking\",\"content\":\"Hm.\"}\n";
-    folder.run_with("record --to chibi:ctx", (said("Go.") + thought).as_bytes()).ends(0).talks("journal.steno");
+    folder.run_with("record --to chibi:ctx", (message_line("Go.") + thought).as_bytes()).ends(0).talks("journal.steno");
     let done = folder.run("tail ctx");
     done.ends(0).says("Go.").says("Hm.");
     assert!(!done.text().contains("recording"), "{}", done.text());

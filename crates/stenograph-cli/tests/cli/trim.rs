@@ -15,18 +15,18 @@ fn chat() -> String {
             "{{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{{\"id\":\"{id}\",\"function\":{{\"name\":\"read\",\"arguments\":\"{{}}\"}},\"type\":\"function\"}}]}}\n"
         )
     };
-    let said = |role: &str, text: &str| format!("{{\"role\":\"{role}\", \"content\":\"{text}\"}}\n");
+    let message_line = |role: &str, text: &str| format!("{{\"role\":\"{role}\", \"content\":\"{text}\"}}\n");
     [
-        said("system", "Be brief."),
-        said("user", "one"),
+        message_line("system", "Be brief."),
+        message_line("user", "one"),
         call("c1"),
         result("c1", "a"),
-        said("assistant", "done 1"),
-        said("user", "two"),
+        message_line("assistant", "done 1"),
+        message_line("user", "two"),
         call("c2"),
         result("c2", "b"),
-        said("assistant", "done 2"),
-        said("user", "three"),
+        message_line("assistant", "done 2"),
+        message_line("user", "three"),
     ]
     .concat()
 }

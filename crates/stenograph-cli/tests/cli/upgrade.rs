@@ -15,8 +15,8 @@ const NATIVE: &str = include_str!("../upgrade/1/native.jsonl");
 const CARRIED: &str = include_str!("../upgrade/1/carried.jsonl");
 const JOURNAL: &str = include_str!("../upgrade/1/journal.jsonl");
 
-/// A store that has `source.jsonl`, whose file is gone. It lacks the seal, as if the run that made it was killed: the seal states
-/// the times of files, which a copy does not keep.
+/// A store that has `source.jsonl`, whose file was deleted. It lacks the seal, as if the run that made it was killed: the seal
+/// states the times of files, which a copy does not keep.
 const STORE: &[u8] = include_bytes!("../upgrade/1/store.tar.gz");
 
 /// An archive with `source.jsonl`, which is pinned and has a tag, a title, a note about its second event, and no index.

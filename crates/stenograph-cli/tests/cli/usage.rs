@@ -73,9 +73,9 @@ fn on_a_terminal_groups_have_bars_and_a_watch_ends_with_a_signal() {
     for line in ["usage --root home --timezone UTC", "usage --root home --by model", "usage --root home --by model,day"]
     {
         if let Some(done) = crate::replay::watched(&folder, line, &serde_json::json!([["see", "total"]])) {
-            let said = done.said();
-            assert!(said.contains('\u{2588}') && said.contains("TOKENS"), "{said}");
-            assert!(said.lines().all(|line| line.trim_end().chars().count() <= 80), "{said}");
+            let output = done.output();
+            assert!(output.contains('\u{2588}') && output.contains("TOKENS"), "{output}");
+            assert!(output.lines().all(|line| line.trim_end().chars().count() <= 80), "{output}");
         }
     }
     let steps = serde_json::json!([["see", "total"], ["signal", "INT"]]);
@@ -147,7 +147,7 @@ fn days_follow_the_local_time_zone_and_the_last_one_is_included() {
 }
 
 #[test]
-fn a_model_without_a_price_is_said_and_never_free() {
+fn a_model_without_a_price_is_reported_and_never_free() {
     let folder = home();
     folder.run("usage --root home --strict").ends(0);
     put(&folder, "other", &call("3", "2026-02-01T06:00:00Z", "walrus-9", &took(1, 1)));
@@ -213,7 +213,7 @@ fn files_and_folders_can_be_named_and_nothing_else_counts() {
     assert_eq!(calls("y.jsonl y.jsonl ./y.jsonl"), 1);
     assert_eq!(calls("other y.jsonl"), 2);
     assert_eq!(calls("other home"), 3);
-    // Files that are gone elsewhere do not matter; files that are gone here do.
+    // Files that were deleted elsewhere do not matter; files that were deleted here do.
     fs::remove_dir_all(folder.path("home/.claude")).unwrap();
     assert_eq!(calls("other"), 1);
     assert_eq!(calls("other --root home"), 1);
@@ -262,7 +262,7 @@ fn a_broken_pipe_is_a_quiet_end() {
 }
 
 #[test]
-fn costs_that_a_source_states_stand_beside_ours() {
+fn stated_costs_are_shown_next_to_computed_ones() {
     let folder = Folder::new();
     let stated = call("1", "2026-01-01T00:00:00Z", MODEL, &took(1_000_000, 0)).replacen('{', "{\"costUSD\":3.5,", 1);
     put(&folder, "a", &(stated + &call("2", "2026-01-01T00:00:00Z", MODEL, &took(1_000_000, 0))));
@@ -298,7 +298,7 @@ fn odd_counts_and_times_are_counted_as_far_as_they_are_numbers() {
 }
 
 #[test]
-fn bytes_that_are_no_text_and_records_that_are_too_large_hide_nothing_else() {
+fn invalid_bytes_and_oversize_records_hide_nothing_else() {
     let folder = Folder::new();
     let good = call("1", "2026-01-01T00:00:00Z", MODEL, &took(1, 1));
     let mut bytes = b"\xff\xfe\x00\n{\"type\":\"assistant\",\xc3\x28}\n".to_vec();

@@ -31,7 +31,7 @@ fn packed(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_count_that_is_none_is_said() {
+fn an_invalid_count_is_reported() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("home")).unwrap();
     folder.write("home/a.jsonl", good("1"));
@@ -109,7 +109,7 @@ fn calls_that_filters_exclude_differ_from_no_calls_at_all() {
     folder.run("usage --root home").ends(1).talks("no model calls found");
 }
 
-/// A Claude Code session of so many calls, from a number on.
+/// A Claude Code session with calls of these numbers.
 fn claude_calls(numbers: std::ops::Range<u32>) -> String {
     let session = "0f8fad5b-d9cb-469f-a165-70867728950e";
     let each = |number: u32| {
@@ -170,7 +170,7 @@ fn a_conversion_and_its_source_count_once_however_they_are_counted() {
 }
 
 #[test]
-fn a_session_that_goes_on_in_another_agent_pays_its_beginning_once() {
+fn a_session_continued_in_another_agent_counts_its_beginning_once() {
     let session = "0f8fad5b-d9cb-469f-a165-70867728950e";
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();

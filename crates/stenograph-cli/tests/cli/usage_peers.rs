@@ -30,7 +30,7 @@ fn totals(json: &Value) -> [u64; 5] {
 }
 
 #[test]
-fn each_rule_has_its_own_total_and_says_so() {
+fn each_rule_has_its_own_total_and_its_name() {
     let folder = home();
     let count = |rule: &str| {
         let done = folder.run(&format!("usage --root home {rule} --json"));
@@ -41,9 +41,9 @@ fn each_rule_has_its_own_total_and_says_so() {
     let (numbers, done) = count("--as ccusage-20");
     assert_eq!(numbers, [3, 30, 52, 300, 3000]);
     done.talks("note: counted by the rules of ccusage 20.0.24: ").talks("ccusage does not count chibi (1 file)");
-    let said = &done.json()[0]["as"];
-    assert_eq!([&said["rule"], &said["program"], &said["version"]], ["ccusage-20", "ccusage", "20.0.24"]);
-    assert_eq!(said["not_counted"][0]["agent"], "chibi");
+    let rule = &done.json()[0]["as"];
+    assert_eq!([&rule["rule"], &rule["program"], &rule["version"]], ["ccusage-20", "ccusage", "20.0.24"]);
+    assert_eq!(rule["not_counted"][0]["agent"], "chibi");
     let (numbers, done) = count("--as first-row");
     assert_eq!(numbers, [2, 20, 2, 200, 2000]);
     done.talks("note: counted by the rules of ccstat 0.6.2: ");

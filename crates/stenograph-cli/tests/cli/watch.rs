@@ -5,7 +5,7 @@ use std::io::{BufRead as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::list::{home, path, said};
+use crate::list::{home, message_line, path};
 use crate::runner::Folder;
 
 const SESSION: &str = "0198aaaa-1111-4222-8333-444455556666";
@@ -28,7 +28,7 @@ impl Drop for Watching {
     }
 }
 
-/// Waits until a query finds so many events. The time limit is for slow machines.
+/// Waits until a query finds this many events. The time limit is for slow machines.
 fn wait_for(folder: &Folder, query: &str, count: usize) {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
@@ -52,26 +52,26 @@ fn events_written_while_index_watches_are_found() {
     let folder = home();
     let file = path(SESSION);
     let _watching = Watching::start(&folder);
-    append(&folder, &file, &said(SESSION, 40, "user", "a penguin grows"));
+    append(&folder, &file, &message_line(SESSION, 40, "user", "a penguin grows"));
     wait_for(&folder, "penguin", 1);
     // In two halves: the first is not a line yet.
-    let line = said(SESSION, 41, "user", "a penguin comes in halves");
+    let line = message_line(SESSION, 41, "user", "a penguin comes in halves");
     let (one, two) = line.split_at(150);
     append(&folder, &file, one);
     append(&folder, &file, two);
     wait_for(&folder, "penguin", 2);
     // It shrinks.
-    folder.write(&file, said(SESSION, 1, "user", "one seal is left"));
+    folder.write(&file, message_line(SESSION, 1, "user", "one seal is left"));
     wait_for(&folder, "seal", 1);
     // Whether its earlier text is found depends on whether the archive had it in time.
     // It rotates: the old file gets another name, and a new one begins.
     let aside = file.replace("0198aaaa-1111", "0198aaaa-1112");
     fs::rename(folder.path(&file), folder.path(&aside)).unwrap();
-    append(&folder, &file, &said(SESSION, 42, "user", "a seal in the new file"));
+    append(&folder, &file, &message_line(SESSION, 42, "user", "a seal in the new file"));
     wait_for(&folder, "seal", 2);
     // It vanishes, and is still found in the archive.
     fs::remove_file(folder.path(&aside)).unwrap();
-    append(&folder, &file, &said(SESSION, 43, "user", "a third seal"));
+    append(&folder, &file, &message_line(SESSION, 43, "user", "a third seal"));
     wait_for(&folder, "seal", 3);
     // A file of a new session, in a new folder.
     fs::create_dir_all(folder.path("home/.claude/projects/-new")).unwrap();
@@ -79,7 +79,7 @@ fn events_written_while_index_watches_are_found() {
     append(
         &folder,
         &format!("home/.claude/projects/-new/{other}.jsonl"),
-        &said(other, 44, "user", "a brand new otter"),
+        &message_line(other, 44, "user", "a brand new otter"),
     );
     wait_for(&folder, "otter", 1);
 }
@@ -111,7 +111,7 @@ fn a_signal_ends_an_index_that_cannot_open_a_file() {
     assert!(killed.success());
     let ended = index.0.wait().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(15), "{ended}");
-    // The next run picks up what the killed one left.
+    // The next run completes the work of the killed one.
     drop(holder);
     folder.run("index --root home").ends(0);
     folder.run(&format!("show {SESSION} --root home")).ends(0);
@@ -122,7 +122,7 @@ fn a_signal_ends_an_index_that_cannot_open_a_file() {
 fn an_interrupt_ends_it_well() {
     let folder = home();
     let mut watching = Watching::start(&folder);
-    append(&folder, &path(SESSION), &said(SESSION, 40, "user", "a penguin grows"));
+    append(&folder, &path(SESSION), &message_line(SESSION, 40, "user", "a penguin grows"));
     wait_for(&folder, "penguin", 1);
     let killed = std::process::Command::new("kill").args(["-INT", &watching.0.id().to_string()]).status().unwrap();
     assert!(killed.success());

@@ -126,7 +126,7 @@ fn an_edit_in_place_keeps_the_permissions_and_its_undo_file_is_private() {
 #[test]
 fn a_recording_is_readable_by_its_owner_only() {
     let folder = Folder::new();
-    let said = r#"{"v":1,"kind":"message","role":"user","content":"Hello"}"#;
+    let message = r#"{"v":1,"kind":"message","role":"user","content":"Hello"}"#;
     for to in ["steno:a/run.steno.jsonl", "cycod:b/chat.jsonl", "devflow:c", "leslie:d", "claude-events:e", "chibi:f"] {
         let line = format!("record --to {to}");
         let mut recorder = folder.command(&line);
@@ -135,7 +135,7 @@ fn a_recording_is_readable_by_its_owner_only() {
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null());
         let mut child = recorder.spawn().unwrap();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), said.as_bytes()).unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), message.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success(), "{to}");
     }
     let mut seen = 0;
@@ -215,7 +215,7 @@ fn a_file_that_an_agent_has_open_is_not_edited() {
 }
 
 #[test]
-fn a_recording_that_goes_on_is_not_edited() {
+fn a_running_recording_is_not_edited() {
     use std::io::{BufRead, BufReader, Write};
     use std::process::Stdio;
     for (to, file) in [("steno:in.jsonl", "in.jsonl"), ("cycod:in.jsonl", "in.jsonl")] {

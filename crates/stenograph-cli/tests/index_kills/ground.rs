@@ -36,7 +36,7 @@ pub fn count(store: &Path) -> Result<u64, stenograph_store::Error> {
 
 impl Ground {
     pub fn new() -> Ground {
-        // A kill does not lose what the system has in memory, so no disk is needed.
+        // A kill does not lose data in the page cache, so no disk is needed.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = fs::canonicalize(folder.path()).unwrap();
         let tree = Tree::new(&path.join("home"));
@@ -62,7 +62,7 @@ impl Ground {
     pub fn lose_index(&mut self) {
         let _ = fs::remove_dir_all(self.store().join("index"));
         self.is_made = false;
-        // Without an index a move is invisible: the copy in the archive belongs to a file that is gone.
+        // Without an index a move is invisible: the copy in the archive belongs to a file that no longer exists.
         self.tree.is_unknown();
         self.tree.story.push("the index is deleted".to_owned());
     }
@@ -100,11 +100,11 @@ impl Ground {
     }
 
     fn report(&self, done: &Output) -> Result<Value, String> {
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
         if !done.status.success() {
-            return Err(format!("index failed with {}: {said}", done.status));
+            return Err(format!("index failed with {}: {stderr}", done.status));
         }
-        serde_json::from_slice(&done.stdout).map_err(|error| format!("{error}: {said}"))
+        serde_json::from_slice(&done.stdout).map_err(|error| format!("{error}: {stderr}"))
     }
 
     /// Every word in the files is found once, at its position, and nothing else is found.

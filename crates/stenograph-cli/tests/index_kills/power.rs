@@ -131,9 +131,9 @@ impl Shim {
         command.env("STENO_SHIM_SHADOW", self.shadow()).env("STENO_SHIM_COUNT", &count);
         command.env("STENO_SHIM_AT", at.to_string());
         let done = command.stdout(Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(at > 0 || done.status.success(), "{}: {said}", done.status);
-        assert!(done.status.success() || done.status.code().is_none(), "{}: {said}", done.status);
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        assert!(at > 0 || done.status.success(), "{}: {stderr}", done.status);
+        assert!(done.status.success() || done.status.code().is_none(), "{}: {stderr}", done.status);
         u64::from_ne_bytes(fs::read(&count).unwrap().try_into().unwrap())
     }
 }

@@ -123,7 +123,7 @@ impl Tree {
         (self.home.join(".claude/projects").join(folder).join(name), id)
     }
 
-    /// A new session of so many lines.
+    /// A new session with this number of lines.
     pub fn create(&mut self, count: usize, random: &mut fastrand::Rng) {
         let (path, id) = self.free_path(random);
         let words = self.new_words(count);

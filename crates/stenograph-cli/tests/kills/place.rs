@@ -28,7 +28,7 @@ pub struct Place {
 
 impl Place {
     pub fn new(layout: &str, policy: &str, seed: u64) -> Place {
-        // A kill does not lose what the system has in memory, so no disk is needed.
+        // A kill does not lose data in the page cache, so no disk is needed.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let (layout, policy) = (layout.to_owned(), policy.to_owned());
         Place { folder, layout, policy, seed, next: 0, acknowledged: Vec::new(), kills: 0, story: Vec::new() }
@@ -102,9 +102,9 @@ impl Place {
             self.fail(&format!("recover failed: {}", String::from_utf8_lossy(&done.stderr)));
         }
         let again = self.run(&["recover", "recording", "--json"]);
-        let said: Value = serde_json::from_slice(&again.stdout).unwrap_or_default();
-        if !said["remarks"].as_array().is_some_and(Vec::is_empty) {
-            self.fail(&format!("recover had more to do the second time: {said}"));
+        let report: Value = serde_json::from_slice(&again.stdout).unwrap_or_default();
+        if !report["remarks"].as_array().is_some_and(Vec::is_empty) {
+            self.fail(&format!("recover had more to do the second time: {report}"));
         }
     }
 
@@ -158,15 +158,16 @@ impl Place {
 fn messages(shown: &[u8]) -> Vec<usize> {
     let text = std::str::from_utf8(shown).unwrap();
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let said = events.filter(|event| {
+    let messages = events.filter(|event| {
         let kind = event["kind"].as_str().unwrap_or_default();
         matches!(kind, "message" | "tool_call" | "tool_result") && event["restates"] != json!(true)
     });
-    said.filter_map(|event| {
-        let said = event.get("input").filter(|input| !input.is_null()).unwrap_or(&event["content"]).to_string();
-        said.split("message ").nth(1)?.split('.').next()?.parse().ok()
-    })
-    .collect()
+    messages
+        .filter_map(|event| {
+            let text = event.get("input").filter(|input| !input.is_null()).unwrap_or(&event["content"]).to_string();
+            text.split("message ").nth(1)?.split('.').next()?.parse().ok()
+        })
+        .collect()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

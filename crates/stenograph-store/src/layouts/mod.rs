@@ -85,7 +85,7 @@ pub trait Layout: Sync {
         None
     }
 
-    /// Whether the system locks what it works on, and nobody holds the lock for this file.
+    /// Whether the system uses locks, and no process holds the lock for this file.
     fn is_released(&self, _file: &Path) -> bool {
         false
     }
@@ -138,7 +138,7 @@ pub(crate) fn contains(whole: &Path, part: &Path) -> bool {
     LAYOUTS.iter().any(|layout| layout.contains(whole, part))
 }
 
-/// Whether a file is of a system that locks what it works on, and nobody holds the lock.
+/// Whether a file belongs to a system that uses locks, and no process holds its lock.
 pub fn is_released(file: &Path, format: &dyn Format) -> bool {
     let is_own = |layout: &&&dyn Layout| layout.format().is_some_and(|own| is_same(own, format));
     LAYOUTS.iter().filter(is_own).any(|layout| layout.is_released(file))
@@ -379,7 +379,7 @@ pub trait Documents: Send {
     /// Completes the documents, whatever their state, and makes them durable.
     fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error>;
 
-    /// Removes what beginning created, after a recording without events. The journal and all locks are already gone.
+    /// Removes the files that the start of a recording created, if it has no events. The journal and all locks no longer exist.
     fn discard(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -418,6 +418,6 @@ pub enum JournalNeed {
     Needed,
     /// The documents hold everything.
     Redundant,
-    /// Something besides the documents could not be completed: recovery does that, from the journal.
+    /// A file other than the documents could not be completed: recovery completes it from the journal.
     Unfinished,
 }

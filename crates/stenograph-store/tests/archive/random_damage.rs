@@ -96,17 +96,17 @@ fn copy_folder(from: &Path, to: &Path) {
 }
 
 /// The versions that cannot be read; all others must be correct.
-fn unreadable(archive: &Archive, expected: &Expected, said: &str) -> BTreeSet<(CopyId, u32)> {
+fn unreadable(archive: &Archive, expected: &Expected, case: &str) -> BTreeSet<(CopyId, u32)> {
     let versions = |copy: stenograph_store::archive::CopyInfo| {
         copy.versions.into_iter().map(move |version| (copy.id, version.number))
     };
     let found: BTreeSet<(CopyId, u32)> = archive.copies().flat_map(versions).collect();
-    assert_eq!(found, expected.keys().copied().collect(), "{said}: copies are lost or came back");
+    assert_eq!(found, expected.keys().copied().collect(), "{case}: copies are lost or came back");
     let mut unreadable = BTreeSet::new();
     for ((copy, version), bytes) in expected {
         let mut read = Vec::new();
         match archive.read(*copy, WhichVersion::Number(*version), 0).unwrap().read_to_end(&mut read) {
-            Ok(_) => assert!(read == *bytes, "{said}: {copy} {version} is read wrongly"),
+            Ok(_) => assert!(read == *bytes, "{case}: {copy} {version} is read wrongly"),
             Err(_) => _ = unreadable.insert((*copy, *version)),
         }
     }
@@ -137,22 +137,22 @@ fn no_damage_loses_anything_silently_and_existing_sources_repair_it() {
             _ => Harm::Delete,
         };
         let at = harm(&mut random, &store.join(target), kind);
-        let said = format!("seed {seed} round {round}: {kind:?} {} at {at}", target.display());
+        let case = format!("seed {seed} round {round}: {kind:?} {} at {at}", target.display());
         let mut archive = Archive::open(Arc::clone(&files), &store);
         if let Err(error) = &archive {
-            assert!(matches!(error.problem, Problem::LogDamaged { .. }), "{said}: {error}");
+            assert!(matches!(error.problem, Problem::LogDamaged { .. }), "{case}: {error}");
             refusals += 1;
             let repaired = ArchiveWriter::repair(&files, &store).unwrap();
-            assert!(repaired.lost.is_empty() && repaired.lines_lost == 0, "{said}: {repaired:?}");
+            assert!(repaired.lost.is_empty() && repaired.lines_lost == 0, "{case}: {repaired:?}");
             archive = Archive::open(Arc::clone(&files), &store);
         }
-        let archive = archive.unwrap_or_else(|error| panic!("{said}: {error}"));
-        let bad = unreadable(&archive, &scene.expected, &said);
+        let archive = archive.unwrap_or_else(|error| panic!("{case}: {error}"));
+        let bad = unreadable(&archive, &scene.expected, &case);
         losses += bad.len();
         let verified = archive.verify(&mut |_| true).unwrap();
-        let told: BTreeSet<(CopyId, u32)> =
+        let reported: BTreeSet<(CopyId, u32)> =
             verified.damaged.iter().map(|damaged| (damaged.copy, damaged.version)).collect();
-        assert_eq!(told, bad, "{said}: verification says something else");
+        assert_eq!(reported, bad, "{case}: verification reports something else");
         let mut writer = ArchiveWriter::open(Arc::clone(&files), &store).unwrap();
         if verified.is_unrecorded() {
             writer.record_damage(&verified).unwrap();
@@ -160,20 +160,20 @@ fn no_damage_loses_anything_silently_and_existing_sources_repair_it() {
         for path in &scene.present {
             let name = path.file_name().unwrap().to_str().unwrap();
             let added = writer.add(path, &label(name)).unwrap();
-            assert!(matches!(added, AddOutcome::Archived(_)), "{said}: {name} {added:?}");
+            assert!(matches!(added, AddOutcome::Archived(_)), "{case}: {name} {added:?}");
         }
         for path in &scene.forgotten {
             let forgotten_state = writer.forgotten_state(&Label::default(), path).unwrap();
-            assert_eq!(forgotten_state, ForgottenState::Forgotten, "{said}: {} came back", path.display());
+            assert_eq!(forgotten_state, ForgottenState::Forgotten, "{case}: {} came back", path.display());
         }
-        assert_eq!(writer.folders(), [PathBuf::from("/some/folder")], "{said}");
+        assert_eq!(writer.folders(), [PathBuf::from("/some/folder")], "{case}");
         writer.commit(99).unwrap();
         drop(writer);
         let archive = Archive::open(Arc::clone(&files), &store).unwrap();
-        for (copy, version) in unreadable(&archive, &scene.expected, &said) {
+        for (copy, version) in unreadable(&archive, &scene.expected, &case) {
             let info = archive.copy(copy).unwrap();
             let is_last = info.versions.last().unwrap().number == version;
-            assert!(!is_last || !scene.present.contains(&info.path), "{said}: {} is not healed", info.path.display());
+            assert!(!is_last || !scene.present.contains(&info.path), "{case}: {} is not healed", info.path.display());
         }
     }
     assert!(refusals > 0 && losses > 0, "{refusals} {losses}");

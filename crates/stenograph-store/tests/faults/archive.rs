@@ -175,10 +175,10 @@ impl Script {
         self.waiting.clear();
     }
 
-    fn read(&self, said: &str) -> BTreeMap<String, Vec<Vec<u8>>> {
+    fn read(&self, case: &str) -> BTreeMap<String, Vec<Vec<u8>>> {
         let archive = Archive::open(self.files(), &self.store).unwrap();
         let verified = archive.verify(&mut |_| true).unwrap();
-        assert!(verified.damaged.is_empty(), "{said}: {verified:?}");
+        assert!(verified.damaged.is_empty(), "{case}: {verified:?}");
         let mut found: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
         for copy in archive.copies() {
             let name = copy.path.file_name().unwrap().to_string_lossy().into_owned();
@@ -193,10 +193,10 @@ impl Script {
     }
 
     /// Checks that acknowledged content is present and that the archive still works.
-    fn check(&mut self, said: &str) {
+    fn check(&mut self, case: &str) {
         let opened = self.keeper().map(|_| ());
-        opened.unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
-        self.assert_acknowledged(said);
+        opened.unwrap_or_else(|error| panic!("{case}: the disk is well, and yet: {error}"));
+        self.assert_acknowledged(case);
         for (name, bytes) in self.contents.clone() {
             if !self.doomed.contains(&name) {
                 self.keep(&name, bytes);
@@ -209,36 +209,36 @@ impl Script {
                     self.keep(&name, bytes);
                 }
             }
-            self.commit().unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
+            self.commit().unwrap_or_else(|error| panic!("{case}: the disk is well, and yet: {error}"));
         }
-        self.assert_acknowledged(said);
-        let found = self.read(said);
+        self.assert_acknowledged(case);
+        let found = self.read(case);
         for (name, bytes) in self.contents.iter().filter(|(name, _)| !self.doomed.contains(name)) {
-            assert_eq!(found.get(name).and_then(|versions| versions.last()), Some(bytes), "{said}: {name}");
+            assert_eq!(found.get(name).and_then(|versions| versions.last()), Some(bytes), "{case}: {name}");
         }
         self.keeper = None;
-        assert!(self.disk.strangers().is_empty(), "{said}");
+        assert!(self.disk.strangers().is_empty(), "{case}");
     }
 
-    fn assert_acknowledged(&self, said: &str) {
-        let found = self.read(said);
+    fn assert_acknowledged(&self, case: &str) {
+        let found = self.read(case);
         for (name, contents) in &self.acknowledged {
             if self.doomed.contains(name) {
                 continue;
             }
-            let versions = found.get(name).unwrap_or_else(|| panic!("{said}: {name} is lost"));
+            let versions = found.get(name).unwrap_or_else(|| panic!("{case}: {name} is lost"));
             for content in contents {
                 // A source may have grown since, in a commit without a known outcome.
                 let held = versions.iter().any(|version| version.starts_with(content));
-                assert!(held, "{said}: {} bytes of {name} are lost", content.len());
+                assert!(held, "{case}: {} bytes of {name} are lost", content.len());
             }
         }
         let archive = Archive::open(self.files(), &self.store).unwrap();
         let marks: Vec<&Marks> = archive.marks().map(|(_, marks)| marks).collect();
         let count = marks.iter().map(|marks| marks.notes.len()).sum::<usize>();
-        assert!(count >= self.notes_acknowledged, "{said}: {count} of {} notes", self.notes_acknowledged);
+        assert!(count >= self.notes_acknowledged, "{case}: {count} of {} notes", self.notes_acknowledged);
         for name in &self.forgotten {
-            assert!(!found.contains_key(name), "{said}: {name} came back");
+            assert!(!found.contains_key(name), "{case}: {name} came back");
         }
     }
 }

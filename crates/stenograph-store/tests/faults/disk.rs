@@ -300,10 +300,10 @@ impl State {
                 self.room = self.room.map(|room| room - fits);
                 Ok(fits)
             }
-            Fate::Half(said) => {
+            Fate::Half(result) => {
                 let half = bytes.len().div_ceil(2);
                 self.append(inode, &bytes[..half]);
-                said.map(|()| half)
+                result.map(|()| half)
             }
             Fate::DoAndFail(error) => {
                 self.append(inode, bytes);

@@ -77,32 +77,32 @@ fn in_every_way(
 
 #[test]
 fn a_new_file_is_whole_or_not_there() {
-    in_every_way(None, &|disk, path| create(disk, path, Existing::Refused), &|_, path, done, said| {
+    in_every_way(None, &|disk, path| create(disk, path, Existing::Refused), &|_, path, done, case| {
         let found = fs::read(path).ok();
-        assert!(found.is_none() && !done || found.as_deref() == Some(AFTER), "{said}: {found:?}");
+        assert!(found.is_none() && !done || found.as_deref() == Some(AFTER), "{case}: {found:?}");
     });
 }
 
 #[test]
 fn a_file_that_is_replaced_is_the_old_one_or_the_new_one() {
-    in_every_way(Some(BEFORE), &|disk, path| create(disk, path, Existing::Replaced), &|_, path, done, said| {
+    in_every_way(Some(BEFORE), &|disk, path| create(disk, path, Existing::Replaced), &|_, path, done, case| {
         let found = fs::read(path).unwrap();
-        assert!(found == AFTER || !done && found == BEFORE, "{said}: {found:?}");
+        assert!(found == AFTER || !done && found == BEFORE, "{case}: {found:?}");
     });
 }
 
 #[test]
 fn an_edit_happens_or_not_and_can_be_undone() {
-    in_every_way(Some(BEFORE), &edit, &|disk, path, done, said| {
+    in_every_way(Some(BEFORE), &edit, &|disk, path, done, case| {
         let found = fs::read(path).unwrap();
-        assert!(found == AFTER || !done && found == BEFORE, "{said}: {found:?}");
+        assert!(found == AFTER || !done && found == BEFORE, "{case}: {found:?}");
         match undo_on(&on(disk), path).unwrap() {
             UndoOutcome::Restored { .. } | UndoOutcome::AlreadyRestored => {}
-            UndoOutcome::Nothing => assert_eq!(found, BEFORE, "{said}"),
-            UndoOutcome::Changed | UndoOutcome::Damaged { .. } => panic!("{said}"),
+            UndoOutcome::Nothing => assert_eq!(found, BEFORE, "{case}"),
+            UndoOutcome::Changed | UndoOutcome::Damaged { .. } => panic!("{case}"),
         }
-        assert_eq!(fs::read(path).unwrap(), BEFORE, "{said}");
-        assert!(!path.with_file_name("file.undo").exists(), "{said}: {:?}", files_below(path.parent().unwrap()));
+        assert_eq!(fs::read(path).unwrap(), BEFORE, "{case}");
+        assert!(!path.with_file_name("file.undo").exists(), "{case}: {:?}", files_below(path.parent().unwrap()));
     });
 }
 
@@ -112,9 +112,9 @@ fn an_undo_happens_or_can_be_done_again() {
         edit(disk, path)?;
         undo_on(&on(disk), path).map(drop)
     };
-    in_every_way(Some(BEFORE), &act, &|disk, path, _, said| {
+    in_every_way(Some(BEFORE), &act, &|disk, path, _, case| {
         // However far it came, undoing to the end restores the file.
         while let UndoOutcome::Restored { .. } | UndoOutcome::AlreadyRestored = undo_on(&on(disk), path).unwrap() {}
-        assert_eq!(fs::read(path).unwrap(), BEFORE, "{said}");
+        assert_eq!(fs::read(path).unwrap(), BEFORE, "{case}");
     });
 }

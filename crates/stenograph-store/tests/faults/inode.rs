@@ -1,4 +1,4 @@
-//! The content of a file: what is visible, what is on disk, and what will never be.
+//! The content of a file: the visible bytes, the bytes on disk, and those that will never be on disk.
 
 /// The content of one file.
 #[derive(Clone, Debug, Default)]

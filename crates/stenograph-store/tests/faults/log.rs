@@ -24,7 +24,7 @@ const COUNT: usize = 12;
 
 /// The results that the log reported.
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     /// Every attempted line, in order, and whether it was acknowledged.
     lines: Vec<(usize, bool)>,
     /// All lines before this one are on disk.
@@ -32,13 +32,13 @@ struct Told {
     /// Refused lines that may be present, according to the error.
     doubtful: BTreeSet<usize>,
     /// Lines that were acknowledged before they were on disk, followed by a reported failure.
-    shaken: BTreeSet<usize>,
+    maybe_lost: BTreeSet<usize>,
     /// Lines of a log that was closed before they were on disk: their outcome is never reported.
-    unheard: BTreeSet<usize>,
+    unreported: BTreeSet<usize>,
     warnings: Vec<Warning>,
 }
 
-impl Told {
+impl Reported {
     fn acknowledged(&self) -> Vec<usize> {
         self.lines.iter().filter(|(_, good)| *good).map(|(line, _)| *line).collect()
     }
@@ -49,18 +49,18 @@ impl Told {
     }
 }
 
-impl Told {
+impl Reported {
     /// Checks that the found lines are the acknowledged ones, except for reported differences.
     fn hold(&self, durability: Durability, plan: &[Planned], found: &[usize]) {
-        let said = || format!("{durability:?} {plan:?}: {self:?} {found:?}");
+        let case = || format!("{durability:?} {plan:?}: {self:?} {found:?}");
         let found: Vec<usize> = found.iter().copied().filter(|line| !self.doubtful.contains(line)).collect();
         let acknowledged = self.acknowledged();
         if durability != Durability::Always && forgets(plan) {
-            let shaken = |line: &usize| self.shaken.contains(line) || self.unheard.contains(line);
-            let held = |line: &usize| found.contains(line) || !shaken(line);
-            assert_eq!(found, acknowledged.into_iter().filter(held).collect::<Vec<_>>(), "{}", said());
+            let maybe_lost = |line: &usize| self.maybe_lost.contains(line) || self.unreported.contains(line);
+            let held = |line: &usize| found.contains(line) || !maybe_lost(line);
+            assert_eq!(found, acknowledged.into_iter().filter(held).collect::<Vec<_>>(), "{}", case());
         } else {
-            assert_eq!(found, acknowledged, "{}", said());
+            assert_eq!(found, acknowledged, "{}", case());
         }
     }
 }
@@ -70,7 +70,7 @@ struct Recording {
     path: PathBuf,
     durability: Durability,
     log: Option<Log<()>>,
-    told: Told,
+    reported: Reported,
 }
 
 fn line(number: usize) -> String {
@@ -79,13 +79,13 @@ fn line(number: usize) -> String {
 
 impl Recording {
     fn new(disk: &FaultyDisk, path: &Path, durability: Durability) -> Recording {
-        Recording { disk: disk.clone(), path: path.to_owned(), durability, log: None, told: Told::default() }
+        Recording { disk: disk.clone(), path: path.to_owned(), durability, log: None, reported: Reported::default() }
     }
 
     fn open(&mut self) -> Result<(), Error> {
         let files: Arc<dyn Files> = Arc::new(self.disk.clone());
         let tail = repair_tail(files.as_ref(), &self.path, LastLineRule::EndsWithNewline)?;
-        self.told.warnings.extend(tail.warning.clone());
+        self.reported.warnings.extend(tail.warning.clone());
         self.log = Some(Log::open(files, &self.path, &tail, self.durability)?);
         Ok(())
     }
@@ -96,13 +96,13 @@ impl Recording {
             self.open()?;
         }
         let appended = self.log.as_ref().unwrap().append(line(number).as_bytes(), (), &|_| {});
-        self.told.lines.push((number, appended.is_ok()));
+        self.reported.lines.push((number, appended.is_ok()));
         match &appended {
-            Ok(()) if self.durability == Durability::Always => self.told.synced = number + 1,
+            Ok(()) if self.durability == Durability::Always => self.reported.synced = number + 1,
             Ok(()) => {}
             Err(error) => {
                 if error.problem == Problem::InDoubt {
-                    self.told.doubtful.insert(number);
+                    self.reported.doubtful.insert(number);
                 }
                 self.shake();
             }
@@ -112,7 +112,7 @@ impl Recording {
 
     fn sync(&mut self, next: usize) {
         match self.log.as_ref().map(Log::sync) {
-            Some(Ok(())) => self.told.synced = next,
+            Some(Ok(())) => self.reported.synced = next,
             Some(Err(_)) => self.shake(),
             None => {}
         }
@@ -120,12 +120,12 @@ impl Recording {
 
     /// Lines that are not on disk yet may never be, as was reported.
     fn shake(&mut self) {
-        let shaken = self.not_on_disk();
-        self.told.shaken.extend(shaken);
+        let maybe_lost = self.not_on_disk();
+        self.reported.maybe_lost.extend(maybe_lost);
     }
 
     fn not_on_disk(&self) -> BTreeSet<usize> {
-        self.told.lines.iter().map(|(line, _)| *line).filter(|line| *line >= self.told.synced).collect()
+        self.reported.lines.iter().map(|(line, _)| *line).filter(|line| *line >= self.reported.synced).collect()
     }
 
     /// Two runs, with a sync in each.
@@ -137,7 +137,7 @@ impl Recording {
             }
             if number == COUNT / 2 {
                 self.log = None;
-                self.told.unheard = self.not_on_disk();
+                self.reported.unreported = self.not_on_disk();
             }
         }
     }
@@ -174,7 +174,7 @@ fn calls_of_script(durability: Durability) -> Vec<Call> {
     let mut recording = Recording::new(&disk, &path, durability);
     recording.script();
     drop(recording.log.take());
-    assert_eq!(recording.told.acknowledged(), (0..COUNT).collect::<Vec<_>>());
+    assert_eq!(recording.reported.acknowledged(), (0..COUNT).collect::<Vec<_>>());
     disk.calls()
 }
 
@@ -193,11 +193,11 @@ fn check_after_failures(durability: Durability, plan: &[Planned]) {
     let last = recording.append(90).or_else(|_| recording.append(91));
     last.unwrap_or_else(|error| panic!("{durability:?} {plan:?}: the disk is well, and yet: {error}"));
     drop(recording.log.take());
-    let (found, told) = (found(&path), &recording.told);
-    told.hold(durability, plan, &whole(&found));
-    assert!(found.iter().all(Option::is_some), "{durability:?} {plan:?}: {found:?} {told:?} {:?}", disk.calls());
+    let (found, reported) = (found(&path), &recording.reported);
+    reported.hold(durability, plan, &whole(&found));
+    assert!(found.iter().all(Option::is_some), "{durability:?} {plan:?}: {found:?} {reported:?} {:?}", disk.calls());
     assert!(whole(&found).is_sorted(), "{durability:?} {plan:?}: {found:?}");
-    assert!(torn(path.parent().unwrap()) <= usize::from(!told.doubtful.is_empty()), "{durability:?} {plan:?}");
+    assert!(torn(path.parent().unwrap()) <= usize::from(!reported.doubtful.is_empty()), "{durability:?} {plan:?}");
     assert_eq!(disk.strangers(), Vec::<PathBuf>::new());
 }
 
@@ -235,8 +235,8 @@ fn refused_lines_are_not_found_even_without_later_appends() {
             let mut recording = Recording::new(&disk, &path, durability);
             let _ = (0..COUNT).try_for_each(|number| recording.append(number));
             drop(recording.log.take());
-            assert!(recording.told.doubtful.is_empty(), "{durability:?} {planned:?}");
-            recording.told.hold(durability, &[planned], &whole(&found(&path)));
+            assert!(recording.reported.doubtful.is_empty(), "{durability:?} {planned:?}");
+            recording.reported.hold(durability, &[planned], &whole(&found(&path)));
         }
     }
 }
@@ -244,7 +244,7 @@ fn refused_lines_are_not_found_even_without_later_appends() {
 fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize, random: &mut fastrand::Rng) {
     let (_folder, disk, path) = prepared();
     let seed = random.u64(..);
-    let said = format!("{durability:?} {plan:?}, power cut at call {cut_at}, outcome {seed}");
+    let case = format!("{durability:?} {plan:?}, power cut at call {cut_at}, outcome {seed}");
     disk.plan(plan);
     disk.cut_power_at(cut_at);
     let mut recording = Recording::new(&disk, &path, durability);
@@ -252,30 +252,31 @@ fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize
     disk.cut_power();
     drop(recording.log.take());
     disk.restart(&mut fastrand::Rng::with_seed(seed));
-    let told = std::mem::take(&mut recording.told);
+    let reported = std::mem::take(&mut recording.reported);
 
     let mut again = Recording::new(&disk, &path, Durability::Always);
-    again.append(90).unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
+    again.append(90).unwrap_or_else(|error| panic!("{case}: the disk is well, and yet: {error}"));
     drop(again.log.take());
     let found = whole(&found(&path));
-    assert_eq!(found.last(), Some(&90), "{said}");
-    assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?}");
-    let is_shaken = |line: &usize| (forgets(plan) && told.shaken.contains(line)) || told.unheard.contains(line);
+    assert_eq!(found.last(), Some(&90), "{case}");
+    assert!(found.is_sorted_by(|a, b| a < b), "{case}: {found:?}");
+    let may_be_lost =
+        |line: &usize| (forgets(plan) && reported.maybe_lost.contains(line)) || reported.unreported.contains(line);
     // If a sync fails, and the repair fails unreported too, later writes may follow a hole.
     let holed = plan.len() > 1 && plan.iter().any(Planned::loses);
-    let is_sure = |line: &usize| *line < told.synced && !holed && (plan.is_empty() || !is_shaken(line));
+    let is_sure = |line: &usize| *line < reported.synced && !holed && (plan.is_empty() || !may_be_lost(line));
     let sure: Vec<usize> = match durability {
-        Durability::Always => told.acknowledged(),
-        Durability::Interval(_) | Durability::Never => told.acknowledged().into_iter().filter(is_sure).collect(),
+        Durability::Always => reported.acknowledged(),
+        Durability::Interval(_) | Durability::Never => reported.acknowledged().into_iter().filter(is_sure).collect(),
     };
-    assert!(sure.iter().all(|line| found.contains(line)), "{said}: {sure:?} are not all in {found:?}");
+    assert!(sure.iter().all(|line| found.contains(line)), "{case}: {sure:?} are not all in {found:?}");
     if durability == Durability::Always {
-        let mut possible = told.open();
-        possible.extend(told.acknowledged());
-        possible.extend(&told.doubtful);
-        assert!(found.iter().all(|line| *line == 90 || possible.contains(line)), "{said}: {told:?} {found:?}");
-        assert!(torn(path.parent().unwrap()) <= 1, "{said}");
-        assert_eq!(torn(path.parent().unwrap()), again.told.warnings.len() + told.warnings.len(), "{said}");
+        let mut possible = reported.open();
+        possible.extend(reported.acknowledged());
+        possible.extend(&reported.doubtful);
+        assert!(found.iter().all(|line| *line == 90 || possible.contains(line)), "{case}: {reported:?} {found:?}");
+        assert!(torn(path.parent().unwrap()) <= 1, "{case}");
+        assert_eq!(torn(path.parent().unwrap()), again.reported.warnings.len() + reported.warnings.len(), "{case}");
     }
 }
 
@@ -318,7 +319,7 @@ fn the_power_fails_again_and_again() {
             disk.cut_power();
             drop(recording.log.take());
             disk.restart(&mut random);
-            kept.extend(recording.told.acknowledged());
+            kept.extend(recording.reported.acknowledged());
             cuts += 1;
             let found = whole(&found(&path));
             assert!(found.is_sorted_by(|a, b| a < b), "{found:?}");
@@ -371,9 +372,9 @@ fn every_append_that_a_failure_covers_reports_it() {
         assert_eq!(lines, followed.into_inner().unwrap(), "{plan:?}");
         for thread in 0..8 {
             let of_thread = |line: &&String| line.contains(&format!("\"thread\":{thread},"));
-            let (told, found): (Vec<_>, Vec<_>) =
+            let (reported, found): (Vec<_>, Vec<_>) =
                 (good.iter().filter(of_thread).collect(), lines.iter().filter(of_thread).collect());
-            assert_eq!(told, found, "{plan:?}");
+            assert_eq!(reported, found, "{plan:?}");
         }
     }
 }

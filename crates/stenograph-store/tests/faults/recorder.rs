@@ -34,25 +34,25 @@ fn calls_of_script(layout: &'static dyn Layout, durability: Durability) -> Vec<C
     let mut session = Session::new(layout, &root, environment(&disk, durability));
     session.script(COUNT);
     let everything: Vec<usize> = (0..COUNT).collect();
-    assert_eq!(session.told.acknowledged(), everything, "{}", name(layout));
+    assert_eq!(session.reported.acknowledged(), everything, "{}", name(layout));
     assert_eq!(found(layout, &place(&root)), everything, "{}", name(layout));
     assert_eq!(disk.strangers(), Vec::<PathBuf>::new(), "{}: not written through the disk", name(layout));
     disk.calls()
 }
 
-/// Completes what was left, and checks that doing so again changes nothing.
-fn recovered(disk: &FaultyDisk, root: &std::path::Path, said: &str) {
+/// Completes the unfinished recordings, and checks that doing so again changes nothing.
+fn recovered(disk: &FaultyDisk, root: &std::path::Path, case: &str) {
     let environment = environment(disk, Durability::Always);
     if place(root).exists() || recover::beside(&place(root)).exists() {
         recover::recover(&place(root), &environment)
-            .unwrap_or_else(|error| panic!("{said}: cannot be completed: {error}"));
+            .unwrap_or_else(|error| panic!("{case}: cannot be completed: {error}"));
     }
     let before = contents(root);
     if place(root).exists() {
         let again = recover::recover(&place(root), &environment).unwrap();
-        assert_eq!(again.warnings, [], "{said}: completed twice");
+        assert_eq!(again.warnings, [], "{case}: completed twice");
     }
-    assert!(before == contents(root), "{said}: completing twice changes something");
+    assert!(before == contents(root), "{case}: completing twice changes something");
 }
 
 fn contents(root: &std::path::Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -70,7 +70,7 @@ fn shown(root: &std::path::Path) -> String {
 
 fn check_after_failures(layout: &'static dyn Layout, durability: Durability, plan: &[Planned]) {
     let (_folder, disk, root) = prepared();
-    let said = format!("{} {durability:?} {plan:?}", name(layout));
+    let case = format!("{} {durability:?} {plan:?}", name(layout));
     disk.plan(plan);
     let mut session = Session::new(layout, &root, environment(&disk, durability));
     session.script(COUNT);
@@ -78,14 +78,14 @@ fn check_after_failures(layout: &'static dyn Layout, durability: Durability, pla
     let calls = disk.calls();
     // A failure that was not reported yet may be reported now, once.
     let last = session.append(90).or_else(|_| session.append(91));
-    last.unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
+    last.unwrap_or_else(|error| panic!("{case}: the disk is well, and yet: {error}"));
     session.finish();
-    recovered(&disk, &root, &said);
-    let (mut found, told) = (found(layout, &place(&root)), &session.told);
-    found.retain(|event| !told.doubtful.contains(event));
-    assert_eq!(found, told.acknowledged(), "{said}: {told:?} {calls:?} {}", shown(&root));
-    assert!(torn(&root) <= 1, "{said}: {}", shown(&root));
-    assert_eq!(disk.strangers(), Vec::<PathBuf>::new(), "{said}");
+    recovered(&disk, &root, &case);
+    let (mut found, reported) = (found(layout, &place(&root)), &session.reported);
+    found.retain(|event| !reported.doubtful.contains(event));
+    assert_eq!(found, reported.acknowledged(), "{case}: {reported:?} {calls:?} {}", shown(&root));
+    assert!(torn(&root) <= 1, "{case}: {}", shown(&root));
+    assert_eq!(disk.strangers(), Vec::<PathBuf>::new(), "{case}");
 }
 
 /// Whether the disk immediately drops what it failed to sync: without full durability it cannot be recovered.
@@ -124,7 +124,7 @@ fn several_calls_fail() {
 
 fn check_after_power_cut(layout: &'static dyn Layout, plan: &[Planned], cut_at: usize, outcome: u64) {
     let (_folder, disk, root) = prepared();
-    let said = format!("{} {plan:?}, power cut at call {cut_at}, outcome {outcome}", name(layout));
+    let case = format!("{} {plan:?}, power cut at call {cut_at}, outcome {outcome}", name(layout));
     disk.plan(plan);
     disk.cut_power_at(cut_at);
     let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
@@ -133,26 +133,26 @@ fn check_after_power_cut(layout: &'static dyn Layout, plan: &[Planned], cut_at: 
     drop(session.recorder.take());
     disk.restart(&mut fastrand::Rng::with_seed(outcome));
     let left = shown(&root);
-    recovered(&disk, &root, &said);
-    let told = session.told;
+    recovered(&disk, &root, &case);
+    let reported = session.reported;
     let check = |found: &[usize]| {
-        assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?} {left}");
-        let acknowledged = told.acknowledged();
-        assert!(acknowledged.iter().all(|event| found.contains(event)), "{said}: {told:?} {found:?} {left}");
-        let mut possible = told.open();
+        assert!(found.is_sorted_by(|a, b| a < b), "{case}: {found:?} {left}");
+        let acknowledged = reported.acknowledged();
+        assert!(acknowledged.iter().all(|event| found.contains(event)), "{case}: {reported:?} {found:?} {left}");
+        let mut possible = reported.open();
         possible.extend(acknowledged);
-        possible.extend(&told.doubtful);
-        assert!(found.iter().all(|event| *event == 90 || possible.contains(event)), "{said}: {told:?} {found:?}");
-        assert!(torn(&root) <= 1, "{said}: {}", shown(&root));
+        possible.extend(&reported.doubtful);
+        assert!(found.iter().all(|event| *event == 90 || possible.contains(event)), "{case}: {reported:?} {found:?}");
+        assert!(torn(&root) <= 1, "{case}: {}", shown(&root));
     };
     check(&found(layout, &place(&root)));
     let mut again = Session::new(layout, &root, environment(&disk, Durability::Always));
     again
         .append(90)
-        .unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error} {left} {}", shown(&root)));
+        .unwrap_or_else(|error| panic!("{case}: the disk is well, and yet: {error} {left} {}", shown(&root)));
     again.finish();
     check(&found(layout, &place(&root)));
-    assert!(found(layout, &place(&root)).contains(&90), "{said}: {left} {}", shown(&root));
+    assert!(found(layout, &place(&root)).contains(&90), "{case}: {left} {}", shown(&root));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn the_power_fails_during_recovery() {
         let calls = calls_of_script(layout, Durability::Always).len();
         for round in 0..rounds(30) {
             let (_folder, disk, root) = prepared();
-            let said = format!("{} round {round}", name(layout));
+            let case = format!("{} round {round}", name(layout));
             disk.plan(&[]);
             disk.cut_power_at(random.usize(..calls));
             let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
@@ -202,10 +202,13 @@ fn the_power_fails_during_recovery() {
                 disk.cut_power();
                 disk.restart(&mut random);
             }
-            recovered(&disk, &root, &said);
-            let (found, told) = (found(layout, &place(&root)), session.told);
-            assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?} {}", shown(&root));
-            assert!(told.acknowledged().iter().all(|event| found.contains(event)), "{said}: {told:?} {found:?}");
+            recovered(&disk, &root, &case);
+            let (found, reported) = (found(layout, &place(&root)), session.reported);
+            assert!(found.is_sorted_by(|a, b| a < b), "{case}: {found:?} {}", shown(&root));
+            assert!(
+                reported.acknowledged().iter().all(|event| found.contains(event)),
+                "{case}: {reported:?} {found:?}"
+            );
         }
     }
 }
@@ -233,7 +236,7 @@ fn many_threads_record_on_a_failing_disk() {
                     let heard = &heard;
                     scope.spawn(move || {
                         for number in 0..8 {
-                            // Messages only: other threads must not separate what belongs together.
+                            // Messages only: other threads must not separate a call from its result.
                             let number = thread * 1_000 + number * 4;
                             let good = recorder.append(&event(number)).is_ok();
                             heard.lock().unwrap().push((number, good));
@@ -276,13 +279,13 @@ fn two_record_at_once() {
         second.finish();
         let mut found = found(layout, &place(&root));
         found.sort_unstable();
-        let mut told = [first.told.acknowledged(), second.told.acknowledged()].concat();
-        told.sort_unstable();
-        assert_eq!(found, told, "{}", name(layout));
+        let mut reported = [first.reported.acknowledged(), second.reported.acknowledged()].concat();
+        reported.sort_unstable();
+        assert_eq!(found, reported, "{}", name(layout));
     }
 }
 
-/// The disk is full for a while: what does not fit is refused, earlier content is intact, and later content is recorded.
+/// The disk is full for a while: events that do not fit are refused, earlier content is intact, and later content is recorded.
 #[test]
 fn recording_continues_after_a_full_disk_has_space_again() {
     for layout in LAYOUTS.iter().copied() {
@@ -290,15 +293,15 @@ fn recording_continues_after_a_full_disk_has_space_again() {
         let calls = calls_of_script(layout, Durability::Always);
         for (at, _) in calls.iter().enumerate().filter(|(_, call)| takes_room(call)) {
             let (_folder, disk, root) = prepared();
-            let said = format!("{} full from call {at} on", name(layout));
+            let case = format!("{} full from call {at} on", name(layout));
             disk.plan(&[Planned { at, fault: Fault::Full, lasts: Lasts::Once }]);
             let mut session = Session::new(layout, &root, environment(&disk, Durability::Always));
             session.script(COUNT);
             disk.heal();
-            session.append(40).unwrap_or_else(|error| panic!("{said}: {error}"));
+            session.append(40).unwrap_or_else(|error| panic!("{case}: {error}"));
             session.finish();
-            recovered(&disk, &root, &said);
-            assert_eq!(found(layout, &place(&root)), session.told.acknowledged(), "{said}");
+            recovered(&disk, &root, &case);
+            assert_eq!(found(layout, &place(&root)), session.reported.acknowledged(), "{case}");
         }
     }
 }

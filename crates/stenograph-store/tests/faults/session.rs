@@ -21,14 +21,14 @@ use crate::disk::{FaultyDisk, files_below};
 
 /// The results that the recorder reported.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Reported {
     /// Every attempted event, in order, and whether it was acknowledged.
     pub events: Vec<(usize, bool)>,
     /// Refused events that may be present, according to the error.
     pub doubtful: BTreeSet<usize>,
 }
 
-impl Told {
+impl Reported {
     pub fn acknowledged(&self) -> Vec<usize> {
         self.events.iter().filter(|(_, good)| *good).map(|(event, _)| *event).collect()
     }
@@ -45,7 +45,7 @@ pub struct Session {
     target: Target,
     environment: Environment,
     pub recorder: Option<Recorder>,
-    pub told: Told,
+    pub reported: Reported,
 }
 
 /// Where everything is recorded, below the root of a disk.
@@ -71,7 +71,7 @@ pub fn environment(disk: &FaultyDisk, durability: Durability) -> Environment {
 impl Session {
     pub fn new(layout: &'static dyn Layout, root: &Path, environment: Environment) -> Session {
         let target = Target { path: Some(place(root)), ..Target::default() };
-        Session { layout, target, environment, recorder: None, told: Told::default() }
+        Session { layout, target, environment, recorder: None, reported: Reported::default() }
     }
 
     /// Records an event; opens the recorder if that failed before.
@@ -81,15 +81,15 @@ impl Session {
             None => Recorder::open(self.layout, &self.target, self.environment.clone()).inspect_err(|error| {
                 // The recorder's own first event, which no test checks.
                 if error.problem == Problem::InDoubt {
-                    self.told.doubtful.insert(usize::MAX);
+                    self.reported.doubtful.insert(usize::MAX);
                 }
             })?,
         };
         let recorder = self.recorder.insert(recorder);
         let appended = recorder.append(&event(number));
-        self.told.events.push((number, appended.is_ok()));
+        self.reported.events.push((number, appended.is_ok()));
         if appended.as_ref().is_err_and(|error| error.problem == Problem::InDoubt) {
-            self.told.doubtful.insert(number);
+            self.reported.doubtful.insert(number);
         }
         appended
     }
@@ -110,7 +110,7 @@ impl Session {
             let finished = recorder.finish(&RecordingEnd::Completed);
             if finished.is_err_and(|error| error.problem == Problem::InDoubt) {
                 // The recorder's own last event, which no test checks.
-                self.told.doubtful.insert(usize::MAX);
+                self.reported.doubtful.insert(usize::MAX);
             }
         }
     }

@@ -62,7 +62,7 @@ fn a_copy_does_not_double_its_session_once_the_original_is_gone() {
 }
 
 #[test]
-fn an_original_that_is_gone_is_found_when_its_copy_says_something_else() {
+fn a_deleted_original_is_found_if_its_copy_differs() {
     let ground = Ground::new();
     let (path, copy) = (ground.session(SESSION), ground.session("copy"));
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -122,7 +122,7 @@ fn a_copy_of_a_file_is_archived_under_its_own_name() {
 }
 
 #[test]
-fn a_copy_is_found_when_what_it_is_a_copy_of_says_something_else() {
+fn a_copy_is_found_if_its_original_differs() {
     for truncated in [String::new(), line(SESSION, 2, "user", "a seal")] {
         let ground = Ground::new();
         let path = ground.session(SESSION);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_damaged_index_is_rebuilt_and_the_report_says_so() {
+fn a_damaged_index_is_rebuilt_and_the_report_states_it() {
     for damage in ["index/catalogue.db", "index/text/meta.json"] {
         let ground = Ground::new();
         append(&ground.session(SESSION), &line(SESSION, 1, "user", "a walrus"));

@@ -188,7 +188,7 @@ fn events_of_earlier_versions_stay_findable_while_the_archive_has_them() {
         assert_eq!(ground.find("walrus OR penguin OR seal").len(), 3, "{is_rebuilt}");
         assert_eq!(ground.find("penguin"), ["old penguin"]);
         assert_eq!(ground.find("/w.lrus/"), ["old walrus"]);
-        // Current events are told from earlier ones.
+        // A search distinguishes current events from earlier versions.
         let versions = |word: &str| {
             let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
             let query = Query::parse(word, &today).unwrap();
@@ -293,7 +293,7 @@ fn unknown_records_are_reported_once() {
 }
 
 #[test]
-fn a_file_whose_place_a_folder_takes_is_gone() {
+fn a_file_replaced_by_a_folder_counts_as_deleted() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));

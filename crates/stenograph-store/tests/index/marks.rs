@@ -109,7 +109,7 @@ fn conditions_on_marks_select_sessions_and_words_find_titles_and_notes() {
 }
 
 #[test]
-fn a_note_follows_its_event_into_a_rewritten_file_and_says_when_the_event_is_gone() {
+fn a_note_follows_its_event_into_a_rewritten_file_and_reports_a_missing_event() {
     let ground = Ground::new();
     two_messages(&ground);
     let session = ground.only().id;

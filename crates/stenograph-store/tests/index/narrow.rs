@@ -1,4 +1,4 @@
-//! Commands read what they need of the index, not all of it, and get the same answer.
+//! Commands read only the part of the index that they need, and get the same answer.
 
 use super::*;
 

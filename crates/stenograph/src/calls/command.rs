@@ -6,10 +6,10 @@ use crate::shell::{CommandLine, Word};
 const ASKING: [&str; 14] =
     ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "which", "pgrep", "command", "type", "ls"];
 
-/// What of git asks in the same way.
+/// Subcommands of git whose exit code 1 is an answer.
 const ASKING_GIT: [&str; 2] = ["grep", "diff"];
 
-/// Whether exit code 1 of this command is an answer and no failure. The last program of the command line decides.
+/// Whether exit code 1 of this command is an answer and not a failure. The last program of the command line decides.
 pub(crate) fn answers_with_one(command: &str) -> bool {
     let commands = CommandLine::of(command).commands;
     let words = commands.last().map(|words| words_of(words)).unwrap_or_default();
@@ -36,10 +36,10 @@ fn subcommand<'w>(words: &[&'w str]) -> Option<&'w str> {
     None
 }
 
-/// What a command is about: its first program that does something, and the word after it.
+/// A short name for a command: its first program that is not a mere preparation, and the word after it.
 pub(crate) fn program(command: &str) -> String {
-    /// What only prepares the ground.
-    const BEFORE: [&str; 8] = ["cd", "export", "source", ".", "set", "pushd", "echo", "sleep"];
+    /// Programs that only prepare for the next one.
+    const PREPARATIONS: [&str; 8] = ["cd", "export", "source", ".", "set", "pushd", "echo", "sleep"];
     let mut fallback = String::new();
     for segment in &CommandLine::of(command).commands {
         let words = words_of(segment);
@@ -49,7 +49,7 @@ pub(crate) fn program(command: &str) -> String {
             .filter(|word| word.chars().all(|char| char.is_ascii_alphanumeric() || char == '-' || char == ':'));
         let second = second.filter(|word| !word.starts_with('-'));
         let about = second.map_or_else(|| name.to_owned(), |second| format!("{name} {second}"));
-        if !BEFORE.contains(&name) {
+        if !PREPARATIONS.contains(&name) {
             return about;
         }
         if fallback.is_empty() {
@@ -61,9 +61,9 @@ pub(crate) fn program(command: &str) -> String {
 
 /// The words of a command, without prefixes that only control how it runs.
 fn words_of(segment: &[Word]) -> Vec<&str> {
-    const AROUND: [&str; 6] = ["sudo", "env", "time", "nice", "nohup", "exec"];
+    const WRAPPERS: [&str; 6] = ["sudo", "env", "time", "nice", "nohup", "exec"];
     let words = segment.iter().map(|word| word.text.as_str());
-    words.skip_while(|word| AROUND.contains(word) || word.contains('=') && !word.starts_with('-')).take(4).collect()
+    words.skip_while(|word| WRAPPERS.contains(word) || word.contains('=') && !word.starts_with('-')).take(4).collect()
 }
 
 /// The name of a program, without its folder.
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_nothing_is_no_failure() {
+    fn finding_nothing_is_not_a_failure() {
         assert!(answers_with_one("cd src && grep -r foo ."));
         assert!(answers_with_one("diff a b"));
         assert!(!answers_with_one("grep foo x | cargo test"));

@@ -35,7 +35,7 @@ pub struct Calls {
     answered: VecDeque<TrackedCall>,
     /// Results that came before their calls.
     early: VecDeque<EarlyResult>,
-    /// Commands that go on after their call returned.
+    /// Commands that keep running after their call returned.
     jobs: VecDeque<Job>,
     /// How many calls were numbered.
     count: u64,
@@ -88,7 +88,7 @@ pub struct Decision {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct TrackedCall {
     number: u64,
-    /// A fingerprint of the id that ties call and result; 0 for a call without.
+    /// A fingerprint of the id that call and result share; 0 for a call without an id.
     id: u64,
     /// A short fingerprint of the tool and its input.
     print: u32,
@@ -119,7 +119,7 @@ struct EarlyResult {
     exit: Option<i64>,
     /// The exit codes that a script printed.
     printed: Vec<i64>,
-    /// The names of jobs that go on.
+    /// The names of jobs that keep running.
     handles: Vec<String>,
     /// Whether the result alone decided the outcome.
     decided: Option<(CallOutcome, OutcomeRule)>,
@@ -157,7 +157,7 @@ const JOBS_MAX: usize = 64;
 const NAME_SIZE_MAX: usize = 128;
 
 impl Calls {
-    /// The fingerprint of what ties a call and its result; 0 where nothing does.
+    /// The fingerprint of the id that a call and its result share; 0 if there is none.
     pub(crate) fn id(id: Option<&str>) -> u64 {
         id.filter(|id| !id.is_empty()).map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
     }
@@ -180,7 +180,7 @@ impl Calls {
             Body::ToolCall { name, .. } if event.restates => {
                 CallStep { tool: Some(self.known_name(name)), is_again: true, ..CallStep::default() }
             }
-            Body::ToolResult { call, .. } if event.restates => self.told_again(Calls::id(call.as_deref())),
+            Body::ToolResult { call, .. } if event.restates => self.repeated_result(Calls::id(call.as_deref())),
             Body::ToolCall { call, name, input } => self.call(event, call.as_deref(), name, input, thread),
             Body::ToolResult { call, name, .. } => {
                 let mut step = self.result(event, call.as_deref(), thread);
@@ -215,8 +215,8 @@ impl Calls {
             return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
         }
         let script = script_words(event);
-        let told = CallInput::of(name, input, script, || !touches(name, input, event.cwd.as_deref()).is_empty());
-        let job = told.polled_jobs.iter().find_map(|name| self.job(name)).map(|job| job.call);
+        let call_input = CallInput::of(name, input, script, || !touches(name, input, event.cwd.as_deref()).is_empty());
+        let job = call_input.polled_jobs.iter().find_map(|name| self.job(name)).map(|job| job.call);
         let early = self.early.iter().position(|early| early.id == id && id != 0);
         let early = early.and_then(|at| self.early.remove(at));
         let number = early.as_ref().map_or_else(|| self.next_number(), |early| early.number);
@@ -226,10 +226,10 @@ impl Calls {
             print,
             thread,
             tool: Arc::clone(&tool),
-            answers_with_one: told.command.as_deref().is_some_and(answers_with_one),
-            may_exit: told.may_exit() || job.is_some(),
-            runs: told.command.is_some(),
-            commands: u32::try_from(told.commands).unwrap_or(u32::MAX),
+            answers_with_one: call_input.command.as_deref().is_some_and(answers_with_one),
+            may_exit: call_input.may_exit() || job.is_some(),
+            runs: call_input.command.is_some(),
+            commands: u32::try_from(call_input.commands).unwrap_or(u32::MAX),
             polls: job,
             exit: None,
             has_failed: false,
@@ -259,7 +259,7 @@ impl Calls {
         answered.filter(|_| is_lasting).map(|call| call.number)
     }
 
-    /// The result of this call came before it.
+    /// Adds a call whose result came before it.
     fn answer_early(&mut self, mut call: TrackedCall, early: &EarlyResult, mut step: CallStep) -> CallStep {
         let (printed, handles) = (early.printed.clone(), early.handles.clone());
         let mut evidence = Evidence { exit: early.exit, printed, handles, ..Evidence::default() };
@@ -272,7 +272,7 @@ impl Calls {
         let exit = evidence.exit.filter(|_| call.may_exit);
         let decision = Decision { call: call.number, outcome, rule, exit };
         step.early = Some(decision);
-        // The result returned what it decided alone.
+        // The event of the result already returned this decision.
         step.decision = (early.decided != Some((outcome, rule))).then_some(decision);
         push(&mut self.answered, call, ANSWERED_MAX);
         step
@@ -300,12 +300,12 @@ impl Calls {
         }
         let is_known = self.answered.iter().any(|call| call.id == id) || self.early.iter().any(|early| early.id == id);
         if id != 0 && is_known {
-            return self.told_again(id);
+            return self.repeated_result(id);
         }
         CallStep { evidence: Some(evidence.clone()), ..self.orphan(id, &evidence) }
     }
 
-    /// A result whose call is not known: it may follow, or stand before the place where reading began.
+    /// A result whose call is unknown: the call may follow, or precede the position where reading began.
     fn orphan(&mut self, id: u64, evidence: &Evidence) -> CallStep {
         let number = self.next_number();
         let (outcome, rule) = evidence.outcome(None);
@@ -321,7 +321,7 @@ impl Calls {
         CallStep { call: Some(number), decision, ..CallStep::default() }
     }
 
-    fn told_again(&self, id: u64) -> CallStep {
+    fn repeated_result(&self, id: u64) -> CallStep {
         let known = self.open.iter().chain(&self.answered).find(|call| call.id == id && id != 0);
         CallStep {
             call: known.map(|call| call.number),
@@ -331,7 +331,7 @@ impl Calls {
         }
     }
 
-    /// Decides a call that has its result, and keeps it among those that have one.
+    /// Decides the outcome of a call that has its result, and moves the call to those with a result.
     fn decide(&mut self, mut call: TrackedCall, evidence: &Evidence) -> Decision {
         let (outcome, rule) = evidence.outcome(Some(&call));
         self.remember_jobs(&call, evidence);
@@ -341,7 +341,7 @@ impl Calls {
         decision
     }
 
-    /// Remembers the jobs that go on after a call returned.
+    /// Remembers the jobs that keep running after a call returned.
     fn remember_jobs(&mut self, call: &TrackedCall, evidence: &Evidence) {
         if !call.runs || evidence.exit.is_some() {
             return;
@@ -357,7 +357,7 @@ impl Calls {
         }
     }
 
-    /// A poll states how its job ended.
+    /// Decides the call of a job when a poll or a notice states its exit code.
     fn job_report(&mut self, polls: Option<u64>, evidence: &Evidence) -> Option<Decision> {
         let (call, exit) = (polls?, evidence.exit?);
         let job = self.jobs.iter_mut().rev().find(|job| job.call == call && !job.has_ended)?;
@@ -370,14 +370,14 @@ impl Calls {
         Some(Decision { call, outcome, rule, exit: Some(exit) })
     }
 
-    /// A message that only reports on a job.
+    /// Adds a message that only reports on a job.
     fn notice(&mut self, event: &Event<'_>) -> CallStep {
         let Some(notice) = JobNotice::of(event) else { return CallStep::default() };
         let call = notice.name.and_then(|name| self.job(&name)).map(|job| job.call);
         CallStep { later: self.job_report(call, &notice.evidence), ..CallStep::default() }
     }
 
-    /// A fact that reports on a call.
+    /// Adds a fact that reports on a call.
     fn fact(&mut self, event: &Event<'_>) -> CallStep {
         let Some(report) = CallReport::of(event) else { return CallStep::default() };
         let evidence = report.evidence();
@@ -439,7 +439,7 @@ impl Calls {
     }
 }
 
-/// The upper half of a fingerprint, for what is saved in great number.
+/// The upper half of a fingerprint, for values that are saved in large numbers.
 fn short(print: u64) -> u32 {
     u32::try_from(print >> 32).unwrap_or_default()
 }

@@ -3,13 +3,13 @@
 //! 1. A person or a rule refused the call: denied.
 //! 2. The record states that it was interrupted: interrupted.
 //! 3. The record states an error, or starts with words that only errors start with: failed.
-//! 4. A command exits with a code other than 0: failed. Exit code 1 of a program that answers with it (`grep` found nothing, `diff` found a
-//!    difference) is ok.
-//! 5. A command goes on after its call returned: running, until a later record states its exit code. A polling call reports the exit code of
-//!    its job, not its own.
+//! 4. A command exits with a code other than 0: failed. Exit code 1 of a program that answers with it (`grep` found nothing,
+//!    `diff` found a difference) is ok.
+//! 5. A command keeps running after its call returned: running, until a later record states its exit code. A polling call
+//!    reports the exit code of its job, not its own.
 //! 6. Any other result: ok.
 //!
-//! A result whose call is not known follows the same rules, but exit code 1 decides nothing: nobody knows which program it comes from.
+//! A result whose call is unknown follows the same rules, but exit code 1 decides nothing, because its program is unknown.
 
 use super::{Evidence, TrackedCall};
 use crate::model::Verdict;
@@ -23,7 +23,7 @@ pub enum CallOutcome {
     Failed,
     /// A person or a rule did not allow it.
     Denied,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
     /// It returned, and its command still runs.
     Running,
@@ -54,7 +54,7 @@ impl CallOutcome {
         }
     }
 
-    /// Whether the call did not do what it was asked to do.
+    /// Whether the call did not do what was requested.
     pub fn is_failure(self) -> bool {
         match self {
             CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted => true,
@@ -124,7 +124,7 @@ impl OutcomeRule {
     }
 }
 
-/// What an exit code means.
+/// The outcome that an exit code decides.
 pub(super) fn of_exit(exit: i64, answers_with_one: bool) -> (CallOutcome, OutcomeRule) {
     match exit {
         0 => (CallOutcome::Ok, OutcomeRule::Result),
@@ -134,7 +134,7 @@ pub(super) fn of_exit(exit: i64, answers_with_one: bool) -> (CallOutcome, Outcom
 }
 
 impl Evidence {
-    /// What this evidence decides about a call; `None` is a call that is not known.
+    /// The outcome that this evidence decides for a call; `None` is an unknown call.
     pub(super) fn outcome(&self, call: Option<&TrackedCall>) -> (CallOutcome, OutcomeRule) {
         match self.verdict {
             Some(Verdict::Denied | Verdict::Refused | Verdict::Blocked) => {

@@ -33,7 +33,7 @@ const HAS_FAILED: u8 = 8;
 const HAS_ENDED: u8 = 2;
 
 impl Calls {
-    /// What the fold remembers, to go on later.
+    /// The state of the fold, to continue later.
     pub fn save(&self) -> String {
         let mut saved = Saved { count: self.count, ..Saved::default() };
         saved.open = saved_calls(&self.open, &mut saved.tools);
@@ -121,7 +121,7 @@ fn restored_calls(saved: Vec<SavedCall>, tools: &[Arc<str>]) -> VecDeque<Tracked
     saved.into_iter().map(restored).collect()
 }
 
-/// A result without its call can only decide these.
+/// The decisions that a result without its call can make.
 const EARLY_DECISIONS: [(CallOutcome, OutcomeRule); 7] = [
     (CallOutcome::Ok, OutcomeRule::Result),
     (CallOutcome::Denied, OutcomeRule::Refusal),

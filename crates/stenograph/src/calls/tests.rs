@@ -55,31 +55,31 @@ fn decided(records: &[String]) -> Vec<(u64, CallOutcome, OutcomeRule)> {
 
 #[test]
 fn an_exit_code_in_the_text_is_a_failure() {
-    let told = decided(&[runs("a", "cargo test"), exits("a", 101), runs("b", "ls"), exits("b", 0)]);
-    assert_eq!(told, [(1, CallOutcome::Failed, OutcomeRule::ExitCode), (2, CallOutcome::Ok, OutcomeRule::Result)]);
+    let decisions = decided(&[runs("a", "cargo test"), exits("a", 101), runs("b", "ls"), exits("b", 0)]);
+    assert_eq!(decisions, [(1, CallOutcome::Failed, OutcomeRule::ExitCode), (2, CallOutcome::Ok, OutcomeRule::Result)]);
 }
 
 #[test]
 fn a_program_that_answers_with_one_has_not_failed() {
     for command in ["grep -r x .", "cd a && rg x", "diff a b", "test -f x", "which cargo", "git diff --quiet"] {
-        let told = decided(&[runs("a", command), exits("a", 1)]);
-        assert_eq!(told, [(1, CallOutcome::Ok, OutcomeRule::AnswerCode)], "{command}");
-        let told = decided(&[runs("a", command), exits("a", 2)]);
-        assert_eq!(told, [(1, CallOutcome::Failed, OutcomeRule::ExitCode)], "{command}");
+        let decisions = decided(&[runs("a", command), exits("a", 1)]);
+        assert_eq!(decisions, [(1, CallOutcome::Ok, OutcomeRule::AnswerCode)], "{command}");
+        let decisions = decided(&[runs("a", command), exits("a", 2)]);
+        assert_eq!(decisions, [(1, CallOutcome::Failed, OutcomeRule::ExitCode)], "{command}");
     }
 }
 
 #[test]
 fn a_poll_reports_the_exit_code_of_its_job() {
     let starts = answers("a", "Chunk ID: x\nProcess running with session ID 7\nOutput:\n");
-    let told = decided(&[runs("a", "make"), starts.clone()]);
-    assert_eq!(told, [(1, CallOutcome::Running, OutcomeRule::GoesOn)]);
-    let told =
+    let decisions = decided(&[runs("a", "make"), starts.clone()]);
+    assert_eq!(decisions, [(1, CallOutcome::Running, OutcomeRule::GoesOn)]);
+    let decisions =
         decided(&[runs("a", "make"), starts.clone(), polls("b", 7), exits("b", 2), polls("c", 7), exits("c", 2)]);
     let ok = |number| (number, CallOutcome::Ok, OutcomeRule::Result);
-    assert_eq!(told, [(1, CallOutcome::Failed, OutcomeRule::JobExitCode), ok(2), ok(3)], "it fails once");
-    let told = decided(&[runs("a", "grep x y"), starts, polls("b", 7), exits("b", 1)]);
-    assert_eq!(told, [(1, CallOutcome::Ok, OutcomeRule::AnswerCode), ok(2)]);
+    assert_eq!(decisions, [(1, CallOutcome::Failed, OutcomeRule::JobExitCode), ok(2), ok(3)], "it fails once");
+    let decisions = decided(&[runs("a", "grep x y"), starts, polls("b", 7), exits("b", 1)]);
+    assert_eq!(decisions, [(1, CallOutcome::Ok, OutcomeRule::AnswerCode), ok(2)]);
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_result_may_come_before_its_call() {
     for (command, code, outcome) in
         [("make", 1, CallOutcome::Failed), ("grep x y", 1, CallOutcome::Ok), ("make", 2, CallOutcome::Failed)]
     {
-        let told = decided(&[exits("a", code), runs("a", command)]);
-        assert_eq!(told.iter().map(|(_, outcome, _)| *outcome).collect::<Vec<_>>(), [outcome], "{command} {code}");
+        let decisions = decided(&[exits("a", code), runs("a", command)]);
+        assert_eq!(decisions.iter().map(|(_, outcome, _)| *outcome).collect::<Vec<_>>(), [outcome], "{command} {code}");
     }
 }
 
@@ -96,16 +96,16 @@ fn a_result_may_come_before_its_call() {
 fn a_failure_is_returned_once_however_it_is_ordered() {
     let records = [runs("a", "make"), exits("a", 2), exits("a", 2), runs("a", "make")];
     for order in [[0, 1, 2, 3], [1, 0, 2, 3], [1, 2, 0, 3], [0, 3, 1, 2]] {
-        let told: Vec<String> = order.iter().map(|at| records[*at].clone()).collect();
-        let told: Vec<&str> = told.iter().map(String::as_str).collect();
+        let ordered: Vec<String> = order.iter().map(|at| records[*at].clone()).collect();
+        let ordered: Vec<&str> = ordered.iter().map(String::as_str).collect();
         let mut calls = Calls::default();
-        let failed = codex(&told).iter().filter(|event| calls.add(event).has_failed()).count();
+        let failed = codex(&ordered).iter().filter(|event| calls.add(event).has_failed()).count();
         assert_eq!(failed, 1, "{order:?}");
     }
 }
 
 #[test]
-fn a_result_without_its_call_is_decided_by_what_it_says() {
+fn a_result_without_its_call_is_decided_by_its_own_evidence() {
     assert_eq!(decided(&[exits("a", 1)]), [(1, CallOutcome::Unknown, OutcomeRule::NoEvidence)]);
     assert_eq!(decided(&[exits("a", 127)]), [(1, CallOutcome::Failed, OutcomeRule::ExitCode)]);
     assert_eq!(
@@ -119,7 +119,7 @@ fn a_result_without_its_call_is_decided_by_what_it_says() {
 }
 
 #[test]
-fn a_fold_that_was_saved_anywhere_goes_on_the_same() {
+fn a_fold_continues_the_same_after_saving_at_any_event() {
     let starts = answers("a", "Process running with session ID 7\nOutput:\n");
     let name = "n".repeat(300);
     let long =
@@ -148,7 +148,7 @@ fn a_fold_that_was_saved_anywhere_goes_on_the_same() {
 }
 
 #[test]
-fn what_is_saved_is_bounded() {
+fn the_saved_state_is_bounded() {
     let mut calls = Calls::default();
     for number in 0..2000 {
         let body = Body::ToolCall {

@@ -14,13 +14,13 @@ pub(super) const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 /// Reads a request.
 pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let list = object.peek("messages").and_then(items).ok_or("messages: Field required, and must be a list")?;
-    let mut told = Vec::with_capacity(list.len());
+    let mut conversation = Vec::with_capacity(list.len());
     for (at, raw) in list.into_iter().enumerate() {
         let bad = || format!("messages.{at}: must be a message with a role and a content");
         let message = Object::parse(raw).ok_or_else(bad)?;
         let role = message.peek_str("role").and_then(|role| Role::named(&role));
         let role = role.filter(|role| *role != Role::Unknown && *role != Role::Tool).ok_or_else(bad)?;
-        told.extend(content(message.peek("content").ok_or_else(bad)?, role).ok_or_else(bad)?);
+        conversation.extend(content(message.peek("content").ok_or_else(bad)?, role).ok_or_else(bad)?);
     }
     let prompts = object.peek("system").and_then(|raw| content(raw, Role::System)).unwrap_or_default();
     let prompts = prompts.iter().map(ChatItem::text).collect();
@@ -32,7 +32,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let form = Form::stated(config.as_ref().and_then(|config| config.peek("format")).or(object.peek("output_format")));
     let model = object.peek_str("model").map(String::from);
     let tokens_max = number(object, "max_tokens");
-    Ok(Request { model, delivery, told, prompts, tools, form, tokens_max, asides: Vec::new() })
+    Ok(Request { model, delivery, conversation, prompts, tools, form, tokens_max, injected: Vec::new() })
 }
 
 /// The items of a content, which is a text or a list of blocks.
@@ -40,14 +40,14 @@ fn content(raw: &str, role: Role) -> Option<Vec<ChatItem>> {
     if let Some(text) = Text::from_json(raw) {
         return Some(ChatItem::of(&Body::Message { role, content: Content::Text(text) }, ""));
     }
-    let said = blocks(items(raw)?, role, &mut Vec::new());
-    let said = said.iter().flat_map(|said| match &said.body {
+    let events = blocks(items(raw)?, role, &mut Vec::new());
+    let items = events.iter().flat_map(|event| match &event.body {
         body @ (Body::ToolCall { call, .. } | Body::ToolResult { call, .. }) => {
             ChatItem::of(body, call.as_deref().unwrap_or_default())
         }
         body => ChatItem::of(body, ""),
     });
-    Some(said.collect())
+    Some(items.collect())
 }
 
 /// An answer as one object.
@@ -61,9 +61,9 @@ pub(super) fn whole(answer: &Answer, request: &Request) -> String {
     draft.render(None)
 }
 
-fn whole_block(said: &ChatItem) -> Option<String> {
+fn whole_block(item: &ChatItem) -> Option<String> {
     let mut draft = Draft::new();
-    match said {
+    match item {
         ChatItem::Message { text, .. } => {
             draft.set_str("type", "text");
             draft.set_str("text", text);
@@ -123,19 +123,19 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<StreamFrame> {
 }
 
 /// The first event of a block, and its deltas.
-fn pieces(said: &ChatItem) -> Option<(String, Vec<String>)> {
+fn pieces(item: &ChatItem) -> Option<(String, Vec<String>)> {
     let typed = |kind: &str, key: &str, texts: Vec<&str>| -> Vec<String> {
         texts.into_iter().map(|text| format!("{{\"type\":\"{kind}\",\"{key}\":{}}}", quote(text))).collect()
     };
-    Some(match said {
+    Some(match item {
         ChatItem::Message { text, .. } => {
             let start = "{\"type\":\"text\",\"text\":\"\"}".to_owned();
             (start, typed("text_delta", "text", deltas(text)))
         }
-        ChatItem::Thinking { redacted: Some(_), .. } => (whole_block(said)?, Vec::new()),
+        ChatItem::Thinking { redacted: Some(_), .. } => (whole_block(item)?, Vec::new()),
         ChatItem::Thinking { text, signature, .. } => {
             // A block without a whole form has no stream either.
-            whole_block(said)?;
+            whole_block(item)?;
             let start = "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}".to_owned();
             let mut pieces = typed("thinking_delta", "thinking", deltas(text));
             pieces.extend(typed("signature_delta", "signature", signature.as_deref().into_iter().collect()));

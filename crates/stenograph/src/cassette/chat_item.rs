@@ -57,8 +57,8 @@ impl ChatItem {
                 if text.is_empty() { Vec::new() } else { vec![ChatItem::Message { role: *role, text }] }
             }
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
-                let said = texts(content).into_iter().filter(|text| !text.is_empty());
-                said.map(|text| ChatItem::Message { role: Role::User, text }).collect()
+                let texts = texts(content).into_iter().filter(|text| !text.is_empty());
+                texts.map(|text| ChatItem::Message { role: Role::User, text }).collect()
             }
             Body::Thinking { content } => {
                 let text = content.joined().decode().into_owned();
@@ -155,12 +155,12 @@ pub(super) fn extra_text(event: &Event<'_>, key: &str) -> Option<String> {
     found
 }
 
-/// A chat in the order for comparison: the joined text of each answer, then its calls; results in the order of their calls. Thoughts are
-/// left out, because only some clients send them back. Injected texts go to `asides`.
-pub(super) fn normal(said: Vec<ChatItem>, asides: &mut Vec<String>) -> Vec<ChatItem> {
-    let mut out: Vec<ChatItem> = Vec::with_capacity(said.len());
+/// A chat in the order for comparison: the joined text of each answer, then its calls; results in the order of their calls.
+/// Thoughts are left out, because only some clients send them back. Injected texts go to `injected`.
+pub(super) fn normal(items: Vec<ChatItem>, injected: &mut Vec<String>) -> Vec<ChatItem> {
+    let mut out: Vec<ChatItem> = Vec::with_capacity(items.len());
     let mut run = Run::default();
-    for one in said {
+    for one in items {
         match one {
             ChatItem::Thinking { .. } => {}
             ChatItem::Message { role: Role::Assistant, text } => {
@@ -173,12 +173,12 @@ pub(super) fn normal(said: Vec<ChatItem>, asides: &mut Vec<String>) -> Vec<ChatI
             }
             ChatItem::Result { id, text } => {
                 run.end_answer(&mut out);
-                run.results.push(ChatItem::Result { id, text: without_changing_lines(split_injected(text, asides)) });
+                run.results.push(ChatItem::Result { id, text: without_changing_lines(split_injected(text, injected)) });
             }
             ChatItem::Message { role, text } => {
-                let (before, text) = (asides.len(), split_injected(text, asides));
+                let (before, text) = (injected.len(), split_injected(text, injected));
                 // A message that is wholly injected is not an item.
-                if text.is_empty() && asides.len() > before {
+                if text.is_empty() && injected.len() > before {
                     continue;
                 }
                 run.end_answer(&mut out);
@@ -260,24 +260,24 @@ mod tests {
 
     #[test]
     fn results_are_in_the_order_of_their_calls() {
-        let said = vec![called("a"), called("b"), answered("b"), answered("x"), answered("a"), user("well?")];
+        let items = vec![called("a"), called("b"), answered("b"), answered("x"), answered("a"), user("well?")];
         let expected = vec![called("a"), called("b"), answered("a"), answered("b"), answered("x"), user("well?")];
-        assert_eq!(normal(said, &mut Vec::new()), expected);
+        assert_eq!(normal(items, &mut Vec::new()), expected);
     }
 
     #[test]
     fn injected_texts_are_removed() {
         let note = "<system-reminder>\nToday is Monday.\n</system-reminder>";
-        let said = vec![
+        let items = vec![
             user(note),
             user("go"),
             called("a"),
             ChatItem::Result { id: "a".into(), text: format!("a done\n\n{note}") },
             user(note),
         ];
-        let mut asides = Vec::new();
-        assert_eq!(normal(said, &mut asides), vec![user("go"), called("a"), answered("a")]);
-        assert_eq!(asides, vec![note; 3]);
+        let mut injected = Vec::new();
+        assert_eq!(normal(items, &mut injected), vec![user("go"), called("a"), answered("a")]);
+        assert_eq!(injected, vec![note; 3]);
     }
 
     #[test]

@@ -153,13 +153,13 @@ pub(super) fn drifts(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Dri
     {
         found.push(Drift::new(What::Model, "model", 0, Some(recorded), Some(asked)));
     }
-    compare(tape.told(answer), &request.told, &mut found);
+    compare(tape.conversation(answer), &request.conversation, &mut found);
     found
 }
 
-/// The remarks on a request outside the conversation.
-pub(super) fn beside(request: &Request) -> Remark {
-    Remark::Beside(request.told.first().map(|said| excerpt(&said.text(), 0)).unwrap_or_default())
+/// The remark on a request that is not part of the conversation.
+pub(super) fn side_request_remark(request: &Request) -> Remark {
+    Remark::Beside(request.conversation.first().map(|item| excerpt(&item.text(), 0)).unwrap_or_default())
 }
 
 /// The differences outside the conversation.
@@ -170,7 +170,7 @@ pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Re
     if !prompts.is_empty() && prompts != request.prompts {
         found.push(Remark::Prompts);
     }
-    if tape.asides(answer) != request.asides {
+    if tape.injected(answer) != request.injected {
         found.push(Remark::Asides);
     }
     found.extend(answer.failed.as_ref().map(|failed| Remark::Failed(failed.status)));
@@ -188,9 +188,9 @@ pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Re
 fn compare(recorded: &[ChatItem], asked: &[ChatItem], found: &mut Vec<Drift>) {
     let mut ids: HashMap<u64, u32> = HashMap::new();
     let mut tokens = |side: &[ChatItem]| -> Vec<Token> {
-        let mut token = |said: &ChatItem| {
+        let mut token = |item: &ChatItem| {
             let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-            let print = xxh3_64_with_seed(said.text().as_bytes(), sort(said) as u64);
+            let print = xxh3_64_with_seed(item.text().as_bytes(), sort(item) as u64);
             Token(*ids.entry(print).or_insert(next))
         };
         side.iter().map(&mut token).collect()
@@ -200,25 +200,25 @@ fn compare(recorded: &[ChatItem], asked: &[ChatItem], found: &mut Vec<Drift>) {
     diff.compute_with(Algorithm::Histogram, &before, &after, u32::try_from(ids.len()).unwrap_or(u32::MAX));
     for hunk in diff.hunks() {
         let (from, to) = (hunk.before.start as usize, hunk.after.start as usize);
-        let gone = recorded.get(from..hunk.before.end as usize).unwrap_or_default();
-        let come = asked.get(to..hunk.after.end as usize).unwrap_or_default();
-        pair(gone, from, come, to, found);
+        let missing = recorded.get(from..hunk.before.end as usize).unwrap_or_default();
+        let new = asked.get(to..hunk.after.end as usize).unwrap_or_default();
+        pair(missing, from, new, to, found);
     }
 }
 
 /// Pairs each missing item with the next added item of its kind, in order. The others are missing or added.
-fn pair(gone: &[ChatItem], from: usize, come: &[ChatItem], to: usize, found: &mut Vec<Drift>) {
+fn pair(missing: &[ChatItem], from: usize, new: &[ChatItem], to: usize, found: &mut Vec<Drift>) {
     let mut next = Next::default();
     let mut at = 0;
     let added = |until: usize, at: &mut usize, found: &mut Vec<Drift>| {
-        for (place, said) in come.iter().enumerate().take(until).skip(*at) {
-            found.push(Drift::new(What::Added, said.name(), to + place + 1, None, Some(&said.text())));
+        for (place, item) in new.iter().enumerate().take(until).skip(*at) {
+            found.push(Drift::new(What::Added, item.name(), to + place + 1, None, Some(&item.text())));
         }
         *at = until;
     };
-    for (place, recorded) in (from + 1..).zip(gone) {
+    for (place, recorded) in (from + 1..).zip(missing) {
         let (name, text) = (recorded.name(), recorded.text());
-        let Some((index, asked)) = next.of(sort(recorded), come, at) else {
+        let Some((index, asked)) = next.of(sort(recorded), new, at) else {
             found.push(Drift::new(What::Missing, name, place, Some(&text), None));
             continue;
         };
@@ -227,7 +227,7 @@ fn pair(gone: &[ChatItem], from: usize, come: &[ChatItem], to: usize, found: &mu
         found.push(Drift::new(what, name, place, Some(&text), Some(&asked.text())));
         at += 1;
     }
-    added(come.len(), &mut at, found);
+    added(new.len(), &mut at, found);
 }
 
 /// The position of the next item of each kind. Each list is scanned once per kind, however long both sides are.
@@ -235,12 +235,12 @@ fn pair(gone: &[ChatItem], from: usize, come: &[ChatItem], to: usize, found: &mu
 struct Next([usize; 5]);
 
 impl Next {
-    fn of<'s>(&mut self, wanted: Sort, said: &'s [ChatItem], from: usize) -> Option<(usize, &'s ChatItem)> {
+    fn of<'s>(&mut self, wanted: Sort, items: &'s [ChatItem], from: usize) -> Option<(usize, &'s ChatItem)> {
         let at = self.0.get_mut(wanted as usize)?;
         *at = (*at).max(from);
-        let found = said.get(*at..)?.iter().position(|said| sort(said) == wanted);
-        *at = found.map_or(said.len(), |found| *at + found);
-        said.get(*at).map(|said| (*at, said))
+        let found = items.get(*at..)?.iter().position(|item| sort(item) == wanted);
+        *at = found.map_or(items.len(), |found| *at + found);
+        items.get(*at).map(|item| (*at, item))
     }
 }
 
@@ -254,8 +254,8 @@ enum Sort {
     Result,
 }
 
-fn sort(said: &ChatItem) -> Sort {
-    match said {
+fn sort(item: &ChatItem) -> Sort {
+    match item {
         ChatItem::Message { role: Role::Assistant, .. } => Sort::Assistant,
         ChatItem::Message { .. } => Sort::User,
         ChatItem::Thinking { .. } => Sort::Thinking,
@@ -271,14 +271,14 @@ fn shared(one: &str, other: &str) -> usize {
 
 fn excerpt(text: &str, from: usize) -> String {
     let mut chars = text.chars().skip(from);
-    let mut kept: String = chars.by_ref().take(EXCERPT_CHARS).collect();
+    let mut excerpt: String = chars.by_ref().take(EXCERPT_CHARS).collect();
     if from > 0 {
-        kept.insert(0, '\u{2026}');
+        excerpt.insert(0, '\u{2026}');
     }
     if chars.next().is_some() {
-        kept.push('\u{2026}');
+        excerpt.push('\u{2026}');
     }
-    kept
+    excerpt
 }
 
 #[cfg(test)]
@@ -310,32 +310,32 @@ mod tests {
 
     #[test]
     fn equal_items_do_not_drift() {
-        let told = [user("go"), called("{\"a\":1,\"b\":2}"), answered("done"), spoke("so")];
+        let recorded = [user("go"), called("{\"a\":1,\"b\":2}"), answered("done"), spoke("so")];
         let other = [user("go"), called("{ \"b\": 2, \"a\": 1 }"), answered("done"), spoke("so")];
-        assert_eq!(found(&told, &other), []);
+        assert_eq!(found(&recorded, &other), []);
         assert_eq!(found(&[], &[]), []);
     }
 
     #[test]
     fn each_difference_has_its_kind() {
-        let told = [user("go"), called("{}"), answered("done"), spoke("so"), user("and?")];
+        let recorded = [user("go"), called("{}"), answered("done"), spoke("so"), user("and?")];
         let result = [user("go"), called("{}"), answered("failed"), spoke("so"), user("and?")];
-        assert_eq!(found(&told, &result), [(What::ResultChanged, "tool_result", 3)]);
+        assert_eq!(found(&recorded, &result), [(What::ResultChanged, "tool_result", 3)]);
         let missing = [user("go"), called("{}"), answered("done"), user("and?")];
-        assert_eq!(found(&told, &missing), [(What::Missing, "assistant", 4)]);
+        assert_eq!(found(&recorded, &missing), [(What::Missing, "assistant", 4)]);
         let added = [user("go"), user("please"), called("{}"), answered("done"), spoke("so"), user("and?")];
-        assert_eq!(found(&told, &added), [(What::Added, "user", 2)]);
+        assert_eq!(found(&recorded, &added), [(What::Added, "user", 2)]);
         let changed = [user("stop"), called("{}"), answered("done"), spoke("so"), user("and?")];
-        assert_eq!(found(&told, &changed), [(What::Changed, "user", 1)]);
+        assert_eq!(found(&recorded, &changed), [(What::Changed, "user", 1)]);
         let call = [user("go"), called("{\"x\":1}"), answered("done"), spoke("so"), user("and?")];
-        assert_eq!(found(&told, &call), [(What::Changed, "tool_call", 2)]);
-        assert_eq!(found(&told, &[]).len(), 5);
-        assert_eq!(found(&[], &told).len(), 5);
+        assert_eq!(found(&recorded, &call), [(What::Changed, "tool_call", 2)]);
+        assert_eq!(found(&recorded, &[]).len(), 5);
+        assert_eq!(found(&[], &recorded).len(), 5);
     }
 
     #[test]
     fn inserted_items_are_added_and_later_items_are_paired() {
-        let told = [user("one"), answered("two")];
+        let recorded = [user("one"), answered("two")];
         let asked = [spoke("zero"), user("uno"), spoke("half"), answered("due"), spoke("three")];
         let expected = [
             (What::Added, "assistant", 1),
@@ -344,7 +344,7 @@ mod tests {
             (What::ResultChanged, "tool_result", 2),
             (What::Added, "assistant", 5),
         ];
-        assert_eq!(found(&told, &asked), expected);
+        assert_eq!(found(&recorded, &asked), expected);
     }
 
     #[test]
@@ -357,8 +357,8 @@ mod tests {
 
     #[test]
     fn two_long_conversations_without_a_common_word_are_compared_in_time() {
-        let told: Vec<ChatItem> = (0..20_000).map(|number| user(&format!("told {number}"))).collect();
+        let recorded: Vec<ChatItem> = (0..20_000).map(|number| user(&format!("recorded {number}"))).collect();
         let asked: Vec<ChatItem> = (0..20_000).map(|number| spoke(&format!("asked {number}"))).collect();
-        assert_eq!(found(&told, &asked).len(), 40_000);
+        assert_eq!(found(&recorded, &asked).len(), 40_000);
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn split_injected(text: String, injected: &mut Vec<String>) -> String
 
 /// The text without the parts between these marks; `None` if there are none. One pass, however many there are.
 fn cut(text: &str, begin: &str, end: &str, injected: &mut Vec<String>) -> Option<String> {
-    let mut kept: Option<String> = None;
+    let mut rest: Option<String> = None;
     let (mut copied, mut from) = (0, 0);
     while let Some(at) = text.get(from..).and_then(|rest| rest.find(begin)).map(|at| at + from) {
         from = at + begin.len();
@@ -26,22 +26,22 @@ fn cut(text: &str, begin: &str, end: &str, injected: &mut Vec<String>) -> Option
             break;
         };
         injected.push(text.get(at..until).unwrap_or_default().to_owned());
-        join(kept.get_or_insert_default(), text.get(copied..at).unwrap_or_default().trim_end_matches('\n'));
+        join(rest.get_or_insert_default(), text.get(copied..at).unwrap_or_default().trim_end_matches('\n'));
         let after = text.get(until..).unwrap_or_default();
         copied = text.len() - after.trim_start_matches('\n').len();
         from = copied;
     }
-    let mut kept = kept?;
-    join(&mut kept, text.get(copied..).unwrap_or_default());
-    Some(kept)
+    let mut rest = rest?;
+    join(&mut rest, text.get(copied..).unwrap_or_default());
+    Some(rest)
 }
 
 /// Appends the text after a removed part on a new line.
-fn join(kept: &mut String, more: &str) {
-    if !kept.is_empty() && !more.is_empty() {
-        kept.push('\n');
+fn join(rest: &mut String, more: &str) {
+    if !rest.is_empty() && !more.is_empty() {
+        rest.push('\n');
     }
-    kept.push_str(more);
+    rest.push_str(more);
 }
 
 /// Removes the lines at the head of a result that change on every run.

@@ -15,13 +15,13 @@ static API: FormatInfo = FormatInfo { name: "api", ..FormatInfo::BLANK };
 /// Reads a request.
 pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let list = object.peek("messages").and_then(items).ok_or("messages: must be a list")?;
-    let mut told = Vec::with_capacity(list.len());
+    let mut conversation = Vec::with_capacity(list.len());
     for (at, raw) in list.into_iter().enumerate() {
         for event in chat::element(raw, &API) {
             if let Body::Other { .. } = event.body {
                 return Err(format!("messages[{at}]: must be a message with a role and a content"));
             }
-            told.extend(ChatItem::of(&event.body, event.call().unwrap_or_default()));
+            conversation.extend(ChatItem::of(&event.body, event.call().unwrap_or_default()));
         }
     }
     let options = object.peek("stream_options").and_then(Object::parse);
@@ -41,7 +41,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let form = Form::stated(object.peek("response_format"));
     let model = object.peek_str("model").map(String::from);
     let tokens_max = number(object, "max_completion_tokens").or(number(object, "max_tokens"));
-    Ok(Request { model, delivery, told, tools, form, tokens_max, prompts: Vec::new(), asides: Vec::new() })
+    Ok(Request { model, delivery, conversation, tools, form, tokens_max, prompts: Vec::new(), injected: Vec::new() })
 }
 
 /// An answer as one object.
@@ -92,8 +92,8 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<StreamFrame> {
             ChatItem::Message { text, .. } => {
                 let gap = if texts > 0 { GAP } else { "" };
                 texts += 1;
-                let said = format!("{gap}{text}");
-                pieces.extend(deltas(&said).into_iter().map(|piece| format!("{{\"content\":{}}}", quote(piece))));
+                let text = format!("{gap}{text}");
+                pieces.extend(deltas(&text).into_iter().map(|piece| format!("{{\"content\":{}}}", quote(piece))));
             }
             ChatItem::Call { id, name, input } => {
                 let (id, name, index) = (quote(id), quote(name), calls);

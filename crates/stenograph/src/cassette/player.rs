@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::drift::{Drift, KEPT_MAX, Remark, beside, drifts, remarks};
-use super::side_requests::{OffersTools, is_beside};
+use super::drift::{Drift, KEPT_MAX, Remark, drifts, remarks, side_request_remark};
+use super::side_requests::{OffersTools, is_side_request};
 use super::tape::Tape;
 use super::vendor::Request;
 use crate::json::Draft;
@@ -14,14 +14,14 @@ use crate::text::quote;
 #[derive(Debug)]
 pub struct CassettePlayer {
     tape: Tape,
-    manner: MatchMode,
+    mode: MatchMode,
     /// The index of the next answer.
     next: usize,
     requests: u64,
     drifted: u64,
-    beside: u64,
+    side_requests: u64,
     refused: u64,
-    habit: OffersTools,
+    offers_tools: OffersTools,
     found: Vec<(u64, Drift)>,
     remarks: Vec<(u64, Remark)>,
     /// Hashes of reported differences: a difference stays in all later requests.
@@ -74,16 +74,16 @@ const FOUND_MAX: usize = 10_000;
 
 impl CassettePlayer {
     /// A player at the beginning of a tape.
-    pub fn new(tape: Tape, manner: MatchMode) -> CassettePlayer {
+    pub fn new(tape: Tape, mode: MatchMode) -> CassettePlayer {
         CassettePlayer {
             tape,
-            manner,
+            mode,
             next: 0,
             requests: 0,
             drifted: 0,
-            beside: 0,
+            side_requests: 0,
             refused: 0,
-            habit: OffersTools::default(),
+            offers_tools: OffersTools::default(),
             found: Vec::new(),
             remarks: Vec::new(),
             known: HashSet::new(),
@@ -108,7 +108,7 @@ impl CassettePlayer {
 
     /// The number of requests that are not part of the recorded conversation.
     pub fn beside(&self) -> u64 {
-        self.beside
+        self.side_requests
     }
 
     /// How many requests were refused because they differ from the recorded ones.
@@ -118,7 +118,7 @@ impl CassettePlayer {
 
     /// How requests that differ from the recorded ones are treated.
     pub fn manner(&self) -> MatchMode {
-        self.manner
+        self.mode
     }
 
     /// The number of different differences.
@@ -142,21 +142,22 @@ impl CassettePlayer {
         let answers = self.tape.answers();
         // After the end, the last answer still identifies the conversation.
         let near = answers.get(self.next).or(answers.last());
-        let is_beside = near.is_some_and(|answer| is_beside(&self.tape, answer, request, self.habit));
-        let (verdict, found, beside) = match answers.get(self.next) {
-            _ if is_beside => {
-                self.beside += 1;
-                (PlayedAnswer::Beside, Vec::new(), vec![beside(request)])
+        let is_side_request =
+            near.is_some_and(|answer| is_side_request(&self.tape, answer, request, self.offers_tools));
+        let (verdict, found, remarks_found) = match answers.get(self.next) {
+            _ if is_side_request => {
+                self.side_requests += 1;
+                (PlayedAnswer::Beside, Vec::new(), vec![side_request_remark(request)])
             }
             None => (PlayedAnswer::Ended, vec![Drift::after_end()], Vec::new()),
             Some(answer) => {
                 let found = drifts(&self.tape, answer, request);
-                let beside = remarks(&self.tape, answer, request);
-                let is_refused = self.manner == MatchMode::Strict && !found.is_empty();
+                let remarks_found = remarks(&self.tape, answer, request);
+                let is_refused = self.mode == MatchMode::Strict && !found.is_empty();
                 (
                     if is_refused { PlayedAnswer::Refused(self.next) } else { PlayedAnswer::Answer(self.next) },
                     found,
-                    beside,
+                    remarks_found,
                 )
             }
         };
@@ -166,12 +167,12 @@ impl CassettePlayer {
             PlayedAnswer::Beside | PlayedAnswer::Ended => {}
         }
         if !request.tools.is_empty() {
-            self.habit = OffersTools::Tools;
+            self.offers_tools = OffersTools::Tools;
         }
         let count = found.len();
         self.drifted += u64::from(count > 0);
         let news = self.news(found);
-        let remarks = self.new_remarks(beside);
+        let remarks = self.new_remarks(remarks_found);
         let left = self.tape.answers().len() - self.next;
         Played { request: self.requests, verdict, count, news, remarks, left }
     }
@@ -195,9 +196,9 @@ impl CassettePlayer {
         news
     }
 
-    fn new_remarks(&mut self, beside: Vec<Remark>) -> Vec<Remark> {
+    fn new_remarks(&mut self, found: Vec<Remark>) -> Vec<Remark> {
         let mut news = Vec::new();
-        for remark in beside {
+        for remark in found {
             if self.remarks.len() < FOUND_MAX && self.remarks.iter().all(|(_, known)| *known != remark) {
                 self.remarks.push((self.requests, remark.clone()));
                 news.push(remark);
@@ -213,7 +214,7 @@ impl CassettePlayer {
         draft.set_number("given", Some(self.next as u64));
         draft.set_number("requests", Some(self.requests));
         draft.set_number("drifted", Some(self.drifted));
-        draft.set_number("beside", Some(self.beside));
+        draft.set_number("beside", Some(self.side_requests));
         draft.set_number("differences", Some(self.differences));
         let drift = |(request, drift): &(u64, Drift)| {
             let json = drift.json();

@@ -13,12 +13,13 @@ use crate::text::{Text, quote};
 /// Reads a request.
 pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let input = object.peek("input").ok_or("input: must be a text or a list")?;
-    let mut told = Vec::new();
+    let mut conversation = Vec::new();
     if let Some(text) = Text::from_json(input) {
-        told.extend(ChatItem::of(&Body::Message { role: Role::User, content: Content::Text(text) }, ""));
+        conversation.extend(ChatItem::of(&Body::Message { role: Role::User, content: Content::Text(text) }, ""));
     } else {
         for (at, raw) in items(input).ok_or("input: must be a text or a list")?.into_iter().enumerate() {
-            told.extend(item(raw).ok_or_else(|| format!("input[{at}]: must be an item with a type or a role"))?);
+            conversation
+                .extend(item(raw).ok_or_else(|| format!("input[{at}]: must be an item with a type or a role"))?);
         }
     }
     let tools = object.peek("tools").and_then(items).unwrap_or_default();
@@ -34,7 +35,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let form = Form::stated(text.as_ref().and_then(|text| text.peek("format")));
     let model = object.peek_str("model").map(String::from);
     let tokens_max = number(object, "max_output_tokens");
-    Ok(Request { model, delivery, told, prompts, tools, form, tokens_max, asides: Vec::new() })
+    Ok(Request { model, delivery, conversation, prompts, tools, form, tokens_max, injected: Vec::new() })
 }
 
 /// The chat items of an item; none for an item without text, such as an encrypted thought.
@@ -187,7 +188,7 @@ fn usage(answer: &Answer) -> String {
 /// One item of an answer.
 struct Item<'a> {
     id: String,
-    said: &'a ChatItem,
+    item: &'a ChatItem,
     after_ms: u64,
 }
 
@@ -205,7 +206,7 @@ fn output(answer: &Answer) -> Vec<Item<'_>> {
             ChatItem::Result { .. } => continue,
         };
         let id = format!("{prefix}_steno{:06}_{place}", answer.number);
-        items.push(Item { id, said: &block.item, after_ms: block.after_ms });
+        items.push(Item { id, item: &block.item, after_ms: block.after_ms });
     }
     items
 }
@@ -221,7 +222,7 @@ fn summary_part(text: &str) -> String {
 impl Item<'_> {
     /// The completed item.
     fn whole(&self) -> String {
-        match self.said {
+        match self.item {
             ChatItem::Message { text, .. } => self.spelled("completed", &format!("[{}]", text_part(text))),
             ChatItem::Thinking { text, .. } => {
                 let summary = if text.is_empty() { "[]".to_owned() } else { format!("[{}]", summary_part(text)) };
@@ -238,7 +239,7 @@ impl Item<'_> {
     /// The item with this status and content.
     fn spelled(&self, status: &str, filling: &str) -> String {
         let mut draft = Draft::new();
-        let kind = match self.said {
+        let kind = match self.item {
             ChatItem::Message { .. } => "message",
             ChatItem::Thinking { .. } => "reasoning",
             ChatItem::Call { input: Input::Json(_), .. } => "function_call",
@@ -247,7 +248,7 @@ impl Item<'_> {
         };
         draft.set_str("id", &self.id);
         draft.set_str("type", kind);
-        match self.said {
+        match self.item {
             ChatItem::Message { .. } => {
                 draft.set_str("status", status);
                 draft.set_str("role", "assistant");
@@ -271,7 +272,7 @@ impl Item<'_> {
 
     /// Adds the events of the item.
     fn send(&self, index: usize, sending: &mut Sending) {
-        let empty = match self.said {
+        let empty = match self.item {
             ChatItem::Message { .. } | ChatItem::Thinking { .. } => "[]",
             ChatItem::Call { .. } | ChatItem::Result { .. } => "\"\"",
         };
@@ -279,7 +280,7 @@ impl Item<'_> {
         sending.put("response.output_item.added", &item(&self.spelled("in_progress", empty)));
         let place = format!("\"item_id\":{},\"output_index\":{index}", quote(&self.id));
         let part = |place: &str, part: &str| format!("{place},\"part\":{part}");
-        match self.said {
+        match self.item {
             ChatItem::Message { text, .. } => {
                 let place = format!("{place},\"content_index\":0");
                 sending.put("response.content_part.added", &part(&place, &text_part("")));

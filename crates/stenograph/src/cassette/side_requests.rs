@@ -21,19 +21,19 @@ pub(super) enum OffersTools {
 }
 
 /// Whether a request is not part of the conversation whose next answer is this one.
-pub(super) fn is_beside(tape: &Tape, next: &Answer, request: &Request, habit: OffersTools) -> bool {
-    if !request.tools.is_empty() || shares(tape.told(next), &request.told) {
+pub(super) fn is_side_request(tape: &Tape, next: &Answer, request: &Request, offers_tools: OffersTools) -> bool {
+    if !request.tools.is_empty() || shares(tape.conversation(next), &request.conversation) {
         return false;
     }
     let is_probe = request.tokens_max.is_some_and(|max| max <= 1);
     let is_form = request.form == Form::Json && !is_json(next);
-    is_probe || is_form || habit == OffersTools::Tools
+    is_probe || is_form || offers_tools == OffersTools::Tools
 }
 
 /// Whether a request has a recorded item. True if nothing is recorded, because then nothing can be decided.
 fn shares(recorded: &[ChatItem], asked: &[ChatItem]) -> bool {
-    let asked: HashSet<(&str, String)> = asked.iter().map(|said| (said.name(), said.text())).collect();
-    recorded.is_empty() || recorded.iter().any(|said| asked.contains(&(said.name(), said.text())))
+    let asked: HashSet<(&str, String)> = asked.iter().map(|item| (item.name(), item.text())).collect();
+    recorded.is_empty() || recorded.iter().any(|item| asked.contains(&(item.name(), item.text())))
 }
 
 /// Whether an answer is a JSON object.

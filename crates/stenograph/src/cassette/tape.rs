@@ -15,11 +15,11 @@ use crate::time::Time;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tape {
     /// Everything that the model received and answered, without prompts, in the order for comparison.
-    told: Vec<ChatItem>,
+    conversation: Vec<ChatItem>,
     /// The prompts, in order.
     prompts: Vec<String>,
     /// The texts that the agent injected, in order.
-    asides: Vec<String>,
+    injected: Vec<String>,
     answers: Vec<Answer>,
 }
 
@@ -43,11 +43,11 @@ pub struct Answer {
     /// The error of the service instead of an answer.
     pub failed: Option<Failed>,
     /// The items of a request for it.
-    told: Range<usize>,
+    conversation: Range<usize>,
     /// The number of prompts before it.
     prompts: usize,
     /// The injected texts of a request for it.
-    asides: Range<usize>,
+    injected: Range<usize>,
     /// The time of the request, in milliseconds since 1970.
     asked_ms: Option<i64>,
 }
@@ -125,8 +125,8 @@ impl Tape {
     }
 
     /// The items of a request for this answer.
-    pub(super) fn told(&self, answer: &Answer) -> &[ChatItem] {
-        self.told.get(answer.told.clone()).unwrap_or_default()
+    pub(super) fn conversation(&self, answer: &Answer) -> &[ChatItem] {
+        self.conversation.get(answer.conversation.clone()).unwrap_or_default()
     }
 
     /// The prompts before this answer.
@@ -135,8 +135,8 @@ impl Tape {
     }
 
     /// The texts that the agent injected before this answer.
-    pub(super) fn asides(&self, answer: &Answer) -> &[String] {
-        self.asides.get(answer.asides.clone()).unwrap_or_default()
+    pub(super) fn injected(&self, answer: &Answer) -> &[String] {
+        self.injected.get(answer.injected.clone()).unwrap_or_default()
     }
 
     /// The models that answered, each once, in order.
@@ -154,7 +154,7 @@ impl Tape {
 /// One entry of a tape under construction.
 enum Item {
     /// An item that the model receives.
-    Told(ChatItem),
+    Input(ChatItem),
     /// The answer of that index.
     Answer(usize),
     /// A compaction: later requests have no item from before it.
@@ -179,7 +179,7 @@ pub struct TapeBuilder {
     ids: HashMap<u64, String>,
     model: Option<String>,
     /// The time of the last event that is not an answer.
-    told_ms: Option<i64>,
+    input_ms: Option<i64>,
     state: State,
 }
 
@@ -271,7 +271,7 @@ impl TapeBuilder {
         match event.kind() {
             Kind::Message if event.role() == Some(Role::Assistant) => self.answer(event, time_ms),
             Kind::Thinking | Kind::ToolCall => self.answer(event, time_ms),
-            Kind::Message | Kind::ToolResult => self.told(event, time_ms),
+            Kind::Message | Kind::ToolResult => self.input(event, time_ms),
             Kind::Compaction => self.compaction(event),
             Kind::Stop if self.state == State::Answering => {
                 if let (Some(answer), Some(reason)) = (self.answers.last_mut(), event.name()) {
@@ -296,26 +296,26 @@ impl TapeBuilder {
             return;
         }
         let group = event.group.as_deref();
-        let goes_on = match self.state {
+        let continues = match self.state {
             State::Answering => true,
             // An agent may record a result while the rest of the answer is still coming.
             State::Answered => group.is_some() && self.answers.last().is_some_and(|last| last.id.as_deref() == group),
             State::Asked => false,
         };
-        if !goes_on {
+        if !continues {
             let number = self.answers.len() + 1;
             self.items.push(Item::Answer(self.answers.len()));
             self.answers.push(Answer {
                 number,
                 id: group.map(str::to_owned),
                 prompts: self.prompts.len(),
-                asked_ms: self.told_ms.or(time_ms),
+                asked_ms: self.input_ms.or(time_ms),
                 ..Answer::default()
             });
         }
         let id = self.call_id(event);
-        let mut said = ChatItem::of(&event.body, &id);
-        if let Some(ChatItem::Thinking { signature, redacted, encrypted, .. }) = said.first_mut() {
+        let mut items = ChatItem::of(&event.body, &id);
+        if let Some(ChatItem::Thinking { signature, redacted, encrypted, .. }) = items.first_mut() {
             *signature = extra_text(event, "signature").filter(|signature| !signature.is_empty());
             *redacted = extra_text(event, "data");
             *encrypted = extra_text(event, "encrypted_content");
@@ -323,8 +323,8 @@ impl TapeBuilder {
         let Some(answer) = self.answers.last_mut() else { return };
         let after_ms = time_ms.zip(answer.asked_ms).map_or(0, |(time, asked)| (time - asked).clamp(0, WAIT_MS_MAX));
         let after_ms = u64::try_from(after_ms).unwrap_or_default();
-        self.size += said.iter().map(ChatItem::size).sum::<usize>();
-        answer.blocks.extend(said.into_iter().map(|item| AnswerPart { item, after_ms }));
+        self.size += items.iter().map(ChatItem::size).sum::<usize>();
+        answer.blocks.extend(items.into_iter().map(|item| AnswerPart { item, after_ms }));
         answer.model = event.model.as_deref().or(self.model.as_deref()).map(str::to_owned).or(answer.model.take());
         answer.time_seconds = answer.time_seconds.or(time_ms.map(|time| time / 1000));
         answer.stop = match event.stop_reason.as_deref().map(stop) {
@@ -348,26 +348,26 @@ impl TapeBuilder {
         self.answers.push(Answer {
             number: self.answers.len() + 1,
             prompts: self.prompts.len(),
-            asked_ms: self.told_ms.or(time_ms),
+            asked_ms: self.input_ms.or(time_ms),
             failed: Some(Failed { status, message }),
             ..Answer::default()
         });
         self.state = State::Asked;
     }
 
-    fn told(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
+    fn input(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
         let id = self.call_id(event);
-        for said in ChatItem::of(&event.body, &id) {
-            self.size += said.size();
-            match said {
+        for item in ChatItem::of(&event.body, &id) {
+            self.size += item.size();
+            match item {
                 ChatItem::Message { text, .. } if event.role().is_some_and(is_prompt) => self.prompts.push(text),
-                said => self.items.push(Item::Told(said)),
+                item => self.items.push(Item::Input(item)),
             }
         }
         if event.role().is_some_and(is_prompt) {
             return;
         }
-        self.told_ms = time_ms.or(self.told_ms);
+        self.input_ms = time_ms.or(self.input_ms);
         self.state = match (event.kind(), self.state) {
             (Kind::ToolResult, State::Answering | State::Answered) => State::Answered,
             _ => State::Asked,
@@ -393,7 +393,7 @@ impl TapeBuilder {
         self.items.push(Item::Cut);
         if let Some(summary) = event.content() {
             let text = summary.joined().decode().into_owned();
-            self.items.push(Item::Told(ChatItem::Message { role: Role::User, text }));
+            self.items.push(Item::Input(ChatItem::Message { role: Role::User, text }));
         }
         self.state = State::Asked;
     }
@@ -401,22 +401,22 @@ impl TapeBuilder {
     /// The tape.
     pub fn finish(self) -> Tape {
         let mut tape = Tape { prompts: self.prompts, answers: self.answers, ..Tape::default() };
-        let (mut from, mut asides_from, mut held) = (0, 0, Vec::new());
+        let (mut from, mut injected_from, mut held) = (0, 0, Vec::new());
         for item in self.items {
             match item {
-                Item::Told(said) => held.push(said),
+                Item::Input(item) => held.push(item),
                 Item::Cut => {
-                    tape.told.extend(normal(std::mem::take(&mut held), &mut tape.asides));
-                    (from, asides_from) = (tape.told.len(), tape.asides.len());
+                    tape.conversation.extend(normal(std::mem::take(&mut held), &mut tape.injected));
+                    (from, injected_from) = (tape.conversation.len(), tape.injected.len());
                 }
                 Item::Answer(index) => {
                     // Sorting results needs the calls before them, so both stay together until then.
-                    let compared = normal(std::mem::take(&mut held), &mut tape.asides);
+                    let compared = normal(std::mem::take(&mut held), &mut tape.injected);
                     let Some(answer) = tape.answers.get_mut(index) else { continue };
-                    let until = tape.told.len() + compared.len();
-                    answer.told = from..until;
-                    answer.asides = asides_from..tape.asides.len();
-                    tape.told.extend(compared);
+                    let until = tape.conversation.len() + compared.len();
+                    answer.conversation = from..until;
+                    answer.injected = injected_from..tape.injected.len();
+                    tape.conversation.extend(compared);
                     held = answer.blocks.iter().map(|block| block.item.clone()).collect();
                 }
             }

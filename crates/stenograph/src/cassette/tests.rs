@@ -32,8 +32,8 @@ fn tapes() -> Vec<(String, Tape)> {
 }
 
 /// A conversation as a client of this vendor sends it, with one message for each item.
-fn body(vendor: Vendor, told: &[ChatItem], model: Option<&str>) -> String {
-    let one = |said: &ChatItem| match (vendor, said) {
+fn body(vendor: Vendor, conversation: &[ChatItem], model: Option<&str>) -> String {
+    let one = |item: &ChatItem| match (vendor, item) {
         (Vendor::OpenAi | Vendor::Responses, ChatItem::Message { role, text }) => {
             format!("{{\"role\":{},\"content\":{}}}", quote(role.name()), quote(text))
         }
@@ -73,7 +73,7 @@ fn body(vendor: Vendor, told: &[ChatItem], model: Option<&str>) -> String {
         ),
         (_, ChatItem::Thinking { .. }) => panic!("thoughts are not compared"),
     };
-    let list: Vec<String> = told.iter().map(one).collect();
+    let list: Vec<String> = conversation.iter().map(one).collect();
     let key = if vendor == Vendor::Responses { "input" } else { "messages" };
     let model = model.map_or_else(|| "null".to_owned(), quote);
     format!("{{\"model\":{model},\"{key}\":[{}]}}", list.join(","))
@@ -85,7 +85,7 @@ fn the_recorded_conversation_does_not_drift() {
         for vendor in VENDORS {
             let mut player = CassettePlayer::new(tape.clone(), MatchMode::Strict);
             for answer in tape.answers() {
-                let body = body(vendor, tape.told(answer), answer.model.as_deref());
+                let body = body(vendor, tape.conversation(answer), answer.model.as_deref());
                 let played = player.ask(&vendor.request(body.as_bytes()).unwrap());
                 assert_eq!(played.news, vec![], "{name}, {vendor:?}, answer {}", answer.number);
             }
@@ -111,8 +111,9 @@ fn a_client_sends_back_what_it_received() {
                     Vendor::Anthropic => format!("{{\"messages\":[{whole}]}}"),
                 };
                 let back = vendor.request(messages.as_bytes()).unwrap();
-                let texts = |said: &[ChatItem]| said.iter().map(|said| (said.name(), said.text())).collect::<Vec<_>>();
-                assert_eq!(texts(&back.told), texts(&expected), "{name}, {vendor:?}, answer {}", answer.number);
+                let texts =
+                    |items: &[ChatItem]| items.iter().map(|item| (item.name(), item.text())).collect::<Vec<_>>();
+                assert_eq!(texts(&back.conversation), texts(&expected), "{name}, {vendor:?}, answer {}", answer.number);
             }
         }
     }
@@ -132,7 +133,7 @@ fn a_stream_has_the_text_of_the_whole_answer() {
                         deltas += &text_of(vendor, &object).unwrap_or_default();
                     }
                 }
-                let said: Vec<&str> = answer
+                let expected_texts: Vec<&str> = answer
                     .blocks
                     .iter()
                     .filter_map(|block| match &block.item {
@@ -141,7 +142,7 @@ fn a_stream_has_the_text_of_the_whole_answer() {
                     })
                     .collect();
                 let gap = if vendor == Vendor::OpenAi { super::chat_item::GAP } else { "" };
-                assert_eq!(deltas, said.join(gap), "{name}, {vendor:?}, answer {}", answer.number);
+                assert_eq!(deltas, expected_texts.join(gap), "{name}, {vendor:?}, answer {}", answer.number);
             }
         }
     }

@@ -25,11 +25,11 @@ pub struct Request {
     /// Whether the answer is streamed.
     pub delivery: Delivery,
     /// The conversation, in the order for comparison.
-    pub(super) told: Vec<ChatItem>,
+    pub(super) conversation: Vec<ChatItem>,
     /// The prompts.
     pub(super) prompts: Vec<String>,
     /// The texts that the agent injected.
-    pub(super) asides: Vec<String>,
+    pub(super) injected: Vec<String>,
     /// The names of the offered tools.
     pub(super) tools: Vec<String>,
     /// The requested form of the answer.
@@ -133,10 +133,11 @@ impl Vendor {
             Vendor::Responses => responses::request(&object)?,
             Vendor::Anthropic => anthropic::request(&object)?,
         };
-        let told = std::mem::take(&mut request.told);
-        let (prompts, told): (Vec<ChatItem>, Vec<ChatItem>) = told.into_iter().partition(ChatItem::is_prompt);
+        let conversation = std::mem::take(&mut request.conversation);
+        let (prompts, conversation): (Vec<ChatItem>, Vec<ChatItem>) =
+            conversation.into_iter().partition(ChatItem::is_prompt);
         request.prompts.extend(prompts.iter().map(ChatItem::text));
-        request.told = normal(told, &mut request.asides);
+        request.conversation = normal(conversation, &mut request.injected);
         Ok(request)
     }
 
@@ -203,9 +204,9 @@ impl Vendor {
     /// The approximate number of tokens in a request. The tokenizers of the vendors are not available here.
     pub fn count(request: &Request) -> String {
         let tokenizer = crate::edit::tokens::Tokenizer::default();
-        let told: u64 = request.told.iter().map(|said| tokenizer.text(&said.text())).sum();
+        let conversation: u64 = request.conversation.iter().map(|item| tokenizer.text(&item.text())).sum();
         let prompts: u64 = request.prompts.iter().map(|prompt| tokenizer.text(prompt)).sum();
-        format!("{{\"input_tokens\":{}}}", told + prompts)
+        format!("{{\"input_tokens\":{}}}", conversation + prompts)
     }
 }
 

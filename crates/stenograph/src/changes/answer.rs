@@ -29,19 +29,19 @@ const PREFIXES: [&str; 14] = [
 const SIGNS: [&str; 2] = ["no replacement was performed", "verification failed"];
 
 /// Whether a result says that its tool changed nothing.
-pub(super) fn says_nothing_changed(said: &str) -> bool {
-    let head = head(said);
+pub(super) fn says_nothing_changed(output: &str) -> bool {
+    let head = head(output);
     PREFIXES.iter().any(|words| head.starts_with(words)) || SIGNS.iter().any(|words| head.contains(words))
 }
 
 /// Whether a result says that its tool created the file.
-pub(super) fn is_creation(said: &str) -> bool {
-    let head = head(said);
+pub(super) fn is_creation(output: &str) -> bool {
+    let head = head(output);
     head.contains("created") && !["overw", "updated", "not created"].iter().any(|word| head.contains(word))
 }
 
-fn head(said: &str) -> String {
-    beginning(said.trim_start(), HEAD_SIZE).to_lowercase()
+fn head(output: &str) -> String {
+    beginning(output.trim_start(), HEAD_SIZE).to_lowercase()
 }
 
 #[cfg(test)]
@@ -50,20 +50,20 @@ mod tests {
 
     #[test]
     fn the_first_words_say_that_nothing_changed() {
-        for said in [
+        for output in [
             "Error: no such file",
             "ERROR:\nNo replacement was performed, old_str `x` did not appear",
             "apply_patch verification failed: …",
         ] {
-            assert!(says_nothing_changed(said), "{said}");
+            assert!(says_nothing_changed(output), "{output}");
         }
-        for said in ["Success. Updated the following files:\nM a\nerror.rs", "The file a.rs has been updated.", ""] {
-            assert!(!says_nothing_changed(said), "{said}");
+        for output in ["Success. Updated the following files:\nM a\nerror.rs", "The file a.rs has been updated.", ""] {
+            assert!(!says_nothing_changed(output), "{output}");
         }
     }
 
     #[test]
-    fn a_file_that_was_made_is_said_to_be() {
+    fn a_creation_is_recognized() {
         assert!(is_creation("File created successfully at: /a"));
         assert!(!is_creation("The file /a has been updated. created_at"));
     }

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::Changes;
 use super::answer::says_nothing_changed;
 use super::file::Memory;
+use super::file_report::{FileReport, file_report};
 use super::step::{self, Act, Opaque, Plan, Step};
-use super::told::{Told, told};
 use super::unseen::UnseenReason;
 use crate::calls::{CallOutcome, CallStep, Calls};
 use crate::json::Object;
@@ -51,7 +51,7 @@ pub(super) struct SourceCalls {
 #[derive(Debug)]
 struct OpenCall {
     plan: Plan,
-    told: Option<Told>,
+    report: Option<FileReport>,
     what: String,
     place: EventPlace,
     size: usize,
@@ -59,14 +59,14 @@ struct OpenCall {
     id: u64,
     print: u64,
     /// Files that another record has reported in the meantime.
-    told_paths: Vec<String>,
+    reported_paths: Vec<String>,
 }
 
-/// What a result says about its call.
+/// The result of a call.
 #[derive(Clone, Debug)]
 struct CallResult {
-    said: String,
-    told: Option<Told>,
+    output: String,
+    report: Option<FileReport>,
     /// Whether the record states that the call did not fail.
     is_stated_ok: bool,
 }
@@ -93,7 +93,7 @@ impl Changes {
         let is_command = plan.steps.iter().all(|step| step.act == Act::Opaque(Opaque::Command));
         let what = if is_command { line_of(input) } else { name.to_owned() };
         let (place, size, id) = (self.place, input.len(), Calls::id(id));
-        let open = OpenCall { plan, told: None, what, place, size, id, print, told_paths: Vec::new() };
+        let open = OpenCall { plan, report: None, what, place, size, id, print, reported_paths: Vec::new() };
         let source = self.source_calls();
         let early = source.early.iter().position(|(early, _)| *early == number);
         if let Some((_, result)) = early.and_then(|at| source.early.remove(at)) {
@@ -101,7 +101,7 @@ impl Changes {
             return self.apply_call(open, result, outcome);
         }
         if self.open_size + size > OPEN_SIZE_MAX {
-            return self.blind(place, None, &open.what, UnseenReason::Limit);
+            return self.add_unseen(place, None, &open.what, UnseenReason::Limit);
         }
         self.open_size += size;
         self.source_calls().open.insert(number, open);
@@ -110,7 +110,8 @@ impl Changes {
     pub(super) fn result(&mut self, step: &CallStep, content: &Content<'_>, event: &Event<'_>) {
         let Some(decision) = step.decision.filter(|_| !step.is_again) else { return };
         let is_stated_ok = matches!(event.body, Body::ToolResult { error: Some(false), .. });
-        let result = || CallResult { said: content.joined().decode().into_owned(), told: told(event), is_stated_ok };
+        let result =
+            || CallResult { output: content.joined().decode().into_owned(), report: file_report(event), is_stated_ok };
         let source = self.source_calls();
         // A new number without a call is that of a result whose call is still unknown.
         let is_orphan = decision.call > source.last_number;
@@ -120,7 +121,7 @@ impl Changes {
             self.apply_call(open, result(), decision.outcome);
         } else if is_orphan {
             let result = result();
-            if result.said.len() <= EARLY_SIZE_MAX {
+            if result.output.len() <= EARLY_SIZE_MAX {
                 source.early.truncate(EARLY_MAX - 1);
                 source.early.push_front((decision.call, result));
             }
@@ -135,58 +136,58 @@ impl Changes {
                 return;
             }
         }
-        let CallResult { said, told, is_stated_ok } = result;
-        let told = open.told.or(told);
+        let CallResult { output, report, is_stated_ok } = result;
+        let report = open.report.or(report);
         // A result without a stated outcome may still say in its first words that the tool changed nothing.
-        let is_stated = is_stated_ok || told.as_ref().is_some_and(|told| told.success == Some(true));
+        let is_stated = is_stated_ok || report.as_ref().is_some_and(|report| report.success == Some(true));
         let worked = !outcome.is_failure()
-            && told.as_ref().is_none_or(|told| told.success != Some(false))
-            && (is_stated || !says_nothing_changed(&said));
+            && report.as_ref().is_none_or(|report| report.success != Some(false))
+            && (is_stated || !says_nothing_changed(&output));
         let memory = if open.plan.undoable { Memory::Keeps } else { Memory::None };
-        let steps = steps_of(open.plan.steps, told.as_ref());
+        let steps = steps_of(open.plan.steps, report.as_ref());
         let mut first = true;
         for group in grouped(steps) {
             let Group { path, acts } = group;
-            if open.told_paths.contains(&path) {
+            if open.reported_paths.contains(&path) {
                 continue;
             }
-            if let [Act::Opaque(blind)] = acts.as_slice() {
+            if let [Act::Opaque(opaque)] = acts.as_slice() {
                 // A program that contains a patch can be tracked if other records report what it did.
-                let is_told = *blind == Opaque::Patch && !open.told_paths.is_empty();
+                let is_reported = *opaque == Opaque::Patch && !open.reported_paths.is_empty();
                 // A command may change files before it fails.
-                if !is_told && (worked || *blind == Opaque::Command) {
+                if !is_reported && (worked || *opaque == Opaque::Command) {
                     let path = Some(path).filter(|path| !path.is_empty());
-                    self.blind(open.place, path, &open.what, UnseenReason::Opaque(*blind));
+                    self.add_unseen(open.place, path, &open.what, UnseenReason::Opaque(*opaque));
                 }
             } else if worked {
                 // A report on a call applies to its first file.
-                let told = told.as_ref().filter(|_| std::mem::take(&mut first));
-                let came = self.acts(&path, acts, told, memory, &said);
-                self.came(came, path, &open.what);
+                let report = report.as_ref().filter(|_| std::mem::take(&mut first));
+                let applied = self.acts(&path, acts, report, memory, &output);
+                self.record_applied(applied, path, &open.what);
             }
         }
     }
 
     /// Applies a record other than a result that reports what a call did.
-    pub(super) fn fact(&mut self, mut told: Told) {
-        let Some(call) = told.call.take() else { return };
+    pub(super) fn fact(&mut self, mut report: FileReport) {
+        let Some(call) = report.call.take() else { return };
         let id = Calls::id(Some(&call));
         let newest = self.source_calls().open.values_mut().rev().take(REPORT_REACH);
         if let Some(open) = newest.into_iter().find(|open| open.id == id && id != 0) {
-            open.told = Some(told);
+            open.report = Some(report);
             return;
         }
-        if told.success == Some(false) || self.known.contains(&id) {
+        if report.success == Some(false) || self.known.contains(&id) {
             return;
         }
         // A call inside another call, which only this record reports.
         if self.known.len() < CALLS_MAX {
             self.known.insert(id);
         }
-        for Group { path, acts } in grouped(steps_of(Vec::new(), Some(&told))) {
-            self.source_calls().open.values_mut().for_each(|open| open.told_paths.push(path.clone()));
-            let came = self.acts(&path, acts, None, Memory::None, "");
-            self.came(came, path, "a call inside another call");
+        for Group { path, acts } in grouped(steps_of(Vec::new(), Some(&report))) {
+            self.source_calls().open.values_mut().for_each(|open| open.reported_paths.push(path.clone()));
+            let applied = self.acts(&path, acts, None, Memory::None, "");
+            self.record_applied(applied, path, "a call inside another call");
         }
     }
 
@@ -202,7 +203,7 @@ impl Changes {
             let step = open.plan.steps.into_iter().find(|step| !matches!(step.act, Act::Look { .. }));
             if let Some(step) = step {
                 let path = Some(step.path).filter(|path| !path.is_empty());
-                self.blind(open.place, path, &open.what, UnseenReason::Unanswered);
+                self.add_unseen(open.place, path, &open.what, UnseenReason::Unanswered);
             }
         }
         self.unseen.sort_by_key(|unseen| (unseen.place.source, unseen.place.event));
@@ -220,11 +221,11 @@ fn hash(text: &str) -> u64 {
 
 /// The steps of a call: those that its record reports for programs, if the report is complete, otherwise those it
 /// requested.
-fn steps_of(planned: Vec<Step>, told: Option<&Told>) -> Vec<Step> {
-    let Some(told) = told else { return planned };
-    if !told.files.is_empty() {
+fn steps_of(planned: Vec<Step>, report: Option<&FileReport>) -> Vec<Step> {
+    let Some(report) = report else { return planned };
+    if !report.files.is_empty() {
         let mut steps = Vec::new();
-        step::patched(told.files.clone(), None, &mut steps);
+        step::patched(report.files.clone(), None, &mut steps);
         return steps;
     }
     planned

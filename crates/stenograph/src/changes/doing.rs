@@ -4,8 +4,8 @@ use super::Changes;
 use super::answer::is_creation;
 use super::contents::{Base, Before, FileContents};
 use super::file::{ApplyResult, File, Memory};
+use super::file_report::FileReport;
 use super::step::Act;
-use super::told::Told;
 use super::unseen::{Unseen, UnseenReason};
 use crate::run_state::EventPlace;
 
@@ -24,13 +24,13 @@ impl Changes {
         &mut self,
         path: &str,
         mut acts: Vec<Act>,
-        told: Option<&Told>,
+        report: Option<&FileReport>,
         memory: Memory,
-        said: &str,
+        output: &str,
     ) -> ApplyResult {
         if let [Act::Move(to)] = acts.as_slice() {
             self.rename(path, to.clone());
-            return ApplyResult::Followed;
+            return ApplyResult::Applied;
         }
         if !self.files.contains_key(path) && self.files.len() >= FILES_MAX {
             return ApplyResult::TooLarge;
@@ -38,17 +38,17 @@ impl Changes {
         let file = self.files.entry(path.to_owned()).or_default();
         let before = file.size();
         if let [Act::Write { before, .. }] = acts.as_mut_slice()
-            && is_creation(said)
+            && is_creation(output)
         {
             *before = Before::Absent;
         }
-        let came = match acts.as_slice() {
-            [Act::Look { all }] => match told.and_then(|told| told.shown.as_ref()) {
+        let applied = match acts.as_slice() {
+            [Act::Look { all }] => match report.and_then(|report| report.shown.as_ref()) {
                 Some(shown) if shown.all => file.see(&shown.text),
                 Some(shown) => file.see_lines(shown.at, &shown.text),
-                None => file.look(said, *all),
+                None => file.look(output, *all),
             },
-            acts => file.act(acts, told, memory),
+            acts => file.act(acts, report, memory),
         };
         self.held = self.held + file.size() - before;
         if self.held > HELD_SIZE_MAX {
@@ -57,40 +57,42 @@ impl Changes {
             self.held = self.files.values().map(File::size).sum();
         }
         if self.held > HELD_SIZE_MAX {
-            let gone = self.files.remove(path);
-            self.held -= gone.map_or(0, |file| file.size());
+            let removed = self.files.remove(path);
+            self.held -= removed.map_or(0, |file| file.size());
             return ApplyResult::TooLarge;
         }
-        came
+        applied
     }
 
     /// Renames a file. It replaces an existing file at the new path.
     fn rename(&mut self, path: &str, to: String) {
         let mut file = self.files.remove(path).unwrap_or_default();
         let origin = file.from.clone().unwrap_or_else(|| path.to_owned());
-        if let (Some(target), FileContents::Whole { now: Some(now), .. }) = (self.files.get_mut(&to), &mut file.sheet) {
-            target.sheet.write(std::mem::take(now), Before::Unknown);
-            file.sheet.delete();
+        if let (Some(target), FileContents::Whole { now: Some(now), .. }) =
+            (self.files.get_mut(&to), &mut file.contents)
+        {
+            target.contents.write(std::mem::take(now), Before::Unknown);
+            file.contents.delete();
             self.files.insert(path.to_owned(), file);
             return;
         }
         // A file that was created here and then moved was created there.
-        let is_new = matches!(file.sheet, FileContents::Whole { base: Base::Absent, .. }) && file.closed.is_empty();
+        let is_new = matches!(file.contents, FileContents::Whole { base: Base::Absent, .. }) && file.closed.is_empty();
         file.from = Some(origin).filter(|origin| !is_new && *origin != to);
         self.files.insert(to, file);
     }
 
-    pub(super) fn came(&mut self, came: ApplyResult, path: String, what: &str) {
-        let why = match came {
-            ApplyResult::Followed => return,
-            ApplyResult::Elsewhere => UnseenReason::Elsewhere,
-            ApplyResult::Untold => UnseenReason::Untold,
+    pub(super) fn record_applied(&mut self, applied: ApplyResult, path: String, what: &str) {
+        let why = match applied {
+            ApplyResult::Applied => return,
+            ApplyResult::AfterUnrecorded => UnseenReason::Elsewhere,
+            ApplyResult::UndoUnknown => UnseenReason::Untold,
             ApplyResult::TooLarge => UnseenReason::Limit,
         };
-        self.blind(self.place, Some(path), what, why);
+        self.add_unseen(self.place, Some(path), what, why);
     }
 
-    pub(super) fn blind(&mut self, place: EventPlace, path: Option<String>, what: &str, why: UnseenReason) {
+    pub(super) fn add_unseen(&mut self, place: EventPlace, path: Option<String>, what: &str, why: UnseenReason) {
         if self.unseen.len() < UNSEEN_MAX {
             self.unseen.push(Unseen { place, path, what: what.to_owned(), why });
         } else {

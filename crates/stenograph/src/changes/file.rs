@@ -2,9 +2,9 @@
 //! closed and new contents begin.
 
 use super::contents::{Base, Before, FileContents, Fit, Hunk};
+use super::file_report::{FileReport, Was};
 use super::look;
 use super::step::Act;
-use super::told::{Told, Was};
 
 /// The size limit of the known texts of one file, initial and current. A larger file is data.
 const FILE_SIZE_MAX: usize = 8 << 20;
@@ -20,7 +20,7 @@ pub(super) struct File {
     /// The known contents before an unrecorded change.
     pub closed: Vec<FileContents>,
     /// The known contents.
-    pub sheet: FileContents,
+    pub contents: FileContents,
     undo: Vec<FileContents>,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct File {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ApplyResult {
     /// It was applied.
-    Followed,
+    Applied,
     /// It was applied, but an unrecorded change to the file came first.
-    Elsewhere,
+    AfterUnrecorded,
     /// It was not applied: the change to undo is unknown.
-    Untold,
+    UndoUnknown,
     /// It was not applied: the file is too large.
     TooLarge,
 }
@@ -47,73 +47,73 @@ pub(super) enum Memory {
 impl File {
     /// Its size in bytes.
     pub fn size(&self) -> usize {
-        self.closed.iter().chain(&self.undo).map(FileContents::size).sum::<usize>() + self.sheet.size()
+        self.closed.iter().chain(&self.undo).map(FileContents::size).sum::<usize>() + self.contents.size()
     }
 
     /// Whether no change is known.
     pub fn is_unchanged(&self) -> bool {
-        self.from.is_none() && self.closed.is_empty() && self.sheet.is_unchanged()
+        self.from.is_none() && self.closed.is_empty() && self.contents.is_unchanged()
     }
 
-    /// Applies the steps of a call, with what the record reports beside them.
-    pub fn act(&mut self, acts: &[Act], told: Option<&Told>, memory: Memory) -> ApplyResult {
-        let mut came = ApplyResult::Followed;
-        match told.and_then(|told| told.before.as_ref()) {
-            Some(Was::Text(text)) => came = self.see(text),
+    /// Applies the steps of a call, with what the record also reports.
+    pub fn act(&mut self, acts: &[Act], report: Option<&FileReport>, memory: Memory) -> ApplyResult {
+        let mut applied = ApplyResult::Applied;
+        match report.and_then(|report| report.before.as_ref()) {
+            Some(Was::Text(text)) => applied = self.see(text),
             Some(Was::Absent) => self.absent(),
             None => {}
         }
         if memory == Memory::Keeps && !acts.contains(&Act::Undo) {
             self.undo.truncate(UNDO_MAX - 1);
-            self.undo.insert(0, self.sheet.clone());
+            self.undo.insert(0, self.contents.clone());
         }
-        let told_by_lines = told.filter(|told| !told.hunks.is_empty() && !acts.iter().any(is_write));
-        let fit = match told_by_lines {
-            Some(told) => self.by_lines(acts, told),
+        let reported_lines = report.filter(|report| !report.hunks.is_empty() && !acts.iter().any(is_write));
+        let fit = match reported_lines {
+            Some(report) => self.by_lines(acts, report),
             None => self.all(acts),
         };
-        let came = match fit {
-            Fit::Fits => came,
-            Fit::Differs => ApplyResult::Elsewhere,
-            Fit::Contradicts if acts.contains(&Act::Undo) => ApplyResult::Untold,
+        let applied = match fit {
+            Fit::Fits => applied,
+            Fit::Differs => ApplyResult::AfterUnrecorded,
+            Fit::Contradicts if acts.contains(&Act::Undo) => ApplyResult::UndoUnknown,
             Fit::Contradicts => {
                 self.close();
-                match told_by_lines {
-                    Some(told) => self.by_lines(acts, told),
+                match reported_lines {
+                    Some(report) => self.by_lines(acts, report),
                     None => self.all(acts),
                 };
-                ApplyResult::Elsewhere
+                ApplyResult::AfterUnrecorded
             }
         };
-        if let Some(after) = told.and_then(|told| told.after.as_ref()) {
+        if let Some(after) = report.and_then(|report| report.after.as_ref()) {
             self.see_after(after);
         }
-        self.bounded(came)
+        self.bounded(applied)
     }
 
     /// Applies the changed lines that a record reports. The report takes precedence over the request, because some tools do
     /// a little more. If the file is only partly known, only the line numbers of the report give the position.
-    fn by_lines(&mut self, acts: &[Act], told: &Told) -> Fit {
-        let is_whole = matches!(self.sheet, FileContents::Whole { .. });
-        for hunks in spellings(&told.hunks, self.sheet.has_tabs() || acts.iter().any(has_tabs)) {
-            let is_sure = acts.iter().all(|act| is_in(act, &hunks)) && (!is_whole || self.sheet.holds(&hunks));
-            let mut next = self.sheet.clone();
+    fn by_lines(&mut self, acts: &[Act], report: &FileReport) -> Fit {
+        let is_whole = matches!(self.contents, FileContents::Whole { .. });
+        for hunks in spellings(&report.hunks, self.contents.has_tabs() || acts.iter().any(has_tabs)) {
+            let is_sure = acts.iter().all(|act| is_in(act, &hunks)) && (!is_whole || self.contents.holds(&hunks));
+            let mut next = self.contents.clone();
             if is_sure && next.patch(&hunks) == Fit::Fits {
-                self.sheet = next;
+                self.contents = next;
                 return Fit::Fits;
             }
         }
-        if told.amended { Fit::Contradicts } else { self.all(acts) }
+        if report.amended { Fit::Contradicts } else { self.all(acts) }
     }
 
     /// Applies one step after the other; all of them or none.
     fn all(&mut self, acts: &[Act]) -> Fit {
-        let before = (acts.len() > 1).then(|| self.sheet.clone());
+        let before = (acts.len() > 1).then(|| self.contents.clone());
         for act in acts {
             let fit = self.once(act);
             if fit != Fit::Fits {
                 if let (Fit::Contradicts, Some(before)) = (fit, before) {
-                    self.sheet = before;
+                    self.contents = before;
                 }
                 return fit;
             }
@@ -124,111 +124,111 @@ impl File {
     fn once(&mut self, act: &Act) -> Fit {
         match act {
             Act::Write { text, before } => {
-                self.sheet.write(text.clone(), *before);
+                self.contents.write(text.clone(), *before);
                 Fit::Fits
             }
-            Act::Append(text) => match &mut self.sheet {
+            Act::Append(text) => match &mut self.contents {
                 FileContents::Whole { now, .. } => {
                     *now = Some(now.take().unwrap_or_default() + text);
                     Fit::Fits
                 }
-                FileContents::Parts(_) => self.sheet.replace("", text, super::contents::Times::Once),
+                FileContents::Parts(_) => self.contents.replace("", text, super::contents::Times::Once),
             },
             Act::Replace { old, new, times } => {
-                let is_new = old.is_empty() && self.sheet == FileContents::default();
+                let is_new = old.is_empty() && self.contents == FileContents::default();
                 if is_new {
-                    self.sheet.write(new.clone(), Before::Absent);
+                    self.contents.write(new.clone(), Before::Absent);
                     return Fit::Fits;
                 }
-                self.sheet.replace(old, new, *times)
+                self.contents.replace(old, new, *times)
             }
-            Act::Insert { after, text } => self.sheet.insert(*after, text),
-            Act::Patch(hunks) => self.sheet.patch(hunks),
+            Act::Insert { after, text } => self.contents.insert(*after, text),
+            Act::Patch(hunks) => self.contents.patch(hunks),
             Act::Delete => {
-                self.sheet.delete();
+                self.contents.delete();
                 Fit::Fits
             }
             Act::Undo => {
                 if self.undo.is_empty() {
                     return Fit::Contradicts;
                 }
-                self.sheet = self.undo.remove(0);
+                self.contents = self.undo.remove(0);
                 Fit::Fits
             }
-            Act::Cell { label, source } => self.sheet.cell(label, source.as_deref()),
-            Act::See(text) => self.sheet.see(text),
+            Act::Cell { label, source } => self.contents.cell(label, source.as_deref()),
+            Act::See(text) => self.contents.see(text),
             Act::Look { .. } | Act::Move(_) | Act::Opaque(_) => Fit::Fits,
         }
     }
 
     /// Records that the whole file was seen.
     pub fn see(&mut self, text: &str) -> ApplyResult {
-        let came = match self.sheet.see(text) {
-            Fit::Fits => ApplyResult::Followed,
-            Fit::Differs => ApplyResult::Elsewhere,
+        let applied = match self.contents.see(text) {
+            Fit::Fits => ApplyResult::Applied,
+            Fit::Differs => ApplyResult::AfterUnrecorded,
             Fit::Contradicts => {
                 self.close();
-                self.sheet.see(text);
-                ApplyResult::Elsewhere
+                self.contents.see(text);
+                ApplyResult::AfterUnrecorded
             }
         };
-        self.bounded(came)
+        self.bounded(applied)
     }
 
     /// Records the contents after a call: they are a result of the call, whatever was known before.
     fn see_after(&mut self, text: &str) {
-        match &mut self.sheet {
+        match &mut self.contents {
             FileContents::Whole { now, .. } => *now = Some(text.to_owned()),
             FileContents::Parts(_) => {
-                self.sheet = FileContents::Whole { base: Base::Unknown, now: Some(text.to_owned()) }
+                self.contents = FileContents::Whole { base: Base::Unknown, now: Some(text.to_owned()) }
             }
         }
     }
 
     /// Records that some lines were seen.
     pub fn see_lines(&mut self, at: usize, text: &str) -> ApplyResult {
-        let came = match self.sheet.see_lines(at, text) {
-            Fit::Fits | Fit::Differs => ApplyResult::Followed,
+        let applied = match self.contents.see_lines(at, text) {
+            Fit::Fits | Fit::Differs => ApplyResult::Applied,
             Fit::Contradicts => {
                 self.close();
-                self.sheet.see_lines(at, text);
-                ApplyResult::Elsewhere
+                self.contents.see_lines(at, text);
+                ApplyResult::AfterUnrecorded
             }
         };
-        self.bounded(came)
+        self.bounded(applied)
     }
 
     /// Records what a tool shows of the file; `all` says whether the whole file was requested.
     pub fn look(&mut self, listing: &str, all: bool) -> ApplyResult {
         match look::numbered(listing) {
-            Some(shown) if all && shown.at == 1 && !shown.remark && self.sheet.is_now(&shown.text) => {
-                ApplyResult::Followed
+            Some(shown) if all && shown.at == 1 && !shown.remark && self.contents.is_now(&shown.text) => {
+                ApplyResult::Applied
             }
-            Some(shown) if all && shown.at == 1 && !shown.remark => self.see(shown.without_nothing()),
-            Some(shown) => self.see_lines(shown.at, shown.without_nothing()),
+            Some(shown) if all && shown.at == 1 && !shown.remark => self.see(shown.without_empty_end()),
+            Some(shown) => self.see_lines(shown.at, shown.without_empty_end()),
             None => match look::plain(listing).filter(|_| all) {
                 Some(text) => self.see(text),
-                None => ApplyResult::Followed,
+                None => ApplyResult::Applied,
             },
         }
     }
 
     /// Records that the file does not exist.
     fn absent(&mut self) {
-        if self.sheet == FileContents::default() {
-            self.sheet = FileContents::Whole { base: Base::Absent, now: None };
+        if self.contents == FileContents::default() {
+            self.contents = FileContents::Whole { base: Base::Absent, now: None };
         }
     }
 
     fn close(&mut self) {
-        let closed = std::mem::take(&mut self.sheet);
+        let closed = std::mem::take(&mut self.contents);
         self.undo.clear();
         if !closed.is_unchanged() {
             self.closed.push(closed);
         }
     }
 
-    fn bounded(&mut self, came: ApplyResult) -> ApplyResult {
+    fn bounded(&mut self, applied: ApplyResult) -> ApplyResult {
         if self.size() > FILE_SIZE_MAX {
             self.undo.clear();
         }
@@ -236,7 +236,7 @@ impl File {
             *self = File { from: self.from.take(), ..File::default() };
             return ApplyResult::TooLarge;
         }
-        came
+        applied
     }
 }
 
@@ -275,8 +275,8 @@ fn is_in(act: &Act, hunks: &[Hunk]) -> bool {
     let was = |line: &str| hunks.iter().any(|hunk| hunk.old.contains(line));
     let is = |line: &str| hunks.iter().any(|hunk| hunk.new.contains(line));
     let longest = old.lines().max_by_key(|line| line.trim().len()).unwrap_or_default();
-    let (gone, come): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     was(longest)
-        && gone.iter().filter(|line| !come.contains(line)).all(|line| was(line))
-        && come.iter().filter(|line| !gone.contains(line)).all(|line| is(line))
+        && old_lines.iter().filter(|line| !new_lines.contains(line)).all(|line| was(line))
+        && new_lines.iter().filter(|line| !old_lines.contains(line)).all(|line| is(line))
 }

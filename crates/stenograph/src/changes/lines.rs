@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stands_nowhere() {
+    fn an_empty_text_does_not_occur() {
         assert_eq!(occurrences("aaa", "aa"), (1, 0));
         assert_eq!(occurrences("abab", "b"), (2, 1));
         assert_eq!(occurrences("abab", ""), (0, 0));

@@ -15,7 +15,7 @@ pub(super) struct Shown {
 impl Shown {
     /// The lines without an empty one at the end: tools that split a text at its newlines number the empty text after the
     /// last one.
-    pub fn without_nothing(&self) -> &str {
+    pub fn without_empty_end(&self) -> &str {
         let is_empty = self.text.ends_with("\n\n");
         self.text.strip_suffix('\n').filter(|_| is_empty).unwrap_or(&self.text)
     }
@@ -93,18 +93,18 @@ mod tests {
     }
 
     #[test]
-    fn the_nothing_after_the_last_line_is_no_line() {
-        assert_eq!(numbered("1→a\n2→b\n3→").unwrap().without_nothing(), "a\nb\n");
+    fn an_empty_text_after_the_last_newline_is_not_a_line() {
+        assert_eq!(numbered("1→a\n2→b\n3→").unwrap().without_empty_end(), "a\nb\n");
     }
 
     #[test]
-    fn what_follows_is_no_line_of_the_file() {
+    fn text_after_the_listing_is_not_part_of_the_file() {
         let shown = numbered("1→a\n2→b\n\n<system-reminder>\n3→c\n").unwrap();
         assert_eq!((shown.text.as_str(), shown.remark), ("a\nb\n", true));
     }
 
     #[test]
-    fn what_has_no_numbers_is_no_listing() {
+    fn text_without_numbers_is_not_a_numbered_listing() {
         assert_eq!(numbered("fn main() {\n}\n"), None);
         assert_eq!(numbered("404: not found\nmore\n"), None);
         assert_eq!(plain("a\nb\n"), Some("a\nb\n"));

@@ -11,6 +11,7 @@ mod calls;
 mod contents;
 mod doing;
 mod file;
+mod file_report;
 pub(crate) mod json;
 mod lines;
 mod look;
@@ -22,7 +23,6 @@ mod shell;
 mod step;
 #[cfg(test)]
 mod tests;
-mod told;
 mod unified;
 mod unseen;
 
@@ -32,7 +32,7 @@ use crate::evidence::nested_events;
 use crate::model::{Body, Event};
 use calls::SourceCalls;
 use file::File;
-use told::told;
+use file_report::file_report;
 
 pub use preview::{RequestedChange, RequestedKind, requested_changes};
 pub use report::{BaseKnown, ChangeHow, FileChange};
@@ -99,12 +99,14 @@ impl Changes {
             Body::ToolResult { content, .. } if !event.restates => self.result(&step, content, event),
             Body::Fact { .. } => {
                 nested_events(event).iter().for_each(|inner| self.take(inner));
-                if let Some(told) = told(event).filter(|told| told.call.is_some() && !told.files.is_empty()) {
-                    self.fact(told);
+                if let Some(report) =
+                    file_report(event).filter(|report| report.call.is_some() && !report.files.is_empty())
+                {
+                    self.fact(report);
                 }
             }
             Body::Other { .. } if event.is_oversize() => {
-                self.blind(self.place, None, "a record", UnseenReason::Oversize);
+                self.add_unseen(self.place, None, "a record", UnseenReason::Oversize);
             }
             Body::ToolCall { .. }
             | Body::ToolResult { .. }

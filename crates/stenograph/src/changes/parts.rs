@@ -53,7 +53,7 @@ impl Parts {
     pub fn base_of(&self, text: &str) -> Option<String> {
         let mut places: Vec<(Range<usize>, &Part)> = Vec::new();
         for (part, line) in self.0.iter().zip(self.lines_now()) {
-            places.push((stands(text, part, line)?, part));
+            places.push((position_in(text, part, line)?, part));
         }
         rebuilt(text, places)
     }
@@ -203,7 +203,7 @@ impl Parts {
         let mut places: Vec<(Range<usize>, &Part)> = Vec::new();
         let mut taken = Vec::new();
         for (number, part) in self.0.iter().enumerate().filter(|(_, part)| part.at.is_none()) {
-            if let Some(range) = stands(text, part, None) {
+            if let Some(range) = position_in(text, part, None) {
                 places.push((range, part));
                 taken.push(number);
             }
@@ -245,7 +245,7 @@ impl Parts {
 }
 
 /// The position of a part in a text that is the whole current file: its line, otherwise its only occurrence.
-fn stands(text: &str, part: &Part, line: Option<usize>) -> Option<Range<usize>> {
+fn position_in(text: &str, part: &Part, line: Option<usize>) -> Option<Range<usize>> {
     part.base.as_ref()?;
     let at_line = line.and_then(|line| {
         let range = lines::range(text, line.checked_sub(1)?, lines::count(&part.now))?;

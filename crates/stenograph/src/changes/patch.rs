@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_alone_are_of_the_file_that_is_named_beside_them() {
+    fn hunks_without_a_file_apply_to_the_given_path() {
         let found = read_unified("@@ -1 +1 @@\n-a\n+b\n", Some("x"));
         let hunks = vec![hunk(Some(1), None, "a\n", "b\n")];
         assert_eq!(found, [Patched { path: "x".into(), deed: Deed::Update { hunks, to: None } }]);

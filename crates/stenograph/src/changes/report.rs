@@ -97,16 +97,16 @@ pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<File
     };
     let (old, new) = (below(change.from.as_deref().unwrap_or(path), root), below(path, root));
     let mut first: Option<&FileContents> = None;
-    for sheet in &file.closed {
-        Section { sheet, old: &old, new: &old, is_first: first.is_none() }.write(&mut change);
-        first = first.or(Some(sheet));
+    for contents in &file.closed {
+        Section { contents, old: &old, new: &old, is_first: first.is_none() }.write(&mut change);
+        first = first.or(Some(contents));
     }
-    if !file.sheet.is_unchanged() || old != new {
-        Section { sheet: &file.sheet, old: &old, new: &new, is_first: first.is_none() }.write(&mut change);
-        first = first.or(Some(&file.sheet));
+    if !file.contents.is_unchanged() || old != new {
+        Section { contents: &file.contents, old: &old, new: &new, is_first: first.is_none() }.write(&mut change);
+        first = first.or(Some(&file.contents));
     }
     let first = first?;
-    change.how = how(first, &file.sheet, change.from.is_some());
+    change.how = how(first, &file.contents, change.from.is_some());
     change.base = match first {
         _ if !file.closed.is_empty() => BaseKnown::Parts,
         FileContents::Whole { base: Base::Absent | Base::Text(_), .. } => BaseKnown::Whole,
@@ -144,7 +144,7 @@ fn below(path: &str, root: Option<&str>) -> String {
 
 /// The diff of one state of the contents.
 struct Section<'a> {
-    sheet: &'a FileContents,
+    contents: &'a FileContents,
     old: &'a str,
     new: &'a str,
     /// Only the first one begins with the initial file: the later ones cannot be applied to the same file.
@@ -160,7 +160,7 @@ impl Section<'_> {
         if self.old != self.new {
             head = format!("rename from {}\nrename to {}\n", quoted("", self.old), quoted("", self.new));
         }
-        match self.sheet {
+        match self.contents {
             FileContents::Whole { base: Base::Text(base), now: Some(now) } => hunks(base, now, whole, &mut found),
             FileContents::Whole { base: Base::Absent, now } => {
                 "new file mode 100644\n".clone_into(&mut head);

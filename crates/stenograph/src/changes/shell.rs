@@ -97,7 +97,8 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     }
     let mut targets: Vec<String> = Vec::new();
     let writes = commands.iter().filter(|words| writes(words, &mut targets)).count() > 0;
-    let programs = commands.iter().any(|words| is_program(words)) && PROGRAMS.iter().any(|sign| says(command, sign));
+    let programs =
+        commands.iter().any(|words| is_program(words)) && PROGRAMS.iter().any(|sign| contains_sign(command, sign));
     // A command that cannot be parsed may do anything.
     if writes || programs || is_opaque {
         let target = targets.into_iter().find(|target| is_path(target));
@@ -134,7 +135,7 @@ fn folder(commands: &[Vec<Word>]) -> Option<&str> {
     Some(folder.text.as_str()).filter(|folder| program.text == "cd" && is_path(folder))
 }
 
-fn says(command: &str, sign: &str) -> bool {
+fn contains_sign(command: &str, sign: &str) -> bool {
     match sign {
         // Only for writing.
         "open(" => command.contains("open(") && MODES.iter().any(|mode| command.contains(mode)),
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_write_are_told_with_where_to() {
+    fn commands_that_write_have_their_target() {
         for (command, expected) in [
             ("echo a > out.txt", "? /w/out.txt"),
             ("cd x && make 2>&1 | tee log", "? /w/x/log"),
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_handed_over_is_written_as_it_stands() {
+    fn a_here_document_is_written_unchanged() {
         assert!(found("cat > a <<'EOF'\nx $y\nEOF").starts_with("/w/a Write { text: \"x $y\\n\""));
         assert!(found("cat <<EOF > a\nx\nEOF\n").starts_with("/w/a Write { text: \"x\\n\""));
         assert!(found("cat >> a <<EOF\nx\nEOF\n").starts_with("/w/a Append"));

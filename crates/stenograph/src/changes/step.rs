@@ -182,16 +182,16 @@ impl Fields<'_> {
             return;
         };
         plan.undoable = action.is_some();
-        let says = |word: &str| {
+        let has_word = |word: &str| {
             let words = action.as_deref().map(name_words).unwrap_or_default();
             words.iter().chain(&name_words(self.tool)).any(|part| part == word)
         };
         let how = action.as_deref().and_then(verb).or_else(|| verb(self.tool));
         let mut acts: Vec<Act> = Vec::new();
-        if says("undo") {
+        if has_word("undo") {
             acts.push(Act::Undo);
         } else {
-            self.acts(&path, how, &says, &mut acts);
+            self.acts(&path, how, &has_word, &mut acts);
         }
         if self.damaged.get() || acts.iter().any(is_binary) {
             acts = vec![Act::Opaque(Opaque::Damaged)];
@@ -200,7 +200,7 @@ impl Fields<'_> {
     }
 
     /// The steps on the one file that the input names.
-    fn acts(&self, path: &str, how: Option<TouchHow>, says: &dyn Fn(&str) -> bool, acts: &mut Vec<Act>) {
+    fn acts(&self, path: &str, how: Option<TouchHow>, has_word: &dyn Fn(&str) -> bool, acts: &mut Vec<Act>) {
         let (old, new) = (self.text(&OLD), self.text(&NEW));
         let whole = self.text(&WHOLE);
         let insert = self.number(&["insertline", "afterline"]);
@@ -223,14 +223,14 @@ impl Fields<'_> {
             // A file in a remote repository.
             return;
         }
-        if says("move") || says("rename") {
+        if has_word("move") || has_word("rename") {
             let to = self.text(&TARGETS).filter(|to| is_path(to));
             acts.push(to.map_or(Act::Opaque(Opaque::Shape), |to| Act::Move(joined(&to, self.cwd).into_owned())));
         } else if let Some(edits) = self.raw(&["edits"]).and_then(items) {
             acts.extend(edits.into_iter().map(|edit| self.edit(edit)));
         } else if let Some(label) = self.cell() {
-            let gone = self.text(&["editmode"]).as_deref() == Some("delete");
-            let source = self.text(&["newsource"]).filter(|_| !gone);
+            let is_deleted = self.text(&["editmode"]).as_deref() == Some("delete");
+            let source = self.text(&["newsource"]).filter(|_| !is_deleted);
             acts.push(Act::Cell { label, source });
         } else if let (Some(after), Some(text)) = (insert, new.clone().or(whole.clone())) {
             acts.push(Act::Insert { after, text });
@@ -245,11 +245,12 @@ impl Fields<'_> {
             if !is_read {
                 acts.push(Act::Opaque(Opaque::Patch));
             }
-        } else if let Some(text) = whole.filter(|_| how == Some(TouchHow::Written) || !says("edit") && !says("append"))
+        } else if let Some(text) =
+            whole.filter(|_| how == Some(TouchHow::Written) || !has_word("edit") && !has_word("append"))
         {
-            let before = if says("create") { Before::Absent } else { Before::Unknown };
+            let before = if has_word("create") { Before::Absent } else { Before::Unknown };
             acts.push(Act::Write { text, before });
-        } else if let Some(text) = self.text(&WHOLE).filter(|_| says("append")) {
+        } else if let Some(text) = self.text(&WHOLE).filter(|_| has_word("append")) {
             acts.push(Act::Append(text));
         } else {
             acts.push(Act::Opaque(Opaque::Shape));

@@ -24,8 +24,8 @@ impl Session {
         self.changes.add(&Event { cwd: Some("/w".into()), ..Event::new(body) });
     }
 
-    fn answer(&mut self, id: &str, said: &str, error: Option<bool>) {
-        let content = Content::text(said.to_owned());
+    fn answer(&mut self, id: &str, output: &str, error: Option<bool>) {
+        let content = Content::text(output.to_owned());
         self.changes.add(&Event::new(Body::ToolResult {
             call: Some(id.to_owned().into()),
             name: None,
@@ -35,9 +35,9 @@ impl Session {
     }
 
     /// A successful call.
-    fn does(&mut self, tool: &str, input: &str, said: &str) -> &mut Session {
+    fn does(&mut self, tool: &str, input: &str, output: &str) -> &mut Session {
         let id = self.call(tool, input);
-        self.answer(&id, said, None);
+        self.answer(&id, output, None);
         self
     }
 
@@ -58,7 +58,7 @@ const READ: &str = r#"{"file_path":"/w/a.rs"}"#;
 const EDIT: &str = r#"{"file_path":"/w/a.rs","old_string":"two","new_string":"2"}"#;
 
 #[test]
-fn what_was_read_gives_the_context() {
+fn read_lines_are_the_context() {
     let mut session = Session::default();
     session.does("Read", READ, "1→one\n2→two\n3→three\n").does("Edit", EDIT, "ok");
     let outcome = session.finish();
@@ -72,7 +72,7 @@ fn what_was_read_gives_the_context() {
 }
 
 #[test]
-fn an_edit_of_an_unknown_file_shows_what_it_tells() {
+fn an_edit_of_an_unknown_file_has_no_line_numbers() {
     let mut session = Session::default();
     session.does("Edit", EDIT, "ok");
     let outcome = session.finish();
@@ -107,7 +107,7 @@ fn a_call_that_failed_or_was_never_answered_changes_nothing() {
 }
 
 #[test]
-fn what_is_told_twice_counts_once() {
+fn a_repeated_call_counts_once() {
     let mut session = Session::default();
     let input = r#"{"file_path":"/w/a.rs","old_string":"a","new_string":"aa"}"#;
     session.does("Read", READ, "1→a\n").does("Edit", input, "ok");
@@ -121,7 +121,7 @@ fn what_is_told_twice_counts_once() {
 }
 
 #[test]
-fn created_and_deleted_files_are_as_git_says() {
+fn created_and_deleted_files_have_the_headers_of_git() {
     let mut session = Session::default();
     session.does("create_file", r#"{"path":"new.txt","content":"x\ny"}"#, "ok");
     session.does("Read", r#"{"file_path":"old.txt"}"#, "     1→gone\n").does(
@@ -138,7 +138,7 @@ fn created_and_deleted_files_are_as_git_says() {
 }
 
 #[test]
-fn moved_files_keep_what_is_known_of_them() {
+fn moved_files_keep_their_known_contents() {
     let mut session = Session::default();
     session.does("Read", READ, "1→one\n2→two\n").does("Edit", EDIT, "ok");
     session.does("move_file", r#"{"path":"a.rs","destination":"b.rs"}"#, "ok");
@@ -153,7 +153,7 @@ fn moved_files_keep_what_is_known_of_them() {
 }
 
 #[test]
-fn a_patch_is_done_to_all_its_files() {
+fn a_patch_applies_to_all_its_files() {
     let mut session = Session::default();
     session.does("Read", READ, "L1: one\nL2: two\nL3: three\n");
     let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@\n one\n-two\n+2\n*** Add File: c\n+x\n*** End Patch"}"#;
@@ -167,7 +167,7 @@ fn a_patch_is_done_to_all_its_files() {
 }
 
 #[test]
-fn an_undo_takes_back_the_last_edit() {
+fn an_undo_reverts_the_last_edit() {
     let mut session = Session::default();
     session.does("editor", r#"{"command":"view","path":"a"}"#, "     1\tone\n     2\ttwo\n");
     session.does("editor", r#"{"command":"str_replace","path":"a","old_str":"one","new_str":"1"}"#, "ok");
@@ -180,7 +180,7 @@ fn an_undo_takes_back_the_last_edit() {
 }
 
 #[test]
-fn what_something_else_changed_is_listed_and_shown() {
+fn an_unrecorded_change_is_listed_and_shown() {
     let mut session = Session::default();
     session.does("Read", READ, "1→one\n2→two\n").does("Edit", EDIT, "ok");
     session.does("Bash", r#"{"command":"sed -i s/one/1/ a.rs"}"#, "");
@@ -202,7 +202,7 @@ fn an_edit_whose_old_text_is_not_there_is_listed_and_shown() {
 }
 
 #[test]
-fn a_file_that_is_read_after_its_edit_tells_what_it_was() {
+fn reading_a_file_after_its_edit_shows_its_initial_contents() {
     let mut session = Session::default();
     session.does("Edit", EDIT, "ok").does("Read", READ, "1→one\n2→2\n3→three\n");
     let diff = session.diff();
@@ -229,7 +229,7 @@ fn parts_with_line_numbers_have_them_in_the_diff() {
 }
 
 #[test]
-fn a_written_file_of_which_nothing_was_known_is_shown_as_it_is() {
+fn a_written_file_with_unknown_contents_is_shown_whole() {
     let mut session = Session::default();
     session.does("Write", r#"{"file_path":"a","content":"x\n"}"#, "The file a has been updated");
     let outcome = session.finish();
@@ -266,7 +266,7 @@ fn a_record_over_the_limit_is_listed() {
 }
 
 #[test]
-fn a_result_may_be_written_down_before_its_call() {
+fn a_result_may_precede_its_call() {
     let mut session = Session::default();
     session.does("Read", READ, "1→one\n2→two\n");
     session.answer("late", "ok", None);
@@ -277,7 +277,7 @@ fn a_result_may_be_written_down_before_its_call() {
 }
 
 #[test]
-fn what_comes_after_an_unseen_change_is_for_people() {
+fn hunks_after_an_unseen_change_are_for_people() {
     let mut session = Session::default();
     session
         .does("Read", r#"{"file_path":"/w/a.rs","offset":1,"limit":3}"#, "1→one\n2→two\n3→three\n")
@@ -295,7 +295,7 @@ fn what_comes_after_an_unseen_change_is_for_people() {
 }
 
 #[test]
-fn several_edits_of_one_call_are_done_together_or_not_at_all() {
+fn several_edits_of_one_call_apply_all_or_none() {
     let mut session = Session::default();
     session.does("Read", READ, "1→one\n2→two\n");
     let edits = r#"{"file_path":"/w/a.rs","edits":[{"old_string":"one","new_string":"1"},{"old_string":"1\ntwo","new_string":"1\n2"}]}"#;
@@ -304,7 +304,7 @@ fn several_edits_of_one_call_are_done_together_or_not_at_all() {
 }
 
 #[test]
-fn an_id_that_is_given_twice_is_no_call_told_twice() {
+fn two_calls_with_one_id_are_different_calls() {
     let mut session = Session::default();
     for (old, new) in [("one", "two"), ("two", "three")] {
         session.call_as("c1", "Edit", &format!(r#"{{"file_path":"/w/a","old_string":"{old}","new_string":"{new}"}}"#));

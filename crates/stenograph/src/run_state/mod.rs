@@ -1,15 +1,16 @@
-//! The fold `RunState`: the state of a run. It follows the phase, the calls without a result, failing and repeated calls, why the
-//! run stopped, and the last error. `status` and `audit` show what it decides; neither has rules of its own.
+//! The fold `RunState`: the state of a run. It follows the phase, the calls without a result, failing and repeated calls, why
+//! the run stopped, and the last error. `status` and `audit` show its decisions and have no other rules.
 //!
-//! It takes each event together with the [`CallStep`] that [`Calls`] made of it, and pairs nothing itself. It keeps
-//! bounded memory, is saved between two events in a few kilobytes, and may start in the middle of a source.
+//! It takes each event together with the [`CallStep`] that [`Calls`] made of it, and does not pair calls with results itself.
+//! Its memory is bounded. It can be saved between two events in a few kilobytes, and may start in the middle of a source.
 //!
 //! - *failing*: three steps in a row failed. Calls with nothing between them are one step: they fail together.
-//! - *repeating*: five of the last ten answered calls are the same call with the same input and the same result. Calls of one tool alone
-//!   mean nothing: an agent that reads ten files works, and so does one that polls and gets a new answer each time.
+//! - *repeating*: five of the last ten answered calls are the same call with the same input and the same result. Calls of one
+//!   tool alone are not enough: an agent that reads ten files makes progress, and so does one that polls and gets a new answer
+//!   each time.
 //! - *recovered*: an error of the run is recovered when the model answers, a call succeeds or the run states its success.
 //!
-//! A failed call is not an error of the run: agents read it and go on.
+//! A failed call is not an error of the run: agents read it and continue.
 
 mod state;
 mod stop;
@@ -32,12 +33,12 @@ pub use stop::StopReason;
 use stuck::StuckRules;
 pub use stuck::{Stuck, StuckKind};
 
-/// Where an event is.
+/// The position of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventPlace {
     /// The number of its source, from 0.
     pub source: usize,
-    /// Its number in the source, from 1. Every event counts. 0 where reading began in the middle of the source.
+    /// Its number in the source, from 1. Every event counts. 0 if reading began in the middle of the source.
     pub event: u64,
     /// The line on which its record begins; 0 if it is unknown.
     pub line: u64,
@@ -81,7 +82,7 @@ pub enum RunPhase {
     Thinking,
     /// The model answered, and no record states whether the answer is complete.
     Answered,
-    /// An error that nothing followed.
+    /// An error without a later step.
     Broken,
     /// The turn or the run is over.
     Over(StopReason, Option<String>),
@@ -121,7 +122,7 @@ struct RecordStop {
     reason: Option<String>,
 }
 
-/// What one event means for the run.
+/// The effect of one event on the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunStep {
     /// Whether the event shows that errors before it are recovered.
@@ -144,7 +145,7 @@ impl RunState {
     pub fn add(&mut self, event: &Event<'_>, step: &CallStep, place: EventPlace) -> RunStep {
         let offset = event.at.map(|at| at.offset);
         if event.part.index == 0 || offset != self.record.offset {
-            self.record = RecordStop { offset, reason: event.stop_reason.as_deref().map(kept) };
+            self.record = RecordStop { offset, reason: event.stop_reason.as_deref().map(shortened) };
         }
         let mut done = RunStep { recovers: recovers(event, step), ..RunStep::default() };
         match &event.body {
@@ -163,8 +164,8 @@ impl RunState {
             Body::ToolResult { .. } if step.is_again => {}
             Body::ToolResult { content, .. } => done.ended = self.result(step, content, place),
             Body::Failure { name, content } => {
-                let said = content.as_ref().map(prompt_of).filter(|said| !said.is_empty());
-                let name = name.as_deref().map(kept).or(said).unwrap_or_default();
+                let text = content.as_ref().map(prompt_of).filter(|text| !text.is_empty());
+                let name = name.as_deref().map(shortened).or(text).unwrap_or_default();
                 self.error = Some(RunError { name, place });
                 self.enter(RunPhase::Broken, RunRule::LastError, place);
             }
@@ -186,7 +187,7 @@ impl RunState {
         done
     }
 
-    /// What the fold remembers, as one line of JSON, to go on later.
+    /// The state of the fold as one line of JSON, to continue later.
     pub fn save(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -216,7 +217,7 @@ impl RunState {
         self.tool.as_deref()
     }
 
-    /// The beginning of what a person typed last.
+    /// The beginning of the last message that a person typed.
     pub fn asked(&self) -> Option<&str> {
         self.asked.as_deref()
     }
@@ -240,7 +241,7 @@ impl RunState {
         }
     }
 
-    /// The stretches without progress that last until now.
+    /// The current stretches without progress.
     pub fn stuck(&self) -> impl Iterator<Item = Stuck> {
         self.stuck.now()
     }
@@ -255,7 +256,7 @@ impl RunState {
                 self.open.clear();
                 self.enter(RunPhase::Over(StopReason::Interrupted, None), RunRule::InterruptionMessage, place);
             }
-            // Mostly nothing that a model answers.
+            // Models rarely answer injected text.
             UserMessage::Injected if self.phase != RunPhase::Nothing => {}
             UserMessage::Injected => self.enter(RunPhase::Asked, RunRule::Prompt, place),
             UserMessage::JobNotice => {
@@ -263,7 +264,7 @@ impl RunState {
                 self.enter(RunPhase::Asked, RunRule::Prompt, place);
             }
             UserMessage::Typed => {
-                self.asked = Some(prompt_of(content)).filter(|said| !said.is_empty());
+                self.asked = Some(prompt_of(content)).filter(|text| !text.is_empty());
                 self.has_moved = true;
                 self.enter(RunPhase::Asked, RunRule::Prompt, place);
             }
@@ -272,7 +273,7 @@ impl RunState {
 
     /// Adds a message or a thought of the model. `otherwise` is the phase if no record states how the answer ended.
     fn answer(&mut self, event: &Event<'_>, otherwise: RunPhase, place: EventPlace) {
-        // A new response means that the calls of the one before are done with.
+        // After a new response, no call of the previous one is open.
         let group = Calls::id(event.group.as_deref());
         self.open.retain(|open| group != 0 && open.group == group);
         self.has_moved = true;
@@ -288,7 +289,7 @@ impl RunState {
         if std::mem::take(&mut self.has_moved) {
             self.step += 1;
         }
-        self.tool = Some(kept(name));
+        self.tool = Some(shortened(name));
         self.enter(RunPhase::Thinking, RunRule::Answer, place);
         let Some(number) = step.call else { return };
         self.stuck.call(number, step.print, self.step, place);
@@ -299,7 +300,7 @@ impl RunState {
             self.open.pop_front();
         }
         let group = Calls::id(event.group.as_deref());
-        self.open.push_back(OpenCall { number, tool: kept(name), group, place });
+        self.open.push_back(OpenCall { number, tool: shortened(name), group, place });
     }
 
     fn result(&mut self, step: &CallStep, content: &Content<'_>, place: EventPlace) -> Vec<Stuck> {
@@ -314,7 +315,7 @@ impl RunState {
     fn stop(&mut self, reason: Option<&str>, success: Option<bool>, place: EventPlace) {
         let stated = reason.map_or(StopReason::Ended, StopReason::of);
         let stop = match (stated, success) {
-            // A turn that paused for a tool is not over, unless the record states how it went.
+            // A turn that paused for a tool is not over, unless the record states its success.
             (StopReason::GoesOn, None) => return,
             (StopReason::Waiting, Some(true)) => StopReason::Waiting,
             (_, Some(true)) => StopReason::Ended,
@@ -323,7 +324,7 @@ impl RunState {
             (stated, _) => stated,
         };
         let error = self.error.as_ref().filter(|_| stop == StopReason::Error).map(|error| error.name.clone());
-        let word = error.filter(|word| !word.is_empty()).or_else(|| reason.map(kept));
+        let word = error.filter(|word| !word.is_empty()).or_else(|| reason.map(shortened));
         self.open.clear();
         self.enter(RunPhase::Over(stop, word), RunRule::StopRecord, place);
     }
@@ -334,7 +335,7 @@ fn recovers(event: &Event<'_>, step: &CallStep) -> bool {
     match &event.body {
         Body::Message { role, .. } => *role == Role::Assistant,
         Body::ToolResult { .. } => !step.is_again && !step.has_failed(),
-        // The servers of the vendor answer some calls at once.
+        // The servers of the vendor answer some calls in the same record.
         Body::ToolCall { .. } => step.decision.is_some() && !step.has_failed(),
         Body::Stop { success, .. } => *success == Some(true),
         Body::Thinking { .. }
@@ -345,7 +346,7 @@ fn recovers(event: &Event<'_>, step: &CallStep) -> bool {
     }
 }
 
-fn kept(text: &str) -> String {
+fn shortened(text: &str) -> String {
     beginning(text, NAME_SIZE_MAX).to_owned()
 }
 
@@ -353,7 +354,7 @@ fn prompt_of(content: &Content<'_>) -> String {
     content.joined().decode().trim().chars().take(ASKED_LENGTH_MAX).collect()
 }
 
-/// A fingerprint of a result with everything in it.
+/// A fingerprint of all content of a result.
 fn print(content: &Content<'_>) -> u64 {
     let texts = content.texts().map(Text::hash);
     let others = content.others().map(|piece| match &piece.kind {

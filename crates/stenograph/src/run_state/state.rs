@@ -1,15 +1,16 @@
-//! The state of a run, decided from its phase and from how long nothing came. Nothing here reads a clock.
+//! Decides the state of a run from its phase and the time since its last event. Nothing here reads a clock.
 //!
 //! The rules, in this order:
 //!
-//! 1. *completed*, *failed*: the run or the turn is over. A record says so, or the last record is an answer that nothing followed for a while
-//!    ([`Patience::settle_ms`]: many systems do not state how an answer ended, and write its next piece some seconds later). A run failed if
-//!    it ended without success, in the middle of an answer, by a refusal, by an interruption, or by an error that nothing followed.
-//! 2. *error*: the last record is an error, and none says that the run is over.
-//! 3. *stale*: the run was going on, and nothing came for too long. Nobody writes while a tool works, so a call without a result gets much
-//!    more time ([`Patience::call_ms`]) than a model ([`Patience::silence_ms`]).
+//! 1. *completed*, *failed*: the run or the turn is over. A record states it, or the last record is an answer and nothing
+//!    followed for a while ([`Patience::settle_ms`]: many systems do not state how an answer ended, and write its next piece
+//!    some seconds later). A run failed if it ended without success, in the middle of an answer, by a refusal, by an
+//!    interruption, or by an error.
+//! 2. *error*: the last record is an error, and no record states that the run is over.
+//! 3. *stale*: the run is not over, but nothing came for too long. No records are written while a tool works, so a call without
+//!    a result gets much more time ([`Patience::call_ms`]) than a model ([`Patience::silence_ms`]).
 //! 4. *stuck*: the run fails or repeats itself, see `stuck.rs`.
-//! 5. *running*: everything else that goes on. *unknown*: nobody said anything, or nobody knows when.
+//! 5. *running*: any other run that is not over. *unknown*: there is no message, or the time since the last event is unknown.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,7 @@ pub enum State {
     Failed,
     /// The last record is an error.
     Error,
-    /// The run was going on, and nothing came for too long.
+    /// The run is not over, but nothing came for too long.
     Stale,
     /// The run continues without progress.
     Stuck,
@@ -68,7 +69,7 @@ pub enum Why {
     Waiting,
     /// The run states that it is over.
     Ended,
-    /// Somebody interrupted it.
+    /// The user interrupted it.
     Interrupted,
     /// The model refused.
     Refused,
@@ -84,7 +85,7 @@ pub enum Why {
     Answering,
     /// The last steps failed.
     Failing,
-    /// The run makes the same call again and again, and gets the same result.
+    /// The run repeats the same call and gets the same result.
     Repeating,
     /// No record decides.
     Nothing,
@@ -174,14 +175,14 @@ impl RunRule {
     }
 }
 
-/// How long silence may last before it means something.
+/// The longest times without events that are normal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// After an answer that may go on. Then it is complete.
+    /// After an answer that may continue. After this time it counts as complete.
     pub settle_ms: u64,
-    /// While a model is next. One that thinks hard writes nothing for minutes.
+    /// While it is the model's turn. A model that thinks may write nothing for minutes.
     pub silence_ms: u64,
-    /// While a call has no result. Builds, tests and other agents take their time.
+    /// While a call has no result. Builds, tests and sub-agents may take long.
     pub call_ms: u64,
 }
 
@@ -200,15 +201,16 @@ pub struct StateDecision {
     pub why: Why,
     /// The rule that decided it.
     pub rule: RunRule,
-    /// The event that decided it; of a stretch the first one.
+    /// The event that decided it, or the first event of a stretch.
     pub from: EventPlace,
-    /// Of a stretch the last event.
+    /// The last event of a stretch, otherwise the same as `from`.
     pub to: EventPlace,
 }
 
 impl RunState {
-    /// Decides the state of a run in which nothing came for this long; `None` if nobody knows how long, as for an audit. An answer at the
-    /// end is then complete, because nothing shows that it goes on; a run in any other phase that goes on is unknown.
+    /// Decides the state of a run without events for this long. With `None`, the time is unknown, as in an audit: an answer at
+    /// the end then counts as complete, because nothing shows that it continues, and the state in any other open phase is
+    /// unknown.
     pub fn decide(&self, silence_ms: Option<u64>, patience: &Patience) -> StateDecision {
         let silent_for = |limit_ms: u64| silence_ms.is_none_or(|silence_ms| silence_ms >= limit_ms);
         let here = |state: State, why: Why| self.decision(state, why, self.rule, self.place);

@@ -15,7 +15,7 @@ pub enum StopReason {
     CutOff,
     /// The model refused.
     Refused,
-    /// Somebody interrupted it.
+    /// The user interrupted it.
     Interrupted,
     /// An error ended it.
     Error,
@@ -27,7 +27,7 @@ impl StopReason {
         success == Some(false) && reason.map(StopReason::of) != Some(StopReason::Interrupted)
     }
 
-    /// What a word of a source means. An unknown word is an end.
+    /// The meaning of a word of a source. An unknown word is an end.
     pub fn of(word: &str) -> StopReason {
         let word = word.to_ascii_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| word.contains(part));

@@ -1,4 +1,4 @@
-//! When a run makes no progress: its steps fail one after the other, or it makes the same call again and again.
+//! Detects runs without progress: their steps fail one after the other, or they repeat the same call.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::EventPlace;
 use crate::calls::CallStep;
 
-/// How a run makes no progress.
+/// The kind of a stretch without progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StuckKind {
     /// Step after step failed.
     Failing,
-    /// The same call was made again and again, and gave the same result.
+    /// The same call was repeated and gave the same result.
     Repeating,
 }
 
@@ -30,9 +30,9 @@ impl StuckKind {
 /// A stretch in which a run makes no progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stuck {
-    /// How.
+    /// Its kind.
     pub kind: StuckKind,
-    /// The first of its calls; its result, if the call is not known.
+    /// The first of its calls, or the result if the call is unknown.
     pub from: EventPlace,
     /// The last of its results.
     pub to: EventPlace,
@@ -88,7 +88,7 @@ impl StuckRules {
         self.made.push_back(MadeCall { number, print: print.unwrap_or_default(), step, place });
     }
 
-    /// A result came. Returns the stretches that end with it.
+    /// Adds a result, and returns the stretches that end with it.
     pub fn result(&mut self, step: &CallStep, result: u64, place: EventPlace) -> Vec<Stuck> {
         let at = self.made.iter().position(|made| Some(made.number) == step.call);
         let made = at.and_then(|at| self.made.remove(at));
@@ -103,7 +103,7 @@ impl StuckRules {
         failed.into_iter().chain(repeated).collect()
     }
 
-    /// Ends and returns the stretches that last until now.
+    /// Ends the current stretches and returns them.
     pub fn end(&mut self) -> Vec<Stuck> {
         let ended = self.now().collect();
         (self.failing, self.failing_step, self.repeating) = (None, None, None);
@@ -111,7 +111,7 @@ impl StuckRules {
         ended
     }
 
-    /// The stretches that last until now.
+    /// The current stretches.
     pub fn now(&self) -> impl Iterator<Item = Stuck> {
         let failing = self.failing.filter(|stuck| stuck.count >= FAILING_MIN);
         failing.into_iter().chain(self.repeating.map(|(_, stuck)| stuck))

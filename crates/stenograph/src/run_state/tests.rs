@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::Input;
 
-fn said(role: Role, text: &str) -> Event<'static> {
+fn message(role: Role, text: &str) -> Event<'static> {
     Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
 }
 
@@ -19,13 +19,13 @@ fn result(id: &str, error: bool) -> Event<'static> {
 
 /// Three failed steps, each repeated, then an error that is recovered.
 fn events() -> Vec<Event<'static>> {
-    let mut events = vec![said(Role::User, "Fix it")];
+    let mut events = vec![message(Role::User, "Fix it")];
     for number in 0..3 {
         let id = format!("call-{number:04}");
         events.extend([call(&id, &id), result(&id, true), result(&id, true)]);
     }
     events.push(Event::new(Body::Failure { name: Some("overloaded".into()), content: None }));
-    events.extend([said(Role::Assistant, "Again."), call("call-0009", "last")]);
+    events.extend([message(Role::Assistant, "Again."), call("call-0009", "last")]);
     events
 }
 
@@ -39,7 +39,7 @@ fn run(events: &[Event<'_>]) -> RunState {
 }
 
 #[test]
-fn a_result_that_is_told_again_changes_nothing() {
+fn a_repeated_result_changes_nothing() {
     let found = run(&events()[..10]);
     let stuck: Vec<Stuck> = found.stuck().collect();
     assert_eq!(stuck.len(), 1);
@@ -47,7 +47,7 @@ fn a_result_that_is_told_again_changes_nothing() {
     let answered = [
         call("call-0001", "a"),
         result("call-0001", false),
-        said(Role::Assistant, "Done."),
+        message(Role::Assistant, "Done."),
         result("call-0001", false),
     ];
     assert_eq!(run(&answered).phase(), &RunPhase::Answered);
@@ -70,15 +70,15 @@ fn a_decision_names_its_rule_and_its_event() {
 }
 
 #[test]
-fn without_a_known_silence_an_answer_is_complete_and_everything_else_that_goes_on_is_unknown() {
+fn if_the_silence_is_unknown_an_answer_is_complete_and_any_other_open_phase_is_unknown() {
     let decided = |events: &[Event<'_>]| run(events).decide(None, &Patience::default()).state;
-    assert_eq!(decided(&[said(Role::User, "hi"), said(Role::Assistant, "Hello!")]), State::Completed);
-    assert_eq!(decided(&[said(Role::User, "hi")]), State::Unknown);
+    assert_eq!(decided(&[message(Role::User, "hi"), message(Role::Assistant, "Hello!")]), State::Completed);
+    assert_eq!(decided(&[message(Role::User, "hi")]), State::Unknown);
     assert_eq!(decided(&[call("call-0001", "a")]), State::Unknown);
 }
 
 #[test]
-fn a_fold_that_is_restored_goes_on_as_if_nothing_had_happened() {
+fn a_restored_fold_continues_the_same() {
     let (mut calls, mut whole, mut resumed) = (Calls::default(), RunState::default(), RunState::default());
     for event in &events() {
         let step = calls.add(event);
@@ -90,7 +90,7 @@ fn a_fold_that_is_restored_goes_on_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn what_is_saved_stays_small() {
+fn the_saved_state_stays_small() {
     let many: Vec<Event<'static>> =
         (0..5000).map(|number| call(&format!("call-{number:06}"), "x".repeat(99).as_str())).collect();
     let saved = run(&many).save();

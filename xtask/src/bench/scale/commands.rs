@@ -1,4 +1,4 @@
-//! The commands whose cost is measured, in the order in which they run: each finds what those before it left.
+//! The commands to measure, in the order in which they run: each depends on the state that the earlier ones leave.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -7,44 +7,43 @@ use std::process::Command;
 
 use crate::{Failure, synthetic};
 
-/// Where commands run.
-pub struct Ground {
+/// The program and the folders for a run.
+pub struct Setup {
     /// The program.
     pub steno: PathBuf,
     /// The folder of its store.
     pub home: PathBuf,
-    /// A folder for what commands write.
+    /// The folder for the output of commands.
     pub out: PathBuf,
     /// The tree of sessions.
     pub root: PathBuf,
-    /// The session that commands on one session are given.
+    /// The session for commands that take one session.
     pub file: PathBuf,
 }
 
-/// How long somebody waits for an answer.
+/// How long users are willing to wait for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// People expect it at once.
+    /// Users expect an immediate answer.
     AtOnce,
-    /// People expect it to take time in proportion to the input.
+    /// Users expect a time in proportion to the input.
     InProportion,
 }
 
 /// A command to measure.
 pub struct Measured {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: &'static str,
     /// Whether the commands after it need it.
     pub is_needed: bool,
-    /// Whether running it again measures the same.
+    /// Whether running it again measures the same work.
     pub is_repeated: bool,
-    /// How long somebody waits for it.
     pub patience: Patience,
-    /// Makes it, and changes what has to change before each run.
-    pub command: fn(&Ground) -> Result<Command, Failure>,
+    /// Prepares the input for a run, and returns the command.
+    pub command: fn(&Setup) -> Result<Command, Failure>,
 }
 
-impl Ground {
+impl Setup {
     fn steno(&self, arguments: &[&str]) -> Result<Command, Failure> {
         let mut command = Command::new(&self.steno);
         command.args(arguments).env("STENO_HOME", &self.home).env("HOME", &self.root).env("TZ", "UTC");
@@ -90,81 +89,81 @@ pub fn all(is_tree: bool) -> Vec<Measured> {
 
 use Patience::{AtOnce, InProportion};
 
-fn measured(name: &'static str, patience: Patience, command: fn(&Ground) -> Result<Command, Failure>) -> Measured {
+fn measured(name: &'static str, patience: Patience, command: fn(&Setup) -> Result<Command, Failure>) -> Measured {
     Measured { name, is_needed: false, is_repeated: true, patience, command }
 }
 
-/// What rests on the index and the archive.
+/// The commands that use the index and the archive.
 fn store() -> Vec<Measured> {
     vec![
         Measured {
             is_needed: true,
             is_repeated: false,
-            ..measured("index, first", InProportion, |ground| ground.over(&["index"]))
+            ..measured("index, first", InProportion, |setup| setup.over(&["index"]))
         },
-        measured("index, nothing changed", AtOnce, |ground| ground.over(&["index"])),
-        measured("index, one line appended", AtOnce, |ground| {
-            let line = if ground.is_codex() { synthetic::codex_line() } else { synthetic::line() };
-            File::options().append(true).open(&ground.file)?.write_all(line.as_bytes())?;
-            ground.over(&["index"])
+        measured("index, nothing changed", AtOnce, |setup| setup.over(&["index"])),
+        measured("index, one line appended", AtOnce, |setup| {
+            let line = if setup.is_codex() { synthetic::codex_line() } else { synthetic::line() };
+            File::options().append(true).open(&setup.file)?.write_all(line.as_bytes())?;
+            setup.over(&["index"])
         }),
-        measured("find, a word", AtOnce, |ground| ground.over(&["find", "wheel"])),
-        measured("find, a rare word", AtOnce, |ground| ground.over(&["find", "value_177"])),
-        measured("find, a phrase", AtOnce, |ground| ground.over(&["find", "\"nothing else moved\""])),
-        measured("find, a pattern", AtOnce, |ground| ground.over(&["find", "/wheel_1[0-9]*7/"])),
-        measured("find, is:error", AtOnce, |ground| ground.over(&["find", "is:error"])),
-        measured("list", AtOnce, |ground| ground.over(&["list"])),
-        measured("status", AtOnce, |ground| ground.over(&["status"])),
-        measured("usage", AtOnce, |ground| ground.over(&["usage"])),
-        measured("archive verify", InProportion, |ground| ground.steno(&["archive", "verify"])),
-        measured("archive prune --dry-run", InProportion, |ground| {
-            ground.over(&["archive", "prune", "--older-than", "1d", "--dry-run"])
+        measured("find, a word", AtOnce, |setup| setup.over(&["find", "wheel"])),
+        measured("find, a rare word", AtOnce, |setup| setup.over(&["find", "value_177"])),
+        measured("find, a phrase", AtOnce, |setup| setup.over(&["find", "\"nothing else moved\""])),
+        measured("find, a pattern", AtOnce, |setup| setup.over(&["find", "/wheel_1[0-9]*7/"])),
+        measured("find, is:error", AtOnce, |setup| setup.over(&["find", "is:error"])),
+        measured("list", AtOnce, |setup| setup.over(&["list"])),
+        measured("status", AtOnce, |setup| setup.over(&["status"])),
+        measured("usage", AtOnce, |setup| setup.over(&["usage"])),
+        measured("archive verify", InProportion, |setup| setup.steno(&["archive", "verify"])),
+        measured("archive prune --dry-run", InProportion, |setup| {
+            setup.over(&["archive", "prune", "--older-than", "1d", "--dry-run"])
         }),
-        measured("show --last", AtOnce, |ground| ground.on("show", &["--last", "5"])),
-        measured("show --event", AtOnce, |ground| ground.on("show", &["--event", LATE_EVENT])),
-        measured("tail", AtOnce, |ground| ground.on("tail", &["-n", "5"])),
+        measured("show --last", AtOnce, |setup| setup.on("show", &["--last", "5"])),
+        measured("show --event", AtOnce, |setup| setup.on("show", &["--event", LATE_EVENT])),
+        measured("tail", AtOnce, |setup| setup.on("tail", &["-n", "5"])),
     ]
 }
 
-/// An event that every file has, and that stands late in the smallest.
+/// An event that every file has; it is near the end of the smallest file.
 const LATE_EVENT: &str = "40";
 
 fn tree() -> Vec<Measured> {
     vec![
-        measured("audit, a session", AtOnce, |ground| ground.on("audit", &[])),
-        measured("audit, by a query", InProportion, |ground| ground.over(&["audit", "refused"])),
-        measured("list --sort errors", AtOnce, |ground| ground.over(&["list", "--sort", "errors"])),
-        measured("find --file", AtOnce, |ground| ground.over(&["find", "--file", "src/main.rs"])),
+        measured("audit, a session", AtOnce, |setup| setup.on("audit", &[])),
+        measured("audit, by a query", InProportion, |setup| setup.over(&["audit", "refused"])),
+        measured("list --sort errors", AtOnce, |setup| setup.over(&["list", "--sort", "errors"])),
+        measured("find --file", AtOnce, |setup| setup.over(&["find", "--file", "src/main.rs"])),
     ]
 }
 
-/// What reads one file.
+/// The commands that read one file.
 fn file() -> Vec<Measured> {
     vec![
-        measured("show --event, near the end", AtOnce, |ground| {
-            let number = ground.file.metadata()?.len() / BYTES_OF_EVENT;
-            ground.on("show", &["--event", &number.to_string()])
+        measured("show --event, near the end", AtOnce, |setup| {
+            let number = setup.file.metadata()?.len() / BYTES_OF_EVENT;
+            setup.on("show", &["--event", &number.to_string()])
         }),
-        measured("find --in", InProportion, |ground| {
-            let mut command = ground.steno(&["find", "/wheel_1[0-9]*7/", "--in"])?;
-            command.arg(&ground.file);
+        measured("find --in", InProportion, |setup| {
+            let mut command = setup.steno(&["find", "/wheel_1[0-9]*7/", "--in"])?;
+            command.arg(&setup.file);
             Ok(command)
         }),
-        measured("check", InProportion, |ground| ground.on("check", &[])),
-        measured("audit", InProportion, |ground| ground.on("audit", &[])),
-        measured("export", InProportion, |ground| ground.into("export", &["--to", "markdown"])),
-        measured("convert", InProportion, |ground| {
-            let to = if ground.is_codex() { "claude-code" } else { "codex" };
-            ground.into("convert", &["--to", to])
+        measured("check", InProportion, |setup| setup.on("check", &[])),
+        measured("audit", InProportion, |setup| setup.on("audit", &[])),
+        measured("export", InProportion, |setup| setup.into("export", &["--to", "markdown"])),
+        measured("convert", InProportion, |setup| {
+            let to = if setup.is_codex() { "claude-code" } else { "codex" };
+            setup.into("convert", &["--to", to])
         }),
-        measured("cut", InProportion, |ground| ground.into("cut", &["--turns", "2..4"])),
-        measured("trim", InProportion, |ground| {
-            // Half of it goes.
-            let tokens = ground.file.metadata()?.len() / 8;
-            ground.into("trim", &["--max-tokens", &tokens.to_string()])
+        measured("cut", InProportion, |setup| setup.into("cut", &["--turns", "2..4"])),
+        measured("trim", InProportion, |setup| {
+            // Remove half of the session.
+            let tokens = setup.file.metadata()?.len() / 8;
+            setup.into("trim", &["--max-tokens", &tokens.to_string()])
         }),
     ]
 }
 
-/// No event of a synthetic file takes more in the middle, so that this many bytes stand before a number that every file has.
+/// More than the average size of a synthetic event, so that the size of a file divided by this is the number of an event in it.
 const BYTES_OF_EVENT: u64 = 3_000;

@@ -1,44 +1,43 @@
-//! What commands took at each size, how that grows, and which cells are over a limit.
+//! The table of costs at each size, with the growth of each row and the cells that exceed a limit.
 
 use std::fmt::Write as _;
 
 use super::commands::Patience;
 
-/// A command and what it took at each size.
+/// A command and its cost at each size.
 pub struct Row {
     /// The command.
     pub name: &'static str,
-    /// How long somebody waits for it.
     pub patience: Patience,
     /// Smallest input first.
     pub cells: Vec<Cell>,
 }
 
-/// What a command took.
+/// The cost of a command at one size.
 pub enum Cell {
     /// It ran.
     Took {
-        /// From its start to its end.
+        /// The time from start to end.
         wall_s: f64,
-        /// On all processors.
+        /// The CPU time.
         processor_s: f64,
-        /// The most memory it held, mapped files included.
+        /// The peak memory including mapped files.
         peak_mb: f64,
-        /// The most memory of its own it was seen to hold.
+        /// The peak of the anonymous memory in the samples.
         own_mb: f64,
     },
     /// It ended with an error.
     Failed(String),
 }
 
-/// Growth above this is faster than the input: what a sort or a larger index costs, and noise, stay below.
+/// Growth above this is faster than the input. The cost of a sort or a larger index, and noise, stay below.
 const GROWTH_MAX: f64 = 1.15;
-/// What takes less is too short to tell growth from noise.
+/// Growth of shorter times cannot be distinguished from noise.
 const GROWTH_FROM_S: f64 = 0.1;
 const OWN_MB_MAX: f64 = 256.0;
 const AT_ONCE_S: f64 = 1.0;
 
-/// The table, with what was flagged below it. Inputs are given with their size in bytes.
+/// The table, followed by the flagged cells and rows. Each input has its extent and its size in bytes.
 pub fn table(inputs: &[(u64, u64)], rows: &[Row], name: impl Fn(&(u64, u64)) -> String) -> String {
     let mut text = String::from("| seconds (CPU seconds), MB of memory |");
     for input in inputs {
@@ -52,8 +51,8 @@ pub fn table(inputs: &[(u64, u64)], rows: &[Row], name: impl Fn(&(u64, u64)) -> 
         let growth = growth(inputs, &row.cells);
         let _ = write!(text, "| {} |", row.name);
         for (cell, input) in row.cells.iter().zip(inputs) {
-            let said = flagged(cell, row.patience);
-            let mark = if said.is_empty() { "" } else { "**" };
+            let problems = flagged(cell, row.patience);
+            let mark = if problems.is_empty() { "" } else { "**" };
             let shown = match cell {
                 Cell::Took { wall_s, processor_s, peak_mb, .. } => {
                     format!("{} ({}), {peak_mb:.0}", seconds(*wall_s), seconds(*processor_s))
@@ -61,7 +60,7 @@ pub fn table(inputs: &[(u64, u64)], rows: &[Row], name: impl Fn(&(u64, u64)) -> 
                 Cell::Failed(_) => "failed".to_owned(),
             };
             let _ = write!(text, " {mark}{shown}{mark} |");
-            flags.extend(said.into_iter().map(|said| format!("{}, {}: {said}", row.name, name(input))));
+            flags.extend(problems.into_iter().map(|problem| format!("{}, {}: {problem}", row.name, name(input))));
         }
         let shown = growth.map_or_else(|| "-".to_owned(), |growth| format!("{growth:.2}"));
         match growth {
@@ -88,24 +87,24 @@ fn seconds(seconds: f64) -> String {
     if seconds < 0.1 { format!("{seconds:.3}") } else { format!("{seconds:.2}") }
 }
 
-/// What is over a limit in a cell.
+/// Messages about the limits that a cell exceeds.
 fn flagged(cell: &Cell, patience: Patience) -> Vec<String> {
     match cell {
-        Cell::Failed(said) => vec![said.clone()],
+        Cell::Failed(message) => vec![message.clone()],
         Cell::Took { wall_s, own_mb, .. } => {
-            let mut said = Vec::new();
+            let mut problems = Vec::new();
             if *own_mb > OWN_MB_MAX {
-                said.push(format!("{own_mb:.0} MB of its own memory"));
+                problems.push(format!("{own_mb:.0} MB of its own memory"));
             }
             if patience == Patience::AtOnce && *wall_s > AT_ONCE_S {
-                said.push(format!("{wall_s:.1} s"));
+                problems.push(format!("{wall_s:.1} s"));
             }
-            said
+            problems
         }
     }
 }
 
-/// By which power of the input the processor time grows, from one size to the next; the largest of them.
+/// The growth of the CPU time as a power of the input size: the largest one between two neighbouring sizes.
 fn growth(inputs: &[(u64, u64)], cells: &[Cell]) -> Option<f64> {
     let mut points = inputs.iter().zip(cells).filter_map(|((_, bytes), cell)| match cell {
         Cell::Took { processor_s, .. } => Some((*bytes as f64, *processor_s)),

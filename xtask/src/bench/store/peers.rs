@@ -1,5 +1,5 @@
-//! Other programs that keep sessions, run on the same tree where they are installed. They get a folder of their own for what they
-//! keep and the tree as their home; what one of them reads is its own choice. It must not leave a process behind.
+//! Runs other programs that index sessions, if they are installed, on the same tree. Each gets a folder for its data and the
+//! tree as its home folder; it decides which files it reads. It must not leave a process behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,18 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::Failure;
-use crate::bench::process::{Ran, timed, watched};
+use crate::bench::process::{RunCost, run_and_measure, timed};
 
 /// A program that indexes sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Keeps messages in a database and searches them through a server of its own.
+    /// Keeps messages in a database and searches them through a server.
     Agentsview,
-    /// Keeps where sessions are and reads them again for every search.
+    /// Keeps the paths of sessions and reads the files again for every search.
     Agtrace,
 }
 
-/// A peer that is there, with a folder for what it keeps.
+/// An installed peer, with a folder for its data.
 #[derive(Debug)]
 pub struct Installed {
     pub peer: Peer,
@@ -37,14 +37,15 @@ impl Peer {
         }
     }
 
-    /// The peer as it is found on the path, to work on a tree and below a folder.
+    /// Finds the peer on the `PATH`. It will read `tree` and keep its data below `folder`.
     pub fn installed(self, tree: &Path, folder: &Path) -> Option<Installed> {
         let program = program(self.name())?;
         Some(Installed { peer: self, program, tree: tree.to_owned(), data: folder.join(self.name()) })
     }
 }
 
-/// The program of a name. One that a package wraps in a script is taken itself: starting an interpreter is not its own work.
+/// Finds a program by name. If a Python package wraps it in a script, returns the wrapped program, so that its time does not
+/// include the start of an interpreter.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())?;
@@ -72,33 +73,33 @@ impl Installed {
         command
     }
 
-    /// Indexes everything from nothing.
-    pub fn full(&self) -> Result<Ran, Failure> {
+    /// Indexes the whole tree from an empty data folder.
+    pub fn full(&self) -> Result<RunCost, Failure> {
         if self.data.exists() {
             fs::remove_dir_all(&self.data)?;
         }
         fs::create_dir_all(&self.data)?;
         match self.peer {
             Peer::Agentsview => {}
-            Peer::Agtrace => _ = watched(self.command().arg("init"))?,
+            Peer::Agtrace => _ = run_and_measure(self.command().arg("init"))?,
         }
         self.again()
     }
 
-    /// Indexes what is new.
-    pub fn again(&self) -> Result<Ran, Failure> {
+    /// Indexes what changed.
+    pub fn again(&self) -> Result<RunCost, Failure> {
         match self.peer {
-            Peer::Agentsview => watched(self.command().env("AGENTSVIEW_NO_DAEMON", "1").arg("sync")),
-            Peer::Agtrace => watched(self.command().args(["index", "update", "--all-projects"])),
+            Peer::Agentsview => run_and_measure(self.command().env("AGENTSVIEW_NO_DAEMON", "1").arg("sync")),
+            Peer::Agtrace => run_and_measure(self.command().args(["index", "update", "--all-projects"])),
         }
     }
 
-    /// How many bytes it keeps.
+    /// The size of its data, in bytes.
     pub fn size(&self) -> Result<u64, Failure> {
         super::size_below(&self.data)
     }
 
-    /// Gets ready to search.
+    /// Prepares it for searches.
     pub fn serve(&self) -> Result<Serving<'_>, Failure> {
         match self.peer {
             Peer::Agentsview => {
@@ -115,11 +116,11 @@ impl Installed {
     }
 }
 
-/// A peer that can search; its server ends with this.
+/// A peer that is ready to search. Dropping it stops the peer's server.
 pub struct Serving<'p>(&'p Installed);
 
 impl Serving<'_> {
-    /// Searches for a word or a phrase in the ways the peer has, and gives each way's name and time.
+    /// Searches for a word or a phrase with each search method of the peer, and returns the method's name and time.
     pub fn search(&self, text: &str) -> Result<Vec<(&'static str, Duration)>, Failure> {
         let ways: &[(&'static str, &[&str])] = match self.0.peer {
             Peer::Agentsview => &[("messages", &["session", "search", "--fts"]), ("all", &["session", "search"])],

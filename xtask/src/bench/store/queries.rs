@@ -1,12 +1,12 @@
-//! Chooses what to search for: words that are in the tree, rare and common, taken from a sample of its files. The same tree gives
-//! the same queries. It must not search.
+//! Chooses queries: rare and common words from a sample of the files in the tree. The same tree gives the same queries. It must
+//! not search.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::inside::Order;
+use super::in_process::Order;
 use crate::Failure;
 
 /// One kind of query.
@@ -16,32 +16,32 @@ pub struct Kind {
     pub queries: Vec<Query>,
 }
 
-/// A query, and how a plain scan would look for the same where it can.
+/// A query, and the equivalent plain scan if there is one.
 pub struct Query {
     pub text: String,
     pub scan: Option<Scan>,
 }
 
-/// What a plain scan looks for.
+/// The text or pattern of a plain scan.
 #[derive(Clone)]
 pub enum Scan {
     Text(String),
     Pattern(String),
 }
 
-/// How many files are looked into, and how far.
+/// The largest number of files in the sample, and how many bytes of each are read.
 const FILES_MAX: usize = 240;
 const FILE_PART: u64 = 192 << 10;
 
-/// How many queries a kind has.
+/// The largest number of queries of a kind.
 const QUERIES: usize = 8;
 
-/// What a sample of the tree holds.
+/// The words and names in a sample of the tree, with the number of occurrences.
 #[derive(Default)]
 struct Sample {
     words: HashMap<String, u32>,
     pairs: HashMap<String, u32>,
-    /// Two Chinese characters that stand together.
+    /// Pairs of adjacent Chinese characters.
     characters: HashMap<String, u32>,
     files: HashMap<String, u32>,
     tools: HashMap<String, u32>,
@@ -50,13 +50,13 @@ struct Sample {
 /// The kinds of query over a tree.
 pub fn kinds(tree: &Path) -> Result<Vec<Kind>, Failure> {
     let sample = sample(tree)?;
-    let (common, rare) = (often(&sample.words, 2 * QUERIES), seldom(&sample.words));
-    let (characters, files) = (often(&sample.characters, QUERIES), often(&sample.files, QUERIES));
-    let tool = often(&sample.tools, 1).pop().unwrap_or_default();
+    let (common, rare) = (most_frequent(&sample.words, 2 * QUERIES), words_met_once(&sample.words));
+    let (characters, files) = (most_frequent(&sample.characters, QUERIES), most_frequent(&sample.files, QUERIES));
+    let tool = most_frequent(&sample.tools, 1).pop().unwrap_or_default();
     let twos = || common.iter().zip(common.iter().skip(QUERIES));
     let text = |word: &String| Some(Scan::Text(word.clone()));
     let pattern = |pattern: String| Some(Scan::Pattern(pattern));
-    let (singles, pairs) = (chinese_singles(&characters), often(&sample.pairs, QUERIES));
+    let (singles, pairs) = (chinese_singles(&characters), most_frequent(&sample.pairs, QUERIES));
     use Order::{Best, Newest};
     let kinds = [
         (Best, "rare word", queries(&rare, |word| (word.clone(), text(word)))),
@@ -93,7 +93,7 @@ fn queries<T>(from: impl IntoIterator<Item = T>, make: impl Fn(T) -> (String, Op
     made.map(|(text, scan)| Query { text, scan }).collect()
 }
 
-/// Files from all over the tree, each a part.
+/// Samples the tree: evenly spaced files, and the first part of each.
 fn sample(tree: &Path) -> Result<Sample, Failure> {
     let mut files = Vec::new();
     files_below(tree, &mut files)?;
@@ -123,22 +123,22 @@ pub fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failur
 
 impl Sample {
     fn add(&mut self, text: &str) {
-        // Only what people and models say: keys and ids are not what anybody searches for.
-        for said in after(text, "\"text\":\"").chain(after(text, "\"content\":\"")) {
+        // Take only the text of messages: nobody searches for keys and ids.
+        for message in after(text, "\"text\":\"").chain(after(text, "\"content\":\"")) {
             let mut last: Option<&str> = None;
-            for word in said.split(|character: char| !character.is_ascii_lowercase()) {
+            for word in message.split(|character: char| !character.is_ascii_lowercase()) {
                 if word.len() < 4 {
                     last = None;
                     continue;
                 }
                 *self.words.entry(word.to_owned()).or_default() += 1;
-                if let Some(last) = last.filter(|last| said.contains(&format!("{last} {word}"))) {
+                if let Some(last) = last.filter(|last| message.contains(&format!("{last} {word}"))) {
                     *self.pairs.entry(format!("{last} {word}")).or_default() += 1;
                 }
                 last = Some(word);
             }
             let mut last = None;
-            for character in said.chars() {
+            for character in message.chars() {
                 let chinese = ('\u{4e00}'..='\u{9fff}').contains(&character);
                 if let (true, Some(last)) = (chinese, last) {
                     *self.characters.entry(format!("{last}{character}")).or_default() += 1;
@@ -159,7 +159,7 @@ impl Sample {
     }
 }
 
-/// What stands after a key, up to the end of the text it begins, each time the key is met.
+/// The string value after each occurrence of a key.
 fn after<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     text.match_indices(key).map(move |(at, key)| {
         let rest = text.get(at + key.len()..).unwrap_or_default();
@@ -171,7 +171,7 @@ fn after<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-/// What stands after a key that follows a piece of the same text closely.
+/// The string value after a key, if the key follows `piece` closely; `piece` is a part of `text`.
 fn text_after<'a>(text: &'a str, piece: &'a str, key: &'a str) -> Option<&'a str> {
     let start = piece.as_ptr() as usize - text.as_ptr() as usize + piece.len();
     let (between, value) = text.get(start..)?.split_once(key)?;
@@ -181,18 +181,18 @@ fn text_after<'a>(text: &'a str, piece: &'a str, key: &'a str) -> Option<&'a str
     value.split_once('"').map(|(value, _)| value)
 }
 
-/// How far apart two keys of one block are at most.
+/// The largest distance between two keys of one block.
 const CLOSE: usize = 40;
 
-/// The entries that were met most often; equal ones in their order.
-fn often(counts: &HashMap<String, u32>, count: usize) -> Vec<String> {
+/// The most frequent entries; entries with equal counts in alphabetical order.
+fn most_frequent(counts: &HashMap<String, u32>, count: usize) -> Vec<String> {
     let mut entries: Vec<(&String, &u32)> = counts.iter().collect();
     entries.sort_by(|one, other| other.1.cmp(one.1).then(one.0.cmp(other.0)));
     entries.into_iter().take(count).map(|(entry, _)| entry.clone()).collect()
 }
 
-/// Long words that were met once, from all over the alphabet.
-fn seldom(words: &HashMap<String, u32>) -> Vec<String> {
+/// Long words that occur once, evenly spaced in the alphabet.
+fn words_met_once(words: &HashMap<String, u32>) -> Vec<String> {
     let once = words.iter().filter(|(word, count)| **count == 1 && (8..=14).contains(&word.len()));
     let mut once: Vec<String> = once.map(|(word, _)| word.clone()).collect();
     once.sort();
@@ -208,7 +208,7 @@ fn start(word: &str) -> &str {
     word.get(..5).unwrap_or(word)
 }
 
-/// The word with a letter of its middle missing.
+/// The word without its middle letter.
 fn misspelt(word: &str) -> String {
     let middle = word.len() / 2;
     word.char_indices().filter(|(at, _)| *at != middle).map(|(_, letter)| letter).collect()

@@ -62,15 +62,15 @@ impl ContextLock {
                 }
                 Err(_) => {}
             }
-            let said = match fs::read_to_string(&path) {
+            let content = match fs::read_to_string(&path) {
                 // Its holder released it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && look < LOOKS => continue,
-                said => said.unwrap_or_default(),
+                content => content.unwrap_or_default(),
             };
-            let text = if is_ours(&said) {
+            let text = if is_ours(&content) {
                 // We hold the lock that its holder held while it was alive.
                 "was left by a killed recorder: taken over"
-            } else if is_stale(&said, seconds(clock), heartbeat_seconds) {
+            } else if is_stale(&content, seconds(clock), heartbeat_seconds) {
                 "is stale, because its holder stopped renewing it: taken over"
             } else {
                 return Err(Error::about(folder, Problem::Locked { holder: None }));
@@ -114,7 +114,7 @@ impl Drop for ContextLock {
             let _ = heartbeat_thread.join();
         }
         // A holder that slept too long may have lost it to Chibi.
-        if fs::read_to_string(&self.path).is_ok_and(|said| is_ours(&said)) {
+        if fs::read_to_string(&self.path).is_ok_and(|text| is_ours(&text)) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -126,7 +126,7 @@ impl Heartbeat {
         while !*stopped {
             let (woken, wait) = self.bell.wait_timeout(stopped, interval).unwrap_or_else(PoisonError::into_inner);
             stopped = woken;
-            let lost = || fs::read_to_string(path).is_ok_and(|said| !is_ours(&said));
+            let lost = || fs::read_to_string(path).is_ok_and(|text| !is_ours(&text));
             if wait.timed_out() && !*stopped {
                 if lost() {
                     return;
@@ -147,13 +147,13 @@ fn lock_text(seconds: u64) -> String {
     format!("{seconds}\n")
 }
 
-fn is_ours(said: &str) -> bool {
-    said.strip_suffix('\n').is_some_and(|said| said.parse::<u64>().is_ok())
+fn is_ours(text: &str) -> bool {
+    text.strip_suffix('\n').is_some_and(|text| text.parse::<u64>().is_ok())
 }
 
 fn create(path: &Path, seconds: u64) -> io::Result<()> {
-    // Written completely beside its place and linked there, so that no process reads half a number and considers it stale.
-    let made = write_beside(path, seconds)?;
+    // Write the lock to a temporary file and link it, so that no process reads half a number and considers the lock stale.
+    let made = write_temporary(path, seconds)?;
     let linked = fs::hard_link(&made, path);
     let _ = fs::remove_file(&made);
     match linked {
@@ -167,11 +167,11 @@ fn create(path: &Path, seconds: u64) -> io::Result<()> {
 }
 
 fn renew(path: &Path, seconds: u64) -> io::Result<()> {
-    fs::rename(write_beside(path, seconds)?, path)
+    fs::rename(write_temporary(path, seconds)?, path)
 }
 
-/// Writes the complete lock beside its place.
-fn write_beside(path: &Path, seconds: u64) -> io::Result<PathBuf> {
+/// Writes the lock to a temporary file in the same folder.
+fn write_temporary(path: &Path, seconds: u64) -> io::Result<PathBuf> {
     let made = path.with_file_name(format!(".lock.{}", std::process::id()));
     let mut file = with_mode(FileMode::PRIVATE).write(true).create(true).truncate(true).open(&made)?;
     file.write_all(lock_text(seconds).as_bytes())?;
@@ -179,8 +179,8 @@ fn write_beside(path: &Path, seconds: u64) -> io::Result<PathBuf> {
 }
 
 /// Chibi's rule: older than one and a half heartbeats, or unreadable.
-fn is_stale(said: &str, now: u64, heartbeat_seconds: u64) -> bool {
-    match said.trim().parse::<u64>() {
+fn is_stale(text: &str, now: u64, heartbeat_seconds: u64) -> bool {
+    match text.trim().parse::<u64>() {
         Ok(seen) => now.saturating_sub(seen) > heartbeat_seconds.saturating_mul(3) / 2,
         Err(_) => true,
     }
@@ -192,9 +192,9 @@ pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<Context
     if !path.exists() {
         return None;
     }
-    let said = fs::read_to_string(&path).unwrap_or_default();
-    let dead = is_ours(&said) && is_free(&folder.join(OWN));
-    Some(if dead || is_stale(&said, now, heartbeat_seconds) {
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let dead = is_ours(&text) && is_free(&folder.join(OWN));
+    Some(if dead || is_stale(&text, now, heartbeat_seconds) {
         ContextLockStatus::Stale
     } else {
         ContextLockStatus::Active
@@ -244,8 +244,8 @@ mod tests {
     fn a_context_is_locked_as_chibi_locks_it_and_released() {
         let folder = tempfile::tempdir().unwrap();
         let hold = taken(folder.path(), 1_000).unwrap();
-        let said = fs::read_to_string(folder.path().join(".lock")).unwrap();
-        assert_eq!(said.trim().parse::<u64>(), Ok(1_000));
+        let text = fs::read_to_string(folder.path().join(".lock")).unwrap();
+        assert_eq!(text.trim().parse::<u64>(), Ok(1_000));
         assert_eq!(status(folder.path(), 1_010, HEARTBEAT_SECONDS), Some(ContextLockStatus::Active));
         let refused = taken(folder.path(), 1_010).unwrap_err();
         assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });

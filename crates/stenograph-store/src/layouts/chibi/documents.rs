@@ -305,8 +305,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Inserts entries that are missing before existing ones, and moves their remains aside: a power failure may lose any of
-    /// them.
+    /// Inserts missing entries before existing ones, and moves damaged remains of them to another file: a power failure may
+    /// lose any entry.
     fn fill_gaps(
         &mut self,
         recorded: &Recording,

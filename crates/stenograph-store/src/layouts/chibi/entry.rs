@@ -167,7 +167,7 @@ impl Anchor {
         }
     }
 
-    /// The entry. `kept` lists entries before it that are in the window all the same.
+    /// The entry. `kept` lists the ids of earlier entries that stay in the window.
     pub fn entry(&self, context: &str, stamp: &EntryStamp, kept: &[&str]) -> ContextEntry {
         let (entry_type, content, summary) = match self {
             Anchor::Created => ("context_created", "Context created", None),
@@ -247,7 +247,7 @@ pub fn lines(entries: &[&ContextEntry]) -> Vec<u8> {
     bytes
 }
 
-/// The largest window that is held in memory. It is what a model sees, and no model sees as much.
+/// The largest window that is held in memory. A window is the input of a model, and no model accepts as much.
 pub(crate) const WINDOW_SIZE_MAX: u64 = 512 << 20;
 
 /// All entries of a file that fits into memory.

@@ -180,8 +180,8 @@ impl Partitions {
         // The active file in the manifest may be the one that was moved.
         manifest.active = manifest.active.take().filter(|active| active == ACTIVE);
         self.write_manifest(files, manifest)?;
-        let said = "the manifest did not list this partition: added";
-        Ok(unlisted.iter().map(|path| Warning::new(path, said)).collect())
+        let message = "the manifest did not list this partition: added";
+        Ok(unlisted.iter().map(|path| Warning::new(path, message)).collect())
     }
 
     fn unlisted(&self, files: &dyn Files, manifest: &Manifest) -> Result<Vec<PathBuf>, Error> {

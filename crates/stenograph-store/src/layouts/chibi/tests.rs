@@ -48,13 +48,13 @@ fn lines(path: impl AsRef<Path>) -> Vec<String> {
 fn shown(folder: &Path) -> Vec<String> {
     let mut found = Collected::default();
     folder::read(&folder::parts(folder).unwrap(), &mut found).unwrap();
-    let said = |event: &Event<'_>| match &event.body {
+    let text = |event: &Event<'_>| match &event.body {
         Body::Stop { .. } => None,
         Body::Fact { fact: name, .. } => Some(name.to_string()),
         Body::ToolCall { name, .. } => Some(name.to_string()),
         _ => event.content().map(|content| content.joined().decode().into_owned()),
     };
-    found.events.iter().filter_map(said).collect()
+    found.events.iter().filter_map(text).collect()
 }
 
 #[test]

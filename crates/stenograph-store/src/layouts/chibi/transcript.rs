@@ -135,8 +135,8 @@ impl ContextTranscript {
         self.append(files, missing, now, SyncTime::Now)
     }
 
-    /// Inserts entries before others in the current file; `before` selects those. Invalid lines among `ours` are what a power
-    /// failure left of them, and are moved aside.
+    /// Inserts entries before others in the current file; `before` selects those. Invalid lines among `ours` are remains of a
+    /// power failure, and are moved to another file.
     pub fn insert(
         &mut self,
         files: &dyn Files,

@@ -42,18 +42,18 @@ const PROJECT: &str = "project";
 impl TrackedAgent {
     /// The agent described by these settings. A missing id is generated from the start time.
     pub fn announced(settings: &Settings, project: &GoodVibesProject, started_ms: i64) -> Result<TrackedAgent, Error> {
-        let said = |key: &str| settings.get(key).cloned();
+        let setting = |key: &str| settings.get(key).cloned();
         let id = |key: &str| match settings.get(key) {
             Some(id) => safe_component(id).map(str::to_owned),
             None => Ok(made_up(started_ms)),
         };
         Ok(TrackedAgent {
             id: id("agent")?,
-            kind: said("type").unwrap_or_else(|| KIND_UNKNOWN.to_owned()),
+            kind: setting("type").unwrap_or_else(|| KIND_UNKNOWN.to_owned()),
             session: id("session")?,
-            task: said("task"),
-            branch: said("branch"),
-            commit: said("commit"),
+            task: setting("task"),
+            branch: setting("branch"),
+            commit: setting("commit"),
             project: project.name_from_root(),
             started_ms,
         })
@@ -76,16 +76,16 @@ impl TrackedAgent {
 
     /// The agent in a header.
     pub fn of(settings: &Settings) -> Option<TrackedAgent> {
-        let said = |key: &str| settings.get(key).cloned();
+        let setting = |key: &str| settings.get(key).cloned();
         Some(TrackedAgent {
-            id: said("agent")?,
-            kind: said("type")?,
-            session: said("session")?,
-            task: said("task"),
-            branch: said("branch"),
-            commit: said("commit"),
-            project: said(PROJECT)?,
-            started_ms: said(STARTED)?.parse().ok()?,
+            id: setting("agent")?,
+            kind: setting("type")?,
+            session: setting("session")?,
+            task: setting("task"),
+            branch: setting("branch"),
+            commit: setting("commit"),
+            project: setting(PROJECT)?,
+            started_ms: setting(STARTED)?.parse().ok()?,
         })
     }
 

@@ -63,8 +63,8 @@ impl GoodVibesProject {
     /// session, even if the clock was set back: logs are read in that order.
     pub fn start(&self, session: Option<&str>, now_ms: i64, files: &dyn Files) -> Result<i64, Error> {
         let folder = session.map_or_else(|| self.transcripts(), |session| self.transcripts().join(session));
-        let beside = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
-        let moments = beside.iter().filter_map(|path| moment_of(path.file_name()?.to_str()?.split('.').next()?));
+        let existing = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
+        let moments = existing.iter().filter_map(|path| moment_of(path.file_name()?.to_str()?.split('.').next()?));
         Ok(moments.max().map_or(now_ms, |latest| now_ms.max(latest + 1)))
     }
 
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_the_project_goes_upwards_from_inside_and_from_the_root_elsewhere() {
+    fn the_path_to_the_project_is_relative_inside_it_and_absolute_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
         let project = GoodVibesProject::at(folder.path());
         let session = project.transcripts().join("s1");
@@ -139,7 +139,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn behind_a_link_the_way_is_from_the_root() {
+    fn behind_a_link_the_path_is_absolute() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let link = folder.path().join("logs");
         std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();

@@ -92,7 +92,7 @@ impl ClaudeEventsDocuments {
         let now = (self.clock)().to_millis().unwrap_or(self.agent.started_ms);
         let ended = match (self.stage, &recorded.ended) {
             (RecordingStage::Live, _) => Some(now),
-            // The time of the recovery says nothing about the end of the agent.
+            // The time of the recovery is not the time at which the agent ended.
             (RecordingStage::Resumed, Some(RecordingEnd::Interrupted) | None) => self.summary.last_ms(),
             (
                 RecordingStage::Resumed,

@@ -13,7 +13,7 @@ pub struct AgentSummary {
     tools: NameList,
     files: NameList,
     /// The last message of the assistant.
-    said: Option<String>,
+    last_message: Option<String>,
     /// The final result that an agent stated when it stopped.
     result: Option<String>,
     /// Whether the agent succeeded, if its last stop states it.
@@ -60,7 +60,7 @@ impl AgentSummary {
         }
         match &event.body {
             Body::Message { role: Role::Assistant, content } => {
-                self.said = text(content).or_else(|| self.said.take());
+                self.last_message = text(content).or_else(|| self.last_message.take());
             }
             Body::ToolCall { name, input, .. } => {
                 self.tools.see(name);
@@ -95,7 +95,7 @@ impl AgentSummary {
 
     /// The beginning of the agent's last message.
     pub fn last_message(&self) -> &str {
-        self.said.as_deref().or(self.result.as_deref()).unwrap_or_default()
+        self.last_message.as_deref().or(self.result.as_deref()).unwrap_or_default()
     }
 
     /// Whether the agent succeeded, if it stated that.

@@ -86,8 +86,8 @@ pub fn find(files: &dyn Files, folder: &Path, agent: &TrackedAgent) -> Result<Op
     let started = agent.started_at();
     let mut found = None;
     each(files, folder, &mut |place, line| {
-        let says = |key: &str, value: &str| line.peek_str(key).as_deref() == Some(value);
-        if says("started_at", &started) && says("agent_id", &agent.id) && says("session_id", &agent.session) {
+        let has = |key: &str, value: &str| line.peek_str(key).as_deref() == Some(value);
+        if has("started_at", &started) && has("agent_id", &agent.id) && has("session_id", &agent.session) {
             found = Some(place.clone());
         }
         if found.is_some() { Continue::NoFurther } else { Continue::On }

@@ -167,7 +167,7 @@ fn an_agent_is_on_the_list_while_it_works_and_in_the_telemetry_when_it_ended() {
 fn how_it_ended_is_the_status() {
     let failed = || RecordingEnd::Failed("exit code 3".to_owned());
     let stop = r#"{"type":"stop","stop_reason":"end_turn","success":false}"#;
-    for (end, said, status) in [
+    for (end, last_record, status) in [
         (RecordingEnd::Completed, "", "completed"),
         (failed(), "", "failed"),
         (RecordingEnd::Canceled, "", "failed"),
@@ -175,10 +175,10 @@ fn how_it_ended_is_the_status() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let recorder = begin(folder.path(), &WHO, &environment(ticking()));
-        recorder.append_all(&events(&format!("{EVENTS}{said}\n"))).unwrap();
+        recorder.append_all(&events(&format!("{EVENTS}{last_record}\n"))).unwrap();
         recorder.finish(&end).unwrap();
         let line = telemetry(folder.path()).remove(0);
-        assert_eq!(Object::parse(&line).unwrap().peek_str("status").as_deref(), Some(status), "{end:?} {said}");
+        assert_eq!(Object::parse(&line).unwrap().peek_str("status").as_deref(), Some(status), "{end:?} {last_record}");
     }
 }
 

@@ -310,8 +310,8 @@ fn is_recognised(beginning: &[u8], kind: DocumentKind) -> bool {
     matches!(Registry::built_in().detect(beginning), Detected::Format(format) if format.info().name == kind.format_name())
 }
 
-/// Whether a file whose format is not detected holds messages of this kind all the same: other programs may have added their
-/// own keys.
+/// Whether a file contains messages of this kind although its format is not detected: other programs may have added their own
+/// keys.
 fn holds_messages(beginning: &[u8], kind: DocumentKind) -> bool {
     let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(beginning.len(), |newline| newline + 1);
     let lines = beginning.get(..whole).unwrap_or_default();

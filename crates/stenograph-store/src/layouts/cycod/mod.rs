@@ -179,10 +179,10 @@ impl Layout for CycodLayout {
         let is_ours = |path: &&PathBuf| is_history(path) || is_lone_trajectory(path, &names) || is_journal(path, files);
         let mut found: Vec<PathBuf> = names.iter().filter(is_ours).cloned().collect();
         // A file beside its journal is part of the recording, whatever its name.
-        let beside =
+        let journals =
             found.iter().filter(|path| path.extension().is_some_and(|ending| ending == recover::JOURNAL_EXTENSION));
-        let beside: Vec<PathBuf> = beside.map(|journal| journal.with_extension("")).collect();
-        found.extend(beside.into_iter().filter(|path| names.contains(path)));
+        let documents: Vec<PathBuf> = journals.map(|journal| journal.with_extension("")).collect();
+        found.extend(documents.into_iter().filter(|path| names.contains(path)));
         found.sort();
         found.dedup();
         Some(found).filter(|found| !found.is_empty())

@@ -1,5 +1,5 @@
-//! Decides which documents a recording makes and how they are named. CycoD saves both kinds in its history folder unless it is
-//! told not to, plus an explicitly requested one; the same path is written once.
+//! Decides which documents a recording makes and how they are named. CycoD saves both kinds in its history folder unless a
+//! setting prevents it, plus an explicitly requested one; the same path is written once.
 
 use std::io;
 use std::path::{Path, PathBuf, absolute};

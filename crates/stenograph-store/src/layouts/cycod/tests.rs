@@ -122,7 +122,7 @@ fn each_message_is_on_disk_as_it_occurs() {
 }
 
 #[test]
-fn a_title_goes_to_the_first_line_and_to_the_header() {
+fn a_title_is_in_the_first_line_and_in_the_header() {
     let place = Place::new();
     place.record("talk.jsonl", &conversation());
     let chat = place.text("talk.jsonl");
@@ -306,7 +306,7 @@ fn foreign_content_is_left_alone_and_the_journal_stays() {
 }
 
 #[test]
-fn a_journal_goes_when_the_chat_history_says_it_all() {
+fn a_journal_is_removed_if_the_chat_history_has_everything() {
     let place = Place::new();
     place.record("talk.jsonl", &[text_message(Role::User, "which tree?"), text_message(Role::Assistant, "An oak.")]);
     assert!(!beside(&place.path("talk.jsonl")).exists());

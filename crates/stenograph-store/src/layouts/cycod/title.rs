@@ -177,7 +177,7 @@ fn header_length(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn told(facts: &[(&'static str, Option<&'static str>)]) -> ConversationTitle {
+    fn title_from(facts: &[(&'static str, Option<&'static str>)]) -> ConversationTitle {
         let mut title = ConversationTitle::default();
         for (name, content) in facts {
             let event = Event::new(Body::Fact { fact: (*name).into(), content: content.map(Content::text) });
@@ -189,12 +189,12 @@ mod tests {
 
     #[test]
     fn a_title_is_written_as_cycod_writes_it() {
-        let title = told(&[("title", Some("Tall \"trees\""))]);
+        let title = title_from(&[("title", Some("Tall \"trees\""))]);
         let line = "{\"_meta\":{\"title\":\"Tall \\\"trees\\\"\",\"titleLocked\":false}}\n";
         assert_eq!(String::from_utf8(title.bytes(DocumentKind::Chat)).unwrap(), line);
         let header = "# Title: \"Tall \"trees\"\"\n**Status:** Unlocked\n\n---\n";
         assert_eq!(String::from_utf8(title.bytes(DocumentKind::Trajectory)).unwrap(), header);
-        let locked = told(&[("title", Some("Oak")), (TITLE_LOCKED, None)]);
+        let locked = title_from(&[("title", Some("Oak")), (TITLE_LOCKED, None)]);
         assert!(String::from_utf8(locked.bytes(DocumentKind::Chat)).unwrap().contains("\"titleLocked\":true"));
         assert!(String::from_utf8(locked.bytes(DocumentKind::Trajectory)).unwrap().contains("**Status:** Locked"));
         assert!(ConversationTitle::default().bytes(DocumentKind::Chat).is_empty());

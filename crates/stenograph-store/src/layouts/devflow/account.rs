@@ -53,7 +53,7 @@ impl RunTotals {
         let interrupted = recorded.ended == Some(RecordingEnd::Interrupted);
         recorded.read(&mut |event| {
             let own = author(event) == Author::Stop;
-            // The time at which an interrupted recording is completed says nothing about its end.
+            // The time at which an interrupted recording is completed is not the time at which it ended.
             if !(own && interrupted) && event.time.is_some() {
                 totals.sink.ended = event.time.clone().map(Time::into_owned);
             }
@@ -161,12 +161,12 @@ impl RunTotals {
             1 => "a tool call is".to_owned(),
             many => format!("{many} tool calls are"),
         };
-        let said = [
+        let warnings = [
             (self.moved, "in the most recent assistant turn, which is not the last turn"),
             (self.alone, "in a separate assistant turn without text, because the last turn is not the assistant's"),
         ];
-        let said = said.into_iter().filter(|(count, _)| *count > 0);
-        said.map(|(count, where_to)| Warning::new(transcript, format!("{} {where_to}", calls(count)))).collect()
+        let warnings = warnings.into_iter().filter(|(count, _)| *count > 0);
+        warnings.map(|(count, where_to)| Warning::new(transcript, format!("{} {where_to}", calls(count)))).collect()
     }
 }
 

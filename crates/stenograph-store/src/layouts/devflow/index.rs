@@ -142,9 +142,9 @@ mod tests {
         run(&base, "d", &metadata("2026-01-01T09:00:00Z", "resting"));
         fs::create_dir_all(base.run(".removed-e")).unwrap();
         let runs = list(&Disk, &base, &now()).unwrap();
-        let told: Vec<(&str, RunStatus)> = runs.iter().map(|run| (run.id.as_str(), run.status)).collect();
+        let statuses: Vec<(&str, RunStatus)> = runs.iter().map(|run| (run.id.as_str(), run.status)).collect();
         assert_eq!(
-            told,
+            statuses,
             [
                 ("d", RunStatus::Unreadable),
                 ("b", RunStatus::Failed),

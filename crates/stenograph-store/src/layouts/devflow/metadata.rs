@@ -51,21 +51,21 @@ impl RunMetadata {
 
     /// The object on one line.
     pub fn json(&self) -> String {
-        let said = |key: &str| self.settings.get(key).map(String::as_str);
+        let setting = |key: &str| self.settings.get(key).map(String::as_str);
         let mut draft = Draft::new();
         draft.set_str("runId", &self.run);
-        draft.set_str("flowId", said(FLOW).unwrap_or_default());
-        draft.set_opt("nodeId", said(NODE).filter(|node| !node.is_empty()));
-        if let Some(input) = said(INPUT) {
+        draft.set_str("flowId", setting(FLOW).unwrap_or_default());
+        draft.set_opt("nodeId", setting(NODE).filter(|node| !node.is_empty()));
+        if let Some(input) = setting(INPUT) {
             draft.set("input", map(input));
         }
-        draft.set_str("startedAt", said(STARTED).unwrap_or(ZERO_TIME));
+        draft.set_str("startedAt", setting(STARTED).unwrap_or(ZERO_TIME));
         draft.set_str("endedAt", self.ended.as_deref().unwrap_or(ZERO_TIME));
         draft.set_str("status", self.status.name());
         draft.set("totalTokensIn", self.tokens_in.to_string());
         draft.set("totalTokensOut", self.tokens_out.to_string());
         let counted = || self.cost.unwrap_or(0.0).to_string();
-        draft.set("totalCost", said(COST).map_or_else(counted, str::to_owned));
+        draft.set("totalCost", setting(COST).map_or_else(counted, str::to_owned));
         draft.set("turnCount", self.turn_count.to_string());
         draft.set_number("durationMs", self.duration_ms);
         draft.set_opt("error", self.error.as_deref().filter(|error| !error.is_empty()));

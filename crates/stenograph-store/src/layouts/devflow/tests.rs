@@ -97,7 +97,7 @@ fn a_run_is_written_as_devflow_writes_it() {
 }
 
 #[test]
-fn a_run_says_that_it_is_running_and_how_it_ended() {
+fn a_run_states_that_it_is_running_and_how_it_ended() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
     let recorder = Recorder::open(&DevflowLayout, &target(folder.path(), &[("run", "a")]), environment()).unwrap();
@@ -181,8 +181,8 @@ fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
         assert_eq!(names(&run), ["metadata.json", form], "{size}");
         let mut found = stenograph::read::Collected::default();
         folder::read(&folder::parts(&run).unwrap(), &mut found).unwrap();
-        let told = |event: &Event<'_>| event.content().is_some_and(|content| content.joined().decode() == text);
-        assert!(found.events.iter().any(told));
+        let has_text = |event: &Event<'_>| event.content().is_some_and(|content| content.joined().decode() == text);
+        assert!(found.events.iter().any(has_text));
         assert!(DevflowRun::read(&Base::at(folder.path()), "r").query.is_some());
     }
 }
@@ -199,7 +199,7 @@ fn a_clock_that_is_set_back_does_not_change_the_order_of_runs() {
 }
 
 #[test]
-fn a_call_joins_the_most_recent_turn_of_the_assistant_and_a_note_says_when_that_is_not_the_last() {
+fn a_call_joins_the_most_recent_turn_of_the_assistant_and_a_warning_reports_if_that_is_not_the_last() {
     let folder = tempfile::tempdir().unwrap();
     let base = Base::at(folder.path());
     let talk = [

@@ -119,8 +119,8 @@ impl ConversationUnit {
     }
 
     fn convert(&self, outline: &Outline, out: &mut dyn io::Write) -> io::Result<Outcome> {
-        let mut told = UnitSource { head: self.head(outline), recorded: self.recorded.clone() };
-        Ok(convert(journal::NATIVE, &mut told, &Leslie, out, Carry::Not)?)
+        let mut source = UnitSource { head: self.head(outline), recorded: self.recorded.clone() };
+        Ok(convert(journal::NATIVE, &mut source, &Leslie, out, Carry::Not)?)
     }
 
     /// The header of the text as an event, which the format writes unchanged.

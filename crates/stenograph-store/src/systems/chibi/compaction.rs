@@ -66,9 +66,9 @@ impl Window {
         undo::save_undo_bytes(&path, &before, &entry::lines(window), EditCommand::Compact).map(drop)
     }
 
-    /// Brings back what the last compaction archived, in its old places, and removes it from the archive. Later entries stay at
-    /// the end. If the window was rewritten since, or its undo file is gone, the archive determines what comes back. `None` if
-    /// there is nothing to undo.
+    /// Restores the entries that the last compaction archived to their old positions, and removes them from the archive. Later
+    /// entries stay at the end. If the window was rewritten since, or its undo file is missing, the archive determines which
+    /// entries are restored. `None` if there is nothing to undo.
     pub fn undo_compaction(mut self) -> Result<Option<WindowChange>, Error> {
         self.write_rebuilt()?;
         let path = self.context.window();

@@ -25,7 +25,7 @@ pub const INBOX_FORMAT: &dyn Format = &ChibiInbox;
 pub struct InboxMessage {
     /// The sender.
     pub from: String,
-    /// What it says.
+    /// The text.
     pub content: String,
     /// Its line.
     pub line: String,

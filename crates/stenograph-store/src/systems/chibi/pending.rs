@@ -1,5 +1,5 @@
-//! Records a change of a window before it is made: after a crash the change is continued instead of restarted, so that nothing
-//! is added twice where there are no ids to compare.
+//! Records a change of a window before it is made: after a crash the change is continued instead of restarted, so that entries
+//! without ids to compare are not added twice.
 
 use std::path::PathBuf;
 

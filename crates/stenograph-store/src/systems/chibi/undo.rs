@@ -20,13 +20,13 @@ impl Window {
         let mut transcript = ContextTranscript::of(&self.context.folder);
         let files = self.environment.files.clone();
         let files = files.as_ref();
-        let mut aside = put_aside_by(&marker, &transcript, files)?;
-        let before = aside.first().filter(|anchor| !anchor.kept_ids().is_empty());
+        let mut archived = archived_by(&marker, &transcript, files)?;
+        let before = archived.first().filter(|anchor| !anchor.kept_ids().is_empty());
         let kept = kept_by_anchor(files, &transcript, &self.entries, before)?;
-        aside.splice(aside.len().min(1)..aside.len().min(1), kept);
-        let back: HashSet<(u64, u64)> = aside.iter().map(ContextEntry::identity).collect();
+        archived.splice(archived.len().min(1)..archived.len().min(1), kept);
+        let back: HashSet<(u64, u64)> = archived.iter().map(ContextEntry::identity).collect();
         let stayed = self.entries.iter().skip(1).filter(|entry| !back.contains(&entry.identity()));
-        let mut window: Vec<ContextEntry> = aside.iter().chain(stayed).cloned().collect();
+        let mut window: Vec<ContextEntry> = archived.iter().chain(stayed).cloned().collect();
         if transcript.holds_window() {
             // The transcript is append-only: a new anchor states what belongs after it.
             let ids: Vec<&str> =
@@ -59,22 +59,22 @@ impl Window {
 
 /// The entries that a compaction archived: in an archive everything from the anchor of the window before it on, in a transcript
 /// everything between that anchor and the marker.
-fn put_aside_by(
+fn archived_by(
     marker: &ContextEntry,
     transcript: &ContextTranscript,
     files: &dyn crate::files::Files,
 ) -> Result<Vec<ContextEntry>, Error> {
-    let mut aside: Vec<ContextEntry> = Vec::new();
+    let mut archived: Vec<ContextEntry> = Vec::new();
     let mut past = false;
     transcript.each(files, &mut |entry| {
         past |= transcript.holds_window() && entry.identity() == marker.identity();
         if !past {
             if entry.is_anchor() {
-                aside.clear();
+                archived.clear();
             }
-            aside.push(entry);
+            archived.push(entry);
         }
         Ok(())
     })?;
-    Ok(aside)
+    Ok(archived)
 }

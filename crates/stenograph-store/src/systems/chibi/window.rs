@@ -182,7 +182,7 @@ impl Window {
     }
 }
 
-/// Where an entry goes.
+/// Whether a change archives an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryPlace {
     /// It is archived.

@@ -36,14 +36,14 @@ pub(crate) fn held(folder: &Path) -> Window {
 }
 
 #[test]
-fn clearing_archives_first_and_says_it_to_people() {
+fn clearing_archives_first_and_adds_to_the_markdown() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let said = [message("1", "ctx", "What is Rust?"), message("2", "user", "A\\nlanguage.")].concat();
-    fs::write(folder.join("context.jsonl"), &said).unwrap();
+    let messages = [message("1", "ctx", "What is Rust?"), message("2", "user", "A\\nlanguage.")].concat();
+    fs::write(folder.join("context.jsonl"), &messages).unwrap();
     let changed = held(folder).clear().unwrap();
     assert_eq!((changed.archived, changed.entries), (2, 1));
-    assert_eq!(fs::read_to_string(folder.join("transcript_archive.jsonl")).unwrap(), said);
+    assert_eq!(fs::read_to_string(folder.join("transcript_archive.jsonl")).unwrap(), messages);
     let page = fs::read_to_string(folder.join("transcript.md")).unwrap();
     assert_eq!(page, "[USER]: What is Rust?\n\n[ASSISTANT]: A\nlanguage.\n\n");
     assert_eq!(types(&folder.join("context.jsonl")), ["archival"]);
@@ -62,8 +62,8 @@ fn clearing_archives_first_and_says_it_to_people() {
 fn kept_entries_follow_the_anchor_and_a_rebuild_leaves_them_there() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
-    fs::write(folder.join("context.jsonl"), said).unwrap();
+    let messages = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
+    fs::write(folder.join("context.jsonl"), messages).unwrap();
     let marker = Anchor::Compaction("one".to_owned());
     let places = [EntryPlace::Aside, EntryPlace::Window, EntryPlace::Window];
     held(folder).put_aside(&marker, &places).unwrap();
@@ -84,9 +84,9 @@ fn the_current_transcript_gets_the_anchor_and_a_rebuild_knows_the_kept_entries()
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::create_dir(folder.join("transcript")).unwrap();
-    let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
-    fs::write(folder.join("transcript/active.jsonl"), &said).unwrap();
-    fs::write(folder.join("context.jsonl"), &said).unwrap();
+    let messages = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
+    fs::write(folder.join("transcript/active.jsonl"), &messages).unwrap();
+    fs::write(folder.join("context.jsonl"), &messages).unwrap();
     let places = [EntryPlace::Aside, EntryPlace::Aside, EntryPlace::Window];
     held(folder).put_aside(&Anchor::Compaction("x".to_owned()), &places).unwrap();
     assert!(!folder.join("transcript.md").exists());
@@ -106,8 +106,8 @@ fn a_compaction_is_undone_and_the_next_one_too() {
         if today {
             fs::write(folder.join("transcript.jsonl"), "").unwrap();
         }
-        let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
-        fs::write(folder.join("context.jsonl"), said).unwrap();
+        let messages = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
+        fs::write(folder.join("context.jsonl"), messages).unwrap();
         assert!(held(folder).bring_back().unwrap().is_none());
         let spoken = || {
             let entries = entry::all(&Disk, &folder.join("context.jsonl")).unwrap();
@@ -175,8 +175,8 @@ fn a_crash_at_any_step_loses_nothing_and_doing_it_again_adds_nothing_twice() {
         for steps in 0.. {
             let folder = tempfile::tempdir().unwrap();
             let folder = folder.path();
-            let said = ["1", "2", "3"].map(|id| message(id, "ctx", &format!("word {id}"))).concat();
-            fs::write(folder.join("context.jsonl"), &said).unwrap();
+            let messages = ["1", "2", "3"].map(|id| message(id, "ctx", &format!("word {id}"))).concat();
+            fs::write(folder.join("context.jsonl"), &messages).unwrap();
             fs::write(folder.join("transcript.md"), "[USER]: before\n\n").unwrap();
             let history = if today { "transcript/active.jsonl" } else { "transcript_archive.jsonl" };
             if today {

@@ -47,8 +47,8 @@ pub fn each_entry(archive: &Path, run: &str, visit: &mut EntryVisitor<'_>) -> Re
         }
     }
     if count == 0 {
-        let said = io::Error::new(io::ErrorKind::InvalidData, "it is empty");
-        return Err(Error::at(archive, Problem::Unreadable, said));
+        let error = io::Error::new(io::ErrorKind::InvalidData, "it is empty");
+        return Err(Error::at(archive, Problem::Unreadable, error));
     }
     let rest = io::copy(&mut archive_reader.into_inner(), &mut io::sink());
     rest.map(|_| ()).map_err(|error| explain(archive, error))

@@ -128,8 +128,8 @@ fn reason_without_age(run: &DevflowRun) -> KeepReason {
     }
 }
 
-/// Whether an archive is older than the rules allow. Its age counts from its creation: what was archived today is not deleted
-/// today, however old it is.
+/// Whether an archive is older than the rules allow. Its age counts from its creation: an archive of today is not deleted
+/// today, however old its run is.
 pub fn is_outdated(archived: &ArchivedRun, policy: &RetentionPolicy, now: i64) -> bool {
     let days_max = i64::from(policy.archive_retention_days) * DAY_SECONDS;
     archived.moment.is_some_and(|moment| now.saturating_sub(moment) >= days_max)
@@ -203,12 +203,12 @@ mod tests {
                 RunFate::Delete
             ]
         );
-        let told = RetentionPolicy { failed: FailedRuns::LikeOthers, ..policy };
-        assert_eq!(decide(&runs, &told)[2], RunFate::Delete);
+        let other_policy = RetentionPolicy { failed: FailedRuns::LikeOthers, ..policy };
+        assert_eq!(decide(&runs, &other_policy)[2], RunFate::Delete);
     }
 
     #[test]
-    fn an_archive_goes_by_when_it_was_made() {
+    fn the_age_of_an_archive_counts_from_its_creation() {
         let archived = |moment| ArchivedRun { id: "2020-01-01-x".into(), path: "x".into(), moment, size: 1 };
         let policy = RetentionPolicy::default();
         assert!(is_outdated(&archived(Some(0)), &policy, 90 * DAY_SECONDS));

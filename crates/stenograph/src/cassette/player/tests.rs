@@ -14,8 +14,8 @@ const SESSION: &str = r#"{"v":1,"kind":"message","session":"s1","role":"user","c
 {"v":1,"kind":"message","model":"claude-x","group":"msg_02","role":"assistant","content":"It hangs on the wall."}
 "#;
 
-fn player(manner: MatchMode) -> CassettePlayer {
-    CassettePlayer::new(Tape::of(&all(&Steno, SESSION.as_bytes()).events, None), manner)
+fn player(mode: MatchMode) -> CassettePlayer {
+    CassettePlayer::new(Tape::of(&all(&Steno, SESSION.as_bytes()).events, None), mode)
 }
 
 fn request(vendor: Vendor, body: &str) -> Request {
@@ -284,9 +284,9 @@ fn with_tools(body: &str) -> String {
 }
 
 #[test]
-fn a_side_request_uses_no_answer_and_is_no_drift() {
-    for manner in [MatchMode::Lenient, MatchMode::Strict] {
-        let mut player = player(manner);
+fn a_side_request_uses_no_answer_and_is_not_drift() {
+    for mode in [MatchMode::Lenient, MatchMode::Strict] {
+        let mut player = player(mode);
         let title = player.ask(&request(Vendor::Anthropic, TITLE));
         assert_eq!((title.verdict, title.count, title.left), (PlayedAnswer::Beside, 0, 2));
         assert!(title.remarks.first().unwrap().line().contains("<session>"), "{:?}", title.remarks);
@@ -328,15 +328,15 @@ fn injected_text_causes_one_remark() {
     let line = format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"{}\"}}\n", note("Monday"));
     let tape = Tape::of(&all(&Steno, format!("{line}{SESSION}").as_bytes()).events, None);
     let mut player = CassettePlayer::new(tape, MatchMode::Strict);
-    let told = |body: &str, day: &str| {
+    let with_day = |body: &str, day: &str| {
         let added = format!("\"messages\":[{{\"role\":\"user\",\"content\":\"{}\"}},", note(day));
         with_tools(&body.replace("\"messages\":[", &added))
     };
-    let first = player.ask(&request(Vendor::OpenAi, &told(CHAT, "Tuesday")));
+    let first = player.ask(&request(Vendor::OpenAi, &with_day(CHAT, "Tuesday")));
     assert_eq!((first.verdict, first.count, first.remarks), (PlayedAnswer::Answer(0), 0, vec![Remark::Asides]));
-    let second = player.ask(&request(Vendor::OpenAi, &told(CHAT_2, "Tuesday")));
+    let second = player.ask(&request(Vendor::OpenAi, &with_day(CHAT_2, "Tuesday")));
     assert_eq!((second.verdict, second.remarks), (PlayedAnswer::Answer(1), vec![]));
     let tape = Tape::of(&all(&Steno, format!("{line}{SESSION}").as_bytes()).events, None);
-    let same = CassettePlayer::new(tape, MatchMode::Strict).ask(&request(Vendor::OpenAi, &told(CHAT, "Monday")));
+    let same = CassettePlayer::new(tape, MatchMode::Strict).ask(&request(Vendor::OpenAi, &with_day(CHAT, "Monday")));
     assert_eq!((same.verdict, same.remarks), (PlayedAnswer::Answer(0), vec![]));
 }

@@ -32,10 +32,10 @@ fn at(event: Event<'static>, time: &'static str) -> Event<'static> {
 
 /// The items of a request for each answer, and those of the answer, one word each.
 fn words(tape: &Tape) -> Vec<(String, String)> {
-    let all = |said: Vec<&ChatItem>| said.iter().map(|said| said.text()).collect::<Vec<_>>().join(" | ");
+    let all = |items: Vec<&ChatItem>| items.iter().map(|item| item.text()).collect::<Vec<_>>().join(" | ");
     let answer = |answer: &Answer| {
         let blocks = answer.blocks.iter().map(|block| &block.item).collect();
-        (all(tape.told(answer).iter().collect()), all(blocks))
+        (all(tape.conversation(answer).iter().collect()), all(blocks))
     };
     tape.answers().iter().map(answer).collect()
 }
@@ -103,8 +103,8 @@ fn prompts_are_not_part_of_the_conversation() {
 
 #[test]
 fn a_side_conversation_is_played_only_on_request() {
-    let aside = |event: Event<'static>| Event { thread: Some("agent-7".into()), ..event };
-    let events = [user("go"), aside(user("dig")), aside(spoke("dug")), spoke("So.")];
+    let in_side = |event: Event<'static>| Event { thread: Some("agent-7".into()), ..event };
+    let events = [user("go"), in_side(user("dig")), in_side(spoke("dug")), spoke("So.")];
     assert_eq!(words(&Tape::of(&events, None)), [("go".to_owned(), "So.".to_owned())]);
     assert_eq!(words(&Tape::of(&events, Some("agent-7"))), [("dig".to_owned(), "dug".to_owned())]);
     assert!(Tape::of(&events, Some("agent-8")).answers().is_empty());
@@ -125,9 +125,9 @@ fn an_id_that_no_vendor_accepts_is_replaced_in_call_and_result() {
     ];
     let tape = Tape::of(&events, None);
     let ids: Vec<&str> = tape
-        .told
+        .conversation
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|item| match item {
             ChatItem::Call { id, .. } | ChatItem::Result { id, .. } => Some(id.as_str()),
             ChatItem::Message { .. } | ChatItem::Thinking { .. } => None,
         })
@@ -196,5 +196,5 @@ fn errors_of_the_service_are_answers_on_request() {
     assert_eq!(failed.failed, Some(Failed { status: 529, message: "Overloaded".into() }));
     assert_eq!((answer.failed.as_ref(), answer.number), (None, 2));
     // Both have the same request.
-    assert_eq!((tape.told(failed), tape.told(failed).len()), (tape.told(answer), 1));
+    assert_eq!((tape.conversation(failed), tape.conversation(failed).len()), (tape.conversation(answer), 1));
 }

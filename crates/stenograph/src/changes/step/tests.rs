@@ -51,7 +51,7 @@ fn replacements_of_every_tool_are_the_same() {
 }
 
 #[test]
-fn other_deeds_are_told_by_their_fields() {
+fn other_actions_are_recognized_by_their_fields() {
     assert_eq!(
         steps("str_replace_editor", r#"{"command":"insert","path":"a","insert_line":3,"new_str":"x"}"#),
         ["/w/a Insert { after: 3, text: \"x\" }"]
@@ -67,7 +67,7 @@ fn other_deeds_are_told_by_their_fields() {
 }
 
 #[test]
-fn what_is_looked_at_is_told_with_whether_it_is_all() {
+fn a_read_states_whether_it_covers_the_whole_file() {
     assert_eq!(steps("Read", r#"{"file_path":"a"}"#), ["/w/a Look { all: true }"]);
     assert_eq!(steps("Read", r#"{"file_path":"a","offset":10,"limit":5}"#), ["/w/a Look { all: false }"]);
     assert_eq!(
@@ -77,7 +77,7 @@ fn what_is_looked_at_is_told_with_whether_it_is_all() {
 }
 
 #[test]
-fn patches_are_read_wherever_they_are_given() {
+fn patches_are_read_from_any_field() {
     let delete = "*** Begin Patch\\n*** Delete File: a\\n*** End Patch";
     for input in [
         format!(r#"{{"input":"{delete}"}}"#),
@@ -96,7 +96,7 @@ fn patches_are_read_wherever_they_are_given() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_told() {
+fn changes_that_cannot_be_tracked_are_reported() {
     assert_eq!(steps("edit_file", r#"{"target_file":"a","code_edit":"// … existing code …"}"#), ["/w/a Opaque(Shape)"]);
     assert_eq!(steps("bash", r#"{"command":"rm a"}"#), ["/w/a Opaque(Command)"]);
     assert_eq!(steps("apply_patch", r#"{"input":"*** Begin Patch\n*** Add File: a\n+cut"}"#), [" Opaque(Patch)"]);
@@ -105,7 +105,7 @@ fn what_cannot_be_followed_is_told() {
 }
 
 #[test]
-fn what_does_nothing_to_files_has_no_steps() {
+fn calls_that_do_not_change_files_have_no_steps() {
     for (tool, input) in [
         ("Grep", r#"{"path":"src","pattern":"x"}"#),
         ("TodoWrite", r#"{"todos":[]}"#),

@@ -126,11 +126,11 @@ fn a_source_without_the_beginning_is_related_by_ids_and_by_its_statement() {
     let mut fourth = built(&named("eE", "four"));
     fourth.fork = Some(ForkOrigin { session: "elsewhere".into(), record: None });
     let found = relate(&[built(&first), built(&second), third, fourth]);
-    let told = |at: usize| found[at].as_ref().map(|found| (found.parent, found.left, found.how));
-    assert_eq!(told(0), None);
-    assert_eq!(told(1), Some((0, Some(2), RelationEvidence::Ids)));
-    assert_eq!(told(2), Some((1, Some(1), RelationEvidence::Stated)));
-    assert_eq!(told(3), None);
+    let relation = |at: usize| found[at].as_ref().map(|found| (found.parent, found.left, found.how));
+    assert_eq!(relation(0), None);
+    assert_eq!(relation(1), Some((0, Some(2), RelationEvidence::Ids)));
+    assert_eq!(relation(2), Some((1, Some(1), RelationEvidence::Stated)));
+    assert_eq!(relation(3), None);
 }
 
 #[test]

@@ -90,13 +90,13 @@ fn undo_restores_every_file_and_keeps_later_messages() {
     compacted(folder, 0, "They talked a lot.");
     assert_eq!(undone(folder).archived, 2);
     assert_eq!(files(folder), once);
-    let said = message("10", "user", "fourth answer");
-    let window = fs::read_to_string(folder.join("context.jsonl")).unwrap() + &said;
+    let later = message("10", "user", "fourth answer");
+    let window = fs::read_to_string(folder.join("context.jsonl")).unwrap() + &later;
     fs::write(folder.join("context.jsonl"), window).unwrap();
     let changed = undone(folder);
     assert_eq!((changed.archived, changed.entries), (8, 11));
     let mut expected = before;
-    expected.get_mut("context.jsonl").unwrap().extend_from_slice(said.as_bytes());
+    expected.get_mut("context.jsonl").unwrap().extend_from_slice(later.as_bytes());
     assert_eq!(files(folder), expected);
     assert!(held(folder).undo_compaction().unwrap().is_none());
 }

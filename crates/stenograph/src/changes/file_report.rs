@@ -1,5 +1,5 @@
-//! What a record reports about files for programs, beside the text for the model: the file before, the changed lines, the
-//! lines shown. Formats say where such a report is; its keys say what it means.
+//! What a record reports about files for programs, in addition to the text for the model: the file before, the changed lines,
+//! the lines shown. Formats say where such a report is; its keys say what it means.
 
 use super::contents::Hunk;
 use super::patch::{Deed, Patched, add_line, read_unified};
@@ -9,7 +9,7 @@ use crate::text::Text;
 
 /// The report of a record about files.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct FileReport {
     /// The call that it is about, if the record is not a result.
     pub call: Option<String>,
     /// Whether the call succeeded.
@@ -46,19 +46,19 @@ pub(super) struct Sight {
 }
 
 /// The report of an event's record about files; `None` if there is none.
-pub(super) fn told(event: &Event<'_>) -> Option<Told> {
-    let mut told = Told::default();
+pub(super) fn file_report(event: &Event<'_>) -> Option<FileReport> {
+    let mut report = FileReport::default();
     let mut found = false;
     let (mut created, mut updated) = (false, false);
     let mut written: Option<String> = None;
     for (info, residue) in event.extra.known().filter(|(info, _)| !info.effects.is_empty()) {
         residue.each("", &mut |path, raw| {
             if info.effects_call == Some(path) {
-                told.call = text(raw);
+                report.call = text(raw);
             }
             for field in info.effects {
                 let mut take = |key: &str, raw: &str| {
-                    found |= told.take(key, raw);
+                    found |= report.take(key, raw);
                     created |= key == "type" && raw == "\"create\"";
                     updated |= key == "type" && raw == "\"update\"";
                     if key == "content" {
@@ -73,17 +73,17 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
             }
         });
     }
-    if created && !updated && told.before.is_none() {
-        told.before = Some(Was::Absent);
+    if created && !updated && report.before.is_none() {
+        report.before = Some(Was::Absent);
     }
     if created || updated {
         // The written text may differ from the requested one.
-        told.after = told.after.or(written);
+        report.after = report.after.or(written);
     }
-    (found || told.before.is_some() || told.after.is_some()).then_some(told)
+    (found || report.before.is_some() || report.after.is_some()).then_some(report)
 }
 
-impl Told {
+impl FileReport {
     /// Takes a field, and returns whether it reported something.
     fn take(&mut self, key: &str, raw: &str) -> bool {
         match key {

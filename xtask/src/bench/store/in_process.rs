@@ -1,4 +1,4 @@
-//! The store asked in process, as a server or an editor would: the index stays open, and a change is told, not looked for.
+//! Uses the store in process, as a server or an editor would: the index stays open, and the caller names the changed file.
 
 use std::io;
 use std::path::Path;
@@ -14,28 +14,28 @@ use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Stor
 
 use crate::Failure;
 
-/// How often each query is asked.
+/// How often each query runs.
 const ASKS: usize = 40;
 
-/// How many hits are wanted.
+/// The number of hits to return.
 const LIMIT: usize = 20;
 
 const MEMORY: usize = 256 << 20;
 
 /// An index that stays open.
-pub struct Inside {
+pub struct OpenIndex {
     searcher: Searcher,
     today: Today,
 }
 
-impl Inside {
+impl OpenIndex {
     /// Opens the index in a store.
-    pub fn open(home: &Path) -> Result<Inside, Failure> {
+    pub fn open(home: &Path) -> Result<OpenIndex, Failure> {
         let today = Today { now: Timestamp::now(), zone: TimeZone::UTC };
-        Ok(Inside { searcher: Store::new(home).searcher()?, today })
+        Ok(OpenIndex { searcher: Store::new(home).searcher()?, today })
     }
 
-    /// Asks a query again and again, and gives how long each time took, parsing it included.
+    /// Runs a query repeatedly, and returns each duration including parsing.
     pub fn ask(&mut self, text: &str, order: Order) -> Result<Vec<Duration>, Failure> {
         let mut times = Vec::with_capacity(ASKS);
         for _ in 0..ASKS {
@@ -53,12 +53,12 @@ impl Inside {
     }
 }
 
-/// Whether a word is found by somebody who opens the index now.
+/// Whether a search finds a word in an index that is opened now.
 pub fn is_found(home: &Path, word: &str) -> Result<bool, Failure> {
-    Ok(Inside::open(home)?.hits(word, Order::Best)? > 0)
+    Ok(OpenIndex::open(home)?.hits(word, Order::Best)? > 0)
 }
 
-/// Writes lines, one at a time, and gives how long each took from there until it was found.
+/// Appends lines one at a time, and returns how long it took to index and find each.
 pub fn appended(
     home: &Path,
     tree: &Path,
