@@ -25,7 +25,7 @@ const EVENTS_MIN: usize = 20;
 
 /// The version of saved values. A value of another version is ignored, and the file is read. Rules may change with every release; increment
 /// the number if they change between two releases.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// What the last events of a file say about its run.
 #[derive(Clone, Debug)]
@@ -131,10 +131,10 @@ impl StatusBuilder {
         let head = head(&run);
         // The first session id stated is the session's own: later ones may be copied from another session.
         run.session = head.session.or(run.session);
-        run.title = run.title.or(head.title);
-        run.cwd = run.cwd.or(head.cwd);
-        run.branch = run.branch.or(head.branch);
-        run.model = run.model.or(head.model);
+        run.title = run.title.or(head.header.title);
+        run.cwd = run.cwd.or(head.header.cwd);
+        run.branch = run.branch.or(head.first_branch);
+        run.model = run.model.or(head.first_model);
         FileStatus { format, recording: self.recording(path), run }
     }
 
@@ -182,9 +182,9 @@ pub(crate) fn head_facts(format: &'static dyn Format, head: &[u8], known: &Statu
         found.session.is_some()
             // The last title counts, so one that is found does not end the search.
             && known.title.is_some()
-            && is_known(&known.cwd, &found.cwd)
-            && is_known(&known.branch, &found.branch)
-            && is_known(&known.model, &found.model)
+            && is_known(&known.cwd, &found.header.cwd)
+            && is_known(&known.branch, &found.first_branch)
+            && is_known(&known.model, &found.first_model)
     });
     sink.0
 }

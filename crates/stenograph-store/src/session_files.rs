@@ -117,7 +117,9 @@ fn is_journal_of(journal: &Path, document: &Path) -> bool {
 /// Whether everything in a document happened during its journal, to the second: some systems have no finer times. A document
 /// without times is compared by size, and must not have been written after its journal.
 fn is_within(document: &SourceRow, journal: &SourceRow) -> bool {
-    let seconds = |row: &SourceRow| Some((row.summary.started?.div_euclid(1000), row.summary.ended?.div_euclid(1000)));
+    let seconds = |row: &SourceRow| {
+        Some((row.summary.header.started_ms?.div_euclid(1000), row.summary.header.ended_ms?.div_euclid(1000)))
+    };
     match (seconds(document), seconds(journal)) {
         (Some((first, last)), Some((started, ended))) => first >= started && last <= ended,
         (Some(_), None) => false,
@@ -132,11 +134,14 @@ fn events(row: &SourceRow) -> u64 {
 /// Whether two sources begin with the same user message, at the same time if both state one.
 fn begins_alike(one: &SourceRow, other: &SourceRow) -> bool {
     let by_key = one.first_key.is_some() && one.first_key == other.first_key;
-    by_key || (one.summary.query.is_some() && one.summary.query == other.summary.query && is_same_start(one, other))
+    by_key
+        || (one.summary.header.query.is_some()
+            && one.summary.header.query == other.summary.header.query
+            && is_same_start(one, other))
 }
 
 fn is_same_start(one: &SourceRow, other: &SourceRow) -> bool {
-    let (one, other) = (one.summary.started, other.summary.started);
+    let (one, other) = (one.summary.header.started_ms, other.summary.header.started_ms);
     one.is_none() || other.is_none() || one == other
 }
 
@@ -145,12 +150,13 @@ fn is_same_start(one: &SourceRow, other: &SourceRow) -> bool {
 /// equal.
 pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
     const APART_MAX_MS: u64 = 60_000;
-    let is_near = match (one.summary.started, copy.summary.started) {
+    let is_near = match (one.summary.header.started_ms, copy.summary.header.started_ms) {
         (Some(one), Some(copy)) => one.abs_diff(copy) <= APART_MAX_MS,
         _ => true,
     };
-    let asks_the_same = one.summary.query.is_some() && one.summary.query == copy.summary.query && is_near;
-    (begins_alike(one, copy) || asks_the_same) && copy.summary.ended <= one.summary.ended
+    let asks_the_same =
+        one.summary.header.query.is_some() && one.summary.header.query == copy.summary.header.query && is_near;
+    (begins_alike(one, copy) || asks_the_same) && copy.summary.header.ended_ms <= one.summary.header.ended_ms
 }
 
 /// The files that form a conversation together with this source, in reading order: the documents of a recording and its
@@ -187,15 +193,16 @@ pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<RecordingPart
 mod tests {
     use super::*;
     use crate::index::catalogue::SourceSummary;
+    use stenograph::model::SessionHeader;
 
     fn row(id: SourceId, path: &str, format: &str, messages: u64) -> SourceRow {
-        let summary = SourceSummary {
+        let header = SessionHeader {
             query: Some("find the walrus".to_owned()),
-            started: Some(1000),
-            ended: Some(9000),
-            messages,
-            ..SourceSummary::default()
+            started_ms: Some(1000),
+            ended_ms: Some(9000),
+            ..SessionHeader::default()
         };
+        let summary = SourceSummary { header, messages, ..SourceSummary::default() };
         let coverage = Coverage::of(Registry::built_in().named(format).unwrap());
         let mut row = SourceRow { id, format: format.to_owned(), coverage, summary, ..SourceRow::new(Path::new(path)) };
         row.stamp.changed = id;
@@ -221,12 +228,13 @@ mod tests {
         let journal = row(1, "/runs/r/journal.steno", "steno", 6);
         let document = row(2, "/runs/r/transcript.json", "devflow", 8);
         assert_eq!(covered_by(&[journal.clone(), document.clone()]), [None, Some(1)]);
-        for summary in [
-            SourceSummary { ended: Some(10_000), ..document.summary.clone() },
-            SourceSummary { started: Some(0), ..document.summary.clone() },
-            SourceSummary { started: None, ended: None, ..document.summary.clone() },
+        for header in [
+            SessionHeader { ended_ms: Some(10_000), ..document.summary.header.clone() },
+            SessionHeader { started_ms: Some(0), ..document.summary.header.clone() },
+            SessionHeader { started_ms: None, ended_ms: None, ..document.summary.header.clone() },
         ] {
-            let longer = SourceRow { summary, ..document.clone() };
+            let mut longer = document.clone();
+            longer.summary.header = header;
             assert_eq!(covered_by(&[journal.clone(), longer]), [Some(2), None]);
         }
     }
@@ -236,14 +244,14 @@ mod tests {
         let (one, copy) = (row(1, "/a.jsonl", "claude-code", 6), row(2, "/b.jsonl", "codex", 7));
         assert_eq!(covered_by(&[one.clone(), copy.clone()]), [None, Some(1)]);
         let mut on = copy;
-        on.summary.ended = Some(10_000);
+        on.summary.header.ended_ms = Some(10_000);
         assert_eq!(covered_by(&[one, on]), [None, None]);
     }
 
     #[test]
     fn a_conversion_may_state_its_beginning_a_moment_later() {
         let (one, mut copy) = (row(1, "/a.jsonl", "codex", 6), row(2, "/b.jsonl", "claude-code", 6));
-        copy.summary.started = Some(1001);
+        copy.summary.header.started_ms = Some(1001);
         assert_eq!(covered_by(&[one, copy]), [None, Some(1)]);
     }
 
@@ -251,20 +259,20 @@ mod tests {
     fn a_transcript_covers_the_window_whatever_it_begins_with() {
         for transcript in ["/c/transcript/active.jsonl", "/c/transcript.jsonl"] {
             let (mut window, transcript) = (row(1, "/c/context.jsonl", "chibi", 9), row(2, transcript, "chibi", 6));
-            window.summary.query = Some("a summary".to_owned());
+            window.summary.header.query = Some("a summary".to_owned());
             assert_eq!(covered_by(&[window.clone(), transcript.clone()]), [Some(2), None]);
             assert_eq!(covered_by(&[transcript, window]), [None, Some(2)]);
         }
         let archive = row(2, "/c/transcript_archive.jsonl", "chibi", 6);
         let mut window = row(1, "/c/context.jsonl", "chibi", 9);
-        window.summary.started = Some(2000);
+        window.summary.header.started_ms = Some(2000);
         assert_eq!(covered_by(&[window, archive]), [None, None]);
     }
 
     #[test]
     fn files_that_follow_each_other_are_all_counted() {
         let (one, mut next) = (row(1, "/c/p/1.jsonl", "chibi", 6), row(2, "/c/p/2.jsonl", "chibi", 7));
-        next.summary.started = Some(2000);
+        next.summary.header.started_ms = Some(2000);
         assert_eq!(covered_by(&[one, next]), [None, None]);
     }
 }

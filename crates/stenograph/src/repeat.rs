@@ -5,7 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::model::{Event, Note, is_alone, prints};
+use crate::model::{Body, Event, Note, Role, is_alone, prints};
 use crate::read::Sink;
 
 /// How many events after a claim may still prove it: agents write the records of one message next to each other.
@@ -97,6 +97,18 @@ impl RepeatCheck {
             is_open
         });
         RepeatVerdict::States
+    }
+
+    /// Whether the next event only repeats another. What is no message is trusted; a message that claims to repeat a text that was
+    /// not stated so far counts, because it may be the only record of it. Calls `proved` for each open claim that it proves.
+    pub fn is_repeat(&mut self, event: &Event<'_>, proved: &mut dyn FnMut(u64)) -> IsRepeat {
+        let is_repeat = match &event.body {
+            Body::Message { role: Role::User | Role::Assistant, .. } => {
+                self.add(SpokenWords::of(event), proved) == RepeatVerdict::Repeats
+            }
+            _ => event.restates,
+        };
+        if is_repeat { IsRepeat::Yes } else { IsRepeat::No }
     }
 
     fn state(&mut self, print: u64) {
@@ -258,7 +270,7 @@ impl<S: Sink> Sink for CheckRepeats<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Body, Content, Role};
+    use crate::model::Content;
 
     fn said(text: &str) -> Event<'static> {
         Event::new(Body::Message { role: Role::User, content: Content::text(text.to_owned()) })

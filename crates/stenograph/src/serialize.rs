@@ -85,17 +85,17 @@ impl Serialize for Outline {
         let mut object = serializer.serialize_struct("Outline", 15)?;
         object.serialize_field("origin", self.origin)?;
         object.serialize_field("session", &self.session)?;
-        object.serialize_field("title", &self.title)?;
-        object.serialize_field("cwd", &self.cwd)?;
-        object.serialize_field("branch", &self.branch)?;
-        object.serialize_field("version", &self.version)?;
-        object.serialize_field("model", &self.model)?;
+        object.serialize_field("title", &self.header.title)?;
+        object.serialize_field("cwd", &self.header.cwd)?;
+        object.serialize_field("branch", &self.header.branch)?;
+        object.serialize_field("version", &self.header.version)?;
+        object.serialize_field("model", &self.header.model)?;
         object.serialize_field("started", &self.started.as_ref().and_then(Time::to_iso))?;
         object.serialize_field("ended", &self.ended.as_ref().and_then(Time::to_iso))?;
         object.serialize_field("stop", &self.stop)?;
         object.serialize_field("success", &self.success)?;
         object.serialize_field("failure", &self.failure)?;
-        object.serialize_field("query", &self.query)?;
+        object.serialize_field("query", &self.header.query)?;
         object.serialize_field("calls", &self.calls)?;
         object.serialize_field("events", &self.events)?;
         object.end()

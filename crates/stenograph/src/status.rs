@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Calls;
 use crate::json::Draft;
 use crate::ledger::context_tokens;
-use crate::model::{Body, Event, Fact, Kind, Role};
-use crate::repeat::{RepeatCheck, RepeatVerdict, SpokenWords};
+use crate::model::{Event, Kind, SessionHeader};
+use crate::repeat::{IsRepeat, RepeatCheck};
 use crate::run_state::{ErrorRecovery, EventPlace, RunState, StateDecision};
 use crate::text::quote;
 use crate::time::{Time, TimeUnit};
@@ -42,7 +42,7 @@ pub struct Status {
     pub active_ms: Option<i64>,
     /// The last model.
     pub model: Option<String>,
-    /// The last title.
+    /// The last title or summary.
     pub title: Option<String>,
     /// The beginning of what a person typed last.
     pub asked: Option<String>,
@@ -68,7 +68,7 @@ pub struct StatusSummary {
     pub active_ms: Option<i64>,
     /// The last model.
     pub model: Option<String>,
-    /// The last title.
+    /// The last title or summary.
     pub title: Option<String>,
     /// The session's id.
     pub session: Option<String>,
@@ -90,12 +90,11 @@ pub struct Watch {
     side: Conversation,
     events: u64,
     active_ms: Option<i64>,
-    model: Option<String>,
-    title: Option<String>,
+    /// The model, title and branch.
+    header: SessionHeader,
     session: Option<String>,
     thread: Option<String>,
     cwd: Option<String>,
-    branch: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -118,9 +117,10 @@ impl Watch {
         let step = self.calls.add(event);
         self.events += 1;
         self.active_ms = self.active_ms.max(moment_ms(event));
-        if self.is_repeat(event) {
+        if self.repeats.is_repeat(event, &mut |_| {}) == IsRepeat::Yes {
             return;
         }
+        self.header.add(event);
         let state = |slot: &mut Option<String>, value: Option<&str>| {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
                 *slot = Some(value.chars().take(BEGINNING_LENGTH_MAX).collect());
@@ -128,11 +128,6 @@ impl Watch {
         };
         state(&mut self.session, event.session.as_deref());
         state(&mut self.cwd, event.cwd.as_deref());
-        state(&mut self.branch, event.branch.as_deref());
-        state(&mut self.model, event.model.as_deref());
-        if let Body::Fact { fact: Fact::Title, content: Some(content) } = &event.body {
-            state(&mut self.title, Some(content.joined().decode().trim()));
-        }
         state(&mut self.thread, event.thread.as_deref());
         let at = event.at.unwrap_or_default();
         let place =
@@ -147,16 +142,6 @@ impl Watch {
         }
     }
 
-    /// Whether an event only repeats another one. A message that claims to repeat one that is not there is all there is of it.
-    fn is_repeat(&mut self, event: &Event<'_>) -> bool {
-        match &event.body {
-            Body::Message { role: Role::User | Role::Assistant, .. } => {
-                self.repeats.add(SpokenWords::of(event), &mut |_| {}) == RepeatVerdict::Repeats
-            }
-            _ => event.restates,
-        }
-    }
-
     /// What the events so far say about the run.
     pub fn summary(&self) -> StatusSummary {
         let is_side = self.main.run.is_empty() && !self.side.run.is_empty();
@@ -166,12 +151,12 @@ impl Watch {
             context: *context,
             is_side,
             active_ms: self.active_ms,
-            model: self.model.clone(),
-            title: self.title.clone(),
+            model: self.header.model.clone(),
+            title: self.header.title.clone(),
             session: self.session.clone(),
             thread: self.thread.clone().filter(|_| is_side),
             cwd: self.cwd.clone(),
-            branch: self.branch.clone(),
+            branch: self.header.branch.clone(),
         }
     }
 }

@@ -222,6 +222,25 @@ pub fn beginning(text: &str, size_max: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// At most `length_max` characters from the beginning of a text, on one line.
+pub fn one_line(text: &str, length_max: usize) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    for char in text.trim_start().chars() {
+        let char = if char.is_whitespace() || char.is_control() { ' ' } else { char };
+        if char == ' ' && line.ends_with(' ') {
+            continue;
+        }
+        if length == length_max {
+            break;
+        }
+        line.push(char);
+        length += 1;
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
+
 /// Keeps the last stated value. An empty one states nothing.
 pub fn keep_last<S>(last: &mut Option<S>, stated: Option<&str>)
 where

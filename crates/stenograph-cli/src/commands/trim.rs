@@ -89,7 +89,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     let how = Trim { rule, limits, depth, tokenizer: counter.tokenizer.borrowed() };
     let mut trimming = Trimming::new(Moment::Load, &how);
     let mut original = file.read(&mut |event| trimming.add(event))?;
-    let is_exact = counter.is_exact(original.outline.model.as_deref());
+    let is_exact = counter.is_exact(original.outline.header.model.as_deref());
     let Trimmed { plan, report } = trimming.plan(&original.sketches);
     let removed = report
         .trimmed

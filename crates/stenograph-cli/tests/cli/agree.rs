@@ -360,3 +360,60 @@ fn records_of_one_unknown_type_are_counted_together_however_it_is_spaced() {
     folder.run("index --unknown --root .").ends(1).says("codex: 3 records of type \"odd type\" in 1 file, first at ");
     assert_eq!((&unknown["unknown"][0]["type"], &unknown["unknown"][0]["count"]), (&"odd type".into(), &3.into()));
 }
+
+/// A session that changes its model and its branch, whose first record is not the earliest, with a summary after its title.
+fn renamed_session() -> String {
+    let told = |id: &str, minute: u32, branch: &str, message: &Value| {
+        let role = message["role"].as_str().unwrap();
+        let time = format!("2026-03-02T09:{minute:02}:00.000Z");
+        json!({"type": role, "uuid": id, "sessionId": SESSION, "timestamp": time, "cwd": "/gone/work/otter",
+            "version": "2.0.1", "gitBranch": branch, "message": message})
+    };
+    let asked = |id: &str, minute: u32, branch: &str, text: &str| {
+        told(id, minute, branch, &json!({"role": "user", "content": text}))
+    };
+    let answered = |id: &str, minute: u32, branch: &str, model: &str| {
+        let usage = json!({"input_tokens": 10, "output_tokens": 5});
+        let text = json!([{"type": "text", "text": "Done."}]);
+        told(
+            id,
+            minute,
+            branch,
+            &json!({"id": id, "role": "assistant", "model": model, "content": text, "usage": usage}),
+        )
+    };
+    let records = [
+        asked("u1", 20, "main", "Why is\nthe otter wet?"),
+        answered("u2", 10, "main", "claude-opus-4-1-20250805"),
+        json!({"type": "custom-title", "customTitle": "Wet otters", "sessionId": SESSION}),
+        asked("u3", 40, "dry", "Dry it."),
+        answered("u4", 30, "dry", "claude-sonnet-4-5-20250929"),
+        json!({"type": "summary", "summary": "Otters\nare dry now", "leafUuid": "u4"}),
+    ];
+    records.iter().map(|record| record.to_string() + "\n").collect()
+}
+
+#[test]
+fn a_session_has_one_header_with_and_without_an_index() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path(".claude/projects/-gone-work-otter")).unwrap();
+    let path = format!(".claude/projects/-gone-work-otter/{SESSION}.jsonl");
+    folder.write(&path, renamed_session());
+    let header = |folder: &Folder| {
+        let shown = folder.run(&format!("show {path} --root .")).ends(0).text().to_owned();
+        shown.split("\n\n").next().unwrap().to_owned()
+    };
+    let without_index = header(&folder);
+    let lines: Vec<&str> = without_index.lines().collect();
+    assert_eq!(lines[0], "Otters are dry now");
+    assert_eq!(lines[1], "claude-code · otter · dry · claude-sonnet-4-5-20250929");
+    assert!(lines[2].starts_with("2026-03-02 09:10 to 09:40 UTC"), "{without_index}");
+    folder.run("index --root .").ends(0);
+    assert_eq!(header(&folder), without_index);
+    let listed = folder.run("list --root . --json").ends(0).json().remove(0);
+    let audit = folder.run(&format!("audit {path} --json")).ends(0).json().remove(0);
+    for field in ["title", "branch"] {
+        assert_eq!(listed[field], audit[field], "{field}");
+    }
+    assert_eq!((&listed["model"], &listed["title"]), (&"claude-sonnet-4-5-20250929".into(), &lines[0].into()));
+}

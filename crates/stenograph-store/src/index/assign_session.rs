@@ -116,7 +116,7 @@ impl IndexRun<'_> {
             self.catalogue.link(row.session, other, CONTINUES)?;
         }
         let by_place = hints.folder.map(|folder| folder.display().to_string());
-        for folder in row.summary.cwd.iter().chain(&by_place) {
+        for folder in row.summary.header.cwd.iter().chain(&by_place) {
             if let Some(project) = self.project(folder)? {
                 return self.catalogue.set_project(row.session, project);
             }
@@ -205,7 +205,14 @@ impl IndexRun<'_> {
         // The session whose file was written first is the original; of several written at once, the one with the most content.
         mains.sort_by_key(|(written, row)| {
             let (summary, events) = (&row.summary, row.doc_group_events + row.tail_events);
-            (*written, row.coverage, summary.started, Reverse(summary.ended), Reverse(events), row.path.clone())
+            (
+                *written,
+                row.coverage,
+                summary.header.started_ms,
+                Reverse(summary.header.ended_ms),
+                Reverse(events),
+                row.path.clone(),
+            )
         });
         let mains: Vec<SourceRow> = mains.into_iter().map(|(_, main)| main).collect();
         let Some((original, others)) = mains.split_first() else { return Ok(session) };

@@ -4,14 +4,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use stenograph::evidence::{UserQuestion, nested_events};
 use stenograph::format::Format;
 use stenograph::ledger::{CallCounter, CallDetail, CountingState, SourceUsage};
-use stenograph::model::{Body, Event, Fact, Note, Role};
+use stenograph::model::{Body, Event, Note, Role};
 use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
-use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
-use stenograph::text::keep_last;
+use stenograph::repeat::{IsRepeat, RepeatCheck};
+use stenograph::text::one_line;
 
 use super::assign_session::SessionClaims;
 use super::catalogue::{SourceRow, SourceSummary};
@@ -25,8 +24,8 @@ const UNKNOWN_MAX: usize = 64;
 /// How many calls one page of the ledger holds, which bounds the memory for counting a source of any length.
 const ROWS_MAX: usize = 4096;
 
-/// How many characters of a title or a query are stored.
-const TITLE_LENGTH_MAX: usize = 200;
+/// How many characters of the type of an unknown record are stored: real types are words.
+const UNKNOWN_LENGTH_MAX: usize = 200;
 
 /// How many texts of a source are remembered to detect repetitions. They are saved with the state for the next run.
 const STATED_MAX: usize = 64;
@@ -127,39 +126,29 @@ impl<'w> EventIndexer<'w> {
 
     /// Whether an event only repeats another. An undecided one counts until it is decided.
     fn is_repeat(&mut self, event: &Event<'_>) -> IsRepeat {
-        let claimed = if event.restates { IsRepeat::Yes } else { IsRepeat::No };
-        let Some(repeats) = &mut self.repeats else { return claimed };
-        if !matches!(&event.body, Body::Message { role: Role::User | Role::Assistant, .. }) {
-            return claimed;
-        }
         let mut proved = 0;
-        let verdict = repeats.add(SpokenWords::of(event), &mut |_| proved += 1);
+        let is_repeat = match &mut self.repeats {
+            Some(repeats) => repeats.is_repeat(event, &mut |_| proved += 1),
+            None if event.restates => IsRepeat::Yes,
+            None => IsRepeat::No,
+        };
         self.summary.messages = self.summary.messages.saturating_sub(proved);
-        if verdict == RepeatVerdict::Repeats { IsRepeat::Yes } else { IsRepeat::No }
+        is_repeat
     }
 
     fn notice(&mut self, event: &Event<'_>, is_repeat: IsRepeat) {
-        let summary = &mut self.summary;
-        keep_last(&mut summary.branch, event.branch.as_deref());
-        keep_last(&mut summary.version, event.version.as_deref());
-        if !event.model.as_deref().is_some_and(|model| model.starts_with('<')) {
-            keep_last(&mut summary.model, event.model.as_deref());
-        }
-        if summary.cwd.is_none() {
-            keep_last(&mut summary.cwd, event.cwd.as_deref());
-        }
         self.claims.add(self.event, event);
         if is_repeat == IsRepeat::Yes {
             return;
         }
+        let summary = &mut self.summary;
+        // A message that claims to repeat one that is not there is all there is of it, so its words are the session's.
+        summary.header.add(event);
         match &event.body {
             Body::Message { role: Role::User | Role::Assistant, .. } => summary.messages += 1,
             Body::ToolCall { .. } => summary.calls += 1,
-            Body::Fact { fact: Fact::Title | Fact::Summary, content: Some(content) } => {
-                summary.title = Some(beginning(&content.joined().decode()));
-            }
             Body::Other { name: Some(name), .. } if !event.is_oversize() => {
-                let (name, line) = (beginning(name), event.at.map_or(0, |at| at.line));
+                let (name, line) = (one_line(name, UNKNOWN_LENGTH_MAX), event.at.map_or(0, |at| at.line));
                 if let Some((count, _)) = self.unknown.get_mut(&name) {
                     *count += 1;
                 } else if self.unknown.len() < UNKNOWN_MAX {
@@ -167,18 +156,6 @@ impl<'w> EventIndexer<'w> {
                 }
             }
             _ => {}
-        }
-    }
-
-    /// Takes the first question as the name of the session; words replace a command.
-    fn add_question(&mut self, event: &Event<'_>) {
-        let is_open = self.summary.query.as_deref().is_none_or(UserQuestion::is_command_text);
-        match UserQuestion::of(event) {
-            Some(UserQuestion::Words(words)) if is_open => self.summary.query = Some(beginning(&words)),
-            Some(UserQuestion::Command(command)) if self.summary.query.is_none() => {
-                self.summary.query = Some(beginning(&command));
-            }
-            Some(_) | None => {}
         }
     }
 
@@ -295,37 +272,22 @@ impl Sink for EventIndexer<'_> {
             status.add(event);
         }
         let mut trail = std::mem::take(&mut self.trail);
-        if let Some(entry) = trail.entry(event) {
+        trail.entries(event, &mut |found, entry| {
             if let Some(keys) = &mut self.keys {
                 keys.insert(entry.key);
             }
-            if let Some(time) = entry.time {
-                self.summary.started = Some(self.summary.started.map_or(time, |started| started.min(time)));
-                self.summary.ended = Some(self.summary.ended.map_or(time, |ended| ended.max(time)));
-            }
-            self.summary.errors += u64::from(entry.error);
-            // A rendered text repeats what another file may hold exactly; if there is no other file, its words are the
-            // session's.
-            if is_repeat == IsRepeat::No {
-                if entry.role == Some(Role::User) && !event.restates && self.first_key.is_none() {
+            if std::ptr::eq(found, event) {
+                self.summary.errors += u64::from(entry.error);
+                let is_said = is_repeat == IsRepeat::No && !event.restates && entry.role == Some(Role::User);
+                if is_said && self.first_key.is_none() {
                     self.first_key = Some(entry.key);
                 }
-                if entry.role == Some(Role::User) {
-                    self.add_question(event);
-                }
+            } else {
+                // A nested record is found under this record's number. It counts unless its sub-agent has a file of its own.
+                self.nested.add(found, entry);
             }
-            self.index_entry(event, &entry);
-        }
-        // A nested record is found under this record's number. It counts unless its sub-agent has a file of its own.
-        for inner in nested_events(event) {
-            if let Some(entry) = trail.nested(&inner) {
-                if let Some(keys) = &mut self.keys {
-                    keys.insert(entry.key);
-                }
-                self.nested.add(&inner, &entry);
-                self.index_entry(&inner, &entry);
-            }
-        }
+            self.index_entry(found, entry);
+        });
         self.trail = trail;
         self.event += 1;
     }
@@ -333,23 +295,4 @@ impl Sink for EventIndexer<'_> {
     fn note(&mut self, _note: Note) {
         self.summary.notes += 1;
     }
-}
-
-/// The beginning of a text, on one line.
-fn beginning(text: &str) -> String {
-    let mut line = String::new();
-    let mut length = 0;
-    for char in text.trim_start().chars() {
-        let char = if char.is_whitespace() || char.is_control() { ' ' } else { char };
-        if char == ' ' && line.ends_with(' ') {
-            continue;
-        }
-        if length == TITLE_LENGTH_MAX {
-            break;
-        }
-        line.push(char);
-        length += 1;
-    }
-    line.truncate(line.trim_end().len());
-    line
 }

@@ -376,7 +376,7 @@ impl IndexRun<'_> {
     ) -> Result<(), Error> {
         self.catalogue.put_touches(&mut event_indexer.touches)?;
         let summary = std::mem::take(&mut event_indexer.summary);
-        let has_new_folder = summary.cwd != row.summary.cwd;
+        let has_new_folder = summary.header.cwd != row.summary.header.cwd;
         row.summary = summary;
         if row.session == 0 || row.first_key != event_indexer.first_key {
             self.unordered.extend(event_indexer.first_key);

@@ -72,9 +72,9 @@ pub fn thread_json(source: &SourceRow, session: &str, depth: usize) -> String {
     draft.set_opt("thread", source.thread.as_deref());
     draft.set_str("format", &source.format);
     draft.set_str("path", &source.path.display().to_string());
-    draft.set_opt("asked", source.summary.query.as_deref());
-    draft.set_opt("started", iso(source.summary.started).as_deref());
-    draft.set_opt("ended", iso(source.summary.ended).as_deref());
+    draft.set_opt("asked", source.summary.header.query.as_deref());
+    draft.set_opt("started", iso(source.summary.header.started_ms).as_deref());
+    draft.set_opt("ended", iso(source.summary.header.ended_ms).as_deref());
     for (key, number) in [
         ("events", source.doc_group_events + source.tail_events),
         ("messages", source.summary.messages),

@@ -5,6 +5,7 @@ use super::conversation::ConversationState;
 use super::failures::Ending;
 use super::report::{Audit, AuditStep, CallOutcome, End, Thread};
 use super::{Auditor, LIST_MAX};
+use crate::model::SessionHeader;
 
 impl Auditor {
     /// The audit of all events.
@@ -39,6 +40,8 @@ impl Auditor {
         let open = open.into_iter().rev().find(|open| open.thread == main);
         self.ends(main, open.as_ref());
         let mut audit = self.audit;
+        let SessionHeader { title, branch, started_ms, ended_ms, .. } = self.header;
+        (audit.title, audit.branch, audit.started_ms, audit.ended_ms) = (title, branch, started_ms, ended_ms);
         audit.tools = self.calls.tools;
         audit.calls = self.calls.list;
         audit.files = self.files.list;

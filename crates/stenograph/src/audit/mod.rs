@@ -31,8 +31,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::calls::{CallStep, Calls as CallsFold};
 use crate::evidence::{PlanChange, script_words};
 use crate::ledger::context_tokens;
-use crate::model::{Body, Content, Event, Input, Role, ScriptWords, is_lasting_id};
+use crate::model::{Body, Content, Event, Input, Role, ScriptWords, SessionHeader, is_lasting_id};
 use crate::query::touches;
+use crate::repeat::IsRepeat;
 use crate::run_state::{RunStep, StopReason};
 use crate::text::beginning;
 use crate::turns::SessionTurns;
@@ -62,6 +63,8 @@ pub struct Auditor {
     agents: Agents,
     /// The turns of the main conversation.
     turns: SessionTurns,
+    /// The title, branch and times of the session.
+    header: SessionHeader,
     place: EventPlace,
     /// The number of events of each source so far.
     event_counts: Vec<u64>,
@@ -104,17 +107,15 @@ impl Auditor {
         let at = event.at.unwrap_or_default();
         (self.place.line, self.place.offset) = (at.line, at.offset);
         self.audit.events += 1;
-        self.add_to_thread(event, event.thread.as_deref());
+        let is_repeat = self.add_to_thread(event, event.thread.as_deref());
+        if is_repeat == IsRepeat::No {
+            self.header.add(event);
+        }
     }
 
-    /// Adds an event to this conversation.
-    fn add_to_thread(&mut self, event: &Event<'_>, thread: Option<&str>) {
-        let time_ms = event.time.as_ref().and_then(crate::time::Time::to_millis);
-        self.place.time_ms = time_ms;
-        if let Some(time_ms) = time_ms {
-            self.audit.started_ms = Some(self.audit.started_ms.map_or(time_ms, |first| first.min(time_ms)));
-            self.audit.ended_ms = self.audit.ended_ms.max(Some(time_ms));
-        }
+    /// Adds an event to this conversation, and returns whether it only repeats another.
+    fn add_to_thread(&mut self, event: &Event<'_>, thread: Option<&str>) -> IsRepeat {
+        self.place.time_ms = event.time.as_ref().and_then(crate::time::Time::to_millis);
         let thread = self.thread(thread);
         let is_copy = !event.restates && self.is_copy(event);
         let is_repeated = event.restates || is_copy;
@@ -133,10 +134,10 @@ impl Auditor {
             {
                 conversation.last_message.close();
             }
-            return;
+            return IsRepeat::Yes;
         }
         self.add_session_facts(event, thread);
-        let Some(conversation) = self.conversations.get_mut(thread) else { return };
+        let Some(conversation) = self.conversations.get_mut(thread) else { return IsRepeat::No };
         let RunStep { recovers, ended } = conversation.run.add(event, &step, self.place);
         conversation.window.event(event.id.as_deref());
         if let Some(tokens) = context_tokens(event) {
@@ -191,6 +192,7 @@ impl Auditor {
             self.recover(thread);
         }
         ended.into_iter().for_each(|stuck| self.stuck(stuck, thread));
+        IsRepeat::No
     }
 
     /// Passes an event to the fold of calls. The fold does not see repeated events, except for facts: a fact reports on a call in its own words.
@@ -241,7 +243,7 @@ impl Auditor {
         self.conversations.len() - 1
     }
 
-    /// Adds what an event states about the session: its id, title, folder, branch and model.
+    /// Adds what an event states about the session besides its header: its id, the folder of each conversation, all models.
     fn add_session_facts(&mut self, event: &Event<'_>, thread: usize) {
         let set = |slot: &mut Option<String>, value: Option<&str>| {
             if let Some(value) = value.filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
@@ -249,15 +251,11 @@ impl Auditor {
             }
         };
         set(&mut self.audit.session, event.session.as_deref());
-        set(&mut self.audit.branch, event.branch.as_deref());
         if let Some(conversation) = self.conversations.get_mut(thread) {
             set(&mut conversation.cwd, event.cwd.as_deref());
         }
         if event.thread.is_none() {
             set(&mut self.audit.cwd, event.cwd.as_deref());
-        }
-        if let Body::Fact { fact: crate::model::Fact::Title, content: Some(content) } = &event.body {
-            set(&mut self.audit.title, Some(content.joined().decode().trim()));
         }
         if let Some(model) = event.model.as_deref().filter(|model| !model.is_empty())
             && self.audit.models.len() < MODELS_MAX

@@ -49,7 +49,7 @@ impl<T> Capped<T> {
 pub struct Audit {
     /// The session's id.
     pub session: Option<String>,
-    /// Its last title.
+    /// Its last title or summary.
     pub title: Option<String>,
     /// The last working folder.
     pub cwd: Option<String>,

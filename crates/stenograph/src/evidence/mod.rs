@@ -42,7 +42,7 @@ pub(crate) use notice::JobNotice;
 pub(crate) use permission::{Judgement, permission_mode};
 pub(crate) use plan::PLAN_ITEMS_MAX;
 pub use plan::{PlanChange, Todo, TodoProgress};
-pub use question::{FirstQuestion, UserQuestion};
+pub use question::UserQuestion;
 pub(crate) use report::CallReport;
 pub use result::Evidence;
 pub(crate) use result::{created_file, output_without_header};

@@ -43,29 +43,6 @@ impl UserQuestion {
     }
 }
 
-/// Finds the first question of a session. Words count before a command, whichever comes first.
-#[derive(Clone, Debug, Default)]
-pub struct FirstQuestion(Option<UserQuestion>);
-
-impl FirstQuestion {
-    /// Adds the next event.
-    pub fn add(&mut self, event: &Event<'_>) {
-        if event.restates || matches!(self.0, Some(UserQuestion::Words(_))) {
-            return;
-        }
-        match UserQuestion::of(event) {
-            Some(UserQuestion::Command(_)) if self.0.is_some() => {}
-            Some(question) => self.0 = Some(question),
-            None => {}
-        }
-    }
-
-    /// The question, if there is one so far.
-    pub fn text(&self) -> Option<&str> {
-        self.0.as_ref().map(UserQuestion::text)
-    }
-}
-
 /// A command as people type it, from its elements.
 fn command(text: &str) -> Option<String> {
     let element = |name: &str| {
@@ -125,15 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn words_name_a_session_before_a_command_does() {
-        let said = |text: &'static str| {
-            Event::new(Body::Message { role: Role::User, content: crate::model::Content::text(text) })
-        };
-        let mut first = FirstQuestion(Some(UserQuestion::Command("/init".to_owned())));
-        assert_eq!(first.text(), Some("/init"));
-        first.add(&said("Fix it"));
-        first.add(&said("And that"));
-        assert_eq!(first.text(), Some("Fix it"));
+    fn a_path_is_not_a_command() {
         assert!(UserQuestion::is_command_text("/review src") && !UserQuestion::is_command_text("/etc/hosts is wrong"));
     }
 }

@@ -1,7 +1,6 @@
 //! The outline of a session together with the tokens of its model calls.
 
 use super::{CallCounter, CallDetail, Ledger, LedgerBuilder};
-use crate::evidence::FirstQuestion;
 use crate::format::Format;
 use crate::model::{Event, Outline, Usage};
 
@@ -12,7 +11,6 @@ pub struct CountedOutline {
     counting: CallCounter,
     /// The counters that any event states.
     stated: Usage,
-    question: FirstQuestion,
 }
 
 impl Default for CountedOutline {
@@ -26,18 +24,12 @@ impl CountedOutline {
     pub fn new(format: Option<&dyn Format>) -> CountedOutline {
         let (origin, agent) = format.map_or(("", ""), |format| (format.info().name, format.info().agent));
         let counting = CallCounter::new(agent, CallDetail::Numbers);
-        CountedOutline {
-            outline: Outline::new(origin),
-            counting,
-            stated: Usage::default(),
-            question: FirstQuestion::default(),
-        }
+        CountedOutline { outline: Outline::new(origin), counting, stated: Usage::default() }
     }
 
     /// Takes the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.outline.add(event);
-        self.question.add(event);
         self.counting.add(event);
         if let Some(usage) = event.usage.filter(|_| !event.restates) {
             let stated = &mut self.stated;
@@ -52,7 +44,6 @@ impl CountedOutline {
     /// Takes the next event, and counts no tokens for it.
     pub fn add_uncounted(&mut self, event: &Event<'_>) {
         self.outline.add(event);
-        self.question.add(event);
     }
 
     /// The number of events so far.
@@ -62,18 +53,11 @@ impl CountedOutline {
 
     /// The outline with the total.
     pub fn finish(self) -> Outline {
-        self.count().0
+        self.finish_with_ledger().0
     }
 
-    /// The outline with the total, and the ledger that the total comes from. Its query is the first question in the words of
-    /// the person, for people to read.
+    /// The outline with the total, and the ledger that the total comes from.
     pub fn finish_with_ledger(self) -> (Outline, Ledger) {
-        let question = self.question.text().map(str::to_owned);
-        let (outline, ledger) = self.count();
-        (Outline { query: question.or(outline.query), ..outline }, ledger)
-    }
-
-    fn count(self) -> (Outline, Ledger) {
         let mut ledger = LedgerBuilder::default();
         // Calls that name no session belong to this one.
         ledger.add("", Some(""), 0, self.counting.finish());

@@ -1,7 +1,7 @@
 //! The outline of a session, collected in one pass over all events: what a header needs before the first turn is written.
 
 use super::uuid::uuid_of;
-use super::{Body, Content, Event, Role, Usage};
+use super::{Body, Content, Event, Role, SessionHeader, Usage};
 use crate::time::Time;
 
 /// A summary of a session. Its size does not depend on the size of the texts.
@@ -11,28 +11,28 @@ pub struct Outline {
     pub origin: &'static str,
     /// The session id: the first one stated.
     pub session: Option<String>,
-    /// Its title: the last one stated.
-    pub title: Option<String>,
-    /// The first working folder.
-    pub cwd: Option<String>,
-    /// The first branch.
-    pub branch: Option<String>,
-    /// The first version of the agent.
-    pub version: Option<String>,
-    /// The first model.
-    pub model: Option<String>,
-    /// The first timestamp.
+    /// What people see of it: its title, question, folder, branch, model and times.
+    pub header: SessionHeader,
+    /// The earliest timestamp, in the spelling of the source.
     pub started: Option<Time<'static>>,
-    /// The last timestamp.
+    /// The latest timestamp, in the spelling of the source.
     pub ended: Option<Time<'static>>,
+    /// The last text of a title record, for writers that have such a record. Summaries have records of their own.
+    pub stated_title: Option<String>,
+    /// The first branch, for writers: the session begins on it.
+    pub first_branch: Option<String>,
+    /// The first version of the agent, for writers.
+    pub first_version: Option<String>,
+    /// The first model, for writers.
+    pub first_model: Option<String>,
+    /// The beginning of the first user message as it is recorded, with what the agent adds to it.
+    pub first_message: Option<String>,
     /// The stop reason: that of the last stop, which may have none.
     pub stop: Option<String>,
     /// Whether the session ended with success, if the last stop says so.
     pub success: Option<bool>,
     /// The beginning of the last error message, if the session did not end with success.
     pub failure: Option<String>,
-    /// The beginning of the first user message.
-    pub query: Option<String>,
     /// The number of tool calls.
     pub calls: u64,
     /// The number of events.
@@ -75,24 +75,29 @@ impl Outline {
             }
         };
         first(&mut self.session, &event.session);
-        first(&mut self.cwd, &event.cwd);
-        first(&mut self.branch, &event.branch);
-        first(&mut self.version, &event.version);
-        first(&mut self.model, &event.model);
-        if let Some(time) = event.time.as_ref().filter(|time| time.instant().is_some()) {
-            if self.started.is_none() {
+        first(&mut self.first_branch, &event.branch);
+        first(&mut self.first_version, &event.version);
+        first(&mut self.first_model, &event.model);
+        let started_ms = self.header.started_ms;
+        self.header.add(event);
+        if let Some(time) = &event.time {
+            if self.header.started_ms != started_ms {
                 self.started = Some(time.clone().into_owned());
             }
-            self.ended = Some(time.clone().into_owned());
+            // The last of those within the latest millisecond.
+            if time.to_millis().is_some_and(|time_ms| self.header.ended_ms == Some(time_ms)) {
+                self.ended = Some(time.clone().into_owned());
+            }
         }
         match &event.body {
-            Body::Message { role: Role::User, content } if self.query.is_none() => {
+            Body::Message { role: Role::User, content } if self.first_message.is_none() => {
                 let said = beginning(content);
                 self.seed ^= xxhash_rust::xxh3::xxh3_64(said.as_bytes());
-                self.query = Some(said);
+                self.first_message = Some(said);
             }
             Body::Fact { fact: super::Fact::Title, content: Some(content) } => {
-                self.title = Some(beginning(content)).filter(|title| !title.is_empty()).or_else(|| self.title.take());
+                let stated = beginning(content);
+                self.stated_title = Some(stated).filter(|title| !title.is_empty()).or_else(|| self.stated_title.take());
             }
             Body::ToolCall { .. } => self.calls += 1,
             // A session has one stop per turn and ends with the last one: it replaces earlier ones.

@@ -38,13 +38,13 @@ impl<W: Write> Document<W> {
         let time = |time: &Option<Time<'_>>| Some(quote(&time.as_ref()?.to_utc()?));
         let fields = [
             ("id", text(&outline.session)),
-            ("title", text(&outline.title)),
+            ("title", text(&outline.header.title)),
             ("format", Some(quote(format))),
             ("source", Some(quote(source))),
-            ("model", text(&outline.model)),
-            ("version", text(&outline.version)),
-            ("cwd", text(&outline.cwd)),
-            ("branch", text(&outline.branch)),
+            ("model", text(&outline.header.model)),
+            ("version", text(&outline.header.version)),
+            ("cwd", text(&outline.header.cwd)),
+            ("branch", text(&outline.header.branch)),
             ("started", time(&outline.started)),
             ("ended", time(&outline.ended)),
             ("stop", text(&outline.stop)),

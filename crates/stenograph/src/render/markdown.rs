@@ -169,12 +169,12 @@ fn fields(outline: &Outline, format: &str, zone: &TimeZone) -> Vec<(&'static str
         }
     };
     let found = [
-        ("Title", text(&outline.title)),
+        ("Title", text(&outline.header.title)),
         ("Format", Some(words(format))),
-        ("Model", text(&outline.model)),
-        ("Version", text(&outline.version)),
-        ("Folder", text(&outline.cwd)),
-        ("Branch", text(&outline.branch)),
+        ("Model", text(&outline.header.model)),
+        ("Version", text(&outline.header.version)),
+        ("Folder", text(&outline.header.cwd)),
+        ("Branch", text(&outline.header.branch)),
         ("Status", status),
         ("Error", text(&outline.failure)),
         ("Started", time(&outline.started)),

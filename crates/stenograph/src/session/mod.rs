@@ -101,9 +101,9 @@ impl<'b> Session<'b> {
         &self.outline
     }
 
-    /// Its title: the last one stated.
+    /// Its title: the last title or summary.
     pub fn title(&self) -> Option<&str> {
-        self.outline.title.as_deref()
+        self.outline.header.title.as_deref()
     }
 
     /// The conversation that continues: without abandoned branches, side conversations and repeated records.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Registry;
-use crate::model::{Content, Input, Role, Usage};
+use crate::model::{Body, Content, Input, Role, Usage};
 use crate::read::all;
 
 const SECOND: u64 = 1000;

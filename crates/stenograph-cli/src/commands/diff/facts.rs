@@ -49,11 +49,11 @@ pub fn of([a, b]: [(&ComparedRun, &[DiffStep]); 2]) -> Vec<DiffFact> {
     let mut facts = vec![
         stated("format", &|run| run.format.to_owned()),
         both("session", &|outline, _| outline.session.clone()),
-        both("title", &|outline, _| outline.title.clone()),
-        both("model", &|outline, _| outline.model.clone()),
-        both("version", &|outline, _| outline.version.clone()),
-        both("folder", &|outline, _| outline.cwd.clone()),
-        both("branch", &|outline, _| outline.branch.clone()),
+        both("title", &|outline, _| outline.header.title.clone()),
+        both("model", &|outline, _| outline.header.model.clone()),
+        both("version", &|outline, _| outline.header.version.clone()),
+        both("folder", &|outline, _| outline.header.cwd.clone()),
+        both("branch", &|outline, _| outline.header.branch.clone()),
         both("started", &|outline, _| outline.started.as_ref()?.to_iso_millis()),
         both("ended", &|outline, _| outline.ended.as_ref()?.to_iso_millis()),
         both("duration", &|outline, _| {

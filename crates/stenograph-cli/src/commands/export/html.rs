@@ -212,7 +212,7 @@ impl PageExporter<'_> {
             None => content.summary.agent("Main conversation", "conversation"),
             Some(thread) => {
                 content.chunks.end()?;
-                let about = chapter.overview.outline.query.clone().unwrap_or_default();
+                let about = chapter.overview.outline.header.query.clone().unwrap_or_default();
                 let name = format!("Sub-agent {}", first_words(&format!("{thread} {about}"), TITLE_CHARS_MAX));
                 let (id, lane) = (format!("{id_prefix}start"), number % 6);
                 content.chunks.html.push_str(&format!(

@@ -122,11 +122,11 @@ impl ListView<'_> {
                 format!("{}{}", indent(*depth), short(source.thread.as_deref().unwrap_or_default())),
                 short(&source.format),
                 String::new(),
-                ago(source.summary.ended),
+                ago(source.summary.header.ended_ms),
                 String::new(),
                 grouped(source.summary.messages),
                 bytes(source.stamp.size),
-                harmless_line(&[gone(source), source.summary.query.as_deref().unwrap_or_default()].concat()),
+                harmless_line(&[gone(source), source.summary.header.query.as_deref().unwrap_or_default()].concat()),
             ],
         }
     }

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use stenograph::ledger::{CountedOutline, Ledger};
-use stenograph::model::{Event, Note, Outline};
+use stenograph::model::{Event, Note, Outline, SessionHeader};
 use stenograph::read::Sink;
-use stenograph::time::Time;
+use stenograph::repeat::{IsRepeat, RepeatCheck};
 use stenograph_store::Passes;
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::Session;
+use stenograph_store::project::Project;
 
 use crate::error::CommandError;
 use crate::input::{self, Flow};
@@ -48,9 +49,10 @@ pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
         return None;
     }
     let mut input = input::open(path, from, Passes::Once).ok()?;
-    let mut sink = HeaderSink(CountedOutline::new(Some(input.format)));
+    let repeats = (!input.format.info().traits.log).then(RepeatCheck::default);
+    let mut sink = HeaderSink { outline: CountedOutline::new(Some(input.format)), repeats };
     input.read(&mut sink, &SourceProgress::none(), |_| Flow::Continue).ok()?;
-    let (outline, ledger) = sink.0.finish_with_ledger();
+    let (outline, ledger) = sink.outline.finish_with_ledger();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     of_outline(&outline, &ledger, input.format.info().agent, &name).ok()
 }
@@ -63,16 +65,13 @@ pub(in crate::commands) fn of_outline(
     name: &str,
 ) -> Result<Header, CommandError> {
     let took = SessionCost::of_ledger(ledger, &prices::load()?);
-    let minute = |time: &Time<'_>| Some(clock::format_minute(time.to_millis()?));
-    let span = span(outline.started.as_ref().and_then(minute), outline.ended.as_ref().and_then(minute));
+    let SessionHeader { title, query, cwd, branch, model, started_ms, ended_ms, .. } = outline.header.clone();
+    let span = span(started_ms.map(clock::format_minute), ended_ms.map(clock::format_minute));
+    let project = cwd.as_deref().and_then(|cwd| Project::of(Path::new(cwd))).map(|project| project.name());
+    let project = project.or(cwd).unwrap_or_default();
     Ok(Header {
-        title: outline.title.clone().or(outline.query.clone()).unwrap_or_else(|| name.to_owned()),
-        place: vec![
-            agent.to_owned(),
-            outline.cwd.clone().unwrap_or_default(),
-            outline.branch.clone().unwrap_or_default(),
-            outline.model.clone().unwrap_or_default(),
-        ],
+        title: title.or(query).unwrap_or_else(|| name.to_owned()),
+        place: vec![agent.to_owned(), project, branch.unwrap_or_default(), model.unwrap_or_default()],
         facts: vec![span, took.tokens(), took.money()],
     })
 }
@@ -96,11 +95,21 @@ fn span(started: Option<String>, ended: Option<String>) -> String {
     }
 }
 
-struct HeaderSink(CountedOutline);
+/// Collects the header of a file. It counts the same events as the index: a message that claims to repeat one that is not there
+/// counts, except in a log, which repeats whole conversations.
+struct HeaderSink {
+    outline: CountedOutline,
+    repeats: Option<RepeatCheck>,
+}
 
 impl Sink for HeaderSink {
     fn event(&mut self, event: &Event<'_>) {
-        self.0.add(event);
+        let is_repeat = self.repeats.as_mut().map(|repeats| repeats.is_repeat(event, &mut |_| {}));
+        if event.restates && is_repeat == Some(IsRepeat::No) {
+            self.outline.add(&Event { restates: false, ..event.clone() });
+        } else {
+            self.outline.add(event);
+        }
     }
 
     fn note(&mut self, _note: Note) {}

@@ -109,7 +109,7 @@ fn print_heading(options: &Options, source: &SourceRow, output: &mut Output<'_>)
         return Ok(());
     }
     let thread = source.thread.as_deref().unwrap_or_default();
-    let about = source.summary.query.as_deref().map(|query| format!(": {query}")).unwrap_or_default();
+    let about = source.summary.header.query.as_deref().map(|query| format!(": {query}")).unwrap_or_default();
     let line = harmless_line(&format!("sub-agent {thread}{about}"));
     let line = output.colour().paint(TextStyle::Strong, &line);
     output.line(&format!("\n{line}"))

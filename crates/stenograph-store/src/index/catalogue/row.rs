@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Row, named_params};
+use stenograph::model::SessionHeader;
 
 use crate::fingerprint::Fingerprint;
 use crate::session_files::Coverage;
@@ -28,22 +29,8 @@ pub struct FileStamp {
 /// A summary of a source's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceSummary {
-    /// The last title.
-    pub title: Option<String>,
-    /// The beginning of the user's first message.
-    pub query: Option<String>,
-    /// The first working folder.
-    pub cwd: Option<String>,
-    /// The last branch.
-    pub branch: Option<String>,
-    /// The last model.
-    pub model: Option<String>,
-    /// The last version of the agent.
-    pub version: Option<String>,
-    /// The first time, in milliseconds since 1970.
-    pub started: Option<i64>,
-    /// The last time.
-    pub ended: Option<i64>,
+    /// Title, first question, folder, branch, model and times.
+    pub header: SessionHeader,
     /// The number of messages of users and models.
     pub messages: u64,
     /// The number of tool calls.
@@ -284,14 +271,16 @@ impl SourceRow {
             archive_copy: row.get(24)?,
             archived_length: to_unsigned(row.get(25)?),
             summary: SourceSummary {
-                title: row.get(26)?,
-                query: row.get(27)?,
-                cwd: row.get(28)?,
-                branch: row.get(29)?,
-                model: row.get(30)?,
-                version: row.get(31)?,
-                started: row.get(32)?,
-                ended: row.get(33)?,
+                header: SessionHeader {
+                    title: row.get(26)?,
+                    query: row.get(27)?,
+                    cwd: row.get(28)?,
+                    branch: row.get(29)?,
+                    model: row.get(30)?,
+                    version: row.get(31)?,
+                    started_ms: row.get(32)?,
+                    ended_ms: row.get(33)?,
+                },
                 messages: to_unsigned(row.get(34)?),
                 calls: to_unsigned(row.get(35)?),
                 errors: to_unsigned(row.get(36)?),
@@ -319,9 +308,9 @@ impl SourceRow {
             ":head_length": to_signed(self.head_length), ":tail_hash": to_signed(self.tail_hash), ":settled": to_signed(self.settled),
             ":line": to_signed(self.line), ":lot": to_signed(self.doc_group), ":lot_events": to_signed(self.doc_group_events), ":tail": to_signed(self.tail),
             ":tail_events": to_signed(self.tail_events), ":trail": self.trail, ":first_key": self.first_key.map(to_signed), ":gone": self.gone,
-            ":copy_of": self.copy_of, ":kept": self.archive_copy, ":kept_length": to_signed(self.archived_length), ":title": self.summary.title,
-            ":query": self.summary.query, ":cwd": self.summary.cwd, ":branch": self.summary.branch, ":model": self.summary.model,
-            ":version": self.summary.version, ":started": self.summary.started, ":ended": self.summary.ended,
+            ":copy_of": self.copy_of, ":kept": self.archive_copy, ":kept_length": to_signed(self.archived_length), ":title": self.summary.header.title,
+            ":query": self.summary.header.query, ":cwd": self.summary.header.cwd, ":branch": self.summary.header.branch, ":model": self.summary.header.model,
+            ":version": self.summary.header.version, ":started": self.summary.header.started_ms, ":ended": self.summary.header.ended_ms,
             ":messages": to_signed(self.summary.messages), ":calls": to_signed(self.summary.calls), ":errors": to_signed(self.summary.errors),
             ":notes": to_signed(self.summary.notes), ":tells": self.coverage, ":told_by": self.covered_by, ":content": self.content,
         })?;

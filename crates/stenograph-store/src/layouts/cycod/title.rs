@@ -111,7 +111,7 @@ impl ConversationTitle {
         for (index, fact) in (0..).zip(&mut facts) {
             fact.part = Part { index, of };
         }
-        let outline = Outline { title: text, ..Outline::default() };
+        let outline = Outline { stated_title: text, ..Outline::default() };
         write::all(kind.format(), &outline, &facts)
     }
 }

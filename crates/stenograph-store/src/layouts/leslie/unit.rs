@@ -103,7 +103,7 @@ impl ConversationUnit {
 
     fn named(&self, outline: &Outline) -> String {
         let nowhen = Time { text: "0".into(), unit: stenograph::time::TimeUnit::Seconds };
-        file_name(self.began.as_ref().unwrap_or(&nowhen), outline.query.as_deref().unwrap_or_default())
+        file_name(self.began.as_ref().unwrap_or(&nowhen), outline.first_message.as_deref().unwrap_or_default())
     }
 
     /// Renders the unit and measures what the text lacks.

@@ -342,7 +342,7 @@ fn agents_html(path: &str, sources: &[SourceRow], agent: Option<&str>) -> String
     let threads: Vec<(&str, &str)> = sources
         .iter()
         .filter(|row| row.copy_of.is_none() && row.covered_by.is_none())
-        .filter_map(|row| Some((row.thread.as_deref()?, row.summary.query.as_deref().unwrap_or_default())))
+        .filter_map(|row| Some((row.thread.as_deref()?, row.summary.header.query.as_deref().unwrap_or_default())))
         .collect();
     if threads.is_empty() && agent.is_none() {
         return String::new();

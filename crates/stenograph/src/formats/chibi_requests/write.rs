@@ -30,7 +30,7 @@ impl RequestsWriter {
             messages: Vec::new(),
             size: 0,
             time: None,
-            model: outline.model.clone(),
+            model: outline.first_model.clone(),
         }
     }
 

@@ -205,11 +205,11 @@ impl ForeignWriter {
         let or_outline = |own: Option<&str>, known: &Option<String>| {
             own.map(str::to_owned).or_else(|| known.clone()).unwrap_or_default()
         };
-        draft.set_str("cwd", &or_outline(event.cwd.as_deref(), &outline.cwd));
+        draft.set_str("cwd", &or_outline(event.cwd.as_deref(), &outline.header.cwd));
         draft.set_str("sessionId", &self.session);
-        draft.set_str("version", &or_outline(event.version.as_deref(), &outline.version));
+        draft.set_str("version", &or_outline(event.version.as_deref(), &outline.first_version));
         draft.set_opt("requestId", event.request_id.as_deref());
-        draft.set_str("gitBranch", &or_outline(event.branch.as_deref(), &outline.branch));
+        draft.set_str("gitBranch", &or_outline(event.branch.as_deref(), &outline.first_branch));
         self.remember(event, uuid);
         draft
     }
@@ -258,7 +258,8 @@ impl ForeignWriter {
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "assistant");
         let time = timestamp(&self.synthesizer.time(event));
-        let model = event.model.as_deref().map(str::to_owned).or_else(|| self.synthesizer.outline().model.clone());
+        let model =
+            event.model.as_deref().map(str::to_owned).or_else(|| self.synthesizer.outline().first_model.clone());
         let mut message = Draft::new();
         message.set_str("id", &id);
         message.set_str("type", "message");

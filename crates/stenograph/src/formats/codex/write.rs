@@ -185,15 +185,16 @@ impl CodexWriter {
 
     fn header(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
         let outline = self.synthesizer.outline();
-        let cwd = event.cwd.as_deref().or(outline.cwd.as_deref()).unwrap_or("/").to_owned();
+        let cwd = event.cwd.as_deref().or(outline.header.cwd.as_deref()).unwrap_or("/").to_owned();
         let mut payload = Draft::new();
         payload.set_str("id", &self.session());
         payload.set_str("timestamp", &time.to_iso_millis().unwrap_or_default());
         payload.set_str("cwd", &cwd);
         payload.set_str("originator", "steno");
-        payload.set_str("cli_version", event.version.as_deref().or(outline.version.as_deref()).unwrap_or("0.0.0"));
+        payload
+            .set_str("cli_version", event.version.as_deref().or(outline.first_version.as_deref()).unwrap_or("0.0.0"));
         payload.set_str("source", "cli");
-        if let Some(branch) = event.branch.as_deref().or(outline.branch.as_deref()) {
+        if let Some(branch) = event.branch.as_deref().or(outline.first_branch.as_deref()) {
             let mut git = Draft::new();
             git.set_str("branch", branch);
             payload.nest("git", git);

@@ -52,7 +52,7 @@ impl TrajectoryWriter {
     pub fn new(outline: &Outline) -> TrajectoryWriter {
         TrajectoryWriter {
             origin: outline.origin,
-            title: outline.title.clone(),
+            title: outline.stated_title.clone(),
             before: None,
             waiting_pairs: Vec::new(),
         }
@@ -339,7 +339,7 @@ mod tests {
     fn a_conversation_without_a_title_is_read_without_one_and_written_back_as_it_was() {
         let text = written(&[message(Role::User, "hi")]);
         let found = crate::read::all(&CycodTrajectory, text.as_bytes());
-        assert_eq!(Outline::of(NAME, &found.events).title, None);
+        assert_eq!(Outline::of(NAME, &found.events).stated_title, None);
         let outline = Outline::of(NAME, &found.events);
         assert_eq!(crate::write::all(&CycodTrajectory, &outline, &found.events), text.as_bytes());
     }

@@ -51,9 +51,9 @@ impl TelemetryWriter {
         draft.set_str("agent_id", &session);
         draft.set_opt("agent_type", Some(outline.origin).filter(|origin| !origin.is_empty()));
         draft.set_str("session_id", &session);
-        draft.set_opt("project", outline.cwd.as_deref());
-        draft.set_opt("project_name", outline.cwd.as_deref().and_then(last_name));
-        draft.set_opt("git_branch", outline.branch.as_deref());
+        draft.set_opt("project", outline.header.cwd.as_deref());
+        draft.set_opt("project_name", outline.header.cwd.as_deref().and_then(last_name));
+        draft.set_opt("git_branch", outline.first_branch.as_deref());
         draft.set_opt("started_at", iso(&outline.started).as_deref());
         draft.set_opt("ended_at", iso(&outline.ended).as_deref());
         draft.set_number("duration_ms", duration_ms(outline));

@@ -40,7 +40,7 @@ impl TrackingWriter {
 
     fn session(&self) -> Option<(String, String)> {
         let outline = &self.outline;
-        let (session, cwd) = (outline.session.as_deref()?, outline.cwd.as_deref()?);
+        let (session, cwd) = (outline.session.as_deref()?, outline.header.cwd.as_deref()?);
         let started = outline.started.as_ref()?.to_iso_millis()?;
         if outline.origin.is_empty() || outline.origin == NAME {
             return None;
@@ -51,7 +51,7 @@ impl TrackingWriter {
         draft.set_str("session_id", session);
         draft.set_str("project", cwd);
         draft.set_str("project_name", cwd.split(['/', '\\']).rfind(|name| !name.is_empty())?);
-        draft.set_opt("git_branch", outline.branch.as_deref());
+        draft.set_opt("git_branch", outline.first_branch.as_deref());
         draft.set_str("started_at", &started);
         Some((session.to_owned(), draft.render(None)))
     }

@@ -19,7 +19,7 @@ pub struct ChatWriter {
 impl ChatWriter {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> ChatWriter {
-        let title = if outline.origin == NAME { None } else { outline.title.clone() };
+        let title = if outline.origin == NAME { None } else { outline.stated_title.clone() };
         ChatWriter { composer: chat::Composer::new(outline), title, locked: "false", origin: outline.origin }
     }
 

@@ -1,0 +1,130 @@
+//! What a session is called, where it ran, with which model and when: the one answer for lists, headers, reports and the index.
+//! A fold that can continue from a saved value. It does not decide which events repeat others: its callers leave those out, and
+//! events of nested records too.
+
+use super::{Body, Event, Fact};
+use crate::evidence::UserQuestion;
+use crate::text::{keep_last, one_line};
+use crate::time::Time;
+
+/// What the header of a session says. Its size does not depend on the size of the texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionHeader {
+    /// The last title or summary, on one line.
+    pub title: Option<String>,
+    /// The first question in the words of the person, on one line; a command only if nobody typed words.
+    pub query: Option<String>,
+    /// The first working folder.
+    pub cwd: Option<String>,
+    /// The last branch.
+    pub branch: Option<String>,
+    /// The last model.
+    pub model: Option<String>,
+    /// The last version of the agent.
+    pub version: Option<String>,
+    /// The earliest time, in milliseconds since 1970.
+    pub started_ms: Option<i64>,
+    /// The latest time.
+    pub ended_ms: Option<i64>,
+}
+
+/// How many characters of a title or a question are kept: more than a line of any list has.
+const TITLE_LENGTH_MAX: usize = 200;
+
+impl SessionHeader {
+    /// Adds the next event that does not repeat another.
+    pub fn add(&mut self, event: &Event<'_>) {
+        keep_last(&mut self.branch, event.branch.as_deref());
+        keep_last(&mut self.version, event.version.as_deref());
+        keep_last(&mut self.model, event.model.as_deref());
+        if self.cwd.is_none() {
+            keep_last(&mut self.cwd, event.cwd.as_deref());
+        }
+        if let Some(time_ms) = event.time.as_ref().and_then(Time::to_millis) {
+            self.started_ms = Some(self.started_ms.map_or(time_ms, |started_ms| started_ms.min(time_ms)));
+            self.ended_ms = self.ended_ms.max(Some(time_ms));
+        }
+        if let Body::Fact { fact: Fact::Title | Fact::Summary, content: Some(content) } = &event.body {
+            keep_last(&mut self.title, Some(&one_line(&content.joined().decode(), TITLE_LENGTH_MAX)));
+        }
+        if self.query.as_deref().is_none_or(UserQuestion::is_command_text) {
+            self.add_question(event);
+        }
+    }
+
+    /// Takes the first question; words replace a command.
+    fn add_question(&mut self, event: &Event<'_>) {
+        match UserQuestion::of(event) {
+            Some(UserQuestion::Command(_)) if self.query.is_some() => {}
+            Some(question) => keep_last(&mut self.query, Some(&one_line(question.text(), TITLE_LENGTH_MAX))),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Content, Role};
+    use crate::time::TimeUnit;
+
+    fn header(events: &[Event<'_>]) -> SessionHeader {
+        let mut header = SessionHeader::default();
+        events.iter().for_each(|event| header.add(event));
+        header
+    }
+
+    fn said(text: &'static str) -> Event<'static> {
+        Event::new(Body::Message { role: Role::User, content: Content::text(text) })
+    }
+
+    fn fact(fact: Fact<'static>, text: &'static str) -> Event<'static> {
+        Event::new(Body::Fact { fact, content: Some(Content::text(text)) })
+    }
+
+    #[test]
+    fn the_last_model_and_branch_and_the_first_folder_count() {
+        let in_place = |model: &'static str, branch: &'static str, cwd: &'static str| Event {
+            model: Some(model.into()),
+            branch: Some(branch.into()),
+            cwd: Some(cwd.into()),
+            ..said("Hello.")
+        };
+        let found = header(&[in_place("small", "main", "/a"), in_place("large", "fix", "/b"), in_place("", "", "")]);
+        let found = (found.model.as_deref(), found.branch.as_deref(), found.cwd.as_deref());
+        assert_eq!(found, (Some("large"), Some("fix"), Some("/a")));
+    }
+
+    #[test]
+    fn times_are_the_earliest_and_the_latest() {
+        let at =
+            |seconds: &'static str| Event { time: Time::number(seconds.into(), TimeUnit::Seconds), ..said("Hello.") };
+        let found = header(&[at("20"), at("30"), at("10"), said("No time.")]);
+        assert_eq!((found.started_ms, found.ended_ms), (Some(10_000), Some(30_000)));
+    }
+
+    #[test]
+    fn the_last_title_or_summary_counts_unless_it_is_empty() {
+        let (title, summary) = (fact(Fact::Title, "A title"), fact(Fact::Summary, "A\n\n  summary "));
+        assert_eq!(header(&[title.clone(), summary.clone()]).title.as_deref(), Some("A summary"));
+        assert_eq!(header(&[summary, title, fact(Fact::Title, " \n")]).title.as_deref(), Some("A title"));
+    }
+
+    #[test]
+    fn a_question_is_one_short_line() {
+        assert_eq!(header(&[said("Why\n\tis it red?\n"), said("And now?")]).query.as_deref(), Some("Why is it red?"));
+        let long = Event::new(Body::Message { role: Role::User, content: Content::text("x".repeat(999)) });
+        assert_eq!(header(&[long]).query.map(|query| query.len()), Some(TITLE_LENGTH_MAX));
+    }
+
+    #[test]
+    fn a_header_continues_from_a_saved_value() {
+        let events = [said("/init"), said("Why?"), fact(Fact::Title, "A title"), said("And now?")];
+        let whole = header(&events);
+        for cut in 0..events.len() {
+            let mut continued = header(&events[..cut]).clone();
+            events[cut..].iter().for_each(|event| continued.add(event));
+            assert_eq!(continued, whole, "{cut}");
+        }
+    }
+}
