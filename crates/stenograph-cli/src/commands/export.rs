@@ -160,7 +160,8 @@ impl Options {
         redaction: &mut Redaction,
     ) -> Result<(Conversation, Vec<(String, Conversation)>), CommandError> {
         let all = std::iter::once(&mut main).chain(threads.iter_mut().map(|(_, conversation)| conversation));
-        let searched = all.map(|conversation| conversation.search(redaction)).collect::<Result<Vec<()>, CommandError>>();
+        let searched =
+            all.map(|conversation| conversation.search(redaction)).collect::<Result<Vec<()>, CommandError>>();
         if !self.redact.is_given() {
             return Ok((main, threads));
         }
