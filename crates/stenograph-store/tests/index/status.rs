@@ -53,7 +53,7 @@ fn a_status_that_is_damaged_or_of_another_version_is_ignored() {
     for (sql, is_there) in [
         ("SELECT 1", true),
         ("UPDATE statuses SET status = substr(status, 1, 40)", false),
-        ("UPDATE statuses SET status = replace(status, '/2\"', '/0\"')", false),
+        ("UPDATE statuses SET status = replace(status, '/3\"', '/0\"')", false),
         ("DELETE FROM statuses", false),
         ("DROP TABLE statuses", false),
         ("PRAGMA user_version = 11", false),
