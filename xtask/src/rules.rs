@@ -130,7 +130,10 @@ fn rule(table: &dyn TableLike) -> Result<Value, Failure> {
 /// The part of an allow list that applies to the text of a secret.
 fn allow(list: &dyn TableLike) -> Vec<Value> {
     let target = list.get("regexTarget").and_then(Item::as_str).unwrap_or("secret");
-    let (regexes, stopwords) = (strings(list, "regexes"), strings(list, "stopwords"));
+    // Braces that repeat nothing are literal in Go, and an error in Rust.
+    let escaped = |regex: String| regex.replace("{{", r"\{\{").replace("}}", r"\}\}");
+    let regexes: Vec<String> = strings(list, "regexes").into_iter().map(escaped).collect();
+    let stopwords = strings(list, "stopwords");
     if regexes.is_empty() && stopwords.is_empty() {
         return Vec::new();
     }

@@ -212,14 +212,17 @@ impl Output<'_> {
 
     /// Prints an error and its hints. The command may go on; its exit status is then at least [`ExitStatus::Error`].
     pub fn error(&mut self, error: &CommandError) {
+        self.has_error |= error.status() == ExitStatus::Error;
+        self.retried_error(error);
+    }
+
+    /// Prints an error after which the command tries again, so its exit status stays.
+    pub fn retried_error(&mut self, error: &CommandError) {
         // A file name may contain a newline; the text after it must not look like a message of steno.
         let message = harmless_line(error.message());
         match error.status() {
             ExitStatus::Done | ExitStatus::No | ExitStatus::Code(_) => self.say(&message),
-            ExitStatus::Error => {
-                self.has_error = true;
-                self.say(&format!("error: {message}"));
-            }
+            ExitStatus::Error => self.say(&format!("error: {message}")),
         }
         for hint in error.hints() {
             self.say(&format!("hint: {}", harmless_line(hint)));

@@ -245,7 +245,7 @@ impl RepeatedFailure {
     fn report_run(&mut self, error: Error, output: &mut Output<'_>) {
         let error = CommandError::from(error);
         if self.record(error.message()) {
-            output.error(&error);
+            output.retried_error(&error);
             output.say("note: retrying, at growing intervals");
         }
     }

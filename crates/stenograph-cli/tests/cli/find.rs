@@ -139,16 +139,16 @@ fn sessions_that_touched_a_file_are_listed_with_how() {
 }
 
 #[test]
-fn a_second_run_reads_nothing_and_drift_is_reported() {
+fn a_second_run_reads_nothing_and_unknown_records_are_reported() {
     let folder = home();
     let json = folder.run("index --root home --json").ends(0).json();
     assert_eq!((&json[0]["bytes"], &json[0]["new"]), (&0.into(), &0.into()));
-    folder.run("index --root home --drift").ends(0);
+    folder.run("index --root home --unknown").ends(0);
     let mut text = folder.read(&path(SESSION));
     text.extend(b"{\"type\":\"from-the-future\",\"sessionId\":\"x\"}\n");
     folder.write(&path(SESSION), text);
     assert!(folder.run("index --root home").talk.contains("from-the-future"));
-    folder.run("index --root home --drift").ends(1);
+    folder.run("index --root home --unknown").ends(1);
     folder.run("index --memory 1MB --root home").fails("hint:");
     folder.run("index --root nowhere").fails("not a folder");
 }

@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 35] = [
     "list",
     "find",
     "show",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 34] = [
     "pick",
     "export",
     "redact",
+    "serve",
     "check",
     "convert",
     "trim",

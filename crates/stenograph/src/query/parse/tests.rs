@@ -104,7 +104,7 @@ fn mistakes_say_where_and_what_to_do() {
         ("after:7d", 0, "unknown field", "since:7d"),
         ("x role: y", 2, "follows `role:`", "role:user"),
         ("role:usr", 5, "unknown value of `role:`: `usr`", "role:user"),
-        ("is:purple", 3, "unknown value", "error, message"),
+        ("is:purple", 3, "unknown value", "error, pinned, marked, message"),
         ("since:soon", 6, "not a time", "7d"),
         ("tool:*", 5, "`tool:` needs a word", "tool:bash"),
         ("a_b~", 0, "one word", "\"a_b\""),
