@@ -130,14 +130,30 @@ fn rule(table: &dyn TableLike) -> Result<Value, Failure> {
 /// The part of an allow list that applies to the text of a secret.
 fn allow(list: &dyn TableLike) -> Vec<Value> {
     let target = list.get("regexTarget").and_then(Item::as_str).unwrap_or("secret");
-    // Braces that repeat nothing are literal in Go, and an error in Rust.
-    let escaped = |regex: String| regex.replace("{{", r"\{\{").replace("}}", r"\}\}");
-    let regexes: Vec<String> = strings(list, "regexes").into_iter().map(escaped).collect();
+    let regexes: Vec<String> = strings(list, "regexes").iter().map(|regex| escaped_braces(regex)).collect();
     let stopwords = strings(list, "stopwords");
     if regexes.is_empty() && stopwords.is_empty() {
         return Vec::new();
     }
     vec![json!({ "target": target, "regexes": regexes, "stopwords": stopwords })]
+}
+
+/// The pattern with a backslash before each brace that repeats nothing: it is literal in Go, and an error in Rust.
+fn escaped_braces(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len() + 4);
+    let mut is_escaped = false;
+    for (at, char) in pattern.char_indices() {
+        let rest = pattern.get(at + char.len_utf8()..).unwrap_or_default();
+        let count = rest.split_once('}').map_or("", |(count, _)| count);
+        let is_count = count.starts_with(|char: char| char.is_ascii_digit())
+            && count.chars().all(|char| char.is_ascii_digit() || char == ',');
+        if char == '{' && !is_escaped && !is_count {
+            out.push('\\');
+        }
+        is_escaped = char == '\\' && !is_escaped;
+        out.push(char);
+    }
+    out
 }
 
 fn strings(table: &dyn TableLike, key: &str) -> Vec<String> {
