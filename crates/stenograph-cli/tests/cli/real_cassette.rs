@@ -83,7 +83,7 @@ fn drift_of_claude_code_is_found_in_its_tool_results() {
     let mut serving = Serving::start(CLAUDE, "--once");
     let done = claude(&program, &folder, &serving);
     assert_played(&done, &folder, "high water 18:40");
-    serving.says("drift: tool_result 4 changed: recorded \"high water 06:12\", requested \"high water 18:40\"");
+    serving.says("drift: result 4 changed: recorded \"high water 06:12\", requested \"high water 18:40\"");
     serving.says("3 of 3 answers given, 2 drifted, with 2 differences, 1 outside the conversation");
     assert_eq!(serving.child.wait().unwrap().code(), Some(1));
 }
@@ -107,7 +107,7 @@ fn drift_of_codex_is_found_in_its_tool_results() {
     let mut serving = Serving::start(CODEX, "--once");
     let done = codex(&program, &folder, &provider(&serving));
     assert_played(&done, &folder, "high water 18:40");
-    serving.says("drift: tool_result 4 changed: ");
+    serving.says("drift: result 4 changed: ");
     serving.says("2 requests, 2 of 2 answers given, 1 drifted, with 1 difference");
     assert_eq!(serving.child.wait().unwrap().code(), Some(1));
 }
