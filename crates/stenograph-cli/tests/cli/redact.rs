@@ -150,6 +150,8 @@ fn nothing_of_a_secret_is_left_on_the_machine() {
     }
     folder.run(&format!("find {PASSWORD} --root home")).ends(0);
 
+    let planned = folder.run("redact 0198aaaa-1 --everywhere --dry-run --json --root home").ends(0).json();
+    assert_eq!(planned.len(), 1, "{planned:?}");
     let done = folder.run("redact 0198aaaa-1 --everywhere --root home");
     done.ends(0).talks("masked: ").talks(".undo (it held the old content)");
     for secret in [TOKEN, PASSWORD] {

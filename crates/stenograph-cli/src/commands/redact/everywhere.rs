@@ -48,7 +48,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
     }
     if options.dry_run {
-        redaction::say(redaction.found(), "would be masked", output);
+        match options.json {
+            true => output.line(&harmless_json(&redaction.found().to_json()))?,
+            false => redaction::say(redaction.found(), "would be masked", output),
+        }
         return Ok(if redaction.found().total() > 0 { ExitStatus::Done } else { ExitStatus::No });
     }
     let removed = clean_files(&holders, &mut redaction)?;
