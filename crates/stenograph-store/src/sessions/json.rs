@@ -12,14 +12,8 @@ use super::{SessionCost, ShortNames};
 use crate::Error;
 use crate::index::catalogue::{Catalogue, Gone, ProjectRow, Session, SourceRow, TimesFrom};
 
-/// A session as `steno list --json` prints it.
-pub fn session_json(
-    session: &Session,
-    depth: Option<usize>,
-    short_names: &ShortNames,
-    catalogue: &Catalogue,
-    prices: &Prices,
-) -> Result<String, Error> {
+/// The fields that name a session, wherever it is printed as JSON.
+pub fn session_draft(session: &Session, short_names: &ShortNames) -> Draft<'static> {
     let mut draft = Draft::new();
     draft.set_str("session", &session.name);
     draft.set_str("short", &short_names.name(session));
@@ -30,6 +24,18 @@ pub fn session_json(
     draft.set_opt("agent_title", session.agent_title.as_deref());
     draft.set("pinned", session.marks.pinned.to_string());
     draft.set("tags", strings_json(&session.marks.tags));
+    draft
+}
+
+/// A session as `steno list --json` prints it.
+pub fn session_json(
+    session: &Session,
+    depth: Option<usize>,
+    short_names: &ShortNames,
+    catalogue: &Catalogue,
+    prices: &Prices,
+) -> Result<String, Error> {
+    let mut draft = session_draft(session, short_names);
     draft.set_number("notes", Some(session.marks.notes.len() as u64));
     draft.set_opt("asked", session.query.as_deref());
     draft.set_opt("cwd", session.cwd.as_deref());

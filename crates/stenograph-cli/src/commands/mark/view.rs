@@ -5,12 +5,14 @@ use stenograph_store::archive::{EventKey, Marks, SessionNote};
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session};
 use stenograph_store::index::search::Hit;
+use stenograph_store::sessions::session_draft;
 
 use crate::clock;
 use crate::commands::archive::strings_json;
+
 use crate::error::CommandError;
 use crate::output::{Colour, TextStyle, harmless_line};
-use crate::store::{EventAddresses, PIN, ShortNames, ShowAddress, project_json};
+use crate::store::{EventAddresses, PIN, ShortNames, ShowAddress};
 use crate::table::{self, Align};
 use crate::terminal::wrapped_text;
 
@@ -115,16 +117,7 @@ impl MarkView<'_> {
     }
 
     pub fn json(&self, session: &Session) -> Result<String, CommandError> {
-        let mut draft = Draft::new();
-        draft.set_str("session", &session.name);
-        draft.set_str("short", &self.shorts.name(session));
-        draft.set_str("agent", &session.agent);
-        draft.set_str("path", &session.path.display().to_string());
-        draft.set("project", project_json(session.project.as_ref()));
-        draft.set_opt("title", session.title.as_deref());
-        draft.set_opt("agent_title", session.agent_title.as_deref());
-        draft.set("pinned", session.marks.pinned.to_string());
-        draft.set("tags", strings_json(&session.marks.tags));
+        let mut draft = session_draft(session, &self.shorts);
         let notes = session.marks.notes.iter().zip(self.events(session)?);
         let notes: Vec<String> = notes.map(|(note, event)| note_json(note, &event)).collect();
         draft.set("notes", format!("[{}]", notes.join(",")));
