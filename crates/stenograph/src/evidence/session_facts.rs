@@ -31,6 +31,9 @@ pub struct ToolSchema {
 /// The most tools of one record that are read.
 const TOOLS_MAX: usize = 4_096;
 
+/// The most texts of one field that are read.
+const TEXTS_MAX: usize = 1_024;
+
 /// The windows of rate limits that the record states.
 pub fn rate_limits(event: &Event<'_>) -> Vec<RateLimit> {
     let limit = |paths: &LimitPaths, extra: &ExtraFields<'_>| {
@@ -86,7 +89,7 @@ fn add_tools(raw: &str, depth: Depth, found: &mut Vec<ToolSchema>) {
         // The Chat Completions API wraps the tool in an object that states its type.
         let tool = tool.peek("function").and_then(Object::parse).unwrap_or(tool);
         let Some(name) = tool.peek_str("name") else { continue };
-        let schema = ["input_schema", "parameters", "inputSchema"].into_iter().find_map(|key| tool.peek(key));
+        let schema = ["input_schema", "parameters", "inputSchema", "schema"].into_iter().find_map(|key| tool.peek(key));
         found.push(ToolSchema {
             name: name.into_owned(),
             description: tool.peek_str("description").map(Str::into_owned),
@@ -95,16 +98,27 @@ fn add_tools(raw: &str, depth: Depth, found: &mut Vec<ToolSchema>) {
     }
 }
 
-/// The texts that instruct the model: a system or developer message, or a field.
+/// The texts that instruct the model: a system or developer message, or a field with a text or a list of texts.
 pub fn instructions(event: &Event<'_>) -> Vec<String> {
     let message = event.content().filter(|_| matches!(event.role(), Some(Role::System | Role::Developer)));
     let mut found: Vec<String> = message.map(|content| content.joined().decode().into_owned()).into_iter().collect();
     for (words, extra) in words(event) {
-        let texts = words.instructions.iter().filter_map(|path| Text::from_json(extra.at(path)?));
-        found.extend(texts.map(|text| text.decode().into_owned()));
+        for raw in words.instructions.iter().filter_map(|path| extra.at(path)) {
+            match items(raw) {
+                Some(items) => found.extend(items.into_iter().take(TEXTS_MAX).filter_map(instruction)),
+                None => found.extend(instruction(raw)),
+            }
+        }
     }
     found.retain(|text| !text.trim().is_empty());
     found
+}
+
+/// The text of a string, or of a block with a text.
+fn instruction(raw: &str) -> Option<String> {
+    let block = Object::parse(raw);
+    let text = Text::from_json(block.as_ref().map_or(Some(raw), |block| block.peek("text"))?)?;
+    Some(text.decode().into_owned())
 }
 
 fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static SessionWords, &'e ExtraFields<'a>)> {
@@ -149,5 +163,18 @@ mod tests {
         let events = all(&Codex, line.as_bytes()).events;
         let found: Vec<String> = events.iter().flat_map(instructions).collect();
         assert_eq!(found, ["Be brief."]);
+    }
+
+    #[test]
+    fn a_snapshot_and_a_request_list_instructions_and_tools() {
+        let source = include_bytes!("../formats/claude_code/fixtures/requests.jsonl");
+        let events = all(&ClaudeCode, source).events;
+        let found: Vec<String> = events.iter().flat_map(instructions).collect();
+        let snapshot = ["You help with a calendar.", "# Tools\nPrefer Read."];
+        assert_eq!(found, [&snapshot[..], &["You are an agent.", "You help with a calendar."]].concat());
+        let tools: Vec<ToolSchema> = events.iter().flat_map(tool_schemas).collect();
+        // The snapshot, the request, and the name in the list of used tools.
+        assert_eq!(tools.iter().filter(|tool| tool.input.is_some()).count(), 2);
+        assert!(tools.iter().all(|tool| tool.name == "Bash"));
     }
 }

@@ -39,7 +39,7 @@ pub fn fact_type(kind: &str) -> Option<FactType> {
     Some(FactType { name, text, restates: matches!(kind, "progress" | "stream_event" | "last-prompt") })
 }
 
-const NAMES: [&str; 40] = [
+const NAMES: [&str; 45] = [
     // In files.
     "summary",
     "task-summary",
@@ -62,6 +62,11 @@ const NAMES: [&str; 40] = [
     "relocated",
     "frame-link",
     "atis-latch",
+    "api-request-shape",
+    "api-request-blob",
+    "api-request",
+    "tools-used",
+    "cost-state",
     "progress",
     "attachment",
     // In the journal of a workflow.

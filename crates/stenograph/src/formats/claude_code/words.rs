@@ -99,6 +99,7 @@ pub(super) const SESSION: SessionWords = SessionWords {
         minutes: None,
         resets: "resetsAt",
     }],
-    tools: &["tools"],
+    instructions: &["attachment.systemPrompt", "shape.system"],
+    tools: &["tools", "attachment.tools", "shape.tools"],
     ..SessionWords::NONE
 };
