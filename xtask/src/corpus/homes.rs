@@ -16,7 +16,7 @@ use crate::Failure;
 pub struct Source {
     pub bytes: Vec<u8>,
     pub slots: Vec<Slot>,
-    /// Not zero if the file would otherwise have the path of another file.
+    /// Not zero if the file would otherwise have the path or the ids of another file.
     pub salt: u64,
     place: Place,
 }
@@ -196,7 +196,8 @@ fn written(sources: &[Source]) -> Result<Vec<Source>, Failure> {
             };
             let mut bytes = Vec::new();
             convert(from, &mut source.bytes.as_slice(), to, &mut bytes, Carry::Not)?;
-            written.push(Source { bytes, slots: Vec::new(), salt: 0, place });
+            // Without ids of its own, it would be a copy of the session it is converted from, which counts once.
+            written.push(Source { bytes, slots: Vec::new(), salt: 1, place });
         }
     }
     Ok(written)
