@@ -2,8 +2,6 @@
 //! person typed [`UserMessage`] decides, what came of calls [`Calls`](crate::calls::Calls), and tokens the ledger, so that each
 //! response counts once.
 
-use std::collections::HashSet;
-
 use crate::calls::CallStep;
 use crate::evidence::UserMessage;
 use crate::ledger::{CallCounter, CallDetail, Tokens};
@@ -35,8 +33,6 @@ pub struct SessionTurn {
 pub struct SessionTurns {
     turn: Option<SessionTurn>,
     counting: CallCounter,
-    /// The calls of the turn that failed: a later record may state the same again.
-    failed: HashSet<u64>,
     count: u64,
 }
 
@@ -45,12 +41,7 @@ const ASKED_SIZE_MAX: usize = 400;
 
 impl Default for SessionTurns {
     fn default() -> SessionTurns {
-        SessionTurns {
-            turn: None,
-            counting: CallCounter::new("", CallDetail::Numbers),
-            failed: HashSet::new(),
-            count: 0,
-        }
+        SessionTurns { turn: None, counting: CallCounter::new("", CallDetail::Numbers), count: 0 }
     }
 }
 
@@ -72,9 +63,8 @@ impl SessionTurns {
             Body::ToolCall { .. } if !step.is_again => turn.calls += 1,
             _ => {}
         }
-        for decision in step.decision.iter().chain(&step.later).filter(|decision| decision.outcome.is_failure()) {
-            turn.failed += u64::from(self.failed.insert(decision.call));
-        }
+        let decisions = step.decision.iter().chain(&step.later);
+        turn.failed += decisions.filter(|decision| decision.outcome.is_failure()).count() as u64;
         ended
     }
 
@@ -86,7 +76,6 @@ impl SessionTurns {
     /// The turn that lasts until now ends.
     pub fn finish(&mut self) -> Option<SessionTurn> {
         let tokens = self.counting.take_part().rows.iter().fold(Tokens::default(), |sum, row| sum.plus(&row.tokens));
-        self.failed.clear();
         self.turn.take().map(|turn| SessionTurn { tokens, ..turn })
     }
 

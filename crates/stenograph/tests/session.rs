@@ -117,7 +117,9 @@ fn calls_have_the_outcomes_that_the_fold_decides() {
         assert_eq!(failed > 0, steps.iter().any(CallStep::has_failed), "{}", path.display());
         for call in &calls {
             assert_eq!(call.decided_by().is_none(), call.rule() == OutcomeRule::NoEvidence && call.exit().is_none());
-            assert!(call.event().is_some() || call.result().is_some(), "{}: {call:?}", path.display());
+            let is_stated = call.event().is_some() || call.result().is_some() || call.decided_by().is_some();
+            assert!(is_stated, "{}: {call:?}", path.display());
+            assert!(call.event().is_none_or(|event| event.kind() == Kind::ToolCall), "{}: {call:?}", path.display());
         }
     }
 }

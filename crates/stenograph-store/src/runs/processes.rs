@@ -42,14 +42,7 @@ impl Processes {
         }
         let Ok(folder) = std::fs::read_link(process.join("cwd")) else { return };
         let words = std::fs::read(process.join("cmdline")).unwrap_or_default();
-        // The first argument of an interpreter is the program that it runs.
-        for word in words.split(|byte| *byte == 0).take(2) {
-            let word = String::from_utf8_lossy(word);
-            let program = word.rsplit('/').next().unwrap_or_default();
-            if !program.is_empty() {
-                self.programs.insert((program.to_owned(), folder.clone()));
-            }
-        }
+        self.programs.extend(programs(&words).map(|program| (program, folder.clone())));
     }
 
     /// Whether processes and their folders can be seen.
@@ -65,5 +58,40 @@ impl Processes {
     /// Whether the program runs in the folder.
     pub fn run_in(&self, program: &str, folder: &str) -> bool {
         !program.is_empty() && self.programs.contains(&(program.to_owned(), PathBuf::from(folder)))
+    }
+}
+
+/// Programs that run the program in their first argument.
+const INTERPRETERS: [&str; 9] = ["node", "bun", "deno", "python", "ruby", "perl", "bash", "sh", "env"];
+
+/// The names of the programs in a command line whose arguments end with a zero byte: the command, and what an interpreter runs.
+fn programs(command_line: &[u8]) -> impl Iterator<Item = String> {
+    let mut words = command_line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let command = words.next().map(|word| file_name(&word)).unwrap_or_default();
+    let unversioned = command.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
+    let is_interpreter = INTERPRETERS.contains(&unversioned);
+    let script = words.find(|word| !word.starts_with('-')).filter(|_| is_interpreter).map(|word| file_name(&word));
+    [Some(command), script].into_iter().flatten().filter(|program| !program.is_empty())
+}
+
+fn file_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::programs;
+
+    fn names(command_line: &str) -> Vec<String> {
+        programs(command_line.replace(' ', "\0").as_bytes()).collect()
+    }
+
+    #[test]
+    fn an_argument_is_a_program_only_for_an_interpreter() {
+        assert_eq!(names("/usr/bin/vim claude"), ["vim"]);
+        assert_eq!(names("/usr/bin/claude -p x"), ["claude"]);
+        assert_eq!(names("/usr/bin/node --max-old-space-size=4096 /opt/bin/codex exec"), ["node", "codex"]);
+        assert_eq!(names("python3.11 -u /opt/bin/aider"), ["python3.11", "aider"]);
+        assert!(names("").is_empty());
     }
 }

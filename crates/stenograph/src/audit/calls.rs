@@ -187,20 +187,13 @@ impl Calls {
     /// Changes the outcome of a call by a later record.
     pub fn decide_later(&mut self, decision: &Decision, place: EventPlace) {
         let Some((at, tool)) = self.places.get(&decision.call).copied() else { return };
-        let had_failed = match at.and_then(|at| self.list.items.get_mut(at)) {
-            Some(call) => {
-                let had_failed = call.outcome.is_failure();
-                call.exit = decision.exit.or(call.exit);
-                if !had_failed {
-                    (call.outcome, call.rule) = (decision.outcome, decision.rule);
-                    call.decided = Some(place);
-                }
-                had_failed
-            }
-            None => false,
-        };
-        if let Some(tool) = self.tools.get_mut(tool).filter(|_| !had_failed && decision.outcome.is_failure()) {
-            tool.failed += 1;
+        if let Some(call) = at.and_then(|at| self.list.items.get_mut(at)) {
+            call.exit = decision.exit.or(call.exit);
+            (call.outcome, call.rule) = (decision.outcome, decision.rule);
+            call.decided = Some(place);
+        }
+        if let Some(tool) = self.tools.get_mut(tool) {
+            tool.failed += u64::from(decision.outcome.is_failure());
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Readers have no memory, so a single event only gives [`Evidence`]: a stated error, an exit code, a refusal. This fold knows the call as
 //! well, and decides a [`CallOutcome`] from both. It returns each decision together with the event that made it possible, and the
-//! decision names its [`OutcomeRule`]. The rules are in `outcome.rs`.
+//! decision names its [`OutcomeRule`]. The rules are in `outcome.rs`. A later record may decide the call of a job again, but a call that
+//! failed stays failed.
 //!
 //! The fold keeps a bounded window of calls. It can be saved between two events in a few kilobytes, and it may start in the middle of a
 //! source: a result whose call is unknown is decided by its own evidence alone.
@@ -52,7 +53,7 @@ pub struct CallStep {
     pub print: Option<u64>,
     /// Whether an earlier event has the same call or the same result.
     pub is_again: bool,
-    /// The decision about the call of a result.
+    /// What the result itself shows: an error flag, an exit code, a refusal.
     pub evidence: Option<Evidence>,
     /// What the event decides about the call that it makes or answers.
     pub decision: Option<Decision>,
@@ -133,7 +134,7 @@ struct Job {
     /// The number of the call that started it.
     call: u64,
     answers_with_one: bool,
-    /// Whether a record stated how it ended.
+    /// Whether its end is decided: a record stated it, or its call failed.
     has_ended: bool,
 }
 
@@ -264,11 +265,11 @@ impl Calls {
         let (printed, handles) = (early.printed.clone(), early.handles.clone());
         let mut evidence = Evidence { exit: early.exit, printed, handles, ..Evidence::default() };
         evidence.exit = evidence.exit.or_else(|| evidence.printed_exit(call.commands));
-        self.remember_jobs(&call, &evidence);
         // A result without evidence counts as a success only until the record of its call states what it ran.
         let decided = early.decided.filter(|(_, rule)| *rule != OutcomeRule::Result);
         let (outcome, rule) = decided.unwrap_or_else(|| evidence.outcome(Some(&call)));
         call.has_failed = outcome.is_failure();
+        self.remember_jobs(&call, &evidence);
         let exit = evidence.exit.filter(|_| call.may_exit);
         let decision = Decision { call: call.number, outcome, rule, exit };
         step.early = Some(decision);
@@ -334,8 +335,8 @@ impl Calls {
     /// Decides the outcome of a call that has its result, and moves the call to those with a result.
     fn decide(&mut self, mut call: TrackedCall, evidence: &Evidence) -> Decision {
         let (outcome, rule) = evidence.outcome(Some(&call));
-        self.remember_jobs(&call, evidence);
         call.has_failed = outcome.is_failure();
+        self.remember_jobs(&call, evidence);
         let decision = Decision { call: call.number, outcome, rule, exit: evidence.exit.filter(|_| call.may_exit) };
         push(&mut self.answered, call, ANSWERED_MAX);
         decision
@@ -351,7 +352,8 @@ impl Calls {
                 name: Calls::id(Some(name)),
                 call: call.number,
                 answers_with_one: call.answers_with_one,
-                has_ended: false,
+                // A call that failed stays failed, however its jobs end.
+                has_ended: call.has_failed,
             };
             push(&mut self.jobs, job, JOBS_MAX);
         }
@@ -363,8 +365,9 @@ impl Calls {
         let job = self.jobs.iter_mut().rev().find(|job| job.call == call && !job.has_ended)?;
         job.has_ended = true;
         let (outcome, rule) = outcome::of_exit(exit, job.answers_with_one);
-        if let Some(known) = self.answered.iter_mut().find(|known| known.number == call) {
-            known.has_failed = outcome.is_failure();
+        if outcome.is_failure() {
+            self.jobs.iter_mut().filter(|job| job.call == call).for_each(|job| job.has_ended = true);
+            self.answered.iter_mut().filter(|known| known.number == call).for_each(|known| known.has_failed = true);
         }
         let rule = if rule == OutcomeRule::ExitCode { OutcomeRule::JobExitCode } else { rule };
         Some(Decision { call, outcome, rule, exit: Some(exit) })

@@ -83,6 +83,17 @@ fn a_poll_reports_the_exit_code_of_its_job() {
 }
 
 #[test]
+fn a_call_that_failed_stays_failed_however_its_job_ends() {
+    let stopped = answers("a", "aborted by user\nProcess running with session ID 7\nOutput:\n");
+    let decisions = decided(&[runs("a", "make"), stopped, polls("b", 7), exits("b", 0)]);
+    assert_eq!(decisions[0], (1, CallOutcome::Interrupted, OutcomeRule::Interruption));
+    // Two jobs of one call: the first failure is the last decision.
+    let both = answers("a", "Process running with session ID 7\nProcess running with session ID 8\nOutput:\n");
+    let failing = [runs("a", "make"), both, polls("b", 7), exits("b", 2), polls("c", 8), exits("c", 0)];
+    assert_eq!(decided(&failing)[0], (1, CallOutcome::Failed, OutcomeRule::JobExitCode));
+}
+
+#[test]
 fn a_result_may_come_before_its_call() {
     for (command, code, outcome) in
         [("make", 1, CallOutcome::Failed), ("grep x y", 1, CallOutcome::Ok), ("make", 2, CallOutcome::Failed)]

@@ -1,7 +1,7 @@
 //! The kind and arguments of a tool call, in one shape for all agents. It names no agent and recognizes tools by the words in
 //! their names and by the keys of their inputs.
 
-use super::{CallInput, PlanChange, Task, Touch, TouchHow, flat, fold_key, is_named, script_words, touches};
+use super::{CallInput, PlanChange, Task, Touch, TouchHow, fold_key, is_named, script_words, text_under, touches};
 use crate::json::Object;
 use crate::model::{Body, Event, Input};
 
@@ -131,10 +131,7 @@ impl CallArguments {
         if let Input::Json(raw) = input
             && let Some(object) = Object::parse(raw)
         {
-            let text = |keys: &[&str]| {
-                let mut found = object.pairs().filter(|(key, _)| keys.contains(&fold_key(key).as_str()));
-                found.find_map(|(_, raw)| flat(raw)).filter(|text| !text.is_empty())
-            };
+            let text = |keys: &[&str]| text_under(&object, keys);
             arguments.pattern = text(&PATTERN_KEYS);
             arguments.url = text(&URL_KEYS);
             arguments.question = text(&QUESTION_KEYS);

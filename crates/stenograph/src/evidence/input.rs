@@ -152,6 +152,12 @@ pub(crate) fn fold_key(key: &str) -> String {
     key.chars().filter(|char| !matches!(char, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
+/// The first text, under any of these keys, that is not empty. The keys are spelled as [`fold_key`] returns them.
+pub(crate) fn text_under(object: &Object<'_>, keys: &[&str]) -> Option<String> {
+    let named = object.pairs().filter(|(key, _)| keys.contains(&fold_key(key).as_str()));
+    named.filter_map(|(_, raw)| flat(raw)).find(|text| !text.is_empty())
+}
+
 /// A text, a number, or a list of them as one line.
 pub(crate) fn flat(raw: &str) -> Option<String> {
     if raw.starts_with('[') {

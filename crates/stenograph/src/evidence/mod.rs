@@ -31,7 +31,7 @@ pub(crate) use compaction::CompactionDetails;
 pub use files::{Touch, TouchHow};
 pub(crate) use files::{applied_patch, is_path, joined, touches, verb};
 pub(crate) use hosted::hosted_status;
-pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
+pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named, text_under};
 pub(crate) use model_calls::{
     NotACall, RunningTotal, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call,
     repeated_session, request, running_total, states_model_calls,

@@ -1,6 +1,6 @@
 //! Tasks that a call gives to another agent, recognized by the shape of the call's input.
 
-use super::{flat, fold_key, is_named};
+use super::{is_named, text_under};
 use crate::json::Object;
 
 /// The task of another agent.
@@ -29,10 +29,7 @@ impl Task {
     /// The task that a call of this tool gives. A field with the kind of agent is enough; without one, the tool must have a
     /// prompt and be named after agents or tasks.
     pub(crate) fn of(tool: &str, input: &Object<'_>) -> Option<Task> {
-        let text = |keys: &[&str]| {
-            let found = input.pairs().find(|(key, _)| keys.contains(&fold_key(key).as_str()));
-            found.and_then(|(_, raw)| flat(raw)).filter(|text| !text.is_empty())
-        };
+        let text = |keys: &[&str]| text_under(input, keys);
         let (kind, prompt) = (text(&AGENT_KINDS), text(&PROMPTS));
         let is_named_so = || is_named(tool, &["agent", "subagent", "task"]) && !is_named(tool, &MANAGING);
         if kind.is_none() && !(prompt.is_some() && is_named_so()) {

@@ -160,10 +160,7 @@ pub(super) fn agree(case: &mut Case<'_>) {
             marked.push((at, is_marked, event.at));
         }
         for decision in step.decision.iter().chain(&step.early).chain(&step.later) {
-            let had_failed = outcomes.get(&decision.call).is_some_and(|known| known.outcome.is_failure());
-            if !had_failed {
-                outcomes.insert(decision.call, *decision);
-            }
+            outcomes.insert(decision.call, *decision);
         }
         auditor.add(event);
     }

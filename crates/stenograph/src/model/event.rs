@@ -369,6 +369,11 @@ impl<'a> Event<'a> {
         self.body.content()
     }
 
+    /// The text of its content, without images and the like; empty if it has none.
+    pub fn text(&self) -> String {
+        self.content().map(|content| content.joined().decode().into_owned()).unwrap_or_default()
+    }
+
     /// Whether it is a further part of the record at this place, after another part of it. In the native format every part has its own
     /// place; see [`Part::follows`].
     pub fn continues_record_at(&self, at: Option<Span>) -> bool {

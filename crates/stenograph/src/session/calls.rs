@@ -50,6 +50,11 @@ impl<'s> SessionCall<'s> {
         self.decision.map_or(CallOutcome::Unknown, |(decision, _)| decision.outcome)
     }
 
+    /// Whether the call did not do what was requested: it failed, was denied or was interrupted.
+    pub fn failed(&self) -> bool {
+        self.outcome().is_failure()
+    }
+
     /// Why the outcome was decided.
     pub fn rule(&self) -> OutcomeRule {
         self.decision.map_or(OutcomeRule::NoEvidence, |(decision, _)| decision.rule)
@@ -77,14 +82,14 @@ pub(super) fn calls<'s>(events: &'s [Event<'static>]) -> Vec<SessionCall<'s>> {
                 call.tool = tool;
             }
             match event.kind() {
+                Kind::ToolCall => call.event = call.event.or(Some(event)),
                 Kind::ToolResult => call.result = call.result.or(Some(event)),
-                _ => call.event = call.event.or(Some(event)),
+                // A report is neither the call nor its result.
+                _ => {}
             }
         }
         for decision in step.decision.into_iter().chain(step.later) {
-            let call = numbered(&mut found, decision.call);
-            // A call that failed stays failed, whatever later records add.
-            if let Some(call) = call.filter(|call| !call.outcome().is_failure()) {
+            if let Some(call) = numbered(&mut found, decision.call) {
                 call.decision = Some((decision, event));
             }
         }

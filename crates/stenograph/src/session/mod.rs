@@ -15,6 +15,7 @@ pub use usage::SessionUsage;
 use crate::convert::{Carry, convert};
 use crate::evidence::{self, RateLimit, ToolSchema, nested_events};
 use crate::format::{Format, Head};
+use crate::frame::RECORD_SIZE_MAX;
 use crate::ledger::CountedOutline;
 use crate::loss::LossReport;
 use crate::model::{Event, Note, Outline, Spine};
@@ -62,7 +63,7 @@ impl<'b> Session<'b> {
         Registry::built_in().stream(reader)
     }
 
-    /// Reads a source of a known format.
+    /// Reads a source of a known format. [`Session::convert_to`] then knows the built-in formats; [`Registry::session`] adds others.
     pub fn of(format: &'static dyn Format, bytes: impl Into<Cow<'b, [u8]>>) -> Session<'b> {
         let bytes = bytes.into();
         let read = read::all(format, &bytes);
@@ -170,7 +171,8 @@ impl Registry {
         Head::read(&mut reader, &mut head)?;
         let format = match self.detect(&head) {
             Detected::Unknown if Head::is_cut(&head) => {
-                let later = Head::beyond(&mut Recorded { reader: &mut reader, bytes: &mut head })?;
+                let mut line = Recorded { reader: &mut reader, bytes: &mut head }.take(RECORD_SIZE_MAX as u64);
+                let later = Head::beyond(&mut line)?;
                 self.detect(&later).only()?
             }
             detected => detected.only()?,
