@@ -150,7 +150,7 @@ fn is_personal_mail(address: &[u8]) -> bool {
 }
 
 /// Names of home folders that belong to nobody.
-const COMMON_NAMES: [&[u8]; 26] = [
+const COMMON_NAMES: [&[u8]; 36] = [
     b"user",
     b"users",
     b"username",
@@ -177,6 +177,17 @@ const COMMON_NAMES: [&[u8]; 26] = [
     b"build",
     b"agent",
     b"your",
+    // Names of agents and of the parties of a conversation.
+    b"assistant",
+    b"claude",
+    b"codex",
+    b"copilot",
+    b"cursor",
+    b"developer",
+    b"gemini",
+    b"message",
+    b"system",
+    b"tool",
 ];
 
 pub(super) fn is_user_name(name: &[u8]) -> bool {

@@ -216,7 +216,7 @@ impl Redactor {
     /// Keeps what is inside strings, and lets a signed thought go whole.
     fn edits_of_json(&self, bytes: &[u8], found: Vec<Detected>, redacted: &mut Redacted<'_>) -> Vec<Edit> {
         let literals = Literals::around(bytes, &found);
-        let inside: Vec<Detected> = found.into_iter().filter_map(|detected| literals.clip(bytes, detected)).collect();
+        let inside: Vec<Detected> = found.iter().flat_map(|detected| literals.clip(bytes, detected)).collect();
         let mut edits: Vec<Edit> = Vec::with_capacity(inside.len());
         let mut masked_whole = HashSet::new();
         for detected in detect::merged(inside) {

@@ -8,6 +8,12 @@ use super::rule::{Certainty, FindingClass, Rule, Shape};
 /// The rule of names that are masked wherever they occur.
 pub(super) const USER_NAME: &str = "user-name";
 
+/// The rule of private keys, whose lines are masked wherever they occur.
+pub(super) const PRIVATE_KEY: &str = "private-key";
+
+/// What may be between two lines of a key: line numbers, file names, marks of a diff or a quotation, quotes, commas.
+const BETWEEN: &str = r"[^A-Za-z0-9+/=]{1,40}(?:[\w.:/-]{1,40}[^A-Za-z0-9+/=]{1,8}){0,2}";
+
 /// All of them. The first group of a pattern is the secret, or else the whole match.
 pub(super) fn all() -> Vec<Rule> {
     use Certainty::{Context, Form, Personal};
@@ -28,13 +34,15 @@ pub(super) fn all() -> Vec<Rule> {
         check,
     };
     vec![
-        // Output that was cut has the beginning of a key and not its end; a quoted one has marks before its lines.
+        // Output that was cut has the beginning of a key and not its end.
         one(
-            "private-key",
+            PRIVATE_KEY,
             Form,
             Prefix,
             &["-----begin"],
-            r"-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----(?:[\s>|]*[A-Z][A-Za-z-]{2,20}: [^\n]{0,100}\n)*(?:[\s>|]*[A-Za-z0-9+/]{16,}={0,2})+(?:[\s>|]*=?[A-Za-z0-9+/=]{1,80})?(?:[\s>|]*-----END[ A-Z0-9_-]{0,100}-----)?",
+            &format!(
+                r"-----BEGIN[ A-Z0-9_-]{{0,100}}PRIVATE KEY(?: BLOCK)?-----(?:[\s>|]*[A-Z][A-Za-z-]{{2,20}}: [^\n]{{0,100}}\n)*(?:[\s>|]*[A-Za-z0-9+/]{{16,}}={{0,2}}|{BETWEEN}[A-Za-z0-9+/]{{32,}}={{0,2}})+(?:(?:{BETWEEN}=?[A-Za-z0-9+/=]{{1,80}})?(?:{BETWEEN})?-----END[ A-Z0-9_-]{{0,100}}-----|[\s>|]*=?[A-Za-z0-9+/=]{{1,80}})?"
+            ),
             Check::None,
         ),
         Rule {
@@ -54,7 +62,7 @@ pub(super) fn all() -> Vec<Rule> {
             Context,
             Address,
             &["://"],
-            r#"://[^\s/:@'"<>\\]{0,64}:([^\s/@'"<>\\]{3,200})@[A-Za-z0-9\[_.-]"#,
+            r#"://[^\s/:@'"<>\\]{0,64}:([^\s/'"<>\\]{3,200})@[A-Za-z0-9\[_.-]"#,
             Check::Password,
         ),
         one(
@@ -79,8 +87,16 @@ pub(super) fn all() -> Vec<Rule> {
             Context,
             Assignment,
             &["key", "token", "secret", "password", "passwd", "passphrase", "pwd", "credential"],
-            r#"(?i)(?:key|token|secret|password|passwd|passphrase|pwd|credentials?)(?:[_-][a-z0-9]{1,12})?['"]?\s{0,3}(?::=|=>|=|:)\s{0,3}['"\x60]?([^\s'"\x60,;()\[\]{}<>$\\]{6,256})"#,
+            r#"(?i)(?:key|token|secret|password|passwd|passphrase|pwd|credentials?)(?:[_-][a-z0-9]{1,12})?['"]?\s{0,3}(?::=|=>|=|:)\s{0,3}['"\x60]?([^\s'"\x60,;()\[\]{}<>$\\][^\s'"\x60,;()\[\]{}<>\\]{5,255})"#,
             Check::Assignment,
+        ),
+        one(
+            "secret-option",
+            Context,
+            Prefix,
+            &["--password", "--passwd", "--token", "--api-key", "--secret", "sshpass -p"],
+            r#"(?i)(?:--(?:password|passwd|token|api-key|secret)[\s=]{1,3}|sshpass -p ?)['"]?([^\s'"\x60,;()<>$\\-][^\s'"\x60]{5,255})"#,
+            Check::Random,
         ),
         one(
             "e-mail",
@@ -95,7 +111,7 @@ pub(super) fn all() -> Vec<Rule> {
             Personal,
             Direct,
             &["/home/", "/users/", "\\users\\", "-home-", "-users-"],
-            r"(?:/home/|/Users/|\\Users\\{1,8})([A-Za-z0-9._][\w.-]{0,63})|(?:-home-|-Users-)([A-Za-z0-9_]{1,64})",
+            r"\\Users\\{1,8}([\w.\x80-\xff-]{1,32}(?: [\w.\x80-\xff-]{1,32}){1,3})\\|(?:/home/|/Users/|\\Users\\{1,8})([A-Za-z0-9._\x80-\xff][\w.\x80-\xff-]{0,63})|(?:-home-|-Users-)([A-Za-z0-9_]{1,64})",
             Check::UserName,
         ),
     ]

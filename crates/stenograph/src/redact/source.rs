@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::check::{is_random, is_user_name};
 use super::detect::is_name_rule;
-use super::own_rules::USER_NAME;
+use super::own_rules::{PRIVATE_KEY, USER_NAME};
 use super::{Finding, FindingClass, RecordSyntax, RedactionReport, Redactor};
 use crate::frame::{LinePiece, LineSplitter, RECORD_SIZE_MAX};
 
@@ -101,10 +101,14 @@ impl Lines<'_> {
     fn record(&mut self, record: &[u8], line: u64, sink: &mut dyn RedactionSink) {
         let redacted = self.redactor.record(record, self.syntax);
         self.report.add(&redacted);
+        // The findings are in order, so each newline is counted once.
+        let (mut line, mut counted) = (line, 0);
         for finding in &redacted.findings {
             self.known.add(finding);
-            let before = record.get(..finding.at.start).unwrap_or_default();
-            sink.finding(line + memchr::memchr_iter(b'\n', before).count() as u64, finding);
+            let before = record.get(counted..finding.at.start).unwrap_or_default();
+            line += memchr::memchr_iter(b'\n', before).count() as u64;
+            counted = counted.max(finding.at.start);
+            sink.finding(line, finding);
         }
         sink.bytes(&redacted.bytes);
     }
@@ -128,6 +132,13 @@ const KNOWN_MAX: usize = 10_000;
 const KNOWN_SIZE_MIN: usize = 8;
 const KNOWN_SIZE_MAX: usize = 512;
 
+/// The shortest line of a private key that is masked wherever it occurs.
+const KEY_LINE_MIN: usize = 32;
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
 /// The shortest user name that is masked as a word: shorter ones are words of their own.
 const USER_NAME_MIN: usize = 4;
 
@@ -140,6 +151,12 @@ impl KnownSecrets {
     fn add(&mut self, finding: &Finding) {
         if is_name_rule(&finding.rule) {
             self.add_user_name(&String::from_utf8_lossy(&finding.secret));
+        } else if finding.rule == PRIVATE_KEY {
+            // A copy of the key may have anything between its lines.
+            let lines = finding.secret.split(|byte| !is_base64(*byte)).filter(|line| line.len() >= KEY_LINE_MIN);
+            lines.filter(|line| line.len() <= KNOWN_SIZE_MAX && is_random(line)).for_each(|line| {
+                self.insert(line.to_vec(), finding.rule.clone(), finding.class);
+            });
         } else if finding.class == FindingClass::Secret
             && (KNOWN_SIZE_MIN..=KNOWN_SIZE_MAX).contains(&finding.secret.len())
             && is_random(&finding.secret)
