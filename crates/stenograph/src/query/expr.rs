@@ -89,13 +89,18 @@ pub(super) fn not(expr: Expr) -> Expr {
     }
 }
 
-/// One of these; `None` if there are none.
+/// One of these; `None` if there are none. An alternative that is there twice counts once: each costs a search.
 pub(super) fn any_of(parts: Vec<Expr>) -> Option<Expr> {
-    let mut flat = Vec::with_capacity(parts.len());
+    let mut flat: Vec<Expr> = Vec::with_capacity(parts.len());
+    let mut add = |part: Expr| {
+        if !flat.contains(&part) {
+            flat.push(part);
+        }
+    };
     for part in parts {
         match part {
-            Expr::Any(inner) => flat.extend(inner),
-            other => flat.push(other),
+            Expr::Any(inner) => inner.into_iter().for_each(&mut add),
+            other => add(other),
         }
     }
     if flat.len() > 1 { Some(Expr::Any(flat)) } else { flat.pop() }

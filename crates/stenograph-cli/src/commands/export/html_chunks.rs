@@ -4,6 +4,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use stenograph::render::html::{PageBody, PageChunk, chunk_script};
 use stenograph_store::files::{Disk, Files as _};
 use stenograph_store::{Error, NewFileOptions, Place, Problem};
@@ -68,8 +69,11 @@ impl HtmlChunks {
         }
         self.size += html.len();
         let number = self.chunks.len();
-        let source =
-            self.page.as_deref().map(|page| format!("{}/{number:04}.js", folder_name(page))).unwrap_or_default();
+        let source = self.page.as_deref().map(|page| {
+            // The name is a part of an address, in which `#`, `%` and `?` mean something else.
+            format!("{}/{}", utf8_percent_encode(&folder_name(page), NON_ALPHANUMERIC), file_name(number))
+        });
+        let source = source.unwrap_or_default();
         self.chunks.push(PageChunk { source, ..chunk });
         if self.is_split {
             return self.write(number, &html);
@@ -97,8 +101,9 @@ impl HtmlChunks {
     }
 
     fn write(&self, number: usize, html: &str) -> Result<(), CommandError> {
-        let (Some(page), Some(chunk)) = (&self.page, self.chunks.get(number)) else { return Ok(()) };
-        let mut file = self.options.clone().create(&page.with_file_name(&chunk.source), [])?;
+        let Some(page) = &self.page else { return Ok(()) };
+        let path = page.with_file_name(folder_name(page)).join(file_name(number));
+        let mut file = self.options.clone().create(&path, [])?;
         file.write_all(chunk_script(number, html).as_bytes())?;
         Ok(file.commit()?)
     }
@@ -120,6 +125,10 @@ impl HtmlChunks {
 }
 
 /// The folder beside a page that holds its chunks.
+fn file_name(number: usize) -> String {
+    format!("{number:04}.js")
+}
+
 fn folder_name(page: &Path) -> String {
     format!("{}.files", super::name_of(page))
 }

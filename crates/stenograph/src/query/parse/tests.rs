@@ -36,6 +36,7 @@ fn not_or_and_parentheses() {
     assert_eq!(read("a b OR c d"), "a (b OR c) d");
     assert_eq!(read("(a b) OR (c -(d OR e))"), "((a b) OR (c -(d OR e)))");
     assert_eq!(read("a AND (b OR (c OR d))"), "a (b OR c OR d)");
+    assert_eq!(read("a OR b OR a OR (a OR b)"), "(a OR b)");
     assert_eq!(read("-(-a)"), "a");
     assert_eq!(read("-a"), "-a");
     assert_eq!(read("(a OR b"), "(a OR b)");
