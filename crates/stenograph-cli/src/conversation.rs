@@ -62,7 +62,8 @@ impl Conversation {
         Conversation::open_resolved(place, &place.resolve(name)?, from, output)
     }
 
-    fn open_resolved(
+    /// Opens a conversation whose name is resolved.
+    pub fn open_resolved(
         place: &SessionArgs,
         resolved: &ResolvedName,
         from: Option<&str>,

@@ -87,7 +87,7 @@ impl SessionOrder {
 }
 
 /// The maximum indentation: a chain of sessions may be any length.
-const DEPTH_MAX: usize = 12;
+pub const DEPTH_MAX: usize = 12;
 
 /// Orders sessions, with their children and side conversations below each of them if `shape` is a tree.
 pub fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: ListShape) -> Result<Vec<SessionRow>, Error> {
