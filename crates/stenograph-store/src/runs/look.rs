@@ -124,16 +124,16 @@ impl RunLook {
     /// Whether a process can decide between working and dead: an agent that wrote a moment ago is working.
     pub fn needs_process(&self) -> bool {
         match self.status.state {
-            State::Stale => true,
+            State::Stalled => true,
             State::Running => self.silence_ms > QUIET_MS,
-            State::Completed | State::Failed | State::Error | State::Stuck | State::Unknown => false,
+            State::Idle | State::Completed | State::Failed | State::Error | State::Stuck | State::Unknown => false,
         }
     }
 
     /// Records whether a process works on the run. If one does, silence means nothing.
     pub fn set_process(&mut self, process: Option<bool>) {
         self.process = process;
-        if process == Some(true) && self.status.state == State::Stale {
+        if process == Some(true) && self.status.state == State::Stalled {
             self.status.state = State::Running;
         }
     }

@@ -89,9 +89,9 @@ impl OpenFailures {
         let end = ending.end;
         let last = || self.list.iter().position(|held| Some(held.failure.kind) == self.last);
         let at = match end.state {
-            State::Completed => Some(last()?),
+            State::Idle | State::Completed => Some(last()?),
             State::Failed | State::Error => (!self.list.is_empty()).then_some(0),
-            State::Stale | State::Stuck | State::Running | State::Unknown => last(),
+            State::Stalled | State::Stuck | State::Running | State::Unknown => last(),
         };
         if end.why == Why::Nothing {
             return None;
