@@ -94,14 +94,17 @@ const NEWEST_MARGIN: usize = 50;
 
 impl Options {
     /// Whether it lists the newest of all sessions.
-    fn is_unfiltered(&self) -> bool {
-        self.query.is_empty()
+    fn is_unfiltered(&self, catalogue: &Catalogue) -> Result<bool, CommandError> {
+        let is_unfiltered = self.query.is_empty()
             && self.filter.all().iter().all(|(_, value)| value.is_none())
             && self.branch.is_none()
             && !self.gone
             && self.tree.is_none()
-            && self.sort == Sort::Newest
-            && self.place.root().is_none()
+            && self.sort == Sort::Newest;
+        Ok(match self.place.root() {
+            Some(root) if is_unfiltered => catalogue.are_all_below(&root)?,
+            _ => is_unfiltered,
+        })
     }
 
     /// Where the names after `--tree` are looked up. They select the sessions, so no other option may.
@@ -131,7 +134,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         }
         tree => {
             let catalogue = store.catalogue()?;
-            let (found, total) = match limit.filter(|_| options.is_unfiltered()) {
+            let is_unfiltered = options.is_unfiltered(&catalogue)?;
+            let (found, total) = match limit.filter(|_| is_unfiltered) {
                 Some(limit) => {
                     (catalogue.newest_sessions(limit.saturating_add(NEWEST_MARGIN))?, catalogue.session_count()?)
                 }

@@ -324,7 +324,7 @@ impl Catalogue {
     }
 
     /// Whether all sources are below a folder. `false` if their paths alone do not prove it.
-    pub(crate) fn are_all_below(&self, folder: &Path) -> Result<bool, Error> {
+    pub fn are_all_below(&self, folder: &Path) -> Result<bool, Error> {
         let mut first = path_bytes(folder);
         if first.last() != Some(&b'/') {
             first.push(b'/');
