@@ -12,7 +12,7 @@ fn chat(letters: &str) -> String {
 }
 
 /// A record of a session file with ids.
-fn record(session: &str, id: &str, parent: Option<&str>, minute: u32) -> String {
+pub fn record(session: &str, id: &str, parent: Option<&str>, minute: u32) -> String {
     let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}-0000-0000-0000\""));
     let kind = if id.starts_with('u') { "user" } else { "assistant" };
     let content = match kind {
