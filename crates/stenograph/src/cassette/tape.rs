@@ -338,7 +338,7 @@ impl TapeBuilder {
     /// Puts an error of the service on the tape like an answer, if its status is recorded.
     fn failure(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
         let stated =
-            |(_, residue): (_, &ExtraFields<'_>)| STATUS.iter().find_map(|path| residue.word_at(path)?.parse().ok());
+            |(_, extra): (_, &ExtraFields<'_>)| STATUS.iter().find_map(|path| extra.word_at(path)?.parse().ok());
         let Some(status) = event.extra.iter().find_map(stated).filter(|status| (400..600).contains(status)) else {
             return;
         };

@@ -43,7 +43,7 @@ pub enum ArchiveAfterRestore {
     Kept,
 }
 
-/// A base in which this process alone moves runs. Leftovers of a crash are removed first.
+/// A base in which this process alone moves runs. What a crash left behind is removed first.
 #[derive(Debug)]
 pub struct Maintenance<'a> {
     files: &'a dyn Files,
