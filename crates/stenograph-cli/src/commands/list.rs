@@ -8,7 +8,7 @@ mod view;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use stenograph_store::index::catalogue::{Catalogue, Session};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession};
 use stenograph_store::sessions::{DEPTH_MAX, ListShape, SessionOrder, ShortNames, rows as rows_of};
 
 use crate::error::{CommandError, ExitStatus};
@@ -185,8 +185,8 @@ pub fn newest(catalogue: &Catalogue, count: usize, output: &Output<'_>) -> Resul
     let mut sessions = sorted(catalogue.pinned_sessions()?, Sort::Newest);
     sessions.truncate(count.div_ceil(2));
     let newest = sorted(catalogue.newest_sessions(count)?, Sort::Newest);
-    let is_listed = |session: &Session| sessions.iter().any(|pinned| pinned.id == session.id);
-    let newest: Vec<Session> = newest.into_iter().filter(|session| !is_listed(session)).collect();
+    let is_listed = |session: &IndexedSession| sessions.iter().any(|pinned| pinned.id == session.id);
+    let newest: Vec<IndexedSession> = newest.into_iter().filter(|session| !is_listed(session)).collect();
     sessions.extend(newest);
     sessions.truncate(count);
     let rows: Vec<ListRow> = rows_of(sessions, catalogue, ListShape::Flat)?.into_iter().map(ListRow::from).collect();
@@ -204,7 +204,7 @@ fn short_names(catalogue: &Catalogue, rows: &[ListRow]) -> Result<ShortNames, Co
     Ok(ShortNames::of_some(catalogue, &sessions.collect::<Vec<_>>())?)
 }
 
-fn sorted(mut sessions: Vec<Session>, sort: Sort) -> Vec<Session> {
+fn sorted(mut sessions: Vec<IndexedSession>, sort: Sort) -> Vec<IndexedSession> {
     sort.order().sort(&mut sessions);
     sessions
 }

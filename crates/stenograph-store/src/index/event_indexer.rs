@@ -67,7 +67,7 @@ pub(super) struct EventIndexer<'w> {
     /// The number of the next event.
     pub event: u64,
     /// The state of reading after the events so far.
-    pub trail: EntryBuilder,
+    pub entry_builder: EntryBuilder,
     /// A summary of the events so far.
     pub summary: SourceSummary,
     /// Detects records that only repeat others. A log's claims are trusted, because it repeats the whole conversation again and
@@ -109,7 +109,7 @@ impl<'w> EventIndexer<'w> {
             doc_group,
             counting: CallCounter::resumed(agent, CallDetail::Tools, ledger),
             event: 0,
-            trail: EntryBuilder::default(),
+            entry_builder: EntryBuilder::default(),
             summary: SourceSummary::default(),
             repeats: None,
             touches: Vec::new(),
@@ -221,8 +221,8 @@ impl<'w> EventIndexer<'w> {
         row: &SourceRow,
         ledger: CountingState,
     ) -> EventIndexer<'w> {
-        let (counts, rest) = row.trail.split_once('\n').unwrap_or_default();
-        let (read, trail) = rest.split_once('\n').unwrap_or_default();
+        let (counts, rest) = row.reading_state.split_once('\n').unwrap_or_default();
+        let (read, entry_builder) = rest.split_once('\n').unwrap_or_default();
         let (claims, nested): (SessionClaims, NestedCounts) = serde_json::from_str(read).unwrap_or_default();
         let mut saved = counts.splitn(5, ' ');
         let mut counts = saved.by_ref().take(4).map(|count| count.parse().unwrap_or(0));
@@ -233,7 +233,7 @@ impl<'w> EventIndexer<'w> {
         }
         EventIndexer {
             event: row.doc_group_events,
-            trail: EntryBuilder::restore(trail).through(format),
+            entry_builder: EntryBuilder::restore(entry_builder).through(format),
             summary,
             repeats: repeats.map(|check| check.restore(saved.next().unwrap_or_default())),
             first_key: row.first_key,
@@ -259,7 +259,7 @@ impl<'w> EventIndexer<'w> {
         let SourceSummary { messages, calls, errors, notes, .. } = &self.summary;
         let repeats = self.repeats.as_ref().map(RepeatCheck::save).unwrap_or_default();
         let read = serde_json::to_string(&(&self.claims, &self.nested)).unwrap_or_default();
-        format!("{messages} {calls} {errors} {notes} {repeats}\n{read}\n{}", self.trail.save())
+        format!("{messages} {calls} {errors} {notes} {repeats}\n{read}\n{}", self.entry_builder.save())
     }
 }
 
@@ -271,8 +271,8 @@ impl Sink for EventIndexer<'_> {
         if let Some(status) = &mut self.status {
             status.add(event);
         }
-        let mut trail = std::mem::take(&mut self.trail);
-        trail.entries(event, &mut |found, entry| {
+        let mut entry_builder = std::mem::take(&mut self.entry_builder);
+        entry_builder.entries(event, &mut |found, entry| {
             if let Some(keys) = &mut self.keys {
                 keys.insert(entry.key);
             }
@@ -288,7 +288,7 @@ impl Sink for EventIndexer<'_> {
             }
             self.index_entry(found, entry);
         });
-        self.trail = trail;
+        self.entry_builder = entry_builder;
         self.event += 1;
     }
 

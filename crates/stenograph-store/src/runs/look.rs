@@ -85,8 +85,8 @@ impl Look<'_> {
         let silence_ms = u64::try_from(self.now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
         // Nobody goes on with an answer in a context that nobody holds.
         let is_released = format.is_some_and(|format| layouts::is_released(path, format));
-        let settle_ms = if is_released { 0 } else { self.patience.settle_ms };
-        let status = run.status(Some(silence_ms), &Patience { settle_ms, ..self.patience });
+        let answer_ms = if is_released { 0 } else { self.patience.answer_ms };
+        let status = run.status(Some(silence_ms), &Patience { answer_ms, ..self.patience });
         let (path, file) = (path.to_owned(), stat.id);
         Ok(Some(RunLook { path, format, recording, file, changed_ms, silence_ms, process: None, status }))
     }

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
 use stenograph::render::{dollars, grouped};
 
-use crate::index::catalogue::{Catalogue, Session, SourceRow};
+use crate::index::catalogue::{Catalogue, IndexedSession, SourceRow};
 
 /// What a session took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,17 +19,22 @@ pub struct SessionCost {
 
 impl SessionCost {
     /// The cost of a session that the index knows. Calls that several of its files state count once.
-    pub fn of(session: &Session, catalogue: &Catalogue, prices: &Prices) -> SessionCost {
+    pub fn of(session: &IndexedSession, catalogue: &Catalogue, prices: &Prices) -> SessionCost {
         SessionCost::of_files(session, catalogue, prices, |_| true)
     }
 
     /// The cost of one file of a session that the index knows.
-    pub fn of_source(session: &Session, source: &SourceRow, catalogue: &Catalogue, prices: &Prices) -> SessionCost {
+    pub fn of_source(
+        session: &IndexedSession,
+        source: &SourceRow,
+        catalogue: &Catalogue,
+        prices: &Prices,
+    ) -> SessionCost {
         SessionCost::of_files(session, catalogue, prices, |path| path == source.path)
     }
 
     fn of_files(
-        session: &Session,
+        session: &IndexedSession,
         catalogue: &Catalogue,
         prices: &Prices,
         is_counted: impl Fn(&Path) -> bool,

@@ -10,10 +10,10 @@ use stenograph::text::quote;
 use super::resume::resume_command;
 use super::{SessionCost, ShortNames};
 use crate::Error;
-use crate::index::catalogue::{Catalogue, Gone, ProjectRow, Session, SourceRow, TimesFrom};
+use crate::index::catalogue::{Catalogue, Gone, IndexedSession, ProjectRow, SourceRow, TimesFrom};
 
 /// The fields that name a session, wherever it is printed as JSON.
-pub fn session_draft(session: &Session, short_names: &ShortNames) -> Draft<'static> {
+pub fn session_draft(session: &IndexedSession, short_names: &ShortNames) -> Draft<'static> {
     let mut draft = Draft::new();
     draft.set_str("session", &session.name);
     draft.set_str("short", &short_names.name(session));
@@ -29,7 +29,7 @@ pub fn session_draft(session: &Session, short_names: &ShortNames) -> Draft<'stat
 
 /// A session as `steno list --json` prints it.
 pub fn session_fields(
-    session: &Session,
+    session: &IndexedSession,
     short_names: &ShortNames,
     catalogue: &Catalogue,
     prices: &Prices,

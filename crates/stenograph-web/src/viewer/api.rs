@@ -80,7 +80,7 @@ fn sessions(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
         }
         _ => None,
     };
-    let is_wanted = |session: &&stenograph_store::index::catalogue::Session| match (&with_events, &query) {
+    let is_wanted = |session: &&stenograph_store::index::catalogue::IndexedSession| match (&with_events, &query) {
         (Some(found), _) => found.contains(&session.id),
         (None, Some(query)) => matches_session(query, session),
         (None, None) => true,

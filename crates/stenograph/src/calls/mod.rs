@@ -49,7 +49,7 @@ pub struct CallStep {
     /// The tool that was called, or that answered.
     pub tool: Option<Arc<str>>,
     /// A fingerprint of the tool and its input, for a new call.
-    pub print: Option<u64>,
+    pub fingerprint: Option<u64>,
     /// Whether an earlier event has the same call or the same result.
     pub is_again: bool,
     /// The decision about the call of a result.
@@ -91,7 +91,7 @@ struct TrackedCall {
     /// A fingerprint of the id that call and result share; 0 for a call without an id.
     id: u64,
     /// A short fingerprint of the tool and its input.
-    print: u32,
+    fingerprint: u32,
     /// A short fingerprint of the side conversation; 0 for the main one.
     thread: u32,
     tool: Arc<str>,
@@ -163,7 +163,7 @@ impl Calls {
     }
 
     /// The fingerprint of a tool and its input.
-    pub(crate) fn print(name: &str, input: &Input<'_>) -> u64 {
+    pub(crate) fn fingerprint(name: &str, input: &Input<'_>) -> u64 {
         xxh3_64_with_seed(input.to_text().decode().as_bytes(), xxh3_64(name.as_bytes()))
     }
 
@@ -207,11 +207,11 @@ impl Calls {
         input: &Input<'_>,
         thread: u32,
     ) -> CallStep {
-        let (id, full) = (Calls::id(stated), Calls::print(name, input));
-        let print = short(full);
+        let (id, full) = (Calls::id(stated), Calls::fingerprint(name, input));
+        let fingerprint = short(full);
         let tool = self.known_name(name);
         let is_lasting = stated.is_some_and(is_lasting_id);
-        if let Some(known) = self.again(id, print, thread, is_lasting) {
+        if let Some(known) = self.again(id, fingerprint, thread, is_lasting) {
             return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
         }
         let script = script_words(event);
@@ -223,7 +223,7 @@ impl Calls {
         let call = TrackedCall {
             number,
             id,
-            print,
+            fingerprint,
             thread,
             tool: Arc::clone(&tool),
             answers_with_one: call_input.command.as_deref().is_some_and(answers_with_one),
@@ -234,7 +234,8 @@ impl Calls {
             exit: None,
             has_failed: false,
         };
-        let mut step = CallStep { call: Some(number), tool: Some(tool), print: Some(full), ..CallStep::default() };
+        let mut step =
+            CallStep { call: Some(number), tool: Some(tool), fingerprint: Some(full), ..CallStep::default() };
         if let Some(early) = early {
             return self.answer_early(call, &early, step);
         }
@@ -248,14 +249,14 @@ impl Calls {
     }
 
     /// The number of an earlier equal call. If only one of two equal calls has an id, they are one call with that id.
-    fn again(&mut self, id: u64, print: u32, thread: u32, is_lasting: bool) -> Option<u64> {
-        let same = |call: &&mut TrackedCall| call.print == print && call.thread == thread;
+    fn again(&mut self, id: u64, fingerprint: u32, thread: u32, is_lasting: bool) -> Option<u64> {
+        let same = |call: &&mut TrackedCall| call.fingerprint == fingerprint && call.thread == thread;
         let mut open = self.open.iter_mut().filter(same);
         if let Some(call) = open.find(|call| call.id == id && id != 0 || (call.id == 0) != (id == 0)) {
             call.id = call.id.max(id);
             return Some(call.number);
         }
-        let answered = self.answered.iter().find(|call| call.id == id && id != 0 && call.print == print);
+        let answered = self.answered.iter().find(|call| call.id == id && id != 0 && call.fingerprint == fingerprint);
         answered.filter(|_| is_lasting).map(|call| call.number)
     }
 
@@ -440,8 +441,8 @@ impl Calls {
 }
 
 /// The upper half of a fingerprint, for values that are saved in large numbers.
-fn short(print: u64) -> u32 {
-    u32::try_from(print >> 32).unwrap_or_default()
+fn short(fingerprint: u64) -> u32 {
+    u32::try_from(fingerprint >> 32).unwrap_or_default()
 }
 
 fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {

@@ -81,7 +81,7 @@ pub enum OutcomeRule {
     /// For this program, exit code 1 is an answer.
     AnswerCode,
     /// The command keeps running.
-    GoesOn,
+    StillRunning,
     /// The call has a result, and no evidence against it.
     Result,
     /// No record decides.
@@ -99,7 +99,7 @@ impl OutcomeRule {
             OutcomeRule::ExitCode => "exit_code",
             OutcomeRule::JobExitCode => "job_exit_code",
             OutcomeRule::AnswerCode => "answer_code",
-            OutcomeRule::GoesOn => "goes_on",
+            OutcomeRule::StillRunning => "still_running",
             OutcomeRule::Result => "result",
             OutcomeRule::NoEvidence => "no_evidence",
         }
@@ -117,7 +117,7 @@ impl OutcomeRule {
             OutcomeRule::ExitCode => "the exit code is nonzero",
             OutcomeRule::JobExitCode => "a later record states a nonzero exit code for the job",
             OutcomeRule::AnswerCode => "for this program, exit code 1 is an answer, not a failure",
-            OutcomeRule::GoesOn => "the command keeps running after its call returned",
+            OutcomeRule::StillRunning => "the command keeps running after its call returned",
             OutcomeRule::Result => "the call has a result and no sign of failure",
             OutcomeRule::NoEvidence => "no record decides the outcome",
         }
@@ -153,7 +153,9 @@ impl Evidence {
         }
         match (call, self.exit) {
             (Some(call), Some(exit)) if call.may_exit && call.polls.is_none() => of_exit(exit, call.answers_with_one),
-            (Some(call), None) if call.runs && !self.handles.is_empty() => (CallOutcome::Running, OutcomeRule::GoesOn),
+            (Some(call), None) if call.runs && !self.handles.is_empty() => {
+                (CallOutcome::Running, OutcomeRule::StillRunning)
+            }
             (None, Some(1)) => (CallOutcome::Unknown, OutcomeRule::NoEvidence),
             (None, Some(exit)) => of_exit(exit, false),
             (Some(_) | None, _) => (CallOutcome::Ok, OutcomeRule::Result),

@@ -97,17 +97,17 @@ fn saved_calls(calls: &VecDeque<TrackedCall>, tools: &mut Vec<String>) -> Vec<Sa
             | bit(call.may_exit, MAY_EXIT)
             | bit(call.runs, RUNS)
             | bit(call.has_failed, HAS_FAILED);
-        let TrackedCall { number, id, print, thread, commands, polls, exit, .. } = *call;
-        saved.push((number, id, print, thread, tool, bits, commands, polls.unwrap_or(0), exit));
+        let TrackedCall { number, id, fingerprint, thread, commands, polls, exit, .. } = *call;
+        saved.push((number, id, fingerprint, thread, tool, bits, commands, polls.unwrap_or(0), exit));
     }
     saved
 }
 
 fn restored_calls(saved: Vec<SavedCall>, tools: &[Arc<str>]) -> VecDeque<TrackedCall> {
-    let restored = |(number, id, print, thread, tool, bits, commands, polls, exit): SavedCall| TrackedCall {
+    let restored = |(number, id, fingerprint, thread, tool, bits, commands, polls, exit): SavedCall| TrackedCall {
         number,
         id,
-        print,
+        fingerprint,
         thread,
         tool: tools.get(tool).cloned().unwrap_or_default(),
         answers_with_one: bits & ANSWERS_WITH_ONE != 0,

@@ -458,7 +458,7 @@ fn stop(reason: &str) -> Option<Stop> {
         StopReason::CutOff => Some(Stop::Length),
         StopReason::Refused => Some(Stop::Refusal),
         // The recorded calls show whether the answer waits for tools.
-        StopReason::GoesOn | StopReason::Ended | StopReason::Interrupted | StopReason::Error => None,
+        StopReason::Continues | StopReason::Ended | StopReason::Interrupted | StopReason::Error => None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::message_index::{MessageIndex, REWIND, prints};
+use super::message_index::{MessageIndex, REWIND, fingerprints};
 use super::recent::Recent;
 use super::{Body, Event, Kind, Role};
 use crate::evidence::UserMessage;
@@ -66,7 +66,7 @@ pub(crate) trait SpineEvent {
     /// The number of turns that it takes back.
     fn rewinds(&self) -> Option<u64>;
     /// The fingerprints of its texts, each combined with the speaker.
-    fn prints(&self) -> Cow<'_, [u64]>;
+    fn fingerprints(&self) -> Cow<'_, [u64]>;
 }
 
 impl SpineEvent for Event<'_> {
@@ -115,8 +115,8 @@ impl SpineEvent for Event<'_> {
         }
     }
 
-    fn prints(&self) -> Cow<'_, [u64]> {
-        Cow::Owned(prints(self))
+    fn fingerprints(&self) -> Cow<'_, [u64]> {
+        Cow::Owned(fingerprints(self))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::calls::Calls;
 use crate::evidence::nested_events;
 use crate::format::Format;
 use crate::json::Object;
-use crate::model::{Body, Content, Event, Kind, Role, is_lasting_id, print, speaker};
+use crate::model::{Body, Content, Event, Kind, Role, fingerprint, is_lasting_id, speaker};
 use crate::run_state::StopReason;
 use crate::text::{keep_last, quote};
 use crate::time::Time;
@@ -109,11 +109,11 @@ impl EntryBuilder {
         let id = event.id.as_deref().filter(|id| !id.is_empty());
         let time = event.time.as_ref().map(|time| time.text.as_ref());
         let record = match (id, time) {
-            (Some(id), Some(time)) if !is_lasting_id(id) => mixed([print(0, id), print(0, time), 0]),
-            (Some(id), _) => print(1, id),
-            (None, Some(time)) => print(2, time),
+            (Some(id), Some(time)) if !is_lasting_id(id) => mixed([fingerprint(0, id), fingerprint(0, time), 0]),
+            (Some(id), _) => fingerprint(1, id),
+            (None, Some(time)) => fingerprint(2, time),
             (None, None) => {
-                let session = event.session.as_deref().map_or(1, |session| print(3, session));
+                let session = event.session.as_deref().map_or(1, |session| fingerprint(3, session));
                 self.chain = mixed([self.chain, said, session]);
                 self.chain
             }
@@ -217,9 +217,9 @@ fn fingerprints(event: &Event<'_>, texts: &[Cow<'_, str>]) -> (u64, u64) {
         many => Cow::Owned(many.join("\n\n")),
     };
     let kind = event.kind() as u64;
-    let said = print(voice(event).unwrap_or(kind << 8), &joined);
+    let said = fingerprint(voice(event).unwrap_or(kind << 8), &joined);
     let twin = match event.call() {
-        Some(call) => print(kind << 16, call),
+        Some(call) => fingerprint(kind << 16, call),
         None => said,
     };
     (said, twin)
@@ -235,7 +235,7 @@ fn piece_twins(event: &Event<'_>, said: u64, texts: &[Cow<'_, str>]) -> Vec<u64>
     let failure = (event.kind() == Kind::Failure).then_some((Kind::Failure as u64) << 8);
     match (speaker(&event.body).or(failure), texts) {
         _ if event.call().is_some() => vec![said],
-        (Some(speaker), [_, _, ..]) => texts.iter().take(PIECES_MAX).map(|text| print(speaker, text)).collect(),
+        (Some(speaker), [_, _, ..]) => texts.iter().take(PIECES_MAX).map(|text| fingerprint(speaker, text)).collect(),
         _ => Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 //! The rules, in this order:
 //!
 //! 1. *idle*: a turn is over. *completed*, *failed*: the run is over. A record states it, or the last record is an answer and nothing
-//!    followed for a while ([`Patience::settle_ms`]: many systems do not state how an answer ended, and write its next piece
+//!    followed for a while ([`Patience::answer_ms`]: many systems do not state how an answer ended, and write its next piece
 //!    some seconds later). A run failed if it ended without success, in the middle of an answer, by a refusal, by an
 //!    interruption, or by an error.
 //! 2. *error*: the last record is an error, and no record states that the run is over.
@@ -182,7 +182,7 @@ impl RunRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// After an answer that may continue. After this time it counts as complete.
-    pub settle_ms: u64,
+    pub answer_ms: u64,
     /// While it is the model's turn. A model that thinks may write nothing for minutes.
     pub silence_ms: u64,
     /// While a call has no result. Builds, tests and sub-agents may take long.
@@ -191,7 +191,7 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { settle_ms: 30_000, silence_ms: 300_000, call_ms: 3_600_000 }
+        Patience { answer_ms: 30_000, silence_ms: 300_000, call_ms: 3_600_000 }
     }
 }
 
@@ -236,7 +236,7 @@ impl RunState {
             }
             RunPhase::Broken => return here(State::Error, Why::LastError),
             RunPhase::Asked | RunPhase::Thinking | RunPhase::Answered if open.is_some() => Why::InCall,
-            RunPhase::Answered if silent_for(patience.settle_ms) => return here(State::Idle, Why::Waiting),
+            RunPhase::Answered if silent_for(patience.answer_ms) => return here(State::Idle, Why::Waiting),
             RunPhase::Answered | RunPhase::Thinking => Why::Answering,
             RunPhase::Asked => Why::Asked,
         };
@@ -267,7 +267,7 @@ impl RunState {
 fn over(reason: StopReason) -> (State, Why) {
     match reason {
         StopReason::Waiting => (State::Idle, Why::Waiting),
-        StopReason::Ended | StopReason::GoesOn => (State::Completed, Why::Ended),
+        StopReason::Ended | StopReason::Continues => (State::Completed, Why::Ended),
         StopReason::CutOff => (State::Failed, Why::CutOff),
         StopReason::Refused => (State::Failed, Why::Refused),
         StopReason::Interrupted => (State::Failed, Why::Interrupted),

@@ -2,7 +2,7 @@
 
 use stenograph::json::Draft;
 use stenograph::ledger::Prices;
-use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
 use stenograph_store::sessions::{SessionCost, SessionRow, ShortNames, session_draft, session_fields, thread_fields};
 
 use super::tree::{FileRow, Origin};
@@ -50,7 +50,7 @@ pub(super) struct ListRow {
 }
 
 pub(super) enum ListItem {
-    Session(Box<Session>),
+    Session(Box<IndexedSession>),
     /// A sub-agent of the session above it.
     Thread {
         source: Box<SourceRow>,
@@ -278,7 +278,7 @@ fn with_origin(row: &ListRow, title: Option<&str>) -> String {
 }
 
 /// Whether it is pinned and gone, its relation to its parent, its title, and its tags.
-fn title(session: &Session, row: &ListRow) -> String {
+fn title(session: &IndexedSession, row: &ListRow) -> String {
     let gone = match (session.gone == session.sources, session.lost == session.sources) {
         (true, true) => "[gone, not archived] ",
         (true, false) => "[gone] ",

@@ -9,7 +9,7 @@ use stenograph::repeat::{IsRepeat, RepeatCheck};
 use stenograph_store::Passes;
 use stenograph_store::archive::Marks;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::{Session, SourceRow};
+use stenograph_store::index::catalogue::{IndexedSession, SourceRow};
 use stenograph_store::project::Project;
 
 use crate::error::CommandError;
@@ -24,22 +24,22 @@ use stenograph_store::sessions::SessionCost;
 const SIZE_MAX: u64 = 8 << 20;
 
 /// The header of a session that the index knows.
-pub(in crate::commands) fn of_session(session: &Session, store: &Store) -> Result<Header, CommandError> {
+pub(in crate::commands) fn of_session(session: &IndexedSession, store: &Store) -> Result<Header, CommandError> {
     Ok(header(session, &SessionCost::of(session, &store.catalogue()?, &prices::load()?)))
 }
 
 /// The header of one file of a session that the index knows: what [`of_file`] reads in it, and the marks of the session.
-pub(super) fn of_source(session: &Session, source: &SourceRow, store: &Store) -> Result<Header, CommandError> {
+pub(super) fn of_source(session: &IndexedSession, source: &SourceRow, store: &Store) -> Result<Header, CommandError> {
     let took = SessionCost::of_source(session, source, &store.catalogue()?, &prices::load()?);
-    let SessionHeader { title, query, branch, model, started_ms, ended_ms, .. } = source.summary.header.clone();
+    let SessionHeader { title, query, cwd, branch, model, started_ms, ended_ms, .. } = source.summary.header.clone();
     let marks = if source.thread.is_none() { session.marks.clone() } else { Marks::default() };
     let title = marks.title.clone().or(title);
-    let (name, session) = (file_name(&source.path), session.clone());
-    let of_file = Session { title, query, branch, model, started: started_ms, ended: ended_ms, name, marks, ..session };
+    let (name, started, ended) = (file_name(&source.path), started_ms, ended_ms);
+    let of_file = IndexedSession { title, query, cwd, branch, model, started, ended, name, marks, ..session.clone() };
     Ok(header(&of_file, &took))
 }
 
-fn header(session: &Session, took: &SessionCost) -> Header {
+fn header(session: &IndexedSession, took: &SessionCost) -> Header {
     let span = span(session.started.map(clock::format_minute), session.ended.map(clock::format_minute));
     let mut facts = vec![span, took.tokens(), took.money()];
     facts.extend(session.marks.pinned.then(|| "pinned".to_owned()));
@@ -50,7 +50,7 @@ fn header(session: &Session, took: &SessionCost) -> Header {
         title: session.title.clone().or_else(|| session.query.clone()).unwrap_or_else(|| session.name.clone()),
         place: vec![
             session.agent.clone(),
-            session.project.as_ref().map(|project| project.name.clone()).unwrap_or_default(),
+            session.project.as_ref().map(|project| project.name.clone()).or(session.cwd.clone()).unwrap_or_default(),
             session.branch.clone().unwrap_or_default(),
             session.model.clone().unwrap_or_default(),
         ],

@@ -131,8 +131,12 @@ impl Searcher {
         {
             let place = Place::Path(row.path.clone());
             if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
-                let mut all =
-                    SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
+                let mut all = SourceHitFinder {
+                    left: &mut left,
+                    each,
+                    entry_builder: EntryBuilder::default().through(format),
+                    event: 0,
+                };
                 let mut reading = Reading::new(format, Wanted::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
@@ -154,8 +158,12 @@ impl Searcher {
         let mut problem = None;
         match Source::open(&row.path, Passes::Many) {
             Ok(mut source) => {
-                let mut all =
-                    SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
+                let mut all = SourceHitFinder {
+                    left: &mut left,
+                    each,
+                    entry_builder: EntryBuilder::default().through(format),
+                    event: 0,
+                };
                 let mut reading = Reading::new(format, Wanted::All);
                 if let Ok(mut pass) = source.pass() {
                     let _ = reading.feed_all(&mut pass, &mut all);
@@ -170,8 +178,12 @@ impl Searcher {
         {
             let place = Place::Path(row.path.clone());
             if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
-                let mut all =
-                    SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
+                let mut all = SourceHitFinder {
+                    left: &mut left,
+                    each,
+                    entry_builder: EntryBuilder::default().through(format),
+                    event: 0,
+                };
                 let mut reading = Reading::new(format, Wanted::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
@@ -248,7 +260,7 @@ struct SourceHitFinder<'f, 'e> {
     /// The hits not found yet: by event number and key, with their index in the request.
     left: &'f mut HashMap<(u64, u64), usize>,
     each: &'f mut HitReader<'e>,
-    trail: EntryBuilder,
+    entry_builder: EntryBuilder,
     event: u64,
 }
 
@@ -257,7 +269,7 @@ impl Sink for SourceHitFinder<'_, '_> {
         let number = self.event;
         self.event += 1;
         let (left, tell) = (&mut *self.left, &mut *self.each);
-        self.trail.entries(event, &mut |event, entry| {
+        self.entry_builder.entries(event, &mut |event, entry| {
             if let Some(at) = left.remove(&(number, entry.key)) {
                 tell(at, Ok((event, entry)));
             }
