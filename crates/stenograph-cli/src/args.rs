@@ -4,9 +4,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    archive, audit, branches, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow,
-    diff, export, find, formats, index, list, man, mark, pick, record, recover, redact, replay, resume, serve, show,
-    status, tail, trim, undo, usage,
+    archive, audit, cassette, check, chibi, compact, completions, config, convert, cut, cycod, demo, devflow, diff,
+    export, find, formats, index, list, man, mark, pick, record, recover, redact, replay, resume, serve, show, status,
+    tail, trim, undo, usage,
 };
 use crate::output::ColourChoice;
 
@@ -67,7 +67,6 @@ pub enum Verb {
     Status(status::Options),
     Audit(audit::Options),
     Diff(diff::Options),
-    Branches(branches::Options),
     Usage(usage::Options),
     Replay(replay::Options),
     Resume(resume::Options),
@@ -99,10 +98,7 @@ pub enum Verb {
 
 /// The groups of the help, with their commands.
 const GROUPS: [(&str, &[&str]); 8] = [
-    (
-        "Look",
-        &["list", "find", "show", "tail", "status", "audit", "diff", "branches", "usage", "replay", "resume", "pick"],
-    ),
+    ("Look", &["list", "find", "show", "tail", "status", "audit", "diff", "usage", "replay", "resume", "pick"]),
     ("Share", &["export", "redact", "serve"]),
     ("Files", &["check", "convert"]),
     ("Edit", &["trim", "cut", "compact", "undo"]),

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use stenograph::formats::FORMATS;
-use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::catalogue::IndexedSession;
 
 use crate::output::{harmless_line, shortened};
 use crate::store::{LATEST, StoreArgs};
@@ -66,7 +66,7 @@ pub fn agent() -> ArgValueCompleter {
     })
 }
 
-fn sessions() -> Vec<Session> {
+fn sessions() -> Vec<IndexedSession> {
     let catalogue = StoreArgs::default().store().ok().and_then(|store| store.catalogue().ok());
     let mut sessions = catalogue.and_then(|catalogue| catalogue.sessions().ok()).unwrap_or_default();
     sessions.sort_by_key(|session| std::cmp::Reverse((session.ended, session.id)));

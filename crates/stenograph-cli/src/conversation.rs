@@ -62,7 +62,8 @@ impl Conversation {
         Conversation::open_resolved(place, &place.resolve(name)?, from, output)
     }
 
-    fn open_resolved(
+    /// Opens a conversation whose name is resolved.
+    pub fn open_resolved(
         place: &SessionArgs,
         resolved: &ResolvedName,
         from: Option<&str>,
@@ -102,7 +103,7 @@ impl Conversation {
             ResolvedName::Session(session) => session,
             ResolvedName::File(path) => {
                 let format = main.format().filter(|_| main.source().is_some());
-                for side in format.map(|format| subagent_files::beside(&path, format)).unwrap_or_default() {
+                for side in format.map(|format| subagent_files::of_session_file(&path, format)).unwrap_or_default() {
                     match input::open(&side.path, from, Passes::Many) {
                         Ok(input) => threads.push((side.thread, Conversation::from_input(input))),
                         Err(error) => output.error(&error),

@@ -22,8 +22,6 @@ mod audit_sides;
 mod audit_words;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
-#[path = "cli/branches.rs"]
-mod branches;
 #[path = "cli/browser.rs"]
 mod browser;
 #[path = "cli/cassette.rs"]
@@ -68,6 +66,8 @@ mod index;
 mod leslie;
 #[path = "cli/list.rs"]
 mod list;
+#[path = "cli/list_tree.rs"]
+mod list_tree;
 #[path = "cli/mark.rs"]
 mod mark;
 #[path = "cli/nested.rs"]

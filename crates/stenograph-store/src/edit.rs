@@ -239,21 +239,21 @@ fn state_at(files: &dyn Files, path: &Path, place: &Place) -> Result<(Option<Ide
 /// The locks that a recorder of this file takes: its own, that of the journal beside it, and those of journals in its folder
 /// that name it or name no document at all.
 fn locks_of(path: &Path) -> Vec<PathBuf> {
-    let beside = recover::beside(path);
-    let mut locks = vec![lock::beside(path), lock::beside(&beside)];
+    let own = recover::journal_path(path);
+    let mut locks = vec![lock::lock_path(path), lock::lock_path(&own)];
     let files: Arc<dyn Files> = Arc::new(Disk);
     let name = path.file_name().and_then(|name| name.to_str());
     // With the file's real name: the same lock under two names would be taken twice.
     let journals = files.list(folder_of(path)).unwrap_or_default().into_iter();
     let journals = journals.filter_map(|journal| Some(path.with_file_name(journal.file_name()?)));
-    for journal in journals.filter(|journal| recover::is_journal_name(journal) && *journal != beside) {
+    for journal in journals.filter(|journal| recover::is_journal_name(journal) && *journal != own) {
         let last = journal::recordings(&files, &journal).ok().and_then(|mut found| found.pop());
         let guards = |recorded: &journal::Recording| {
             let documents = &recorded.header.documents;
             documents.is_empty() || name.is_some_and(|name| documents.contains_key(name))
         };
         if journal != path && last.as_ref().is_some_and(guards) {
-            locks.push(lock::beside(&journal));
+            locks.push(lock::lock_path(&journal));
         }
     }
     locks.sort();

@@ -45,7 +45,7 @@ pub fn parts(path: &Path) -> Option<RecordingParts> {
             Some(RecordingParts { files, format: layout.format(), _copies: None })
         });
     }
-    let journal = recover::beside(path);
+    let journal = recover::journal_path(path);
     (path.is_file() && journal.is_file()).then(|| RecordingParts {
         files: vec![path.to_owned(), journal],
         format: None,
@@ -57,7 +57,7 @@ pub fn parts(path: &Path) -> Option<RecordingParts> {
 /// document beside it. `None` for a single file.
 pub fn recording_of(path: &Path) -> Option<(PathBuf, RecordingParts)> {
     let document = path.with_extension("");
-    let is_beside = recover::beside(&document) == path;
+    let is_beside = recover::journal_path(&document) == path;
     let name = if is_beside { document } else { path.to_owned() };
     parts(&name).map(|parts| (name, parts))
 }
@@ -376,14 +376,14 @@ impl<'s> OncePerId<'s> {
 impl Sink for OncePerId<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if let Some(id) = &event.id {
-            let mut print = DefaultHasher::new();
+            let mut fingerprint = DefaultHasher::new();
             let content = event.content().map(|content| content.joined().wtf8().into_owned());
-            (id, event.part.index, event.kind(), content).hash(&mut print);
-            if let Some(number) = self.before.get(&print.finish()) {
+            (id, event.part.index, event.kind(), content).hash(&mut fingerprint);
+            if let Some(number) = self.before.get(&fingerprint.finish()) {
                 self.places.push(*number);
                 return;
             }
-            self.here.push((print.finish(), self.given));
+            self.here.push((fingerprint.finish(), self.given));
         }
         self.places.push(self.given);
         self.given += 1;

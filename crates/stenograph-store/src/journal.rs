@@ -274,7 +274,7 @@ impl Recording {
     /// Whether the journal is named after this document and lies beside it. Anyone may have written a journal, so its header
     /// must not lead to any other file.
     pub(crate) fn is_named_after(&self, document: &str) -> bool {
-        crate::recover::beside(Path::new(document)).as_os_str() == self.journal.file_name().unwrap_or_default()
+        crate::recover::journal_path(Path::new(document)).as_os_str() == self.journal.file_name().unwrap_or_default()
     }
 
     /// Reads all its events, including the recorder's stop but not the marks.

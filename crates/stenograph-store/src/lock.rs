@@ -58,12 +58,12 @@ impl Lock {
     /// Takes the lock beside a file, or fails with the process that writes to it. Through a link it is the lock of the file
     /// itself.
     pub fn on(path: &Path) -> Result<Lock, Error> {
-        Lock::take(&beside(&resolve_links(path))).map_err(|error| error.about_path(path))
+        Lock::take(&lock_path(&resolve_links(path))).map_err(|error| error.about_path(path))
     }
 
     /// Takes the lock beside a file as [`Lock::on`] does, and waits for a holder that needs only a moment.
     pub fn wait_on(path: &Path) -> Result<Lock, Error> {
-        Lock::wait(&beside(&resolve_links(path))).map_err(|error| error.about_path(path))
+        Lock::wait(&lock_path(&resolve_links(path))).map_err(|error| error.about_path(path))
     }
 
     /// Whether a process holds the lock.
@@ -148,7 +148,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// The path of the lock that guards a file: beside it, and named after it.
-pub fn beside(path: &Path) -> PathBuf {
+pub fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     path.with_file_name(name)
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_second_writer_gets_the_process_id_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
-        let path = beside(&folder.path().join("a.jsonl"));
+        let path = lock_path(&folder.path().join("a.jsonl"));
         let lock = Lock::take(&path).unwrap();
         let refused = Lock::take(&path).unwrap_err();
         assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });

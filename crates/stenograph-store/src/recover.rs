@@ -29,7 +29,7 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 }
 
 /// The journal beside a document.
-pub fn beside(document: &Path) -> PathBuf {
+pub fn journal_path(document: &Path) -> PathBuf {
     let mut name = document.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{JOURNAL_EXTENSION}"));
     document.with_file_name(name)
@@ -133,7 +133,7 @@ pub fn is_journal_name(path: &Path) -> bool {
 }
 
 fn journals_at(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Error> {
-    let aside = beside(path);
+    let aside = journal_path(path);
     if path.is_dir() {
         let mut journals = Vec::new();
         for path in found_in(path, &is_journal_name) {

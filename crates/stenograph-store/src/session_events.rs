@@ -11,7 +11,7 @@ use stenograph::repeat::CheckRepeats;
 
 use crate::folder::{self, RecordingParts};
 use crate::index::Store;
-use crate::index::catalogue::{Session, SourceRow};
+use crate::index::catalogue::{IndexedSession, SourceRow};
 use crate::index::search::Searcher;
 use crate::read::{self, Flow};
 use crate::{Error, session_files};
@@ -41,7 +41,7 @@ pub struct RangeEnd {
 
 impl SessionEvents {
     /// The conversation of the main agent, or of the named sub-agent; `None` if there is none.
-    pub fn of(session: &Session, sources: &[SourceRow], agent: Option<&str>) -> Option<SessionEvents> {
+    pub fn of(session: &IndexedSession, sources: &[SourceRow], agent: Option<&str>) -> Option<SessionEvents> {
         let is_it = |row: &&SourceRow| match agent {
             None => row.path == session.path,
             Some(agent) => row.thread.as_deref() == Some(agent) && row.copy_of.is_none() && row.covered_by.is_none(),

@@ -51,7 +51,7 @@ const FOLDER_JOURNAL: &str = "journal.steno";
 pub(crate) fn journals_of(document: &Path) -> Vec<PathBuf> {
     const FOLDERS_MAX: usize = 3;
     let folders = document.ancestors().skip(1).take(FOLDERS_MAX).map(|folder| folder.join(FOLDER_JOURNAL));
-    std::iter::once(recover::beside(document)).chain(folders).collect()
+    std::iter::once(recover::journal_path(document)).chain(folders).collect()
 }
 
 /// The roles of a session's sources. Byte-for-byte copies are excluded by the caller.

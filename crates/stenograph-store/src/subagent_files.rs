@@ -20,7 +20,7 @@ pub struct SubagentFile {
 
 /// The side conversations beside a source of this format, sorted by path. They lie in a folder named after the session, or
 /// beside the source; in the latter case the session that they state decides.
-pub fn beside(path: &Path, format: &'static dyn Format) -> Vec<SubagentFile> {
+pub fn of_session_file(path: &Path, format: &'static dyn Format) -> Vec<SubagentFile> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
     };
@@ -102,7 +102,7 @@ mod tests {
         }
         let format = stenograph::Registry::built_in().named("claude-code").unwrap();
         let found = |name: &str| -> Vec<String> {
-            beside(&root.join(name), format).into_iter().map(|side| side.thread).collect()
+            of_session_file(&root.join(name), format).into_iter().map(|side| side.thread).collect()
         };
         assert_eq!(found("s1.jsonl"), ["a4", "a1", "a2"]);
         assert!(found("s3.jsonl").is_empty());

@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_an_agent_goes_on_writing_is_not_replaced() {
+    fn a_file_that_an_agent_still_writes_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
         fs::write(&path, BEFORE).unwrap();

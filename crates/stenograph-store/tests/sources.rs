@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use stenograph_store::discover::Places;
-use stenograph_store::index::catalogue::{Session, SourceRow};
+use stenograph_store::index::catalogue::{IndexedSession, SourceRow};
 use stenograph_store::index::{Archiving, IndexPlan, IndexReport, IndexScope, NoObserver, Store, run};
 use stenograph_store::source_file::Access;
 
@@ -50,7 +50,7 @@ impl Ground {
         self.store.catalogue().unwrap().source_at(path).unwrap().unwrap()
     }
 
-    fn sessions(&self) -> Vec<Session> {
+    fn sessions(&self) -> Vec<IndexedSession> {
         self.store.catalogue().unwrap().sessions().unwrap()
     }
 }

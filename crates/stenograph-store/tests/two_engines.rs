@@ -12,7 +12,7 @@ use stenograph::model::{Event, Note};
 use stenograph::query::{EntryBuilder, Query, Same, SessionFacts, Today, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::discover::Places;
-use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::catalogue::IndexedSession;
 use stenograph_store::index::search::{Hit, Order, SearchRequest};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
 use stenograph_store::{Passes, Source};
@@ -30,7 +30,7 @@ struct Matching<'q> {
     queries: &'q [Query],
     facts: &'q (String, Vec<String>, Vec<String>),
     session: i64,
-    trail: EntryBuilder,
+    entry_builder: EntryBuilder,
     source: i64,
     event: u64,
     /// The matches of each query.
@@ -54,7 +54,7 @@ impl Sink for Matching<'_> {
         let facts = SessionFacts { agent, projects, sessions, ..SessionFacts::default() };
         let (queries, session, source, number) = (self.queries, self.session, self.source, self.event);
         let all = &mut *self.found;
-        self.trail.entries(event, &mut |event, entry| {
+        self.entry_builder.entries(event, &mut |event, entry| {
             for (query, found) in queries.iter().zip(all.iter_mut()) {
                 if query.matches(entry, &facts) {
                     // The index stores all but two bits of a twin.
@@ -72,7 +72,7 @@ impl Sink for Matching<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
-fn facts(session: &Session) -> (String, Vec<String>, Vec<String>) {
+fn facts(session: &IndexedSession) -> (String, Vec<String>, Vec<String>) {
     let project = session.project.iter().flat_map(|project| {
         [Some(project.name.clone()), Some(project.root.clone()), project.remote.clone()].into_iter().flatten()
     });
@@ -102,7 +102,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
     let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
     let parsed: Vec<Query> = queries.iter().map(|query| Query::parse(query, &today).unwrap()).collect();
     let mut searcher = store.searcher().unwrap();
-    let sessions: HashMap<i64, Session> =
+    let sessions: HashMap<i64, IndexedSession> =
         searcher.catalogue().sessions().unwrap().into_iter().map(|session| (session.id, session)).collect();
     let sources = searcher.catalogue().sources().unwrap();
     let scanned = sources.into_iter().filter(|source| source.copy_of.is_none()).map(|source| Scanned {
@@ -118,7 +118,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
             queries: &parsed,
             facts: &source.facts,
             session: source.session,
-            trail: EntryBuilder::default().through(source.format),
+            entry_builder: EntryBuilder::default().through(source.format),
             source: source.id,
             event: 0,
             found: &mut found,

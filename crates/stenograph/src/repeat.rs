@@ -5,7 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::model::{Body, Event, Note, Role, is_alone, prints};
+use crate::model::{Body, Event, Note, Role, fingerprints, is_alone};
 use crate::read::Sink;
 
 /// How many events after a claim may still prove it: agents write the records of one message next to each other.
@@ -31,13 +31,13 @@ pub struct RepeatCheck {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpokenWords {
     restates: bool,
-    prints: Vec<u64>,
+    fingerprints: Vec<u64>,
 }
 
 impl SpokenWords {
     /// The texts of an event.
     pub fn of(event: &Event<'_>) -> SpokenWords {
-        SpokenWords { restates: event.restates, prints: prints(event) }
+        SpokenWords { restates: event.restates, fingerprints: fingerprints(event) }
     }
 
     /// The texts of an event that is always shown and claims nothing.
@@ -77,20 +77,20 @@ impl RepeatCheck {
         while self.claims.front().is_some_and(|(claim, _)| number - claim > AHEAD_MAX as u64) {
             self.claims.pop_front();
         }
-        let SpokenWords { restates, prints } = words;
+        let SpokenWords { restates, fingerprints } = words;
         if restates {
-            if !is_alone(&prints, |print| self.known.contains(&print)) {
+            if !is_alone(&fingerprints, |fingerprint| self.known.contains(&fingerprint)) {
                 return RepeatVerdict::Repeats;
             }
-            self.claims.push_back((number, prints));
+            self.claims.push_back((number, fingerprints));
             return RepeatVerdict::Claims(number);
         }
-        for print in prints {
-            self.state(print);
+        for fingerprint in fingerprints {
+            self.state(fingerprint);
         }
         let known = &self.known;
-        self.claims.retain(|(claim, prints)| {
-            let is_open = is_alone(prints, |print| known.contains(&print));
+        self.claims.retain(|(claim, fingerprints)| {
+            let is_open = is_alone(fingerprints, |fingerprint| known.contains(&fingerprint));
             if !is_open {
                 proved(*claim);
             }
@@ -111,11 +111,11 @@ impl RepeatCheck {
         if is_repeat { IsRepeat::Yes } else { IsRepeat::No }
     }
 
-    fn state(&mut self, print: u64) {
-        if !self.known.insert(print) {
+    fn state(&mut self, fingerprint: u64) {
+        if !self.known.insert(fingerprint) {
             return;
         }
-        self.stated.push_back(print);
+        self.stated.push_back(fingerprint);
         if self.stated.len() > self.stated_max
             && let Some(oldest) = self.stated.pop_front()
         {
@@ -125,10 +125,10 @@ impl RepeatCheck {
 
     /// The state as words without spaces, for continuing later.
     pub fn save(&self) -> String {
-        let stated = self.stated.iter().map(|print| format!("{print:x}"));
-        let claims = self.claims.iter().map(|(claim, prints)| {
-            let prints: Vec<String> = prints.iter().map(|print| format!("{print:x}")).collect();
-            format!("{}:{}", self.next - claim, prints.join(","))
+        let stated = self.stated.iter().map(|fingerprint| format!("{fingerprint:x}"));
+        let claims = self.claims.iter().map(|(claim, fingerprints)| {
+            let fingerprints: Vec<String> = fingerprints.iter().map(|fingerprint| format!("{fingerprint:x}")).collect();
+            format!("{}:{}", self.next - claim, fingerprints.join(","))
         });
         stated.chain(claims).collect::<Vec<_>>().join(" ")
     }
@@ -136,15 +136,15 @@ impl RepeatCheck {
     /// Continues from a saved state. It skips words that it does not understand.
     #[must_use]
     pub fn restore(mut self, saved: &str) -> RepeatCheck {
-        let print = |word: &str| u64::from_str_radix(word, 16).ok();
+        let fingerprint = |word: &str| u64::from_str_radix(word, 16).ok();
         self.next = AHEAD_MAX as u64 + 1;
         for word in saved.split(' ') {
             match word.split_once(':') {
-                None => print(word).into_iter().for_each(|print| self.state(print)),
-                Some((back, prints)) => {
+                None => fingerprint(word).into_iter().for_each(|fingerprint| self.state(fingerprint)),
+                Some((back, fingerprints)) => {
                     let claim = back.parse().ok().and_then(|back| self.next.checked_sub(back));
-                    let prints: Vec<u64> = prints.split(',').filter_map(print).collect();
-                    self.claims.extend(claim.map(|claim| (claim, prints)));
+                    let fingerprints: Vec<u64> = fingerprints.split(',').filter_map(fingerprint).collect();
+                    self.claims.extend(claim.map(|claim| (claim, fingerprints)));
                 }
             }
         }

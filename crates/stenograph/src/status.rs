@@ -166,10 +166,10 @@ impl StatusSummary {
     pub fn status(&self, silence_ms: Option<u64>, patience: &Patience) -> Status {
         let run = &self.run;
         let decision = run.decide(silence_ms, patience);
+        let decision = if self.is_side { decision.of_side() } else { decision };
         Status {
             state: decision.state,
-            // Nobody talks with a side conversation: when its turn is over, it is over.
-            why: if self.is_side && decision.why == Why::Waiting { Why::Ended } else { decision.why },
+            why: decision.why,
             decision,
             word: run.word().map(str::to_owned),
             is_recovered: run.is_recovered(),

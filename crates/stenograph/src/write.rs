@@ -19,19 +19,19 @@ pub enum Ownership {
 pub trait Writer: Send {
     /// Writes the events of one source record. A writer omits an event that its format cannot express: the loss is measured,
     /// not declared.
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output);
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput);
 
     /// Writes the buffered records as if the source ended here, and keeps them buffered: for a file that others read while it
     /// grows. It omits what is still undecided.
-    fn held(&self, _out: &mut Output) {}
+    fn held(&self, _out: &mut WriterOutput) {}
 
     /// Writes the buffered records and the end of the file.
-    fn finish(&mut self, _out: &mut Output) {}
+    fn finish(&mut self, _out: &mut WriterOutput) {}
 }
 
 /// The output of a writer: records, and the bytes between them.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct WriterOutput {
     pieces: Vec<OutputPiece>,
 }
 
@@ -44,7 +44,7 @@ pub enum OutputPiece {
     Glue(Vec<u8>),
 }
 
-impl Output {
+impl WriterOutput {
     /// A record.
     pub fn record(&mut self, bytes: impl Into<Vec<u8>>) {
         self.pieces.push(OutputPiece::Record(bytes.into()));
@@ -74,7 +74,7 @@ pub(crate) const PARTS_MAX: usize = 65_536;
 pub struct Writing {
     writer: Box<dyn Writer>,
     gathered: Vec<Event<'static>>,
-    output: Output,
+    output: WriterOutput,
     /// Whether the events come from this format, so that their records keep their carried values.
     own: bool,
 }
@@ -89,7 +89,7 @@ impl Writing {
     /// Starts a file of this format.
     pub fn new(format: &dyn Format, outline: &Outline) -> Writing {
         let own = outline.origin == format.info().name;
-        Writing { writer: format.writer(outline), gathered: Vec::new(), output: Output::default(), own }
+        Writing { writer: format.writer(outline), gathered: Vec::new(), output: WriterOutput::default(), own }
     }
 
     /// Writes one event.
@@ -130,7 +130,7 @@ impl Writing {
 
     /// The buffered output, as if the source ended here.
     pub fn held(&self) -> Vec<OutputPiece> {
-        let mut output = Output::default();
+        let mut output = WriterOutput::default();
         self.writer.held(&mut output);
         output.take()
     }

@@ -19,7 +19,7 @@ use stenograph::read::{self, Reader, Sink};
 use stenograph::status::{Patience, Watch};
 use stenograph::text::Text;
 use stenograph::wire;
-use stenograph::write::{Output, Writer};
+use stenograph::write::{Writer, WriterOutput};
 
 /// Every fixture of every format.
 fn fixtures() -> Vec<(&'static dyn Format, PathBuf, Vec<u8>)> {
@@ -232,7 +232,7 @@ impl Reader for Prompts {
 }
 
 impl Writer for Prompts {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             if let Body::Message { role, content } = &event.body {
                 let prompt = if *role == Role::User { "user> " } else { "" };

@@ -200,15 +200,18 @@ impl ServerEventPrinter<'_, '_> {
         if self.form == OutputForm::Json {
             self.output.line(&harmless_json(&summary.json))?;
         }
-        let PlaybackSummary { answers, given, requests, drifted, beside, differences, .. } = summary;
+        let PlaybackSummary { answers, given, requests, drifted, side_requests, differences, .. } = summary;
         let drift = match drifted {
             0 => "no drift".to_owned(),
             1 => format!("1 drifted, with {}", counted(*differences, "difference")),
             _ => format!("{drifted} drifted, with {}", counted(*differences, "difference")),
         };
         let requests = counted(*requests, "request");
-        let beside = if *beside > 0 { format!(", {beside} outside the conversation") } else { String::new() };
-        self.output.say(&format!("{requests}, {given} of {answers} answers given, {drift}{beside}"));
+        let outside = match side_requests {
+            0 => String::new(),
+            _ => format!(", {side_requests} outside the conversation"),
+        };
+        self.output.say(&format!("{requests}, {given} of {answers} answers given, {drift}{outside}"));
         self.failed.take().map_or(Ok(()), Err)
     }
 }
@@ -218,7 +221,7 @@ fn played_json(played: &Played) -> String {
     let (verdict, answer) = match played.verdict {
         PlayedAnswer::Answer(index) => ("answered", Some(index)),
         PlayedAnswer::Refused(index) => ("refused", Some(index)),
-        PlayedAnswer::Beside => ("beside", None),
+        PlayedAnswer::SideRequest => ("side_request", None),
         PlayedAnswer::Ended => ("ended", None),
     };
     let list = |items: Vec<String>| format!("[{}]", items.join(","));

@@ -2,20 +2,23 @@
 //! `list/view.rs` formats them.
 
 mod choose;
+mod tree;
 mod view;
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
-use stenograph_store::index::catalogue::{Catalogue, Session};
-use stenograph_store::sessions::{ListShape, SessionOrder, SessionRow, ShortNames, rows as rows_of};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession};
+use stenograph_store::sessions::{DEPTH_MAX, ListShape, SessionOrder, ShortNames, rows as rows_of};
 
 use crate::error::{CommandError, ExitStatus};
 use crate::filter::FilterArgs;
 use crate::output::{Output, counted, harmless_json};
-use crate::store::StoreArgs;
+use crate::store::{SessionArgs, StoreArgs};
 use crate::{prices, table, terminal};
 use choose::Choice;
 pub(super) use choose::narrow;
-use view::ListView;
+use view::{ListItem, ListRow, ListView};
 
 /// List the sessions of all agents, newest first
 ///
@@ -26,6 +29,10 @@ use view::ListView;
 ///
 /// A project is a git repository, identified by its remote or else by its folder; outside a repository it is the folder of the
 /// session. Two clones of one remote are one project.
+///
+/// --tree shows sub-agents, forks and continuations below their session. After it, name files, folders or sessions to compare
+/// their events: steno then shows where each conversation branched off, and the turns that were abandoned or retried. For a
+/// session it reads all related sessions; it compares files and folders only with each other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,6 +40,8 @@ Examples:
   steno list --project api --since 7d
   steno list 'migration -is:error' --sort largest  sessions that match a query
   steno list --tree                                with sub-agents and forks
+  steno list --tree 0198f2c4                       where its relatives branched off
+  steno list --tree ~/chats                        the same for files in a folder
   steno list --gone                                sessions whose files are gone
   steno list --json | jq -r 'select(.errors > 10).session'
 
@@ -57,9 +66,9 @@ pub struct Options {
     /// List at most N sessions
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Show sub-agents, forks and continuations below their session
-    #[arg(long)]
-    tree: bool,
+    /// Show sub-agents, forks and continuations below their session; with names, also where they branched off
+    #[arg(long, value_name = "FILE|SESSION", num_args = 0.., add = crate::completion::transcript())]
+    tree: Option<Vec<PathBuf>>,
     /// Print one JSON object per session, with all fields
     #[arg(long)]
     json: bool,
@@ -85,49 +94,78 @@ const NEWEST_MARGIN: usize = 50;
 
 impl Options {
     /// Whether it lists the newest of all sessions.
-    fn is_unfiltered(&self) -> bool {
-        self.query.is_empty()
+    fn is_unfiltered(&self, catalogue: &Catalogue) -> Result<bool, CommandError> {
+        let is_unfiltered = self.query.is_empty()
             && self.filter.all().iter().all(|(_, value)| value.is_none())
             && self.branch.is_none()
             && !self.gone
-            && !self.tree
-            && self.sort == Sort::Newest
-            && self.place.root().is_none()
+            && self.tree.is_none()
+            && self.sort == Sort::Newest;
+        Ok(match self.place.root() {
+            Some(root) if is_unfiltered => catalogue.are_all_below(&root)?,
+            _ => is_unfiltered,
+        })
+    }
+
+    /// Where the names after `--tree` are looked up. They select the sessions, so no other option may.
+    fn names_scope(&self) -> Result<SessionArgs, CommandError> {
+        let filters = self.filter.all();
+        let project = filters.iter().find(|(field, _)| *field == "project").and_then(|(_, value)| *value);
+        let is_filtered = filters.iter().any(|(field, value)| *field != "project" && value.is_some());
+        if is_filtered || !self.query.is_empty() || self.branch.is_some() || self.gone {
+            return Err(CommandError::new("names after --tree cannot be combined with a query or a filter")
+                .hint("remove the names: steno list QUERY --tree"));
+        }
+        Ok(SessionArgs::new(self.place.home(), project.map(str::to_owned)))
     }
 }
 
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, CommandError> {
-    let store = options.place.store()?;
-    let catalogue = store.catalogue()?;
     // Without a pager, a terminal shows one screen.
     let screen =
         terminal::height().filter(|_| !options.json && !output.may_page()).map(|lines| lines.saturating_sub(3).max(5));
     let limit = options.limit.or(screen);
-    let (found, total) = match limit.filter(|_| options.is_unfiltered()) {
-        Some(limit) => (catalogue.newest_sessions(limit.saturating_add(NEWEST_MARGIN))?, catalogue.session_count()?),
-        None => {
-            let found = Choice::new(options)?.sessions(&store, &catalogue, options, output)?;
-            let total = found.len() as u64;
-            (found, total)
+    let store = options.place.store()?;
+    let (mut rows, total, status, catalogue) = match options.tree.as_deref() {
+        Some(names @ [_, ..]) => {
+            let (rows, status) = tree::rows(names, &options.names_scope()?, output)?;
+            let total = rows.iter().filter(|row| row.is_conversation()).count() as u64;
+            (rows, total, status, store.catalogue().ok())
+        }
+        tree => {
+            let catalogue = store.catalogue()?;
+            let is_unfiltered = options.is_unfiltered(&catalogue)?;
+            let (found, total) = match limit.filter(|_| is_unfiltered) {
+                Some(limit) => {
+                    (catalogue.newest_sessions(limit.saturating_add(NEWEST_MARGIN))?, catalogue.session_count()?)
+                }
+                None => {
+                    let found = Choice::new(options)?.sessions(&store, &catalogue, options, output)?;
+                    let total = found.len() as u64;
+                    (found, total)
+                }
+            };
+            if found.is_empty() {
+                return Err(nothing(&catalogue)?);
+            }
+            let shape = if tree.is_some() { ListShape::Tree } else { ListShape::Flat };
+            let rows = rows_of(sorted(found, options.sort), &catalogue, shape)?;
+            (rows.into_iter().map(ListRow::from).collect(), total, ExitStatus::Done, Some(catalogue))
         }
     };
-    if found.is_empty() {
-        return Err(nothing(&catalogue)?);
-    }
-    let mut rows = match options.tree {
-        true => rows_of(sorted(found, options.sort), &catalogue, ListShape::Tree)?,
-        false => rows_of(sorted(found, options.sort), &catalogue, ListShape::Flat)?,
-    };
     cut(&mut rows, limit.unwrap_or(usize::MAX));
-    let shorts = short_names(&catalogue, &rows)?;
+    let shorts = catalogue.as_ref().map(|catalogue| short_names(catalogue, &rows)).transpose()?.unwrap_or_default();
     let prices = prices::load()?;
     let (colour, width) = (output.colour(), table::screen_width());
-    let view = ListView { shorts: &shorts, catalogue: &catalogue, prices: &prices, colour, width };
+    let view = ListView { shorts: &shorts, catalogue: catalogue.as_ref(), prices: &prices, colour, width };
     if options.json {
         for row in &rows {
             output.line(&harmless_json(&view.json(row)?))?;
         }
-        return Ok(ExitStatus::Done);
+        return Ok(status);
+    }
+    if rows.is_empty() {
+        return Ok(status);
     }
     output.page();
     for piece in view.pieces(&rows) {
@@ -135,11 +173,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
             output.line(&line)?;
         }
     }
-    let listed = rows.iter().filter(|row| matches!(row, SessionRow::Session { .. })).count();
+    let listed = rows.iter().filter(|row| row.is_conversation()).count();
     if (listed as u64) < total {
         output.say(&format!("{listed} of {} shown; --limit N shows more", counted(total, "session")));
     }
-    Ok(ExitStatus::Done)
+    Ok(status)
 }
 
 /// The table of the pinned sessions, which take at most half of the lines, and of the newest sessions.
@@ -147,26 +185,26 @@ pub fn newest(catalogue: &Catalogue, count: usize, output: &Output<'_>) -> Resul
     let mut sessions = sorted(catalogue.pinned_sessions()?, Sort::Newest);
     sessions.truncate(count.div_ceil(2));
     let newest = sorted(catalogue.newest_sessions(count)?, Sort::Newest);
-    let is_listed = |session: &Session| sessions.iter().any(|pinned| pinned.id == session.id);
-    let newest: Vec<Session> = newest.into_iter().filter(|session| !is_listed(session)).collect();
+    let is_listed = |session: &IndexedSession| sessions.iter().any(|pinned| pinned.id == session.id);
+    let newest: Vec<IndexedSession> = newest.into_iter().filter(|session| !is_listed(session)).collect();
     sessions.extend(newest);
     sessions.truncate(count);
-    let rows = rows_of(sessions, catalogue, ListShape::Flat)?;
+    let rows: Vec<ListRow> = rows_of(sessions, catalogue, ListShape::Flat)?.into_iter().map(ListRow::from).collect();
     let (shorts, prices) = (short_names(catalogue, &rows)?, prices::load()?);
     let (colour, width) = (output.colour(), table::screen_width());
-    let view = ListView { shorts: &shorts, catalogue, prices: &prices, colour, width };
+    let view = ListView { shorts: &shorts, catalogue: Some(catalogue), prices: &prices, colour, width };
     Ok(view.pieces(&rows).flatten().collect())
 }
 
-fn short_names(catalogue: &Catalogue, rows: &[SessionRow]) -> Result<ShortNames, CommandError> {
-    let sessions = rows.iter().filter_map(|row| match row {
-        SessionRow::Session { session, .. } => Some(&**session),
-        SessionRow::Thread { .. } => None,
+fn short_names(catalogue: &Catalogue, rows: &[ListRow]) -> Result<ShortNames, CommandError> {
+    let sessions = rows.iter().filter_map(|row| match &row.item {
+        ListItem::Session(session) => Some(&**session),
+        ListItem::Thread { .. } | ListItem::File(_) | ListItem::Abandoned { .. } => None,
     });
     Ok(ShortNames::of_some(catalogue, &sessions.collect::<Vec<_>>())?)
 }
 
-fn sorted(mut sessions: Vec<Session>, sort: Sort) -> Vec<Session> {
+fn sorted(mut sessions: Vec<IndexedSession>, sort: Sort) -> Vec<IndexedSession> {
     sort.order().sort(&mut sessions);
     sessions
 }
@@ -183,11 +221,11 @@ impl Sort {
     }
 }
 
-/// Keeps `limit` sessions, with the rows below the last of them.
-fn cut(rows: &mut Vec<SessionRow>, limit: usize) {
+/// Keeps `limit` conversations, with the rows below the last of them.
+fn cut(rows: &mut Vec<ListRow>, limit: usize) {
     let mut seen = 0;
     let end = rows.iter().position(|row| {
-        seen += usize::from(matches!(row, SessionRow::Session { .. }));
+        seen += usize::from(row.is_conversation());
         seen > limit
     });
     rows.truncate(end.unwrap_or(rows.len()));

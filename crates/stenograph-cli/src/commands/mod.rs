@@ -2,7 +2,6 @@
 
 pub mod archive;
 pub mod audit;
-pub mod branches;
 pub mod cassette;
 pub mod check;
 pub mod chibi;
@@ -44,7 +43,6 @@ pub fn run(command: &Verb, output: &mut Output<'_>) -> Result<ExitStatus, Comman
     match command {
         Verb::Archive(options) => archive::run(options, output),
         Verb::Audit(options) => audit::run(options, output),
-        Verb::Branches(options) => branches::run(options, output),
         Verb::Cassette(options) => cassette::run(options, output),
         Verb::Serve(options) => serve::run(options, output),
         Verb::Check(options) => check::run(options, output),

@@ -19,7 +19,7 @@ use std::path::Path;
 use clap::FromArgMatches as _;
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::execute;
-use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::catalogue::IndexedSession;
 
 use crate::args::{self, Args};
 use crate::commands;
@@ -168,9 +168,9 @@ fn perform(
 }
 
 /// What other commands call these sessions: the id, or the path of the file if the id means something else.
-fn names(place: &StoreArgs, sessions: &[Session]) -> Result<Vec<OsString>, CommandError> {
+fn names(place: &StoreArgs, sessions: &[IndexedSession]) -> Result<Vec<OsString>, CommandError> {
     let short_names = ShortNames::of_some(&place.store()?.catalogue()?, &sessions.iter().collect::<Vec<_>>())?;
-    let name = |session: &Session| {
+    let name = |session: &IndexedSession| {
         let name = session.name.as_str();
         let is_taken = name.is_empty() || name == "-" || Path::new(name).symlink_metadata().is_ok();
         match short_names.is_unique(session) && !is_taken {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use stenograph::json::Draft;
 use stenograph::resume;
 use stenograph_store::discover::discover;
-use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
 use stenograph_store::sessions::{ShortNames, resume_line, resume_template};
 
 use crate::error::{CommandError, ExitStatus};
@@ -116,7 +116,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
 
 /// The source to resume and its agent's command: of the named source, else of another source of the session.
 fn resumable(
-    session: &Session,
+    session: &IndexedSession,
     source: SourceRow,
     catalogue: &Catalogue,
 ) -> Result<(SourceRow, &'static str), CommandError> {
@@ -132,7 +132,7 @@ fn resumable(
 }
 
 /// Whether a source is where its agent looks for it.
-fn is_at_home(source: &SourceRow, session: &Session, place: &SessionArgs) -> bool {
+fn is_at_home(source: &SourceRow, session: &IndexedSession, place: &SessionArgs) -> bool {
     let mut places = place.home().places();
     places.projects.extend(session.cwd.iter().map(std::path::PathBuf::from));
     let mut is_home = false;

@@ -150,7 +150,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
     if options.has_header() {
         let session = place.known(&path).and_then(|(store, row)| {
             let session = store.catalogue().ok()?.session(row.session).ok()??;
-            header::of_session(&session, &store).ok()
+            header::of_source(&session, &row, &store).ok()
         });
         let header = session.or_else(|| header::of_file(&path, options.from.as_deref()));
         options.print_header(header, output)?;

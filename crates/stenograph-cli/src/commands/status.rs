@@ -38,8 +38,7 @@ use crate::terminal;
 /// running: the agent is working, or a call waits for permission that no record mentions. idle: the agent waits for you.
 /// completed: the run has ended. failed: the run ended without success, was interrupted or was cut off. error: the last record
 /// is an error. stalled: the agent was working, but has been silent for too long. stuck: three steps in a row failed, or five
-/// of the last ten calls are the same with the same result. unknown: the records do not show the state. In JSON, idle is
-/// completed with the reason waiting, and stalled is stale.
+/// of the last ten calls are the same with the same result. unknown: the records do not show the state.
 ///
 /// An error no longer counts once a success follows it. A single failed tool call is not an error.
 #[derive(Debug, clap::Args)]
@@ -157,8 +156,8 @@ fn print_new(errors: &[CommandError], printed: &mut HashSet<String>, output: &mu
 /// The exit status for a state.
 fn code(state: State) -> ExitStatus {
     match state {
-        State::Running | State::Completed => ExitStatus::Done,
-        State::Stale | State::Unknown => ExitStatus::No,
+        State::Running | State::Idle | State::Completed => ExitStatus::Done,
+        State::Stalled | State::Unknown => ExitStatus::No,
         State::Failed | State::Error | State::Stuck => ExitStatus::Code(3),
     }
 }

@@ -34,7 +34,7 @@ impl SettingsFile {
         change: impl FnOnce(&mut SettingsFile) -> Result<(), CommandError>,
     ) -> Result<(), CommandError> {
         create_folder_durably(&Disk, folder_of(path)).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-        let _lock = Lock::wait(&lock::beside(path))?;
+        let _lock = Lock::wait(&lock::lock_path(path))?;
         let mut file = SettingsFile::open(path)?;
         change(&mut file)?;
         let mut new = NewFile::options().existing(Existing::Replaced).mode(FileMode::PUBLIC).create(path, [])?;

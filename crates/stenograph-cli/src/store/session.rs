@@ -8,7 +8,7 @@ use stenograph_store::Problem;
 use stenograph_store::folder::RecordingParts;
 use stenograph_store::hits::numbers;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceRow};
 use stenograph_store::session_files;
 use stenograph_store::sessions::{ShortNames, matches_session};
 
@@ -20,7 +20,7 @@ use crate::{clock, table};
 
 #[derive(Debug)]
 pub struct ResolvedSession {
-    pub session: Session,
+    pub session: IndexedSession,
     /// The source to read: the main one, unless the word is a path or an agent.
     pub source: SourceRow,
     /// All its sources, the main one first.
@@ -42,7 +42,7 @@ pub enum NamedBy {
 impl ResolvedSession {
     pub fn of(
         catalogue: &Catalogue,
-        session: Session,
+        session: IndexedSession,
         source: SourceRow,
         by: NamedBy,
     ) -> Result<ResolvedSession, CommandError> {
@@ -183,7 +183,7 @@ impl SessionArgs {
         }
         let Some(text) = name.to_str().filter(|text| !text.is_empty()) else { return Ok(None) };
         let inside = self.scope(catalogue)?;
-        let is_inside = |session: &Session| inside.as_ref().is_none_or(|inside| inside.contains(&session.id));
+        let is_inside = |session: &IndexedSession| inside.as_ref().is_none_or(|inside| inside.contains(&session.id));
         let mut found = catalogue.sessions_named(text)?;
         found.retain(is_inside);
         if found.iter().any(|session| session.name.eq_ignore_ascii_case(text)) {
@@ -229,7 +229,7 @@ impl SessionArgs {
         if found.iter().any(has_name) {
             found.retain(has_name);
         }
-        let mut resolve_session: Vec<(Session, SourceRow)> = Vec::new();
+        let mut resolve_session: Vec<(IndexedSession, SourceRow)> = Vec::new();
         for row in found {
             let Some(session) = catalogue.session(row.session)? else { continue };
             let has_prefix =
@@ -271,7 +271,7 @@ fn unknown(name: &str) -> CommandError {
 }
 
 /// The error for a name that several sessions match, with candidates.
-fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Result<CommandError, CommandError> {
+fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<IndexedSession>) -> Result<CommandError, CommandError> {
     found.sort_by_key(|session| std::cmp::Reverse(session.ended));
     let short_names = ShortNames::of_some(catalogue, &found.iter().take(CANDIDATES_MAX).collect::<Vec<_>>())?;
     let count = counted(found.len() as u64, "session");

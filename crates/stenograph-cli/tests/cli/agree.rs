@@ -417,3 +417,48 @@ fn a_session_has_one_header_with_and_without_an_index() {
     }
     assert_eq!((&listed["model"], &listed["title"]), (&"claude-sonnet-4-5-20250929".into(), &lines[0].into()));
 }
+
+#[test]
+fn each_file_of_a_session_has_one_header_with_and_without_an_index() {
+    let folder = Folder::new();
+    let home = ".claude/projects/-gone-work-otter";
+    std::fs::create_dir_all(folder.path(&format!("{home}/{SESSION}/subagents"))).unwrap();
+    let main = format!("{home}/{SESSION}.jsonl");
+    folder.write(&main, renamed_session());
+    let line = |id: &str, minute: u32, model: Option<&str>, thread: Option<&str>| {
+        let mut message = json!({"role": "user", "content": format!("Count the fish {id}")});
+        if let Some(model) = model {
+            let usage = json!({"input_tokens": 700, "output_tokens": 7});
+            message = json!({"id": id, "role": "assistant", "model": model, "content": "Seven.", "usage": usage});
+        }
+        let mut record = json!({"type": message["role"], "uuid": id, "sessionId": SESSION, "cwd": "/gone/work/otter",
+            "timestamp": format!("2026-03-02T11:{minute:02}:00.000Z"), "gitBranch": "side", "message": message});
+        if let Some(thread) = thread {
+            record["isSidechain"] = true.into();
+            record["agentId"] = thread.into();
+        }
+        record.to_string() + "\n"
+    };
+    let agent = format!("{home}/{SESSION}/subagents/agent-a1b2.jsonl");
+    let model = Some("claude-haiku-4-5");
+    folder.write(&agent, line("s1", 1, None, Some("a1b2")) + &line("s2", 2, model, Some("a1b2")));
+    // A second file of the same conversation.
+    let more = format!("{home}/more.jsonl");
+    folder.write(&more, line("m1", 30, None, None) + &line("m2", 31, model, None));
+    let header = |path: &str| {
+        let shown = folder.run(&format!("show {path} --root .")).ends(0).text().to_owned();
+        shown.split("\n\n").next().unwrap().to_owned()
+    };
+    let paths = [main.as_str(), &agent, &more];
+    let without_index = paths.map(header);
+    assert!(
+        without_index[1].starts_with("Count the fish s1\nclaude-code · otter · side · claude-haiku-4-5\n"),
+        "{without_index:?}"
+    );
+    assert!(without_index[1].contains("2026-03-02 11:01 to 11:02 UTC · 707 tokens"), "{without_index:?}");
+    assert!(without_index[2].starts_with("Count the fish m1\n"), "{without_index:?}");
+    folder.run("index --root .").ends(0);
+    assert_eq!(folder.run("list --root . --json").ends(0).json()[0]["sources"], 3);
+    assert_eq!(paths.map(header), without_index);
+    assert_eq!(header("a1b2"), without_index[1]);
+}

@@ -136,7 +136,7 @@ fn an_audit_has_all_parts_of_a_session() {
         (&json["context"]["first"], &json["context"]["max"], &json["context"]["calls"]),
         (&100.into(), &350.into(), &3.into())
     );
-    assert_eq!((&json["failure"], &json["state"]), (&Value::Null, &"completed".into()));
+    assert_eq!((&json["failure"], &json["state"]), (&Value::Null, &"idle".into()));
     assert_eq!(json["calls"][0]["input"], serde_json::json!({"command": "make pump", "description": "Build"}));
 }
 

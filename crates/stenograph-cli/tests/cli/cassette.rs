@@ -334,7 +334,7 @@ fn a_side_request_does_not_advance_the_tape() {
     let answer = serving.post("/v1/messages", QUESTION);
     assert!(answer.body.contains("I look in two places."), "{}", answer.body);
     let drift = serving.drift();
-    assert_eq!((&drift["given"], &drift["beside"], &drift["drifted"]), (&1.into(), &2.into(), &0.into()));
+    assert_eq!((&drift["given"], &drift["side_requests"], &drift["drifted"]), (&1.into(), &2.into(), &0.into()));
     let strict = Serving::start(TIDES, "--strict");
     let answer = strict.post("/v1/messages", title);
     assert_eq!((answer.status, answer.body.contains("not part of the recorded conversation")), (409, true));

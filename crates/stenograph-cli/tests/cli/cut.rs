@@ -1,5 +1,6 @@
 //! `steno cut`.
 
+use crate::list_tree::record;
 use crate::runner::{Folder, NATIVE};
 
 fn talk() -> String {
@@ -59,6 +60,23 @@ fn turns_and_times_are_removed() {
     assert_eq!(folder.run(both).ends(0).text(), lines(&[1, 2, 3, 4, 5, 6, 9]));
     folder.run("cut talk.jsonl --until 2025-01-01 -o out.jsonl").ends(1).talks("nothing was written");
     assert_eq!(folder.names(), ["talk.jsonl"]);
+}
+
+#[test]
+fn abandoned_turns_are_not_counted_and_go_with_the_turn_that_replaced_them() {
+    let parents = [("u1", None), ("a1", Some("u1")), ("u2", Some("a1")), ("a2", Some("u2")), ("u3", Some("a1"))];
+    let later = [("a3", Some("u3")), ("u4", Some("a3")), ("a4", Some("u4"))];
+    let lines =
+        (1..).zip(parents.into_iter().chain(later)).map(|(minute, (id, parent))| record("s1", id, parent, minute));
+    let folder = Folder::with("a.jsonl", lines.collect::<String>());
+    let left = |turns: &str| {
+        let text = folder.run(&format!("cut a.jsonl --turns {turns}")).ends(0).text().to_owned();
+        let ids = ["u1", "a1", "u2", "a2", "u3", "a3", "u4", "a4"];
+        ids.into_iter().filter(|id| text.contains(&format!("\"uuid\":\"{id}-"))).collect::<Vec<_>>()
+    };
+    assert_eq!(left("1"), ["u2", "a2", "u3", "a3", "u4", "a4"]);
+    assert_eq!(left("2"), ["u1", "a1", "u4", "a4"]);
+    assert_eq!(left("3"), ["u1", "a1", "u2", "a2", "u3", "a3"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 35] = [
+const COMMANDS: [&str; 34] = [
     "list",
     "find",
     "show",
@@ -12,7 +12,6 @@ const COMMANDS: [&str; 35] = [
     "status",
     "audit",
     "diff",
-    "branches",
     "usage",
     "replay",
     "resume",

@@ -33,7 +33,7 @@ const COMMANDS: [(&str, &str); 12] = [
 const OTHERS: [&str; 13] = [
     "formats",
     "config list",
-    "branches demo.steno.jsonl demo.codex.jsonl --all",
+    "list --tree demo.steno.jsonl demo.codex.jsonl",
     "replay demo.steno.jsonl --mode full --no-pager",
     "archive verify",
     "archive list",

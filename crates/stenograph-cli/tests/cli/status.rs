@@ -119,21 +119,21 @@ fn silence_makes_stale_and_an_open_call_has_more_time() {
     let folder = Folder::with("a", CALL);
     age(&folder, "a", 30);
     assert_eq!(state(&folder, "status a --json"), pair("running", "in_call"));
-    assert_eq!(state(&folder, "status a --json --call-silence 10m"), pair("stale", "in_call"));
+    assert_eq!(state(&folder, "status a --json --call-silence 10m"), pair("stalled", "in_call"));
     age(&folder, "a", 90);
-    assert_eq!(state(&folder, "status a --json"), pair("stale", "in_call"));
+    assert_eq!(state(&folder, "status a --json"), pair("stalled", "in_call"));
     let asked = CALL.lines().next().unwrap().to_owned() + "\n";
     folder.write("b", &asked);
     assert_eq!(state(&folder, "status b --json"), pair("running", "asked"));
     age(&folder, "b", 10);
-    assert_eq!(state(&folder, "status b --json"), pair("stale", "asked"));
+    assert_eq!(state(&folder, "status b --json"), pair("stalled", "asked"));
     assert_eq!(state(&folder, "status b --json --silence 1h"), pair("running", "asked"));
 }
 
 #[test]
 fn a_last_line_without_a_newline_counts_and_half_a_line_does_not() {
     let folder = Folder::with("a", (CALL.to_owned() + STOP).trim_end());
-    assert_eq!(state(&folder, "status a --json"), pair("completed", "waiting"));
+    assert_eq!(state(&folder, "status a --json"), pair("idle", "waiting"));
     let all = CALL.to_owned() + STOP;
     folder.write("b", &all[..all.len() - 10]);
     assert_eq!(state(&folder, "status b --json"), pair("running", "in_call"));
@@ -143,12 +143,12 @@ fn a_last_line_without_a_newline_counts_and_half_a_line_does_not() {
 fn records_decide_the_state_even_if_the_file_was_touched() {
     // The records are from March, the file is from now: nothing runs.
     let folder = Folder::with("a", NATIVE);
-    assert_eq!(state(&folder, "status a --json"), pair("stale", "asked"));
+    assert_eq!(state(&folder, "status a --json"), pair("stalled", "asked"));
     folder.run("status a --wait").ends(1).says("stalled");
     let ahead = NATIVE.replace("2026-03-02", "2999-03-02");
     folder.write("b", ahead);
     age(&folder, "b", 10);
-    assert_eq!(state(&folder, "status b --json"), pair("stale", "asked"));
+    assert_eq!(state(&folder, "status b --json"), pair("stalled", "asked"));
 }
 
 #[test]
@@ -156,11 +156,11 @@ fn records_decide_the_state_even_if_the_file_was_touched() {
 fn a_process_that_has_the_file_open_is_alive() {
     let folder = Folder::with("a", CALL);
     age(&folder, "a", 90);
-    assert_eq!(state(&folder, "status a --json"), pair("stale", "in_call"));
+    assert_eq!(state(&folder, "status a --json"), pair("stalled", "in_call"));
     let held = OpenOptions::new().append(true).open(folder.path("a")).unwrap();
     assert_eq!(state(&folder, "status a --json"), pair("running", "in_call"));
     drop(held);
-    assert_eq!(state(&folder, "status a --json"), pair("stale", "in_call"));
+    assert_eq!(state(&folder, "status a --json"), pair("stalled", "in_call"));
 }
 
 /// The records of an agent of a session at this second: a call, and optionally an answer.
@@ -204,11 +204,18 @@ fn each_agent_has_one_row_and_active_runs_come_first() {
         runs.iter().map(|run| (run["id"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
     assert_eq!(rows.len(), 3, "{rows:?}");
     assert_eq!(rows[0], (format!("{session}/a1").as_str(), "running"));
-    assert!(rows.contains(&(session, "completed")) && rows.contains(&(format!("{session}/a2").as_str(), "failed")));
+    assert!(rows.contains(&(session, "idle")) && rows.contains(&(format!("{session}/a2").as_str(), "failed")));
     // A session is as bad as the worst of its agents.
     folder.run("index --root .").ends(0);
     let runs = folder.run(&format!("status {session} --root . --json"));
     assert_eq!(runs.ends(3).json().len(), 3);
+}
+
+#[test]
+fn an_error_is_printed_once_however_often_steno_looks() {
+    let folder = Folder::with("a", CALL);
+    let done = folder.run("status a none.jsonl --wait --call-silence 2s --silence 2s");
+    assert_eq!(done.ends(2).says("stalled").talk.matches("none.jsonl").count(), 1, "{}", done.talk);
 }
 
 #[test]
@@ -301,7 +308,7 @@ fn the_end_of_a_run_can_be_waited_for() {
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
     let json: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(json["state"], "completed");
+    assert_eq!(json["state"], "idle");
     assert_eq!(waiting.wait().unwrap().code(), Some(0));
 }
 

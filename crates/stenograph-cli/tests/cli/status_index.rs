@@ -79,7 +79,7 @@ fn time_passes_for_a_saved_status_too() {
         done.json()[0]["state"].as_str().unwrap().to_owned()
     };
     assert_eq!(state(""), "running");
-    assert_eq!(state("--silence 30s"), "stale");
+    assert_eq!(state("--silence 30s"), "stalled");
 }
 
 #[test]

@@ -101,9 +101,9 @@ impl Forgotten {
         if let Some(session) = tombstone.session.as_ref().filter(|session| is_unique(session)) {
             self.by_session.entry(session.clone()).or_default().push(number);
         }
-        for print in tombstone.contents.iter().filter(|print| print.length > 0) {
-            self.by_head.entry(print.head).or_default().push(number);
-            self.head_sizes.insert(print.head_size());
+        for fingerprint in tombstone.contents.iter().filter(|fingerprint| fingerprint.length > 0) {
+            self.by_head.entry(fingerprint.head).or_default().push(number);
+            self.head_sizes.insert(fingerprint.head_size());
         }
         self.tombstones.push(tombstone);
     }
@@ -146,11 +146,11 @@ impl Forgotten {
         for (size, hash) in hashes {
             let tombstones = self.by_head.get(&hash).into_iter().flatten();
             for tombstone in tombstones.filter_map(|number| self.tombstones.get(*number)) {
-                let prints = tombstone.contents.iter();
+                let fingerprints = tombstone.contents.iter();
                 alike.extend(
-                    prints
-                        .filter(|print| print.head == hash && print.head_size() == size)
-                        .map(|print| (tombstone, print)),
+                    fingerprints
+                        .filter(|fingerprint| fingerprint.head == hash && fingerprint.head_size() == size)
+                        .map(|fingerprint| (tombstone, fingerprint)),
                 );
             }
         }
@@ -159,26 +159,29 @@ impl Forgotten {
         if alike.is_empty() && by_session.is_empty() {
             return Ok(ForgottenState::Unknown);
         }
-        let tails: Vec<(u64, u64)> =
-            alike.iter().map(|(_, print)| (print.length.saturating_sub(END_SIZE), print.length)).collect();
+        let tails: Vec<(u64, u64)> = alike
+            .iter()
+            .map(|(_, fingerprint)| (fingerprint.length.saturating_sub(END_SIZE), fingerprint.length))
+            .collect();
         let tails = source.read(&tails)?;
         let mut forgotten_state = ForgottenState::Unknown;
-        for ((tombstone, print), tail) in alike.into_iter().zip(tails) {
-            let goes_on = source.length > print.length;
+        for ((tombstone, fingerprint), tail) in alike.into_iter().zip(tails) {
+            let is_longer = source.length > fingerprint.length;
             let is_same_session = label.session.is_some() && tombstone.session == label.session;
             // A session with its own globally unique name and the same beginning is a fork.
             let is_fork =
                 label.session.as_deref().is_some_and(is_unique) && tombstone.session.is_some() && !is_same_session;
-            let begins_alike = source.length >= print.length && hash(&tail) == print.tail;
-            if begins_alike && !goes_on {
+            let begins_alike = source.length >= fingerprint.length && hash(&tail) == fingerprint.tail;
+            if begins_alike && !is_longer {
                 return Ok(ForgottenState::Forgotten);
             }
-            let continues = begins_alike && !is_fork && print.length >= PREFIX_SIZE_MIN;
+            let continues = begins_alike && !is_fork && fingerprint.length >= PREFIX_SIZE_MIN;
             if (continues || is_same_session) && forgotten_state == ForgottenState::Unknown {
-                forgotten_state = if goes_on { tombstone.continued() } else { ForgottenState::Forgotten };
+                forgotten_state = if is_longer { tombstone.continued() } else { ForgottenState::Forgotten };
             }
         }
-        let longest = by_session.iter().flat_map(|tombstone| &tombstone.contents).map(|print| print.length).max();
+        let longest =
+            by_session.iter().flat_map(|tombstone| &tombstone.contents).map(|fingerprint| fingerprint.length).max();
         Ok(match (forgotten_state, by_session.first()) {
             (ForgottenState::Unknown, Some(tombstone)) if longest.is_some_and(|longest| source.length > longest) => {
                 tombstone.continued()

@@ -12,7 +12,7 @@ use stenograph::resume::sh_word;
 
 use crate::Error;
 use crate::folder::{self, EventNumbers, RecordingParts};
-use crate::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+use crate::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceRow};
 use crate::session_files;
 
 /// The arguments for `steno show`.
@@ -54,11 +54,11 @@ impl EventAddresses {
     pub fn of(
         &mut self,
         catalogue: &Catalogue,
-        named: Option<(&Session, &str)>,
+        named: Option<(&IndexedSession, &str)>,
         (source, event): (&SourceRow, u64),
         version: Option<u32>,
     ) -> Result<ShowAddress, Error> {
-        let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
+        let is_main = |(session, _): &(&IndexedSession, &str)| session.path == source.path;
         // A log is not a session: its name may be a prefix of a session's name.
         let is_log = Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
         let named = named.filter(|_| !is_log);
@@ -88,7 +88,7 @@ impl EventAddresses {
     fn by_session(
         &mut self,
         catalogue: &Catalogue,
-        session: &Session,
+        session: &IndexedSession,
         name: &str,
         (source, event): (&SourceRow, u64),
     ) -> Result<Option<ShowAddress>, Error> {

@@ -11,7 +11,7 @@ use stenograph::query::{Query, Snippet};
 pub use address::{EventAddresses, ShowAddress, numbers};
 
 use crate::Error;
-use crate::index::catalogue::{Session, SourceRow};
+use crate::index::catalogue::{IndexedSession, SourceRow};
 use crate::index::search::{EntryDetail, Hit, SearchRequest, Searcher};
 use crate::sessions::ShortNames;
 
@@ -19,7 +19,7 @@ use crate::sessions::ShortNames;
 #[derive(Clone, Debug)]
 pub struct ShownHit {
     /// Its session.
-    pub session: Option<Session>,
+    pub session: Option<IndexedSession>,
     /// The shortest unique prefix of the session's name.
     pub short: String,
     /// Whether that prefix identifies only this session.

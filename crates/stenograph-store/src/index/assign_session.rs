@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use stenograph::format::Format;
 use stenograph::model::{Event, Kind};
 
-use super::catalogue::{Session, SessionId, SourceRow};
+use super::catalogue::{IndexedSession, SessionId, SourceRow};
 use super::run::{IndexJob, IndexRun};
 use crate::Error;
 use crate::discover::PathHints;
@@ -168,7 +168,7 @@ impl IndexRun<'_> {
 
     /// Moves conversions that another agent has continued into sessions of their own. Returns those sessions.
     fn split_conversions(&mut self, session: SessionId) -> Result<Vec<SessionId>, Error> {
-        let Some(Session { agent, name, .. }) =
+        let Some(IndexedSession { agent, name, .. }) =
             self.catalogue.session(session)?.filter(|session| is_unique(&session.name))
         else {
             return Ok(Vec::new());

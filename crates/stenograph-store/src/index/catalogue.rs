@@ -20,7 +20,7 @@ pub use ledger::{LedgerPages, SourcePages};
 pub use row::{ContentSum, FileStamp, Gone, SourceId, SourceRow, SourceSummary};
 pub use schema::VERSION;
 pub(in crate::index) use session::OwnedSessionFacts;
-pub use session::{ProjectRow, Session, SessionId, TimesFrom};
+pub use session::{IndexedSession, ProjectRow, SessionId, TimesFrom};
 pub use view::{ArchivedRow, DocGroup, DocGroups, KnownFile, Touched, Unknown};
 
 use crate::{Error, Place, Problem};
@@ -139,7 +139,7 @@ impl Catalogue {
     /// Document groups that the next batch deletes.
     pub(crate) fn retired_groups(&self) -> Result<Vec<u64>, Error> {
         self.query(|connection| {
-            let mut statement = connection.prepare_cached("SELECT lot FROM dead")?;
+            let mut statement = connection.prepare_cached("SELECT doc_group FROM retired_doc_groups")?;
             statement.query_map([], |row| row.get(0).map(row::to_unsigned))?.collect()
         })
     }

@@ -40,9 +40,9 @@ pub(crate) fn detect(row: &SourceRow, file: &mut File, now: &FileStamp) -> io::R
         // Only the time differs: the file was touched, or replaced with the same content.
         (true, true) if sum(file, 0, 0..now.size)? == row.content.whole => SourceChange::None,
         (true, true) => SourceChange::Rewritten,
-        (true, false) if row.settled > 0 => {
-            let is_read = row.settled <= WHOLE_SIZE_MAX;
-            let is_same = !is_read || sum(file, 0, 0..row.settled)? == row.content.settled;
+        (true, false) if row.stable_until > 0 => {
+            let is_read = row.stable_until <= WHOLE_SIZE_MAX;
+            let is_same = !is_read || sum(file, 0, 0..row.stable_until)? == row.content.stable;
             if is_same { SourceChange::Grown } else { SourceChange::Rewritten }
         }
         (true, false) => SourceChange::Rewritten,

@@ -45,7 +45,7 @@ impl IndexRun<'_> {
         let writer = self.take_writer()?;
         let mut vanished = RemovedEvents {
             event_indexer: EventIndexer::resumed(&writer, format, self.batch, &fresh, CountingState::default()),
-            trail: EntryBuilder::default().through(format),
+            entry_builder: EntryBuilder::default().through(format),
             seen_keys,
             count: 0,
         };
@@ -74,7 +74,8 @@ impl IndexRun<'_> {
             let Some(row) = self.catalogue.source_at(&copy.path)?.filter(|row| row.copy_of.is_none()) else { continue };
             let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
             let mut seen_keys = HashSet::new();
-            let mut keys = KeyCollector { trail: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
+            let mut keys =
+                KeyCollector { entry_builder: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
             if let Ok(mut source) = Source::open(&row.path, Passes::Many)
                 && let Ok(mut pass) = source.pass()
             {
@@ -88,14 +89,16 @@ impl IndexRun<'_> {
                 && let Some(last) = versions.pop()
             {
                 let mut keys =
-                    KeyCollector { trail: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
+                    KeyCollector { entry_builder: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
                 let archive = self.archive()?;
                 let _ = read_version(archive, &row, copy.id, last, format, &mut keys);
             }
             for version in versions.into_iter().rev() {
                 if self.catalogue.has_earlier(row.id, version)? {
-                    let mut keys =
-                        KeyCollector { trail: EntryBuilder::default().through(format), seen_keys: &mut seen_keys };
+                    let mut keys = KeyCollector {
+                        entry_builder: EntryBuilder::default().through(format),
+                        seen_keys: &mut seen_keys,
+                    };
                     let _ = read_version(self.archive()?, &row, copy.id, version, format, &mut keys);
                 } else {
                     self.index_version(&row, copy.id, version, &mut seen_keys, report)?;
@@ -126,15 +129,15 @@ fn read_version(
 /// Indexes the events that no later version has.
 struct RemovedEvents<'v, 'w> {
     event_indexer: EventIndexer<'w>,
-    trail: EntryBuilder,
+    entry_builder: EntryBuilder,
     seen_keys: &'v mut HashSet<u64>,
     count: u64,
 }
 
 impl Sink for RemovedEvents<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
-        let RemovedEvents { event_indexer, trail, seen_keys, count } = self;
-        trail.entries(event, &mut |event, entry| {
+        let RemovedEvents { event_indexer, entry_builder, seen_keys, count } = self;
+        entry_builder.entries(event, &mut |event, entry| {
             if seen_keys.insert(entry.key) && event_indexer.failed.is_none() {
                 *count += 1;
                 event_indexer.failed = event_indexer.put(event, entry).err();
@@ -148,13 +151,13 @@ impl Sink for RemovedEvents<'_, '_> {
 
 /// Collects the keys of events.
 struct KeyCollector<'k> {
-    trail: EntryBuilder,
+    entry_builder: EntryBuilder,
     seen_keys: &'k mut HashSet<u64>,
 }
 
 impl Sink for KeyCollector<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        self.trail.entries(event, &mut |_, entry| {
+        self.entry_builder.entries(event, &mut |_, entry| {
             self.seen_keys.insert(entry.key);
         });
     }

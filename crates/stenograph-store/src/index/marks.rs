@@ -26,7 +26,7 @@ pub struct MarkedSession {
 
 impl Store {
     /// All marked sessions, including those that the index does not know. For sessions of the index, [`Catalogue::marks`] and
-    /// [`super::catalogue::Session::marks`] say the same and read no log.
+    /// [`super::catalogue::IndexedSession::marks`] say the same and read no log.
     pub fn marked_sessions(&self, catalogue: &Catalogue) -> Result<Vec<MarkedSession>, Error> {
         let archive = Archive::open(Arc::new(Disk), &self.archive())?;
         let marked = archive.marks().map(|(key, marks)| {

@@ -61,11 +61,12 @@ impl IndexRun<'_> {
             EventIndexer::resumed(writer, format, batch, row, self.catalogue.ledger_state(row.doc_group)?);
         event_indexer.keys = self.seen_keys.as_ref().map(|_| HashSet::new());
         event_indexer.status = self.status.take();
-        let at = Span { offset: row.settled, length: 0, line: row.line };
+        let at = Span { offset: row.stable_until, length: 0, line: row.line };
         let mut reading = Reading::from_line(format, Wanted::All, at);
-        file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
-        let mut left = job.stamp.size.saturating_sub(row.settled);
-        let mut content = crc32fast::Hasher::new_with_initial(if row.settled > 0 { row.content.settled } else { 0 });
+        file.seek(SeekFrom::Start(row.stable_until)).map_err(unreadable)?;
+        let mut left = job.stamp.size.saturating_sub(row.stable_until);
+        let mut content =
+            crc32fast::Hasher::new_with_initial(if row.stable_until > 0 { row.content.stable } else { 0 });
         let (mut buffer, mut taken) = (vec![0; CHUNK_SIZE], 0_u64);
         let mut reach = ReadExtent::End;
         while left > 0 {
@@ -101,11 +102,11 @@ impl IndexRun<'_> {
         self.content_read = (reach == ReadExtent::End).then(|| content.finalize());
         report.events += event_indexer.event - row.doc_group_events;
         report.bytes += taken;
-        row.settled = reading.stable_until();
+        row.stable_until = reading.stable_until();
         row.doc_group_events = event_indexer.event;
-        row.trail = event_indexer.state();
+        row.reading_state = event_indexer.state();
         self.catalogue.put_page(row.doc_group, event_indexer.turn_page())?;
-        if reach == ReadExtent::End && row.settled < job.stamp.size {
+        if reach == ReadExtent::End && row.stable_until < job.stamp.size {
             event_indexer.doc_group = tail_lot;
             // The next run reads the end of the source again, and counts its unknown records then.
             let unknown = event_indexer.unknown.clone();
@@ -292,7 +293,7 @@ impl IndexRun<'_> {
             let stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL);
             read_through(format, stream, &mut event_indexer, job, report)?;
         }
-        (row.doc_group_events, row.trail) = (event_indexer.event, event_indexer.state());
+        (row.doc_group_events, row.reading_state) = (event_indexer.event, event_indexer.state());
         self.catalogue.put_page(row.doc_group, event_indexer.turn_page())?;
         report.events += event_indexer.event;
         self.save_source(job, format, row, event_indexer)?;
@@ -341,7 +342,7 @@ impl IndexRun<'_> {
         // What `status` says about a damaged file is up to its own reading.
         self.status = event_indexer.status.take().filter(|_| report.warnings.len() == warnings);
         row.doc_group_events = event_indexer.event;
-        row.trail = event_indexer.state();
+        row.reading_state = event_indexer.state();
         self.catalogue.put_page(row.doc_group, event_indexer.turn_page())?;
         report.events += event_indexer.event;
         report.bytes += job.stamp.size;
@@ -359,10 +360,10 @@ impl IndexRun<'_> {
             self.recheck_copies(row)?;
         }
         row.doc_group = self.catalogue.new_doc_group()?;
-        (row.doc_group_events, row.settled, row.line) = (0, 0, 1);
+        (row.doc_group_events, row.stable_until, row.line) = (0, 0, 1);
         // The archive has the previous content.
         row.archived_length = 0;
-        (row.trail, row.summary, row.first_key) = (String::new(), SourceSummary::default(), None);
+        (row.reading_state, row.summary, row.first_key) = (String::new(), SourceSummary::default(), None);
         Ok(())
     }
 

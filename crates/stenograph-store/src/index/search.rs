@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use stenograph::model::Span;
-use stenograph::query::{Query, Same, Shown, collapse_pieces};
+use stenograph::query::{CollapsedHit, Query, Same, collapse_pieces};
 use tantivy::collector::Count;
 use tantivy::{DocAddress, Searcher as Engine};
 
@@ -25,7 +25,7 @@ pub use marks::MarkHit;
 pub use position::ReadStart;
 use ranked::Columns;
 
-use super::catalogue::{Catalogue, Session, SessionId, SourceId, SourceRow};
+use super::catalogue::{Catalogue, IndexedSession, SessionId, SourceId, SourceRow};
 use super::seal::Part;
 use super::text::{self, Fields, TextIndex, engine_error};
 use super::{Store, archive_worker};
@@ -129,7 +129,7 @@ pub struct Searcher {
     engine: Engine,
     fields: Fields,
     place: Place,
-    sessions: HashMap<SessionId, Session>,
+    sessions: HashMap<SessionId, IndexedSession>,
     sources: HashMap<SourceId, SourceRow>,
     archive: Option<archive_worker::ArchiveReader>,
 }
@@ -201,7 +201,7 @@ impl Searcher {
     }
 
     /// The session with this number.
-    pub fn session(&mut self, id: SessionId) -> Result<Option<&Session>, Error> {
+    pub fn session(&mut self, id: SessionId) -> Result<Option<&IndexedSession>, Error> {
         if !self.sessions.contains_key(&id)
             && let Some(session) = self.catalogue.session(id)?
         {
@@ -250,8 +250,8 @@ impl Searcher {
             let stating = fetched.iter().filter(|hit| !restates(hit));
             let pieces = stating.flat_map(|hit| hit.pieces.iter().map(|piece| (hit.session, *piece)));
             let shown = collapse_pieces(&same, pieces);
-            let is_new = |shown: &&Shown| fetched.get(shown.hit).is_some_and(|hit| hit.rank >= request.offset);
-            let new: Vec<&Shown> = shown.iter().filter(is_new).collect();
+            let is_new = |shown: &&CollapsedHit| fetched.get(shown.hit).is_some_and(|hit| hit.rank >= request.offset);
+            let new: Vec<&CollapsedHit> = shown.iter().filter(is_new).collect();
             if new.len() < request.limit && !all {
                 fetch = fetch.saturating_mul(4);
                 continue;

@@ -217,7 +217,7 @@ impl IndexRun<'_> {
             if !begins || tail_of(file, end).map_err(unreadable)? != row.tail_hash {
                 continue;
             }
-            let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
+            let grows = row.stable_until > 0 || row.stamp.size == job.stamp.size;
             if may_have_moved && is_missing(&row.path) && grows {
                 return Ok(KnownContent::moved(row, &job.path));
             }
@@ -229,7 +229,7 @@ impl IndexRun<'_> {
         }
         for row in self.catalogue.gone_copies_with_head(head)? {
             let end = row.read_end();
-            let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
+            let grows = row.stable_until > 0 || row.stamp.size == job.stamp.size;
             let may_be = grows && end <= job.stamp.size && row.head_length == length && is_missing(&row.path);
             let may_be = may_be && may_have_moved && self.archive()?.has_own(&row);
             if may_be && tail_of(file, end).map_err(unreadable)? == row.tail_hash {
@@ -255,8 +255,8 @@ impl IndexRun<'_> {
         for (id, head, length) in short_heads {
             if head_of(file, length).map_err(unreadable)? == head
                 && let Some(row) = self.catalogue.source(id)?
-                && row.settled <= job.stamp.size
-                && tail_of(file, row.settled).map_err(unreadable)? == row.tail_hash
+                && row.stable_until <= job.stamp.size
+                && tail_of(file, row.stable_until).map_err(unreadable)? == row.tail_hash
                 && is_missing(&row.path)
                 && (row.copy_of.is_none() || self.archive()?.has_own(&row))
             {
@@ -297,7 +297,7 @@ impl IndexRun<'_> {
         loop {
             self.reading = (row.id != 0).then_some(row.id);
             self.content_read = None;
-            let from = row.settled;
+            let from = row.stable_until;
             let writer = self.take_writer()?;
             let read = match access {
                 Access::ByRecord => {
@@ -447,15 +447,16 @@ impl IndexRun<'_> {
         row.seen = self.plan.now;
         row.stamp = match reach {
             ReadExtent::End => job.stamp,
-            ReadExtent::Part => FileStamp { size: row.settled, changed: 0, ..job.stamp },
+            ReadExtent::Part => FileStamp { size: row.stable_until, changed: 0, ..job.stamp },
         };
-        let end = if row.settled > 0 { row.settled } else { job.stamp.size };
+        let end = if row.stable_until > 0 { row.stable_until } else { job.stamp.size };
         let head_length = job.stamp.size.min(FINGERPRINT_SIZE);
         row.set_fingerprint(Fingerprint::of(file, head_length, end).map_err(unreadable)?);
-        let goes_on = start == StartAt::Resume && from <= row.settled;
-        let (summed, before) = if goes_on { (from, row.content.settled) } else { (0, 0) };
-        row.content.settled = change::sum(file, before, summed..row.settled).map_err(unreadable)?;
-        row.content.whole = change::sum(file, row.content.settled, row.settled..row.stamp.size).map_err(unreadable)?;
+        let continues = start == StartAt::Resume && from <= row.stable_until;
+        let (summed, before) = if continues { (from, row.content.stable) } else { (0, 0) };
+        row.content.stable = change::sum(file, before, summed..row.stable_until).map_err(unreadable)?;
+        row.content.whole =
+            change::sum(file, row.content.stable, row.stable_until..row.stamp.size).map_err(unreadable)?;
         self.catalogue.put(row).map(drop)
     }
 

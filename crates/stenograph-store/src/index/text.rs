@@ -80,7 +80,7 @@ impl Fields {
             model: schema.add_text_field("model", words(false)),
             branch: schema.add_text_field("branch", words(false)),
             tag: schema.add_text_field("tag", raw),
-            doc_group: schema.add_u64_field("lot", INDEXED | FAST),
+            doc_group: schema.add_u64_field("doc_group", INDEXED | FAST),
             batch: schema.add_u64_field("batch", INDEXED),
             event: schema.add_u64_field("event", FAST),
             offset: schema.add_u64_field("offset", FAST),

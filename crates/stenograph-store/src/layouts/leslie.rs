@@ -141,7 +141,7 @@ impl super::Documents for LeslieDocuments {
     fn finish(&mut self, recorded: &Recording, given: StatedFields) -> Result<FinishedDocuments, Error> {
         let folder = folder_of(&recorded.journal);
         // One process at a time chooses names and removes old files.
-        let _lock = Lock::wait(&lock::beside(folder))?;
+        let _lock = Lock::wait(&lock::lock_path(folder))?;
         let mut transcripts = TranscriptDir::new(self.environment.files.as_ref(), folder);
         let units = ConversationUnit::split(recorded)?;
         let surplus = units.len().saturating_sub(transcript_dir::TEXTS_MAX);

@@ -85,8 +85,8 @@ impl Look<'_> {
         let silence_ms = u64::try_from(self.now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
         // Nobody goes on with an answer in a context that nobody holds.
         let is_released = format.is_some_and(|format| layouts::is_released(path, format));
-        let settle_ms = if is_released { 0 } else { self.patience.settle_ms };
-        let status = run.status(Some(silence_ms), &Patience { settle_ms, ..self.patience });
+        let answer_ms = if is_released { 0 } else { self.patience.answer_ms };
+        let status = run.status(Some(silence_ms), &Patience { answer_ms, ..self.patience });
         let (path, file) = (path.to_owned(), stat.id);
         Ok(Some(RunLook { path, format, recording, file, changed_ms, silence_ms, process: None, status }))
     }
@@ -124,16 +124,16 @@ impl RunLook {
     /// Whether a process can decide between working and dead: an agent that wrote a moment ago is working.
     pub fn needs_process(&self) -> bool {
         match self.status.state {
-            State::Stale => true,
+            State::Stalled => true,
             State::Running => self.silence_ms > QUIET_MS,
-            State::Completed | State::Failed | State::Error | State::Stuck | State::Unknown => false,
+            State::Idle | State::Completed | State::Failed | State::Error | State::Stuck | State::Unknown => false,
         }
     }
 
     /// Records whether a process works on the run. If one does, silence means nothing.
     pub fn set_process(&mut self, process: Option<bool>) {
         self.process = process;
-        if process == Some(true) && self.status.state == State::Stale {
+        if process == Some(true) && self.status.state == State::Stalled {
             self.status.state = State::Running;
         }
     }

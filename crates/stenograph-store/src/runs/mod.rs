@@ -134,7 +134,7 @@ impl AgentKey {
 pub fn sort(runs: &mut [RunLook]) {
     let rank = |state: State| match state {
         State::Running | State::Stuck => 0,
-        State::Error | State::Failed | State::Stale | State::Completed | State::Unknown => 1,
+        State::Error | State::Failed | State::Stalled | State::Idle | State::Completed | State::Unknown => 1,
     };
     runs.sort_by_key(|run| (rank(run.status.state), Reverse(run.active_ms()), run.path.clone()));
 }

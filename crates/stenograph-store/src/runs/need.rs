@@ -33,14 +33,14 @@ impl Need {
     pub fn of(run: &RunLook) -> Need {
         let status = &run.status;
         // A call that waits for a person is not silent because its tool hangs.
-        let is_open = status.why == Why::InCall && matches!(status.state, State::Running | State::Stale);
+        let is_open = status.why == Why::InCall && matches!(status.state, State::Running | State::Stalled);
         let request = status.open.iter().filter(|_| is_open).find_map(|tool| UserRequest::of(tool));
         match (request, status.state) {
             (Some(UserRequest::Answer), _) => Need::Answer,
             (Some(UserRequest::Permission), _) => Need::Permission,
-            (None, State::Completed) if status.why == Why::Waiting => Need::Instruction,
+            (None, State::Idle) => Need::Instruction,
             (None, State::Failed | State::Error | State::Stuck) => Need::Failed,
-            (None, State::Stale) => Need::Stalled,
+            (None, State::Stalled) => Need::Stalled,
             (None, State::Running) => Need::Running,
             (None, State::Completed | State::Unknown) => Need::Over,
         }

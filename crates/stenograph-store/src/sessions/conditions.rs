@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use stenograph::query::{Expr, Field, Is, Query, SessionFacts};
 
 use crate::Error;
-use crate::index::catalogue::{Session, SessionId};
+use crate::index::catalogue::{IndexedSession, SessionId};
 use crate::index::search::{Order, SearchRequest, Searcher};
 
 /// How many hits are searched for their sessions.
@@ -27,7 +27,7 @@ pub enum Searched {
 
 /// Keeps the sessions that match a query, or contain an event that does. Opens the searcher only if events can match.
 pub fn narrow<E: From<Error>>(
-    sessions: &mut Vec<Session>,
+    sessions: &mut Vec<IndexedSession>,
     query: &Query,
     searcher: impl FnOnce() -> Result<Searcher, E>,
 ) -> Result<Searched, E> {
@@ -75,7 +75,7 @@ pub fn speaks_of_events(expr: &Expr) -> bool {
 }
 
 /// Whether a session of the index matches. Conditions on single events do not.
-pub fn matches_session(query: &Query, session: &Session) -> bool {
+pub fn matches_session(query: &Query, session: &IndexedSession) -> bool {
     let (projects, sessions) = (session.project_names(), [session.name.clone()]);
     let details = SessionDetails {
         facts: SessionFacts {

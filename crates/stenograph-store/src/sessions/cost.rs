@@ -1,10 +1,12 @@
 //! What one session took: its tokens and their cost, from the ledger pages of the index.
 
+use std::path::Path;
+
 use jiff::tz::TimeZone;
 use stenograph::ledger::{self, By, Ledger, LedgerBuilder, Money, Prices, Question};
 use stenograph::render::{dollars, grouped};
 
-use crate::index::catalogue::{Catalogue, Session};
+use crate::index::catalogue::{Catalogue, IndexedSession, SourceRow};
 
 /// What a session took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,10 +19,29 @@ pub struct SessionCost {
 
 impl SessionCost {
     /// The cost of a session that the index knows. Calls that several of its files state count once.
-    pub fn of(session: &Session, catalogue: &Catalogue, prices: &Prices) -> SessionCost {
+    pub fn of(session: &IndexedSession, catalogue: &Catalogue, prices: &Prices) -> SessionCost {
+        SessionCost::of_files(session, catalogue, prices, |_| true)
+    }
+
+    /// The cost of one file of a session that the index knows.
+    pub fn of_source(
+        session: &IndexedSession,
+        source: &SourceRow,
+        catalogue: &Catalogue,
+        prices: &Prices,
+    ) -> SessionCost {
+        SessionCost::of_files(session, catalogue, prices, |path| path == source.path)
+    }
+
+    fn of_files(
+        session: &IndexedSession,
+        catalogue: &Catalogue,
+        prices: &Prices,
+        is_counted: impl Fn(&Path) -> bool,
+    ) -> SessionCost {
         let Ok(pages) = catalogue.session_usage(session.id) else { return SessionCost::default() };
         let mut builder = LedgerBuilder::default();
-        for (path, changed, page) in pages {
+        for (path, changed, page) in pages.into_iter().filter(|(path, ..)| is_counted(path)) {
             builder.add(&path.to_string_lossy(), Some(&session.name), changed, page);
         }
         SessionCost::of_ledger(&builder.finish(), prices)

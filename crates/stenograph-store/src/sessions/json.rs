@@ -10,10 +10,10 @@ use stenograph::text::quote;
 use super::resume::resume_command;
 use super::{SessionCost, ShortNames};
 use crate::Error;
-use crate::index::catalogue::{Catalogue, Gone, ProjectRow, Session, SourceRow, TimesFrom};
+use crate::index::catalogue::{Catalogue, Gone, IndexedSession, ProjectRow, SourceRow, TimesFrom};
 
 /// The fields that name a session, wherever it is printed as JSON.
-pub fn session_draft(session: &Session, short_names: &ShortNames) -> Draft<'static> {
+pub fn session_draft(session: &IndexedSession, short_names: &ShortNames) -> Draft<'static> {
     let mut draft = Draft::new();
     draft.set_str("session", &session.name);
     draft.set_str("short", &short_names.name(session));
@@ -28,13 +28,12 @@ pub fn session_draft(session: &Session, short_names: &ShortNames) -> Draft<'stat
 }
 
 /// A session as `steno list --json` prints it.
-pub fn session_json(
-    session: &Session,
-    depth: Option<usize>,
+pub fn session_fields(
+    session: &IndexedSession,
     short_names: &ShortNames,
     catalogue: &Catalogue,
     prices: &Prices,
-) -> Result<String, Error> {
+) -> Result<Draft<'static>, Error> {
     let mut draft = session_draft(session, short_names);
     draft.set_number("notes", Some(session.marks.notes.len() as u64));
     draft.set_opt("asked", session.query.as_deref());
@@ -67,12 +66,11 @@ pub fn session_json(
     draft.set_number("tokens", Some(took.tokens));
     draft.set("cost", took.cost.map_or_else(|| "null".to_owned(), |cost| cost.to_string()));
     draft.set_opt("resume", resume_command(session, catalogue)?.as_deref());
-    draft.set_number("depth", depth.map(|depth| depth as u64));
-    Ok(draft.render(None))
+    Ok(draft)
 }
 
 /// A side conversation as `steno list --tree --json` prints it.
-pub fn thread_json(source: &SourceRow, session: &str, depth: usize) -> String {
+pub fn thread_fields(source: &SourceRow, session: &str) -> Draft<'static> {
     let mut draft = Draft::new();
     draft.set_str("session", session);
     draft.set_opt("thread", source.thread.as_deref());
@@ -89,11 +87,10 @@ pub fn thread_json(source: &SourceRow, session: &str, depth: usize) -> String {
         ("size", source.stamp.size),
         ("gone", u64::from(source.gone == Gone::Gone)),
         ("lost", u64::from(source.gone == Gone::Gone && source.archive_copy.is_none())),
-        ("depth", depth as u64),
     ] {
         draft.set_number(key, Some(number));
     }
-    draft.render(None)
+    draft
 }
 
 /// Formats milliseconds since 1970 for programs.

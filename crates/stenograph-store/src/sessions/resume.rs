@@ -4,7 +4,7 @@ use stenograph::Registry;
 use stenograph::resume::{self, Refused, Shell};
 
 use crate::Error;
-use crate::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+use crate::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
 
 /// The usual shell of this system.
 const SHELL_HERE: Shell = if cfg!(windows) { Shell::PowerShell } else { Shell::Sh };
@@ -15,7 +15,12 @@ pub fn resume_template(source: &SourceRow) -> Option<&'static str> {
 }
 
 /// The command of a template for a session, quoted for a shell.
-pub fn resume_line(template: &str, session: &Session, source: &SourceRow, shell: Shell) -> Result<String, Refused> {
+pub fn resume_line(
+    template: &str,
+    session: &IndexedSession,
+    source: &SourceRow,
+    shell: Shell,
+) -> Result<String, Refused> {
     let path = source.path.display().to_string();
     let target =
         resume::ResumeTarget { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
@@ -23,7 +28,7 @@ pub fn resume_line(template: &str, session: &Session, source: &SourceRow, shell:
 }
 
 /// The command for a session on this system, if it has one and its main source exists.
-pub fn resume_command(session: &Session, catalogue: &Catalogue) -> Result<Option<String>, Error> {
+pub fn resume_command(session: &IndexedSession, catalogue: &Catalogue) -> Result<Option<String>, Error> {
     let Some(source) = catalogue.source_at(&session.path)?.filter(|source| source.gone == Gone::There) else {
         return Ok(None);
     };
@@ -31,6 +36,6 @@ pub fn resume_command(session: &Session, catalogue: &Catalogue) -> Result<Option
 }
 
 /// The command for one source of a session on this system, if its agent has one.
-pub fn resume_line_here(session: &Session, source: &SourceRow) -> Option<String> {
+pub fn resume_line_here(session: &IndexedSession, source: &SourceRow) -> Option<String> {
     resume_line(resume_template(source)?, session, source, SHELL_HERE).ok()
 }

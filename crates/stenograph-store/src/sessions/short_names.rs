@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::Error;
-use crate::index::catalogue::{Catalogue, Session, SessionId};
+use crate::index::catalogue::{Catalogue, IndexedSession, SessionId};
 
 /// The minimum length of a short name.
 const SHORT_LENGTH_MIN: usize = 8;
@@ -26,7 +26,7 @@ impl ShortNames {
     }
 
     /// The names of some sessions. Only the sessions next to one decide how short its name can be.
-    pub fn of_some(catalogue: &Catalogue, sessions: &[&Session]) -> Result<ShortNames, Error> {
+    pub fn of_some(catalogue: &Catalogue, sessions: &[&IndexedSession]) -> Result<ShortNames, Error> {
         if sessions.len() > NEIGHBOURS_MAX {
             return ShortNames::of(catalogue);
         }
@@ -59,12 +59,12 @@ impl ShortNames {
     }
 
     /// Whether the name of the session is unique.
-    pub fn is_unique(&self, session: &Session) -> bool {
+    pub fn is_unique(&self, session: &IndexedSession) -> bool {
         !self.shared.contains(&session.id)
     }
 
     /// The shortest unique beginning of the session's name.
-    pub fn name(&self, session: &Session) -> String {
+    pub fn name(&self, session: &IndexedSession) -> String {
         self.names.get(&session.id).unwrap_or(&session.name).clone()
     }
 }

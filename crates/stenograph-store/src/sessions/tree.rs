@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use crate::Error;
-use crate::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+use crate::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceRow};
 
 /// How sessions are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum SessionRow {
     /// A session.
     Session {
         /// The session.
-        session: Box<Session>,
+        session: Box<IndexedSession>,
         /// Its depth in the tree; `None` in a flat list.
         depth: Option<usize>,
     },
@@ -74,7 +74,7 @@ impl SessionOrder {
     }
 
     /// Sorts sessions. Among equals the newest stay first.
-    pub fn sort(self, sessions: &mut [Session]) {
+    pub fn sort(self, sessions: &mut [IndexedSession]) {
         sessions.sort_by_key(|session| (Reverse(session.ended), Reverse(session.id)));
         match self {
             SessionOrder::Newest => {}
@@ -87,10 +87,10 @@ impl SessionOrder {
 }
 
 /// The maximum indentation: a chain of sessions may be any length.
-const DEPTH_MAX: usize = 12;
+pub const DEPTH_MAX: usize = 12;
 
 /// Orders sessions, with their children and side conversations below each of them if `shape` is a tree.
-pub fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: ListShape) -> Result<Vec<SessionRow>, Error> {
+pub fn rows(sessions: Vec<IndexedSession>, catalogue: &Catalogue, shape: ListShape) -> Result<Vec<SessionRow>, Error> {
     if shape == ListShape::Flat {
         let flat = |session| SessionRow::Session { session: Box::new(session), depth: None };
         return Ok(sessions.into_iter().map(flat).collect());
@@ -102,7 +102,7 @@ pub fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: ListShape) -> 
         }
     }
     let listed: HashSet<SessionId> = sessions.iter().map(|session| session.id).collect();
-    let mut below: HashMap<Option<SessionId>, Vec<Session>> = HashMap::new();
+    let mut below: HashMap<Option<SessionId>, Vec<IndexedSession>> = HashMap::new();
     // A session whose parent is not listed is a root.
     for session in sessions.into_iter().rev() {
         let parent = session.parent.as_ref().map(|(parent, _)| *parent).filter(|parent| listed.contains(parent));
@@ -110,7 +110,7 @@ pub fn rows(sessions: Vec<Session>, catalogue: &Catalogue, shape: ListShape) -> 
     }
     let mut rows = Vec::new();
     // A stack: the children of a session precede its siblings.
-    let mut waiting: Vec<(Session, usize)> =
+    let mut waiting: Vec<(IndexedSession, usize)> =
         below.remove(&None).into_iter().flatten().map(|session| (session, 0)).collect();
     while let Some((session, depth)) = waiting.pop() {
         let deeper = (depth + 1).min(DEPTH_MAX);

@@ -57,7 +57,7 @@ impl LargeFile {
         let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return LargeFile::Unknown };
         match change::detect(&row, &mut file, now) {
             Ok(SourceChange::None) => LargeFile::Same,
-            Ok(SourceChange::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
+            Ok(SourceChange::Grown) if row.access == Access::ByRecord && row.stable_until > WHOLE_SIZE_MAX => {
                 let grown = Grown::of(catalogue, &row, source, pages);
                 grown.map_or(LargeFile::Unknown, |grown| LargeFile::Grown(Box::new(grown)))
             }
@@ -70,7 +70,7 @@ impl Grown {
     fn of(catalogue: &Catalogue, row: &SourceRow, source: &SourcePages, pages: &LedgerPages) -> Option<Grown> {
         Some(Grown {
             format: Registry::built_in().named(&row.format)?,
-            at: Span { offset: row.settled, length: 0, line: row.line },
+            at: Span { offset: row.stable_until, length: 0, line: row.line },
             pages: pages.final_pages(source)?,
             state: catalogue.ledger_state(row.doc_group).ok()?,
             session: source.session.clone(),

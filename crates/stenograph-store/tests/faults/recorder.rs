@@ -43,7 +43,7 @@ fn calls_of_script(layout: &'static dyn Layout, durability: Durability) -> Vec<C
 /// Completes the unfinished recordings, and checks that doing so again changes nothing.
 fn recovered(disk: &FaultyDisk, root: &std::path::Path, case: &str) {
     let environment = environment(disk, Durability::Always);
-    if place(root).exists() || recover::beside(&place(root)).exists() {
+    if place(root).exists() || recover::journal_path(&place(root)).exists() {
         recover::recover(&place(root), &environment)
             .unwrap_or_else(|error| panic!("{case}: cannot be completed: {error}"));
     }

@@ -7,17 +7,17 @@ use stenograph::query::{Query, Today};
 use stenograph_store::Problem;
 use stenograph_store::archive::{EventKey, MarkChange, Marks};
 use stenograph_store::index::NoObserver;
-use stenograph_store::index::catalogue::{Session, SessionId};
+use stenograph_store::index::catalogue::{IndexedSession, SessionId};
 use stenograph_store::index::search::MarkHit;
 
 use crate::{Ground, SESSION, append, line};
 
 impl Ground {
-    fn sessions(&self) -> Vec<Session> {
+    fn sessions(&self) -> Vec<IndexedSession> {
         self.store.catalogue().unwrap().sessions().unwrap()
     }
 
-    fn only(&self) -> Session {
+    fn only(&self) -> IndexedSession {
         let mut sessions = self.sessions();
         assert_eq!(sessions.len(), 1);
         sessions.remove(0)
@@ -157,7 +157,7 @@ fn marks_follow_a_session_without_an_id_whose_file_is_renamed_or_rewritten() {
         ground.index();
         let tagged = |tag: &str| -> Vec<String> {
             let sessions = ground.sessions().into_iter();
-            let has_tag = |session: &Session| session.marks.tags.iter().any(|known| known == tag);
+            let has_tag = |session: &IndexedSession| session.marks.tags.iter().any(|known| known == tag);
             sessions.filter(has_tag).map(|session| session.path.display().to_string()).collect()
         };
         assert_eq!(tagged("seal"), [chat("renamed.jsonl").display().to_string()]);

@@ -108,10 +108,10 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::c
                 player.tape().answers().get(index).map(|answer| format_answer(vendor, answer, request))
             }
             // The server invents nothing that was not recorded: the answer is empty, and the agent continues.
-            PlayedAnswer::Beside if player.manner() == MatchMode::Lenient => {
+            PlayedAnswer::SideRequest if player.match_mode() == MatchMode::Lenient => {
                 Some(format_answer(vendor, &Answer::default(), request))
             }
-            PlayedAnswer::Beside | PlayedAnswer::Refused(_) | PlayedAnswer::Ended => None,
+            PlayedAnswer::SideRequest | PlayedAnswer::Refused(_) | PlayedAnswer::Ended => None,
         };
         (played, formatted)
     };
@@ -167,7 +167,9 @@ enum Formatted {
 /// Why the player has no answer.
 fn refused(played: &Played) -> Refusal {
     match played.verdict {
-        PlayedAnswer::Beside => (Trouble::Drifted, "this request is not part of the recorded conversation".to_owned()),
+        PlayedAnswer::SideRequest => {
+            (Trouble::Drifted, "this request is not part of the recorded conversation".to_owned())
+        }
         PlayedAnswer::Ended => (Trouble::Ended, "the recording has ended: it has no answer to this request".to_owned()),
         PlayedAnswer::Answer(_) | PlayedAnswer::Refused(_) => {
             let first = played.news.first().map_or_else(|| "as before".to_owned(), stenograph::cassette::Drift::line);

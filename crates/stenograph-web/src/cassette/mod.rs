@@ -87,7 +87,7 @@ pub struct PlaybackSummary {
     /// How many requests differed from the recorded ones.
     pub drifted: u64,
     /// How many requests were not part of the recorded conversation.
-    pub beside: u64,
+    pub side_requests: u64,
     /// How many distinct differences were found.
     pub differences: u64,
     /// The full report as a JSON object.
@@ -203,7 +203,7 @@ fn summary(player: &CassettePlayer) -> PlaybackSummary {
         given: player.given(),
         requests: player.requests(),
         drifted: player.drifted(),
-        beside: player.beside(),
+        side_requests: player.side_requests(),
         differences: player.differences(),
         json: player.report(),
     }

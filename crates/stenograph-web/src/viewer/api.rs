@@ -9,7 +9,7 @@ use stenograph::wire;
 use stenograph_store::hits;
 use stenograph_store::index::search::{Order, SearchRequest};
 use stenograph_store::sessions::{
-    SessionOrder, matches_session, session_json, sessions_with_events, speaks_of_events, thread_json,
+    SessionOrder, matches_session, session_fields, sessions_with_events, speaks_of_events, thread_fields,
 };
 
 use super::address::Params;
@@ -80,7 +80,7 @@ fn sessions(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
         }
         _ => None,
     };
-    let is_wanted = |session: &&stenograph_store::index::catalogue::Session| match (&with_events, &query) {
+    let is_wanted = |session: &&stenograph_store::index::catalogue::IndexedSession| match (&with_events, &query) {
         (Some(found), _) => found.contains(&session.id),
         (None, Some(query)) => matches_session(query, session),
         (None, None) => true,
@@ -97,7 +97,7 @@ fn sessions(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let catalogue = viewer.store.catalogue()?;
     let mut items = Vec::new();
     for session in found.iter().skip(from).take(limit) {
-        items.push(session_json(session, None, &listing.short_names, &catalogue, &viewer.prices)?);
+        items.push(session_fields(session, &listing.short_names, &catalogue, &viewer.prices)?.render(None));
     }
     let mut draft = Draft::new();
     draft.set("sessions", list(&items));
@@ -113,12 +113,12 @@ fn set_next(draft: &mut Draft<'_>, next: Option<u64>) {
 
 fn session(viewer: &Viewer, name: &str) -> Result<String, AnswerProblem> {
     let (named, listing) = (viewer.session(name)?, viewer.listing()?);
-    let json = session_json(&named.session, None, &listing.short_names, &named.catalogue, &viewer.prices)?;
+    let fields = session_fields(&named.session, &listing.short_names, &named.catalogue, &viewer.prices)?;
     let threads =
         named.sources.iter().filter(|row| row.thread.is_some() && row.copy_of.is_none() && row.covered_by.is_none());
-    let threads: Vec<String> = threads.map(|row| thread_json(row, &named.session.name, 1)).collect();
+    let threads: Vec<String> = threads.map(|row| thread_fields(row, &named.session.name).render(None)).collect();
     let mut draft = Draft::new();
-    draft.set("session", json);
+    draft.nest("session", fields);
     draft.set("agents", list(&threads));
     Ok(draft.render(None))
 }

@@ -13,7 +13,7 @@ use stenograph::query::{Query, Today};
 use stenograph::status::Patience;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SourceRow};
 use stenograph_store::runs::{self, Look, RunLook};
 use stenograph_store::session_events::SessionEvents;
 use stenograph_store::sessions::{SessionOrder, ShortNames};
@@ -46,7 +46,7 @@ pub struct Viewer {
 /// All sessions, newest first, and their short names.
 pub struct Listing {
     commits: u64,
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<IndexedSession>,
     pub short_names: ShortNames,
 }
 
@@ -77,7 +77,7 @@ impl<K: PartialEq, V: Clone> Recent<K, V> {
 /// A session that a request names.
 pub struct NamedSession {
     pub catalogue: Catalogue,
-    pub session: Session,
+    pub session: IndexedSession,
     pub sources: Vec<SourceRow>,
 }
 

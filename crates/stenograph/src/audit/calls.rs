@@ -50,7 +50,7 @@ pub(super) struct OpenCall {
     pub thread: usize,
     pub tool: usize,
     /// A hash of the tool and its input.
-    pub print: u64,
+    pub fingerprint: u64,
     pub place: EventPlace,
     /// Its index in the list, if it is listed.
     pub at: Option<usize>,
@@ -89,7 +89,7 @@ const UNKNOWN_TOOL: &str = "(unknown tool)";
 
 impl Calls {
     /// Whether a call is a repeat, by an id that agents do not reuse.
-    pub fn is_known(&mut self, stated: Option<&str>, print: u64) -> bool {
+    pub fn is_known(&mut self, stated: Option<&str>, fingerprint: u64) -> bool {
         let id = CallsFold::id(stated);
         if self.seen.len() >= SEEN_MAX {
             return false;
@@ -98,13 +98,13 @@ impl Calls {
             self.ids.insert(id);
         }
         let is_lasting = stated.is_some_and(is_lasting_id);
-        is_lasting && !self.seen.insert(print ^ id.rotate_left(17))
+        is_lasting && !self.seen.insert(fingerprint ^ id.rotate_left(17))
     }
 
     /// Adds a call with the number that the fold gave it.
     pub fn begin(&mut self, number: u64, mut open: OpenCall, name: &str) {
         open.tool = self.tool(name);
-        let is_retry = self.failed.contains(&open.print);
+        let is_retry = self.failed.contains(&open.fingerprint);
         if let Some(tool) = self.tools.get_mut(open.tool) {
             tool.calls += 1;
             tool.retries += u64::from(is_retry);
@@ -165,7 +165,7 @@ impl Calls {
         let mut open = OpenCall {
             thread: early.thread,
             tool,
-            print: early.decision.call,
+            fingerprint: early.decision.call,
             place,
             at: None,
             keys: Keys::default(),
@@ -215,9 +215,9 @@ impl Calls {
         }
         let is_failure = outcome.is_failure();
         if !is_failure {
-            self.failed.remove(&open.print);
+            self.failed.remove(&open.fingerprint);
         } else if self.failed.len() < SEEN_MAX {
-            self.failed.insert(open.print);
+            self.failed.insert(open.fingerprint);
         }
         if let Some(call) = open.at.and_then(|at| self.list.items.get_mut(at)) {
             (call.outcome, call.rule) = (outcome, decision.rule);

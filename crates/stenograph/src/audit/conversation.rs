@@ -136,10 +136,10 @@ impl LastMessageBuilder {
             return;
         }
         let group = group.map(|group| xxh3_64(group.as_bytes()));
-        let goes_on = if group.is_some() { group == self.group } else { self.is_open && self.group.is_none() };
+        let continues = if group.is_some() { group == self.group } else { self.is_open && self.group.is_none() };
         self.group = group;
         self.is_open = true;
-        match self.last.as_mut().filter(|_| goes_on) {
+        match self.last.as_mut().filter(|_| continues) {
             // A later record may repeat the text so far.
             Some(last) if last.text.ends_with(text) => {}
             Some(last) if text.starts_with(last.text.as_str()) => text.clone_into(&mut last.text),

@@ -89,9 +89,9 @@ impl OpenFailures {
         let end = ending.end;
         let last = || self.list.iter().position(|held| Some(held.failure.kind) == self.last);
         let at = match end.state {
-            State::Completed => Some(last()?),
+            State::Idle | State::Completed => Some(last()?),
             State::Failed | State::Error => (!self.list.is_empty()).then_some(0),
-            State::Stale | State::Stuck | State::Running | State::Unknown => last(),
+            State::Stalled | State::Stuck | State::Running | State::Unknown => last(),
         };
         if end.why == Why::Nothing {
             return None;
@@ -142,19 +142,19 @@ fn is_tool(held: &OpenFailure) -> bool {
 
 /// The kinds of a call, as hashes, the narrowest first. A failure has the first kind; a success resolves all of them.
 pub(super) fn kinds(open: &OpenCall, tool: &str) -> Vec<u64> {
-    let print = |seed: u64, text: &str| xxh3_64_with_seed(text.as_bytes(), seed);
+    let fingerprint = |seed: u64, text: &str| xxh3_64_with_seed(text.as_bytes(), seed);
     let mut kinds = Vec::new();
     if let Some(command) = &open.keys.command {
-        kinds.push(print(1, &program(command)));
+        kinds.push(fingerprint(1, &program(command)));
         return kinds;
     }
     for touch in &open.touches {
         match touch.how {
-            TouchHow::Written | TouchHow::Edited | TouchHow::Deleted => kinds.push(print(2, &touch.path)),
+            TouchHow::Written | TouchHow::Edited | TouchHow::Deleted => kinds.push(fingerprint(2, &touch.path)),
             TouchHow::Read | TouchHow::Named => {}
         }
     }
-    kinds.push(print(3, tool));
+    kinds.push(fingerprint(3, tool));
     kinds
 }
 

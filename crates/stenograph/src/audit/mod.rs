@@ -200,7 +200,7 @@ impl Auditor {
         let is_known = match &event.body {
             Body::Fact { .. } => false,
             Body::ToolCall { call, name, input } if !is_repeated => {
-                self.calls.is_known(call.as_deref(), CallsFold::print(name, input))
+                self.calls.is_known(call.as_deref(), CallsFold::fingerprint(name, input))
             }
             _ => is_repeated,
         };
@@ -274,7 +274,7 @@ impl Auditor {
         thread: usize,
         step: &CallStep,
     ) {
-        let (Some(number), Some(print), false) = (step.call, step.print, step.is_again) else { return };
+        let (Some(number), Some(fingerprint), false) = (step.call, step.fingerprint, step.is_again) else { return };
         let Some(conversation) = self.conversations.get_mut(thread) else { return };
         conversation.last_message.close();
         conversation.calls += 1;
@@ -301,7 +301,7 @@ impl Auditor {
         let open = OpenCall {
             thread,
             tool: 0,
-            print,
+            fingerprint,
             place: self.place,
             at: None,
             keys,

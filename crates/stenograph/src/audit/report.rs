@@ -5,7 +5,7 @@ mod run;
 
 pub use crate::calls::{CallOutcome, OutcomeRule};
 pub use crate::run_state::{EventPlace, StuckKind};
-use crate::run_state::{Patience, RunRule, RunState, State, Why};
+use crate::run_state::{Patience, RunRule, RunState, State, StateDecision, Why};
 use crate::turns::SessionTurn;
 pub use run::{
     Agent, AgentState, Approval, AuditStep, Compaction, ContextSize, Failure, Fault, FaultKind, LastMessage, Phase,
@@ -122,10 +122,8 @@ impl End {
     /// How a conversation ended.
     pub(super) fn of(run: &RunState, is_side: bool) -> End {
         let decision = run.decide(None, &Patience::default());
-        // A side conversation has no user: it ends with its turn.
-        let why = if is_side && decision.why == Why::Waiting { Why::Ended } else { decision.why };
-        let (rule, place) = (decision.rule, decision.from);
-        End { state: decision.state, why, word: run.word().map(str::to_owned), rule, place }
+        let StateDecision { state, why, rule, from: place, .. } = if is_side { decision.of_side() } else { decision };
+        End { state, why, word: run.word().map(str::to_owned), rule, place }
     }
 }
 

@@ -80,14 +80,14 @@ impl Preserved {
     /// Adds a record that stays.
     pub fn record(&mut self, id: &str) {
         if self.records.len() < PRESERVED_MAX && !id.is_empty() {
-            self.records.insert(print(id));
+            self.records.insert(fingerprint(id));
         }
     }
 
     /// Adds a message that stays.
     pub fn message(&mut self, text: &str) {
         if self.words.len() < PRESERVED_MAX {
-            self.words.insert(print(text.trim()));
+            self.words.insert(fingerprint(text.trim()));
         }
     }
 
@@ -108,14 +108,14 @@ impl Window {
         if self.traces.len() >= TRACES_MAX {
             self.traces.pop_front();
         }
-        let record = record.filter(|record| !record.is_empty()).map_or(0, print);
+        let record = record.filter(|record| !record.is_empty()).map_or(0, fingerprint);
         self.traces.push_back(Trace { number: self.number, record, what: EventKind::Other });
     }
 
     /// Marks the last event as a message.
     pub fn message(&mut self, text: &str) {
         self.messages += 1;
-        self.is(EventKind::Message(print(text.trim())));
+        self.is(EventKind::Message(fingerprint(text.trim())));
     }
 
     /// Marks the last event as a call, which may run a command. Returns its number.
@@ -199,7 +199,7 @@ impl Window {
     }
 }
 
-fn print(text: &str) -> u64 {
+fn fingerprint(text: &str) -> u64 {
     xxh3_64(text.as_bytes()).max(1)
 }
 

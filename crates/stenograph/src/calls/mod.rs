@@ -17,6 +17,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::evidence::{CallInput, CallReport, JobNotice, script_words, touches};
@@ -26,17 +27,23 @@ use crate::text::beginning;
 pub use crate::evidence::Evidence;
 pub(crate) use command::{answers_with_one, program};
 pub use outcome::{CallOutcome, OutcomeRule};
+use save::is_default;
 
 /// Follows the calls of one conversation, or of several in one source.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Calls {
     /// Calls without a result.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     open: VecDeque<TrackedCall>,
     /// Calls that have a result: a record may repeat the result, and a later record may add an exit code.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     answered: VecDeque<TrackedCall>,
     /// Results that came before their calls.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     early: VecDeque<EarlyResult>,
     /// Commands that keep running after their call returned.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
     jobs: VecDeque<Job>,
     /// How many calls were numbered.
     count: u64,
@@ -50,7 +57,7 @@ pub struct CallStep {
     /// The tool that was called, or that answered.
     pub tool: Option<Arc<str>>,
     /// A fingerprint of the tool and its input, for a new call.
-    pub print: Option<u64>,
+    pub fingerprint: Option<u64>,
     /// Whether an earlier event has the same call or the same result.
     pub is_again: bool,
     /// What the result itself shows: an error flag, an exit code, a refusal.
@@ -86,34 +93,47 @@ pub struct Decision {
 }
 
 /// What the fold remembers of a call.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct TrackedCall {
+    #[serde(rename = "n")]
     number: u64,
     /// A fingerprint of the id that call and result share; 0 for a call without an id.
+    #[serde(rename = "i", skip_serializing_if = "is_default")]
     id: u64,
     /// A short fingerprint of the tool and its input.
-    print: u32,
+    #[serde(rename = "f", skip_serializing_if = "is_default")]
+    fingerprint: u32,
     /// A short fingerprint of the side conversation; 0 for the main one.
+    #[serde(rename = "t", skip_serializing_if = "is_default")]
     thread: u32,
+    #[serde(with = "save::shared_text")]
     tool: Arc<str>,
     /// Whether exit code 1 is an answer of its command.
+    #[serde(rename = "one", skip_serializing_if = "is_default")]
     answers_with_one: bool,
     /// Whether its result may state an exit code.
+    #[serde(rename = "exits", skip_serializing_if = "is_default")]
     may_exit: bool,
     /// Whether it runs a command.
+    #[serde(rename = "runs", skip_serializing_if = "is_default")]
     runs: bool,
     /// How many commands a script runs.
+    #[serde(rename = "commands", skip_serializing_if = "is_default")]
     commands: u32,
     /// The number of the call whose job it polls.
+    #[serde(rename = "polls", skip_serializing_if = "is_default")]
     polls: Option<u64>,
     /// The exit code that a record about the call stated before its result came.
+    #[serde(rename = "exit", skip_serializing_if = "is_default")]
     exit: Option<i64>,
     /// Whether it was decided that it failed.
+    #[serde(rename = "failed", skip_serializing_if = "is_default")]
     has_failed: bool,
 }
 
 /// A result that came before its call.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct EarlyResult {
     number: u64,
     id: u64,
@@ -127,7 +147,7 @@ struct EarlyResult {
 }
 
 /// A command that still runs after its call returned.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Job {
     /// A fingerprint of the name by which later records refer to it.
     name: u64,
@@ -164,7 +184,7 @@ impl Calls {
     }
 
     /// The fingerprint of a tool and its input.
-    pub(crate) fn print(name: &str, input: &Input<'_>) -> u64 {
+    pub(crate) fn fingerprint(name: &str, input: &Input<'_>) -> u64 {
         xxh3_64_with_seed(input.to_text().decode().as_bytes(), xxh3_64(name.as_bytes()))
     }
 
@@ -208,11 +228,11 @@ impl Calls {
         input: &Input<'_>,
         thread: u32,
     ) -> CallStep {
-        let (id, full) = (Calls::id(stated), Calls::print(name, input));
-        let print = short(full);
+        let (id, full) = (Calls::id(stated), Calls::fingerprint(name, input));
+        let fingerprint = short(full);
         let tool = self.known_name(name);
         let is_lasting = stated.is_some_and(is_lasting_id);
-        if let Some(known) = self.again(id, print, thread, is_lasting) {
+        if let Some(known) = self.again(id, fingerprint, thread, is_lasting) {
             return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
         }
         let script = script_words(event);
@@ -224,7 +244,7 @@ impl Calls {
         let call = TrackedCall {
             number,
             id,
-            print,
+            fingerprint,
             thread,
             tool: Arc::clone(&tool),
             answers_with_one: call_input.command.as_deref().is_some_and(answers_with_one),
@@ -235,7 +255,8 @@ impl Calls {
             exit: None,
             has_failed: false,
         };
-        let mut step = CallStep { call: Some(number), tool: Some(tool), print: Some(full), ..CallStep::default() };
+        let mut step =
+            CallStep { call: Some(number), tool: Some(tool), fingerprint: Some(full), ..CallStep::default() };
         if let Some(early) = early {
             return self.answer_early(call, &early, step);
         }
@@ -249,14 +270,14 @@ impl Calls {
     }
 
     /// The number of an earlier equal call. If only one of two equal calls has an id, they are one call with that id.
-    fn again(&mut self, id: u64, print: u32, thread: u32, is_lasting: bool) -> Option<u64> {
-        let same = |call: &&mut TrackedCall| call.print == print && call.thread == thread;
+    fn again(&mut self, id: u64, fingerprint: u32, thread: u32, is_lasting: bool) -> Option<u64> {
+        let same = |call: &&mut TrackedCall| call.fingerprint == fingerprint && call.thread == thread;
         let mut open = self.open.iter_mut().filter(same);
         if let Some(call) = open.find(|call| call.id == id && id != 0 || (call.id == 0) != (id == 0)) {
             call.id = call.id.max(id);
             return Some(call.number);
         }
-        let answered = self.answered.iter().find(|call| call.id == id && id != 0 && call.print == print);
+        let answered = self.answered.iter().find(|call| call.id == id && id != 0 && call.fingerprint == fingerprint);
         answered.filter(|_| is_lasting).map(|call| call.number)
     }
 
@@ -443,8 +464,8 @@ impl Calls {
 }
 
 /// The upper half of a fingerprint, for values that are saved in large numbers.
-fn short(print: u64) -> u32 {
-    u32::try_from(print >> 32).unwrap_or_default()
+fn short(fingerprint: u64) -> u32 {
+    u32::try_from(fingerprint >> 32).unwrap_or_default()
 }
 
 fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {

@@ -11,11 +11,14 @@
 //!
 //! A result whose call is unknown follows the same rules, but exit code 1 decides nothing, because its program is unknown.
 
+use serde::Deserialize;
+
 use super::{Evidence, TrackedCall};
 use crate::model::Verdict;
 
 /// The outcome of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
     /// It succeeded, or nothing states otherwise.
     Ok,
@@ -64,7 +67,8 @@ impl CallOutcome {
 }
 
 /// Why an outcome was decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutcomeRule {
     /// A person or a rule refused the call.
     Refusal,
@@ -81,7 +85,7 @@ pub enum OutcomeRule {
     /// For this program, exit code 1 is an answer.
     AnswerCode,
     /// The command keeps running.
-    GoesOn,
+    StillRunning,
     /// The call has a result, and no evidence against it.
     Result,
     /// No record decides.
@@ -99,7 +103,7 @@ impl OutcomeRule {
             OutcomeRule::ExitCode => "exit_code",
             OutcomeRule::JobExitCode => "job_exit_code",
             OutcomeRule::AnswerCode => "answer_code",
-            OutcomeRule::GoesOn => "goes_on",
+            OutcomeRule::StillRunning => "still_running",
             OutcomeRule::Result => "result",
             OutcomeRule::NoEvidence => "no_evidence",
         }
@@ -117,7 +121,7 @@ impl OutcomeRule {
             OutcomeRule::ExitCode => "the exit code is nonzero",
             OutcomeRule::JobExitCode => "a later record states a nonzero exit code for the job",
             OutcomeRule::AnswerCode => "for this program, exit code 1 is an answer, not a failure",
-            OutcomeRule::GoesOn => "the command keeps running after its call returned",
+            OutcomeRule::StillRunning => "the command keeps running after its call returned",
             OutcomeRule::Result => "the call has a result and no sign of failure",
             OutcomeRule::NoEvidence => "no record decides the outcome",
         }
@@ -153,7 +157,9 @@ impl Evidence {
         }
         match (call, self.exit) {
             (Some(call), Some(exit)) if call.may_exit && call.polls.is_none() => of_exit(exit, call.answers_with_one),
-            (Some(call), None) if call.runs && !self.handles.is_empty() => (CallOutcome::Running, OutcomeRule::GoesOn),
+            (Some(call), None) if call.runs && !self.handles.is_empty() => {
+                (CallOutcome::Running, OutcomeRule::StillRunning)
+            }
             (None, Some(1)) => (CallOutcome::Unknown, OutcomeRule::NoEvidence),
             (None, Some(exit)) => of_exit(exit, false),
             (Some(_) | None, _) => (CallOutcome::Ok, OutcomeRule::Result),

@@ -145,8 +145,8 @@ fn texts(content: &Content<'_>) -> Vec<String> {
 /// The first text in `extra` of an event whose path ends with this key, in whatever format.
 pub(super) fn extra_text(event: &Event<'_>, key: &str) -> Option<String> {
     let mut found = None;
-    for (_, residue) in event.extra.iter() {
-        residue.each("", &mut |path, raw| {
+    for (_, extra) in event.extra.iter() {
+        extra.each("", &mut |path, raw| {
             if found.is_none() && path.rsplit('.').next() == Some(key) {
                 found = crate::text::Text::from_json(raw).and_then(crate::text::Text::exact).map(String::from);
             }

@@ -57,7 +57,7 @@ pub struct Drift {
     /// The beginning of the requested item.
     pub asked: Option<String>,
     /// A fingerprint, to recognise the same difference in the next request.
-    pub(super) print: u64,
+    pub(super) fingerprint: u64,
 }
 
 /// A difference outside the conversation.
@@ -68,7 +68,7 @@ pub enum Remark {
     /// Text that the agent adds differs.
     Asides,
     /// The request is not part of the recorded conversation; this is its beginning.
-    Beside(String),
+    SideRequest(String),
     /// The recorded answer is an error with this status.
     Failed(u16),
     /// The answer calls this tool, which the request does not offer.
@@ -84,15 +84,17 @@ const EXCERPT_CHARS: usize = 120;
 impl Drift {
     fn new(what: What, kind: &'static str, place: usize, recorded: Option<&str>, asked: Option<&str>) -> Drift {
         let seed = |text: Option<&str>| text.map_or(1, |text| xxh3_64(text.as_bytes()));
-        let print = [what as u64, place as u64, seed(recorded), seed(asked)];
-        let print = print.into_iter().fold(0, |print: u64, part| xxh3_64_with_seed(&part.to_le_bytes(), print));
+        let fingerprint = [what as u64, place as u64, seed(recorded), seed(asked)];
+        let fingerprint = fingerprint
+            .into_iter()
+            .fold(0, |fingerprint: u64, part| xxh3_64_with_seed(&part.to_le_bytes(), fingerprint));
         // Two long texts may differ late: the excerpt begins shortly before the difference.
         let from = match (recorded, asked) {
             (Some(recorded), Some(asked)) => shared(recorded, asked).saturating_sub(EXCERPT_CHARS / 3),
             _ => 0,
         };
         let excerpt = |text: Option<&str>| text.map(|text| excerpt(text, from));
-        Drift { what, kind, place, recorded: excerpt(recorded), asked: excerpt(asked), print }
+        Drift { what, kind, place, recorded: excerpt(recorded), asked: excerpt(asked), fingerprint }
     }
 
     /// The difference that no answer is left.
@@ -138,7 +140,9 @@ impl Remark {
             Remark::Asides => {
                 "text that the agent adds, such as its folder and the date, differs from the recorded text".to_owned()
             }
-            Remark::Beside(begin) => format!("is a side request, outside the recorded conversation: {}", quote(begin)),
+            Remark::SideRequest(begin) => {
+                format!("is a side request, outside the recorded conversation: {}", quote(begin))
+            }
             Remark::Failed(status) => format!("gets the recorded error {status}"),
             Remark::Tool(name) => format!("the answer calls {}, which the request does not offer", quote(name)),
         }
@@ -159,7 +163,7 @@ pub(super) fn drifts(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Dri
 
 /// The remark on a request that is not part of the conversation.
 pub(super) fn side_request_remark(request: &Request) -> Remark {
-    Remark::Beside(request.conversation.first().map(|item| excerpt(&item.text(), 0)).unwrap_or_default())
+    Remark::SideRequest(request.conversation.first().map(|item| excerpt(&item.text(), 0)).unwrap_or_default())
 }
 
 /// The differences outside the conversation.
@@ -190,8 +194,8 @@ fn compare(recorded: &[ChatItem], asked: &[ChatItem], found: &mut Vec<Drift>) {
     let mut tokens = |side: &[ChatItem]| -> Vec<Token> {
         let mut token = |item: &ChatItem| {
             let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-            let print = xxh3_64_with_seed(item.text().as_bytes(), sort(item) as u64);
-            Token(*ids.entry(print).or_insert(next))
+            let fingerprint = xxh3_64_with_seed(item.text().as_bytes(), sort(item) as u64);
+            Token(*ids.entry(fingerprint).or_insert(next))
         };
         side.iter().map(&mut token).collect()
     };

@@ -64,7 +64,7 @@ pub enum PlayedAnswer {
     /// None: the request differs from the recorded request for the answer with this index.
     Refused(usize),
     /// None: the request is not part of the recorded conversation.
-    Beside,
+    SideRequest,
     /// None: the recording has ended.
     Ended,
 }
@@ -107,7 +107,7 @@ impl CassettePlayer {
     }
 
     /// The number of requests that are not part of the recorded conversation.
-    pub fn beside(&self) -> u64 {
+    pub fn side_requests(&self) -> u64 {
         self.side_requests
     }
 
@@ -117,7 +117,7 @@ impl CassettePlayer {
     }
 
     /// How requests that differ from the recorded ones are treated.
-    pub fn manner(&self) -> MatchMode {
+    pub fn match_mode(&self) -> MatchMode {
         self.mode
     }
 
@@ -147,7 +147,7 @@ impl CassettePlayer {
         let (verdict, found, remarks_found) = match answers.get(self.next) {
             _ if is_side_request => {
                 self.side_requests += 1;
-                (PlayedAnswer::Beside, Vec::new(), vec![side_request_remark(request)])
+                (PlayedAnswer::SideRequest, Vec::new(), vec![side_request_remark(request)])
             }
             None => (PlayedAnswer::Ended, vec![Drift::after_end()], Vec::new()),
             Some(answer) => {
@@ -164,7 +164,7 @@ impl CassettePlayer {
         match verdict {
             PlayedAnswer::Answer(_) => self.next += 1,
             PlayedAnswer::Refused(_) => self.refused += 1,
-            PlayedAnswer::Beside | PlayedAnswer::Ended => {}
+            PlayedAnswer::SideRequest | PlayedAnswer::Ended => {}
         }
         if !request.tools.is_empty() {
             self.offers_tools = OffersTools::Tools;
@@ -180,13 +180,13 @@ impl CassettePlayer {
     fn news(&mut self, found: Vec<Drift>) -> Vec<Drift> {
         let mut news = Vec::new();
         for drift in found {
-            if self.known.contains(&drift.print) {
+            if self.known.contains(&drift.fingerprint) {
                 continue;
             }
             self.differences += 1;
             // A difference beyond the limit is not remembered, so that every request that has it reports it again.
             if self.found.len() < FOUND_MAX {
-                self.known.insert(drift.print);
+                self.known.insert(drift.fingerprint);
                 self.found.push((self.requests, drift.clone()));
             }
             if news.len() < KEPT_MAX {
@@ -214,7 +214,7 @@ impl CassettePlayer {
         draft.set_number("given", Some(self.next as u64));
         draft.set_number("requests", Some(self.requests));
         draft.set_number("drifted", Some(self.drifted));
-        draft.set_number("beside", Some(self.side_requests));
+        draft.set_number("side_requests", Some(self.side_requests));
         draft.set_number("differences", Some(self.differences));
         let drift = |(request, drift): &(u64, Drift)| {
             let json = drift.json();

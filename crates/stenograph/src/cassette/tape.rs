@@ -338,7 +338,7 @@ impl TapeBuilder {
     /// Puts an error of the service on the tape like an answer, if its status is recorded.
     fn failure(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
         let stated =
-            |(_, residue): (_, &ExtraFields<'_>)| STATUS.iter().find_map(|path| residue.word_at(path)?.parse().ok());
+            |(_, extra): (_, &ExtraFields<'_>)| STATUS.iter().find_map(|path| extra.word_at(path)?.parse().ok());
         let Some(status) = event.extra.iter().find_map(stated).filter(|status| (400..600).contains(status)) else {
             return;
         };
@@ -458,7 +458,7 @@ fn stop(reason: &str) -> Option<Stop> {
         StopReason::CutOff => Some(Stop::Length),
         StopReason::Refused => Some(Stop::Refusal),
         // The recorded calls show whether the answer waits for tools.
-        StopReason::GoesOn | StopReason::Ended | StopReason::Interrupted | StopReason::Error => None,
+        StopReason::Continues | StopReason::Ended | StopReason::Interrupted | StopReason::Error => None,
     }
 }
 

@@ -57,7 +57,7 @@ struct OpenCall {
     size: usize,
     /// A fingerprint of its id, and one of the whole call; 0 for a call without an id.
     id: u64,
-    print: u64,
+    fingerprint: u64,
     /// Files that another record has reported in the meantime.
     reported_paths: Vec<String>,
 }
@@ -86,14 +86,14 @@ impl Changes {
         let source = self.source_calls();
         source.last_number = source.last_number.max(number);
         // An agent may use an id twice: a different call with the same id is another call.
-        let print = id.map_or(0, |id| xxh3_64_with_seed(input.as_bytes(), Calls::id(Some(id)) ^ hash(name)));
-        if plan.steps.is_empty() || print != 0 && self.done.contains(&print) {
+        let fingerprint = id.map_or(0, |id| xxh3_64_with_seed(input.as_bytes(), Calls::id(Some(id)) ^ hash(name)));
+        if plan.steps.is_empty() || fingerprint != 0 && self.done.contains(&fingerprint) {
             return;
         }
         let is_command = plan.steps.iter().all(|step| step.act == Act::Opaque(Opaque::Command));
         let what = if is_command { line_of(input) } else { name.to_owned() };
         let (place, size, id) = (self.place, input.len(), Calls::id(id));
-        let open = OpenCall { plan, report: None, what, place, size, id, print, reported_paths: Vec::new() };
+        let open = OpenCall { plan, report: None, what, place, size, id, fingerprint, reported_paths: Vec::new() };
         let source = self.source_calls();
         let early = source.early.iter().position(|(early, _)| *early == number);
         if let Some((_, result)) = early.and_then(|at| source.early.remove(at)) {
@@ -132,7 +132,7 @@ impl Changes {
     fn apply_call(&mut self, open: OpenCall, result: CallResult, outcome: CallOutcome) {
         if open.id != 0 && self.done.len() < CALLS_MAX {
             self.known.insert(open.id);
-            if !self.done.insert(open.print) {
+            if !self.done.insert(open.fingerprint) {
                 return;
             }
         }
@@ -196,7 +196,8 @@ impl Changes {
         let sources = std::mem::take(&mut self.sources);
         let open = sources.into_values().flat_map(|source| source.open.into_values());
         // Another source with the same call may have its result.
-        let mut open: Vec<OpenCall> = open.filter(|open| open.id == 0 || !self.done.contains(&open.print)).collect();
+        let mut open: Vec<OpenCall> =
+            open.filter(|open| open.id == 0 || !self.done.contains(&open.fingerprint)).collect();
         open.sort_by_key(|open| (open.place.source, open.place.event));
         self.open_size = 0;
         for open in open {

@@ -86,7 +86,7 @@ impl Changes {
         let why = match applied {
             ApplyResult::Applied => return,
             ApplyResult::AfterUnrecorded => UnseenReason::Elsewhere,
-            ApplyResult::UndoUnknown => UnseenReason::Untold,
+            ApplyResult::UndoUnknown => UnseenReason::NotRecorded,
             ApplyResult::TooLarge => UnseenReason::Limit,
         };
         self.add_unseen(self.place, Some(path), what, why);

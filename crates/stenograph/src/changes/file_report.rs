@@ -51,8 +51,8 @@ pub(super) fn file_report(event: &Event<'_>) -> Option<FileReport> {
     let mut found = false;
     let (mut created, mut updated) = (false, false);
     let mut written: Option<String> = None;
-    for (info, residue) in event.extra.known().filter(|(info, _)| !info.effects.is_empty()) {
-        residue.each("", &mut |path, raw| {
+    for (info, extra) in event.extra.known().filter(|(info, _)| !info.effects.is_empty()) {
+        extra.each("", &mut |path, raw| {
             if info.effects_call == Some(path) {
                 report.call = text(raw);
             }

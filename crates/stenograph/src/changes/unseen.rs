@@ -26,7 +26,7 @@ pub enum UnseenReason {
     /// The shown or replaced text contradicts the recorded calls.
     Elsewhere,
     /// The change to undo is unknown.
-    Untold,
+    NotRecorded,
     /// Its texts are over the size limit.
     Limit,
     /// Its record is over the size limit and was not read.
@@ -43,7 +43,7 @@ impl UnseenReason {
             UnseenReason::Opaque(Opaque::Damaged) => "no_text",
             UnseenReason::Unanswered => "unanswered",
             UnseenReason::Elsewhere => "changed_elsewhere",
-            UnseenReason::Untold => "nothing_to_undo",
+            UnseenReason::NotRecorded => "nothing_to_undo",
             UnseenReason::Limit => "over_the_limit",
             UnseenReason::Oversize => "record_over_the_limit",
         }
@@ -58,7 +58,7 @@ impl UnseenReason {
             UnseenReason::Opaque(Opaque::Damaged) => "the content is incomplete or not text",
             UnseenReason::Unanswered => "the call has no result",
             UnseenReason::Elsewhere => "an unrecorded change to the file came first",
-            UnseenReason::Untold => "the change that was undone is not recorded",
+            UnseenReason::NotRecorded => "the change that was undone is not recorded",
             UnseenReason::Limit => "too much text to track",
             UnseenReason::Oversize => "a record over the size limit was skipped",
         }

@@ -203,13 +203,13 @@ fn canonical_input(raw: &str) -> String {
 
 /// A hash of the content that is not text; 0 if there is none.
 fn other_content_hash(event: &Event<'_>) -> u64 {
-    event.content().into_iter().flat_map(Content::others).fold(0, |print, piece| {
+    event.content().into_iter().flat_map(Content::others).fold(0, |fingerprint, piece| {
         let one = match &piece.kind {
             PieceKind::Text(text) => text.hash(),
             PieceKind::Blob { data: Data::Inline(text) | Data::Url(text) | Data::File(text), .. } => text.hash(),
             PieceKind::Other(raw) => xxh3_64(canonical(raw).as_bytes()),
         };
-        print.rotate_left(7) ^ one
+        fingerprint.rotate_left(7) ^ one
     })
 }
 
@@ -227,10 +227,10 @@ impl Sketch {
         // The hash of a word selects a bucket. Each bucket keeps its smallest hash.
         let mut least = [u16::MAX; BUCKETS];
         for word in text.split_whitespace().take(WORDS_MAX) {
-            let print = xxh3_64(word.as_bytes());
-            let bucket = usize::try_from(print % BUCKETS as u64).unwrap_or(0);
+            let fingerprint = xxh3_64(word.as_bytes());
+            let bucket = usize::try_from(fingerprint % BUCKETS as u64).unwrap_or(0);
             if let Some(slot) = least.get_mut(bucket) {
-                *slot = (*slot).min(u16::try_from(print >> 48).unwrap_or(u16::MAX));
+                *slot = (*slot).min(u16::try_from(fingerprint >> 48).unwrap_or(u16::MAX));
             }
         }
         Sketch(least)

@@ -108,6 +108,8 @@ fn parents(events: &Sketches, complete: &mut Plan) {
     // For each ancestor the last record of the spine that follows it now, and the new parent of each record.
     let mut successors: HashMap<u64, usize> = HashMap::new();
     let mut new_parents: HashMap<u64, NewParent> = HashMap::new();
+    let mut ancestors = KeptAncestors { removed: &removed, known: HashMap::new() };
+    let parent_of = |number: usize| events.get(number).map_or(0, |event: &Sketch| event.parent);
     for (number, event) in events.iter().enumerate() {
         if complete.fate(number) == Fate::Removed {
             continue;
@@ -116,7 +118,7 @@ fn parents(events: &Sketches, complete: &mut Plan) {
         if !removed.contains_key(&parent) {
             continue;
         }
-        let ancestor = kept_ancestor(events, &removed, parent);
+        let ancestor = ancestors.of(parent, parent_of);
         let is_in_spine = events.is_in_spine(number) && event.thread == 0;
         let parent = match ancestor {
             // All parts of a record have the same parent.
@@ -135,17 +137,34 @@ fn parents(events: &Sketches, complete: &mut Plan) {
     }
 }
 
-/// The id of the nearest ancestor that stays, and its removed child. `None` if the parents form a circle.
-fn kept_ancestor(events: &Sketches, removed: &HashMap<u64, usize>, parent: u64) -> Option<(u64, usize)> {
-    let mut last = *removed.get(&parent)?;
-    for _ in 0..=removed.len() {
-        let next = events.get(last).map_or(0, |event: &Sketch| event.parent);
-        match removed.get(&next) {
-            Some(further) => last = *further,
-            None => return (next != 0).then_some((next, last)),
-        }
+/// Finds ancestors that stay. Each removed record is visited once, however many records follow it.
+struct KeptAncestors<'a> {
+    /// The removed ids, each with the first event that has it.
+    removed: &'a HashMap<u64, usize>,
+    /// The answers so far.
+    known: HashMap<u64, Option<(u64, usize)>>,
+}
+
+impl KeptAncestors<'_> {
+    /// The id of the nearest ancestor that stays, and its removed child. `None` if there is none, or if the parents form a circle.
+    fn of(&mut self, parent: u64, parent_of: impl Fn(usize) -> u64) -> Option<(u64, usize)> {
+        let (mut path, mut id) = (Vec::new(), parent);
+        let mut child = None;
+        let found = loop {
+            if let Some(known) = self.known.get(&id) {
+                break *known;
+            }
+            let Some(number) = self.removed.get(&id) else {
+                break child.filter(|_| id != 0).map(|child| (id, child));
+            };
+            // A circle returns to an id without an answer.
+            self.known.insert(id, None);
+            path.push(id);
+            (child, id) = (Some(*number), parent_of(*number));
+        };
+        self.known.extend(path.into_iter().map(|id| (id, found)));
+        found
     }
-    None
 }
 
 /// Corrects counts in headers by the number of removed and inserted events. A count that was wrong before stays wrong by as much.
@@ -163,5 +182,55 @@ fn counts(events: &Sketches, complete: &mut Plan) {
         if let Some(change) = complete.change(count.event) {
             change.fields.push(field);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Walks from one removed record to the next, for each question again.
+    fn walked(removed: &HashMap<u64, usize>, parents: &[u64], parent: u64) -> Option<(u64, usize)> {
+        let mut last = *removed.get(&parent)?;
+        for _ in 0..=removed.len() {
+            let next = parents.get(last).copied().unwrap_or(0);
+            match removed.get(&next) {
+                Some(further) => last = *further,
+                None => return (next != 0).then_some((next, last)),
+            }
+        }
+        None
+    }
+
+    proptest! {
+        /// Records have the ids 1, 2, 3, …, any parent, and may be removed.
+        #[test]
+        fn an_ancestor_is_the_one_that_a_walk_finds(records in prop::collection::vec((0..24_u64, any::<bool>()), 0..20)) {
+            let parents: Vec<u64> = records.iter().map(|(parent, _)| *parent).collect();
+            let is_removed = |(at, (_, is_removed)): (usize, &(u64, bool))| is_removed.then_some((at as u64 + 1, at));
+            let removed: HashMap<u64, usize> = records.iter().enumerate().filter_map(is_removed).collect();
+            let mut ancestors = KeptAncestors { removed: &removed, known: HashMap::new() };
+            for parent in removed.keys().copied() {
+                let found = ancestors.of(parent, |number| parents.get(number).copied().unwrap_or(0));
+                prop_assert_eq!(found, walked(&removed, &parents, parent));
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_chain_of_removed_parents_is_visited_once() {
+        let removed: HashMap<u64, usize> = (1..=100_000_u64).map(|id| (id, id as usize)).collect();
+        let visits = std::cell::Cell::new(0_u64);
+        let mut ancestors = KeptAncestors { removed: &removed, known: HashMap::new() };
+        for id in 1..=100_000 {
+            let parent_of = |number: usize| {
+                visits.set(visits.get() + 1);
+                if number == 1 { 200_000 } else { number as u64 - 1 }
+            };
+            assert_eq!(ancestors.of(id, parent_of), Some((200_000, 1)));
+        }
+        assert_eq!(visits.get(), 100_000);
     }
 }

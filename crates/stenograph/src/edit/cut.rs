@@ -18,7 +18,7 @@ use crate::model::{Kind, Role};
 pub struct Selection {
     /// Events with these numbers, from 0.
     pub events: Option<Range<usize>>,
-    /// Events of turns with these numbers, from 0.
+    /// Events of turns of the spine with these numbers, from 0. Abandoned turns belong to the turn after them.
     pub turns: Option<Range<usize>>,
     /// Events at this time or later.
     pub since: Option<jiff::Timestamp>,

@@ -52,7 +52,7 @@ pub struct Sketch {
     /// The fingerprint of its text without the spaces around it; for a call, that of the tool and its input.
     pub(super) text: u64,
     /// Where its fingerprints for the spine begin in the list of all of them.
-    prints: u32,
+    fingerprints: u32,
     time: Option<jiff::Timestamp>,
     /// Whether it repeats another record.
     pub(super) restates: bool,
@@ -152,7 +152,7 @@ pub(super) enum Restatement<'s> {
 #[derive(Clone, Debug, Default)]
 pub struct Sketches {
     all: Vec<Sketch>,
-    prints: Vec<u64>,
+    fingerprints: Vec<u64>,
     /// Facts that take turns back, and the number of turns.
     pub(super) rewinds: Vec<(usize, u64)>,
     pub(super) counts: Vec<CountField>,
@@ -314,11 +314,11 @@ impl Sketches {
     }
 
     fn view<'a>(&'a self, number: usize, sketch: &'a Sketch) -> SpineView<'a> {
-        let end = self.get(number + 1).map_or(self.prints.len(), |next| next.prints as usize);
-        let prints = self.prints.get(sketch.prints as usize..end).unwrap_or_default();
+        let end = self.get(number + 1).map_or(self.fingerprints.len(), |next| next.fingerprints as usize);
+        let fingerprints = self.fingerprints.get(sketch.fingerprints as usize..end).unwrap_or_default();
         let turns = self.rewinds.binary_search_by_key(&number, |(event, _)| *event).ok();
         let rewinds = turns.and_then(|at| self.rewinds.get(at)).map(|(_, turns)| *turns);
-        SpineView { sketch, prints, rewinds, part_index: sketch.part, parent: sketch.parent, is_shortened: false }
+        SpineView { sketch, fingerprints, rewinds, part_index: sketch.part, parent: sketch.parent, is_shortened: false }
     }
 }
 

@@ -38,17 +38,16 @@ impl Units {
         }
         let mut crossings = links.crossings(None);
         let mut units: Vec<Unit> = Vec::new();
-        for (index, Turn { start, question }) in found.iter().enumerate() {
+        for (index, turn) in found.iter().enumerate() {
             let end = found.get(index + 1).map_or(events.len(), |next| next.start);
-            // A turn is abandoned if its question is not in the spine.
-            let turns = usize::from(question.is_none_or(|question| events.is_in_spine(question)));
+            let turns = usize::from(turn.is_in_spine(events));
             match units.last_mut() {
                 // Abandoned turns are removed together, with the fact that takes them back.
-                Some(last) if crossings.is_crossed(*start) || last.turns == 0 && turns == 0 => {
+                Some(last) if crossings.is_crossed(turn.start) || last.turns == 0 && turns == 0 => {
                     last.events.end = end;
                     last.turns += turns;
                 }
-                _ => units.push(Unit { events: *start..end, turns }),
+                _ => units.push(Unit { events: turn.start..end, turns }),
             }
         }
         Units {
@@ -58,9 +57,19 @@ impl Units {
         }
     }
 
-    /// The event with which each turn begins, whether or not links connect it with other turns.
+    /// The event with which each turn of the spine begins, whether or not links connect it with other turns. Abandoned turns
+    /// belong to the turn after them, which replaced them.
     pub fn turns<S: Sketched + ?Sized>(events: &S) -> Vec<usize> {
-        find_turns(&events.sketches()).into_iter().map(|turn| turn.start).collect()
+        let events = &*events.sketches();
+        let (mut starts, mut abandoned) = (Vec::new(), None);
+        for turn in find_turns(events) {
+            if turn.is_in_spine(events) {
+                starts.push(abandoned.take().unwrap_or(turn.start));
+            } else {
+                abandoned.get_or_insert(turn.start);
+            }
+        }
+        starts
     }
 
     /// The newest unit with a turn of the spine: a later unit holds only abandoned turns.
@@ -85,6 +94,13 @@ struct Turn {
     start: usize,
     /// The user message that begins it. If there are no users, every message and every call begins a turn.
     question: Option<usize>,
+}
+
+impl Turn {
+    /// Whether it is part of the conversation that continued: its question is in the spine.
+    fn is_in_spine(&self, events: &Sketches) -> bool {
+        self.question.is_none_or(|question| events.is_in_spine(question))
+    }
 }
 
 fn find_turns(events: &Sketches) -> Vec<Turn> {

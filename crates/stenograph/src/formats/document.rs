@@ -3,7 +3,7 @@
 
 use crate::frame::{Items, is_item, is_prologue};
 use crate::json::is_closed;
-use crate::write::Output;
+use crate::write::WriterOutput;
 
 /// A document that is being written.
 #[derive(Debug)]
@@ -34,14 +34,14 @@ impl DocumentFrame {
     }
 
     /// Writes an item.
-    pub fn item(&mut self, item: impl Into<Vec<u8>>, out: &mut Output) {
+    pub fn item(&mut self, item: impl Into<Vec<u8>>, out: &mut WriterOutput) {
         out.glue(format!("{}{}", if self.written == 0 { "" } else { "," }, self.before_item));
         out.record(item);
         self.written += 1;
     }
 
     /// Ends the list of items; the end of the document follows.
-    pub fn end(&mut self, out: &mut Output) {
+    pub fn end(&mut self, out: &mut WriterOutput) {
         if self.written > 0 {
             out.glue(self.before_end);
         }
@@ -50,7 +50,7 @@ impl DocumentFrame {
 
     /// Writes bytes that never were a record back to the file they came from. `head` is the beginning of a document if its
     /// reader passes over it.
-    pub fn unread(&mut self, bytes: Vec<u8>, head: Option<&str>, out: &mut Output) {
+    pub fn unread(&mut self, bytes: Vec<u8>, head: Option<&str>, out: &mut WriterOutput) {
         let is_new = self.part == DocumentPart::Start;
         if is_new && is_prologue(self.items, &bytes) {
             self.part = DocumentPart::Items;

@@ -200,9 +200,9 @@ impl PartialEq for ExtraFields<'_> {
         if self.0 == other.0 {
             return true;
         }
-        let spelled = |residue: &ExtraFields<'_>| {
+        let spelled = |extra: &ExtraFields<'_>| {
             let mut json = String::new();
-            residue.write_json(&mut json);
+            extra.write_json(&mut json);
             super::canonical(&json).into_owned()
         };
         spelled(self) == spelled(other)

@@ -54,22 +54,22 @@ pub(super) fn resume(case: &mut Case<'_>) {
 
 /// Whether a call comes before its result, or two results come one before the other, does not change which calls failed.
 pub(super) fn join(case: &mut Case<'_>) {
-    let told: Vec<&Event<'static>> = case.found.events.iter().collect();
+    let events: Vec<&Event<'static>> = case.found.events.iter().collect();
     // An id that is given again says nothing about the order.
     let mut given: HashMap<(bool, Option<&str>), usize> = HashMap::new();
     let key = |event: &Event<'static>| event.kind() == Kind::ToolCall;
-    told.iter().for_each(|event| *given.entry((key(event), event.call())).or_default() += 1);
+    events.iter().for_each(|event| *given.entry((key(event), event.call())).or_default() += 1);
     let is_sole = |event: &Event<'static>| given.get(&(key(event), event.call())) == Some(&1);
-    let mut swapped = told.clone();
+    let mut swapped = events.clone();
     let mut at = 1;
-    while let (Some(first), Some(second)) = (told.get(at - 1), told.get(at)) {
+    while let (Some(first), Some(second)) = (events.get(at - 1), events.get(at)) {
         if may_swap(first, second) && is_sole(first) && is_sole(second) {
             swapped.swap(at - 1, at);
             at += 1;
         }
         at += 1;
     }
-    let (before, after) = (failed_ids(&told), failed_ids(&swapped));
+    let (before, after) = (failed_ids(&events), failed_ids(&swapped));
     if let Some(id) = before.symmetric_difference(&after).next() {
         let what = format!("call {id}: failed: {}; in another order: {}", before.contains(id), after.contains(id));
         case.broken("join", what, None);

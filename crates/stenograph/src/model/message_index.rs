@@ -16,7 +16,7 @@ pub const REWIND: &str = "rewind";
 #[derive(Debug, Default)]
 pub struct MessageIndex {
     /// Fingerprints of all texts, except those of records that claim to repeat another one.
-    prints: Vec<u64>,
+    fingerprints: Vec<u64>,
     /// Messages in the role of the user, one entry for each fingerprint.
     users: Vec<IndexedMessage>,
     /// Records that take turns back, and how many turns.
@@ -28,7 +28,7 @@ pub struct MessageIndex {
 #[derive(Clone, Copy, Debug)]
 struct IndexedMessage {
     record: u32,
-    print: u64,
+    fingerprint: u64,
     author: Author,
     /// The first of the messages that came together with this one.
     prelude: u32,
@@ -49,7 +49,7 @@ impl MessageIndex {
     /// Adds one event of this record, and what it is as a message in the role of the user.
     pub fn add(&mut self, event: &impl SpineEvent, message: Option<UserMessage>, record: u32) {
         if !event.restates() {
-            self.prints.extend_from_slice(&event.prints());
+            self.fingerprints.extend_from_slice(&event.fingerprints());
         }
         if event.thread().is_some() {
             return;
@@ -62,8 +62,13 @@ impl MessageIndex {
                     true => Author::Person,
                     false => Author::Agent,
                 };
-                let prints = event.prints();
-                self.users.extend(prints.iter().map(|print| IndexedMessage { record, print: *print, author, prelude }));
+                let fingerprints = event.fingerprints();
+                self.users.extend(fingerprints.iter().map(|fingerprint| IndexedMessage {
+                    record,
+                    fingerprint: *fingerprint,
+                    author,
+                    prelude,
+                }));
             }
             (Kind::Message, Some(Role::System | Role::Developer)) if !event.restates() => {
                 self.prelude.get_or_insert(record);
@@ -76,17 +81,17 @@ impl MessageIndex {
 
     /// Sorts the index, after the last event was added.
     pub fn sort(&mut self) {
-        self.prints.sort_unstable();
-        self.prints.dedup();
+        self.fingerprints.sort_unstable();
+        self.fingerprints.dedup();
     }
 
     /// Whether an event that claims to repeat another record says what no other record says.
     pub fn is_alone(&self, event: &impl SpineEvent) -> bool {
-        is_alone(&event.prints(), |print| self.has(print))
+        is_alone(&event.fingerprints(), |fingerprint| self.has(fingerprint))
     }
 
-    fn has(&self, print: u64) -> bool {
-        self.prints.binary_search(&print).is_ok()
+    fn has(&self, fingerprint: u64) -> bool {
+        self.fingerprints.binary_search(&fingerprint).is_ok()
     }
 
     /// The runs of records that the user took back: each from its first turn to the record that takes it back. No run contains another.
@@ -117,7 +122,7 @@ impl MessageIndex {
         let mut turns: Vec<Range<u32>> = Vec::new();
         for user in &self.users {
             let begins = match user.author {
-                Author::Repeated => !self.has(user.print),
+                Author::Repeated => !self.has(user.fingerprint),
                 Author::Agent => false,
                 Author::Person => true,
             };
@@ -132,16 +137,16 @@ impl MessageIndex {
 }
 
 /// Whether a record that claims to repeat another one says what no other record states. A record without words never does.
-pub(crate) fn is_alone(prints: &[u64], is_stated: impl Fn(u64) -> bool) -> bool {
-    !prints.is_empty() && !prints.iter().any(|print| is_stated(*print))
+pub(crate) fn is_alone(fingerprints: &[u64], is_stated: impl Fn(u64) -> bool) -> bool {
+    !fingerprints.is_empty() && !fingerprints.iter().any(|fingerprint| is_stated(*fingerprint))
 }
 
 /// The fingerprints of what an event says, without the spaces around it: one of the whole, and one of each text if it has several.
-pub(crate) fn prints(event: &Event<'_>) -> Vec<u64> {
+pub(crate) fn fingerprints(event: &Event<'_>) -> Vec<u64> {
     let (Some(speaker), Some(content)) = (speaker(&event.body), event.content()) else { return Vec::new() };
-    let mut found = vec![print(speaker, &content.joined().decode())];
+    let mut found = vec![fingerprint(speaker, &content.joined().decode())];
     if content.texts().nth(1).is_some() {
-        found.extend(content.texts().map(|text| print(speaker, &text.decode())));
+        found.extend(content.texts().map(|text| fingerprint(speaker, &text.decode())));
     }
     found
 }
@@ -156,7 +161,7 @@ pub(crate) fn speaker(body: &Body<'_>) -> Option<u64> {
 }
 
 /// A fingerprint of a text of this speaker, without the spaces around it.
-pub(crate) fn print(speaker: u64, text: &str) -> u64 {
+pub(crate) fn fingerprint(speaker: u64, text: &str) -> u64 {
     xxh3_64_with_seed(text.trim().as_bytes(), speaker)
 }
 

@@ -19,7 +19,7 @@ pub struct Same<S> {
 
 /// A hit that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct CollapsedHit {
     /// Its index among all hits.
     pub hit: usize,
     /// The indexes of its copies, which are not shown.
@@ -29,13 +29,16 @@ pub struct Shown {
 /// The hits that are shown, in their order. Copies of one record, and restatements of the same words in one session, are one hit:
 /// the first of them is shown. A restatement of words that its session states is not shown. The number of hits is the same for
 /// every order.
-pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<Shown> {
+pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<CollapsedHit> {
     collapse_pieces(hits, std::iter::empty())
 }
 
 /// The same, given the texts that are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits that
 /// are not restatements.
-pub fn collapse_pieces<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Iterator<Item = (S, u64)>) -> Vec<Shown> {
+pub fn collapse_pieces<S: Copy + Eq + Hash>(
+    hits: &[Same<S>],
+    pieces: impl Iterator<Item = (S, u64)>,
+) -> Vec<CollapsedHit> {
     let whole = hits.iter().filter(|hit| !hit.restates).map(|hit| (hit.session, hit.twin));
     let stated: HashSet<(S, u64)> = whole.chain(pieces).collect();
     let is_left = |hit: &Same<S>| !hit.restates || !stated.contains(&(hit.session, hit.twin));
@@ -51,13 +54,13 @@ pub fn collapse_pieces<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Itera
             join(&mut groups, restated, at);
         }
     }
-    let mut shown: Vec<Shown> = Vec::new();
+    let mut shown: Vec<CollapsedHit> = Vec::new();
     let mut shown_at: HashMap<usize, usize> = HashMap::new();
     for (at, hit) in hits.iter().enumerate().filter(|(_, hit)| is_left(hit)) {
         let first = first_of(&mut groups, at);
         let Some(group) = shown_at.get(&first).and_then(|group| shown.get_mut(*group)) else {
             shown_at.insert(first, shown.len());
-            shown.push(Shown { hit: at, copies: Vec::new() });
+            shown.push(CollapsedHit { hit: at, copies: Vec::new() });
             continue;
         };
         // Other words for the same are not copies.
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn a_restatement_goes_when_it_is_stated_among_others() {
         let hits = [(1, true), (2, true)].map(|(session, restates)| Same { session, key: session, twin: 5, restates });
-        assert_eq!(collapse_pieces(&hits, [(1, 5)].into_iter()), [Shown { hit: 1, copies: vec![] }]);
+        assert_eq!(collapse_pieces(&hits, [(1, 5)].into_iter()), [CollapsedHit { hit: 1, copies: vec![] }]);
     }
 
     #[test]

@@ -188,8 +188,8 @@ impl<'e> Texts<'e> {
             let kept = beginning(&text, left);
             left -= self.add_counted(if kept.len() == text.len() { text } else { Cow::Owned(kept.to_owned()) });
         }
-        for (_, residue) in event.extra.iter() {
-            residue.each("", &mut |_, raw| {
+        for (_, extra) in event.extra.iter() {
+            extra.each("", &mut |_, raw| {
                 leaves(raw, &mut |_, leaf| {
                     let text = match leaf {
                         Leaf::Text(text) => text.decode().into_owned(),

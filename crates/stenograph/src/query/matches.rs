@@ -133,14 +133,14 @@ impl Phrase {
         let count = self.words.len();
         let Some(last) = 1_u128.checked_shl(u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX)) else { return };
         // Bit n is set while the words up to n precede this point; the starts of the last words move along.
-        let mut stands = 0_u128;
+        let mut reached = 0_u128;
         let mut starts = vec![0; count];
         words(text, &mut |word| {
             if let Some(start) = starts.get_mut(word.position as usize % count) {
                 *start = word.at.start;
             }
-            stands = (stands << 1 | 1) & self.places(word.text);
-            if stands & last != 0 {
+            reached = (reached << 1 | 1) & self.places(word.text);
+            if reached & last != 0 {
                 let first = (word.position as usize + 1).saturating_sub(count);
                 let start = starts.get(first % count).copied().unwrap_or(word.at.start);
                 each(start..word.at.end);

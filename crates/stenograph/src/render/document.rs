@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::sections::{Place, Speaker, SpeakerSections};
+use super::sections::{EventSection, Speaker, SpeakerSections};
 use crate::model::{Event, Outline, Usage};
 use crate::text::quote;
 use crate::time::Time;
@@ -64,9 +64,9 @@ impl<W: Write> Document<W> {
     /// [`SpeakerSections::is_outside`].
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         match self.turns.place(event) {
-            Place::Outside => return Ok(()),
-            Place::Same => {}
-            Place::New(speaker) => self.open(speaker, event)?,
+            EventSection::Outside => return Ok(()),
+            EventSection::Same => {}
+            EventSection::New(speaker) => self.open(speaker, event)?,
         }
         self.item(&wire::event_at(event))
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 
 use super::markup::{code, code_words, prose, words};
-use super::sections::{Place, Speaker, SpeakerSections};
+use super::sections::{EventSection, Speaker, SpeakerSections};
 use super::{failure, grouped, harmless_line, stated_dollars};
 use crate::calls::{CallStep, Calls};
 use crate::json;
@@ -77,7 +77,7 @@ impl<W: Write> Markdown<W> {
     /// Writes one event of the conversation.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let step = self.calls.add(event);
-        if let Place::New(speaker) = self.turns.place(event) {
+        if let EventSection::New(speaker) = self.turns.place(event) {
             self.heading = Some(heading(speaker, self.turns.number(), event, &self.zone));
         }
         let Some(text) = self.text(event, &step).filter(|text| !text.trim().is_empty()) else { return Ok(()) };

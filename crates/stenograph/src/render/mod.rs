@@ -14,7 +14,7 @@ pub use amounts::{ago, bytes, span};
 pub use document::Document;
 pub use harmless::{dollars, grouped, harmless, harmless_json, harmless_line, stated_dollars};
 pub use markdown::{Markdown, Shown};
-pub use sections::{Place, Speaker, SpeakerSections};
+pub use sections::{EventSection, Speaker, SpeakerSections};
 pub use view::{Block, EventContext, EventView, EventViewer, ViewKind};
 
 use crate::calls::{CallOutcome, CallStep};

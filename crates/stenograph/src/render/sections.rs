@@ -26,7 +26,7 @@ impl Speaker {
 
 /// The section of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum EventSection {
     /// No section: it has no speaker.
     Outside,
     /// The current section.
@@ -54,10 +54,10 @@ impl SpeakerSections {
     }
 
     /// The section of an event. Give it every event of the conversation, in order.
-    pub fn place(&mut self, event: &Event<'_>) -> Place {
+    pub fn place(&mut self, event: &Event<'_>) -> EventSection {
         let open = self.open.as_ref().filter(|(_, thread)| thread.as_deref() == event.thread.as_deref());
-        let (speaker, goes_on) = match &event.body {
-            Body::Fact { .. } | Body::Other { .. } => return Place::Outside,
+        let (speaker, continues) = match &event.body {
+            Body::Fact { .. } | Body::Other { .. } => return EventSection::Outside,
             // A stop or a failure belongs to the section before it, whoever speaks there.
             Body::Failure { .. } | Body::Stop { .. } => {
                 (open.map_or(Speaker::Role(Role::Assistant), |(speaker, _)| *speaker), open.is_some())
@@ -74,12 +74,12 @@ impl SpeakerSections {
                 (own, is_one && open.is_some_and(|(speaker, _)| *speaker == own))
             }
         };
-        if goes_on {
-            return Place::Same;
+        if continues {
+            return EventSection::Same;
         }
         self.count += 1;
         self.open = Some((speaker, event.thread.as_deref().map(str::to_owned)));
-        Place::New(speaker)
+        EventSection::New(speaker)
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         let mut aside = message(Role::User);
         aside.thread = Some("side".into());
         let mut sections = SpeakerSections::default();
-        let placed: Vec<(Place, u64)> = [
+        let placed: Vec<(EventSection, u64)> = [
             &fact,
             &message(Role::User),
             &message(Role::User),
@@ -111,14 +111,14 @@ mod tests {
         .to_vec();
         let (user, agent) = (Speaker::Role(Role::User), Speaker::Role(Role::Assistant));
         let expected = [
-            (Place::Outside, 0),
-            (Place::New(user), 1),
-            (Place::New(user), 2),
-            (Place::New(agent), 3),
-            (Place::Same, 3),
-            (Place::Same, 3),
-            (Place::New(user), 4),
-            (Place::New(agent), 5),
+            (EventSection::Outside, 0),
+            (EventSection::New(user), 1),
+            (EventSection::New(user), 2),
+            (EventSection::New(agent), 3),
+            (EventSection::Same, 3),
+            (EventSection::Same, 3),
+            (EventSection::New(user), 4),
+            (EventSection::New(agent), 5),
         ];
         assert_eq!(placed, expected);
     }

@@ -279,7 +279,7 @@ impl RunState {
         self.has_moved = true;
         let stop = self.record.reason.as_deref().map(|word| (StopReason::of(word), word.to_owned()));
         match stop {
-            Some((StopReason::GoesOn, _)) => self.enter(RunPhase::Thinking, RunRule::StopReason, place),
+            Some((StopReason::Continues, _)) => self.enter(RunPhase::Thinking, RunRule::StopReason, place),
             Some((reason, word)) => self.enter(RunPhase::Over(reason, Some(word)), RunRule::StopReason, place),
             None => self.enter(otherwise, RunRule::Answer, place),
         }
@@ -292,7 +292,7 @@ impl RunState {
         self.tool = Some(shortened(name));
         self.enter(RunPhase::Thinking, RunRule::Answer, place);
         let Some(number) = step.call else { return };
-        self.stuck.call(number, step.print, self.step, place);
+        self.stuck.call(number, step.fingerprint, self.step, place);
         if step.decision.is_some() || step.early.is_some() {
             return;
         }
@@ -309,17 +309,17 @@ impl RunState {
         }
         self.has_moved = true;
         self.enter(RunPhase::Asked, RunRule::Result, place);
-        self.stuck.result(step, print(content), place)
+        self.stuck.result(step, fingerprint(content), place)
     }
 
     fn stop(&mut self, reason: Option<&str>, success: Option<bool>, place: EventPlace) {
         let stated = reason.map_or(StopReason::Ended, StopReason::of);
         let stop = match (stated, success) {
             // A turn that paused for a tool is not over, unless the record states its success.
-            (StopReason::GoesOn, None) => return,
+            (StopReason::Continues, None) => return,
             (StopReason::Waiting, Some(true)) => StopReason::Waiting,
             (_, Some(true)) => StopReason::Ended,
-            (StopReason::GoesOn | StopReason::Waiting | StopReason::Ended, Some(false)) => StopReason::Error,
+            (StopReason::Continues | StopReason::Waiting | StopReason::Ended, Some(false)) => StopReason::Error,
             (StopReason::Waiting | StopReason::Ended, None) if self.error.is_some() => StopReason::Error,
             (stated, _) => stated,
         };
@@ -355,12 +355,12 @@ fn prompt_of(content: &Content<'_>) -> String {
 }
 
 /// A fingerprint of all content of a result.
-fn print(content: &Content<'_>) -> u64 {
+fn fingerprint(content: &Content<'_>) -> u64 {
     let texts = content.texts().map(Text::hash);
     let others = content.others().map(|piece| match &piece.kind {
         PieceKind::Text(text) => text.hash(),
         PieceKind::Blob { data: Data::Inline(text) | Data::Url(text) | Data::File(text), .. } => text.hash(),
         PieceKind::Other(raw) => Text::from(raw.as_ref()).hash(),
     });
-    texts.chain(others).fold(0, |print, piece| xxh3_64_with_seed(&piece.to_le_bytes(), print))
+    texts.chain(others).fold(0, |fingerprint, piece| xxh3_64_with_seed(&piece.to_le_bytes(), fingerprint))
 }

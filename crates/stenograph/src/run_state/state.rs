@@ -2,12 +2,12 @@
 //!
 //! The rules, in this order:
 //!
-//! 1. *completed*, *failed*: the run or the turn is over. A record states it, or the last record is an answer and nothing
-//!    followed for a while ([`Patience::settle_ms`]: many systems do not state how an answer ended, and write its next piece
+//! 1. *idle*: a turn is over. *completed*, *failed*: the run is over. A record states it, or the last record is an answer and nothing
+//!    followed for a while ([`Patience::answer_ms`]: many systems do not state how an answer ended, and write its next piece
 //!    some seconds later). A run failed if it ended without success, in the middle of an answer, by a refusal, by an
 //!    interruption, or by an error.
 //! 2. *error*: the last record is an error, and no record states that the run is over.
-//! 3. *stale*: the run is not over, but nothing came for too long. No records are written while a tool works, so a call without
+//! 3. *stalled*: the run is not over, but nothing came for too long. No records are written while a tool works, so a call without
 //!    a result gets much more time ([`Patience::call_ms`]) than a model ([`Patience::silence_ms`]).
 //! 4. *stuck*: the run fails or repeats itself, see `stuck.rs`.
 //! 5. *running*: any other run that is not over. *unknown*: there is no message, or the time since the last event is unknown.
@@ -19,14 +19,16 @@ use super::{EventPlace, RunPhase, RunState, StopReason, StuckKind};
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// The run is over, or a turn is and the user is next.
+    /// A turn is over, and the user is next.
+    Idle,
+    /// The run is over.
     Completed,
     /// The run ended without success.
     Failed,
     /// The last record is an error.
     Error,
     /// The run is not over, but nothing came for too long.
-    Stale,
+    Stalled,
     /// The run continues without progress.
     Stuck,
     /// The run continues.
@@ -37,27 +39,28 @@ pub enum State {
 
 impl State {
     /// Every state.
-    pub const ALL: [State; 7] =
-        [State::Completed, State::Failed, State::Error, State::Stale, State::Stuck, State::Running, State::Unknown];
+    pub const ALL: [State; 8] = [
+        State::Idle,
+        State::Completed,
+        State::Failed,
+        State::Error,
+        State::Stalled,
+        State::Stuck,
+        State::Running,
+        State::Unknown,
+    ];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
+            State::Idle => "idle",
             State::Completed => "completed",
             State::Failed => "failed",
             State::Error => "error",
-            State::Stale => "stale",
+            State::Stalled => "stalled",
             State::Stuck => "stuck",
             State::Running => "running",
             State::Unknown => "unknown",
-        }
-    }
-
-    /// Whether more events are expected.
-    pub fn goes_on(self) -> bool {
-        match self {
-            State::Running | State::Stuck | State::Error => true,
-            State::Completed | State::Failed | State::Stale | State::Unknown => false,
         }
     }
 }
@@ -179,7 +182,7 @@ impl RunRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// After an answer that may continue. After this time it counts as complete.
-    pub settle_ms: u64,
+    pub answer_ms: u64,
     /// While it is the model's turn. A model that thinks may write nothing for minutes.
     pub silence_ms: u64,
     /// While a call has no result. Builds, tests and sub-agents may take long.
@@ -188,7 +191,7 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { settle_ms: 30_000, silence_ms: 300_000, call_ms: 3_600_000 }
+        Patience { answer_ms: 30_000, silence_ms: 300_000, call_ms: 3_600_000 }
     }
 }
 
@@ -207,6 +210,16 @@ pub struct StateDecision {
     pub to: EventPlace,
 }
 
+impl StateDecision {
+    /// The decision about a side conversation. Nobody talks with it: when its turn is over, it is over.
+    pub fn of_side(self) -> StateDecision {
+        match self.state {
+            State::Idle => StateDecision { state: State::Completed, why: Why::Ended, ..self },
+            _ => self,
+        }
+    }
+}
+
 impl RunState {
     /// Decides the state of a run without events for this long. With `None`, the time is unknown, as in an audit: an answer at
     /// the end then counts as complete, because nothing shows that it continues, and the state in any other open phase is
@@ -223,7 +236,7 @@ impl RunState {
             }
             RunPhase::Broken => return here(State::Error, Why::LastError),
             RunPhase::Asked | RunPhase::Thinking | RunPhase::Answered if open.is_some() => Why::InCall,
-            RunPhase::Answered if silent_for(patience.settle_ms) => return here(State::Completed, Why::Waiting),
+            RunPhase::Answered if silent_for(patience.answer_ms) => return here(State::Idle, Why::Waiting),
             RunPhase::Answered | RunPhase::Thinking => Why::Answering,
             RunPhase::Asked => Why::Asked,
         };
@@ -234,7 +247,7 @@ impl RunState {
         let limit_ms = if going == Why::InCall { patience.call_ms } else { patience.silence_ms };
         match (silence_ms, self.stuck().next()) {
             (None, _) => decide(State::Unknown),
-            (Some(_), _) if silent_for(limit_ms) => decide(State::Stale),
+            (Some(_), _) if silent_for(limit_ms) => decide(State::Stalled),
             (Some(_), Some(stuck)) => {
                 let (why, rule) = match stuck.kind {
                     StuckKind::Failing => (Why::Failing, RunRule::FailingSteps),
@@ -253,8 +266,8 @@ impl RunState {
 
 fn over(reason: StopReason) -> (State, Why) {
     match reason {
-        StopReason::Waiting => (State::Completed, Why::Waiting),
-        StopReason::Ended | StopReason::GoesOn => (State::Completed, Why::Ended),
+        StopReason::Waiting => (State::Idle, Why::Waiting),
+        StopReason::Ended | StopReason::Continues => (State::Completed, Why::Ended),
         StopReason::CutOff => (State::Failed, Why::CutOff),
         StopReason::Refused => (State::Failed, Why::Refused),
         StopReason::Interrupted => (State::Failed, Why::Interrupted),

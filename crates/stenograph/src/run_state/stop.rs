@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StopReason {
     /// It did not stop: it waits for a tool, or continues.
-    GoesOn,
+    Continues,
     /// The turn is over, and the user is next.
     Waiting,
     /// The run is over.
@@ -32,7 +32,7 @@ impl StopReason {
         let word = word.to_ascii_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| word.contains(part));
         match word.as_str() {
-            "tool_use" | "tool_calls" | "function_call" | "pause_turn" | "running" => StopReason::GoesOn,
+            "tool_use" | "tool_calls" | "function_call" | "pause_turn" | "running" => StopReason::Continues,
             "end_turn" | "stop" | "stop_sequence" => StopReason::Waiting,
             "length" => StopReason::CutOff,
             _ if has(&["max_tokens", "max_output_tokens", "max_turns", "window_exceeded"]) => StopReason::CutOff,

@@ -58,7 +58,7 @@ pub(super) struct StuckRules {
 struct MadeCall {
     number: u64,
     /// A fingerprint of the tool and its input.
-    print: u64,
+    fingerprint: u64,
     step: u64,
     place: EventPlace,
 }
@@ -66,7 +66,7 @@ struct MadeCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct AnsweredCall {
     /// A fingerprint of the tool, its input and its result.
-    print: u64,
+    fingerprint: u64,
     place: EventPlace,
 }
 
@@ -81,11 +81,11 @@ const EQUAL_MIN: usize = 5;
 const FAILING_MIN: u64 = 3;
 
 impl StuckRules {
-    pub fn call(&mut self, number: u64, print: Option<u64>, step: u64, place: EventPlace) {
+    pub fn call(&mut self, number: u64, fingerprint: Option<u64>, step: u64, place: EventPlace) {
         if self.made.len() >= MADE_MAX {
             self.made.pop_front();
         }
-        self.made.push_back(MadeCall { number, print: print.unwrap_or_default(), step, place });
+        self.made.push_back(MadeCall { number, fingerprint: fingerprint.unwrap_or_default(), step, place });
     }
 
     /// Adds a result, and returns the stretches that end with it.
@@ -134,14 +134,14 @@ impl StuckRules {
     }
 
     fn repeat(&mut self, made: &MadeCall, result: u64, place: EventPlace) -> Option<Stuck> {
-        let print = xxh3_64_with_seed(&result.to_le_bytes(), made.print);
+        let fingerprint = xxh3_64_with_seed(&result.to_le_bytes(), made.fingerprint);
         if self.answered.len() >= ANSWERED_MAX {
             self.answered.pop_front();
         }
-        self.answered.push_back(AnsweredCall { print, place: made.place });
-        let equal = |print: u64| self.answered.iter().filter(move |one| one.print == print);
+        self.answered.push_back(AnsweredCall { fingerprint, place: made.place });
+        let equal = |fingerprint: u64| self.answered.iter().filter(move |one| one.fingerprint == fingerprint);
         if let Some((repeated, stuck)) = &mut self.repeating {
-            if *repeated == print {
+            if *repeated == fingerprint {
                 stuck.count += 1;
                 (stuck.to, stuck.call) = (place, Some(made.number));
                 return None;
@@ -151,13 +151,13 @@ impl StuckRules {
             }
         }
         let ended = self.repeating.take().map(|(_, stuck)| stuck);
-        let count = equal(print).count();
+        let count = equal(fingerprint).count();
         if count >= EQUAL_MIN
-            && let Some(first) = equal(print).next()
+            && let Some(first) = equal(fingerprint).next()
         {
             let (from, call) = (first.place, Some(made.number));
             let stuck = Stuck { kind: StuckKind::Repeating, from, to: place, count: count as u64, call };
-            self.repeating = Some((print, stuck));
+            self.repeating = Some((fingerprint, stuck));
         }
         ended
     }

@@ -72,7 +72,7 @@ fn a_decision_names_its_rule_and_its_event() {
 #[test]
 fn if_the_silence_is_unknown_an_answer_is_complete_and_any_other_open_phase_is_unknown() {
     let decided = |events: &[Event<'_>]| run(events).decide(None, &Patience::default()).state;
-    assert_eq!(decided(&[message(Role::User, "hi"), message(Role::Assistant, "Hello!")]), State::Completed);
+    assert_eq!(decided(&[message(Role::User, "hi"), message(Role::Assistant, "Hello!")]), State::Idle);
     assert_eq!(decided(&[message(Role::User, "hi")]), State::Unknown);
     assert_eq!(decided(&[call("call-0001", "a")]), State::Unknown);
 }

@@ -63,7 +63,7 @@ fn nothing_said_is_unknown() {
 fn a_question_runs_until_silence_is_too_long() {
     let events = [said(Role::User, "Fix the test")];
     assert_eq!(judged(&events, MINUTE), (State::Running, Why::Asked));
-    assert_eq!(judged(&events, 5 * MINUTE), (State::Stale, Why::Asked));
+    assert_eq!(judged(&events, 5 * MINUTE), (State::Stalled, Why::Asked));
     assert_eq!(status(&events, 0).asked.as_deref(), Some("Fix the test"));
 }
 
@@ -71,29 +71,29 @@ fn a_question_runs_until_silence_is_too_long() {
 fn an_open_call_runs_long_after_a_model_would_be_stale() {
     let events = [said(Role::User, "Build it"), call("1", "Bash", "make")];
     assert_eq!(judged(&events, 30 * MINUTE), (State::Running, Why::InCall));
-    assert_eq!(judged(&events, HOUR), (State::Stale, Why::InCall));
+    assert_eq!(judged(&events, HOUR), (State::Stalled, Why::InCall));
     let found = status(&events, 0);
     assert_eq!((found.open, found.tool.as_deref()), (vec!["Bash".to_owned()], Some("Bash")));
     let short = Patience { call_ms: MINUTE, ..Patience::default() };
     let mut watch = Watch::default();
     events.iter().for_each(|event| watch.add(event));
-    assert_eq!(watch.summary().status(Some(2 * MINUTE), &short).state, State::Stale);
+    assert_eq!(watch.summary().status(Some(2 * MINUTE), &short).state, State::Stalled);
 }
 
 #[test]
 fn an_answer_without_a_word_on_its_end_settles() {
     let events = [said(Role::User, "hi"), said(Role::Assistant, "Hello!")];
     assert_eq!(judged(&events, SECOND), (State::Running, Why::Answering));
-    assert_eq!(judged(&events, MINUTE), (State::Completed, Why::Waiting));
+    assert_eq!(judged(&events, MINUTE), (State::Idle, Why::Waiting));
     let thinking = Event::new(Body::Thinking { content: Content::text("hm") });
-    assert_eq!(judged(&[said(Role::User, "hi"), thinking], 10 * MINUTE), (State::Stale, Why::Answering));
+    assert_eq!(judged(&[said(Role::User, "hi"), thinking], 10 * MINUTE), (State::Stalled, Why::Answering));
 }
 
 #[test]
 fn a_stop_says_how_it_ended() {
     let user = said(Role::User, "hi");
     let after = |last: Event<'static>| judged(&[user.clone(), last], HOUR);
-    assert_eq!(after(stop(Some("end_turn"), None)), (State::Completed, Why::Waiting));
+    assert_eq!(after(stop(Some("end_turn"), None)), (State::Idle, Why::Waiting));
     assert_eq!(after(stop(None, Some(true))), (State::Completed, Why::Ended));
     assert_eq!(after(stop(Some("completed"), Some(true))), (State::Completed, Why::Ended));
     assert_eq!(after(stop(Some("end_turn"), Some(false))), (State::Failed, Why::LastError));
@@ -102,7 +102,7 @@ fn a_stop_says_how_it_ended() {
     assert_eq!(after(stop(Some("interrupted"), Some(false))), (State::Failed, Why::Interrupted));
     assert_eq!(after(stop(Some("error_during_execution"), None)), (State::Failed, Why::LastError));
     // One that stops for a tool goes on.
-    assert_eq!(after(stop(Some("tool_use"), None)), (State::Stale, Why::Asked));
+    assert_eq!(after(stop(Some("tool_use"), None)), (State::Stalled, Why::Asked));
     assert_eq!(status(&[user.clone(), stop(Some("refusal"), None)], 0).word.as_deref(), Some("refusal"));
     // The user goes on after it.
     assert_eq!(judged(&[stop(Some("end_turn"), None), user], 0), (State::Running, Why::Asked));
@@ -130,7 +130,7 @@ fn a_failing_tool_is_no_error_of_the_run() {
     events.extend(step(1, "Bash", "make", "no rule", true));
     assert_eq!(judged(&events, 0), (State::Running, Why::Asked));
     events.extend([said(Role::Assistant, "It cannot be made."), stop(Some("end_turn"), None)]);
-    assert_eq!(judged(&events, 0), (State::Completed, Why::Waiting));
+    assert_eq!(judged(&events, 0), (State::Idle, Why::Waiting));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn three_steps_that_fail_in_a_row_are_stuck() {
     assert_eq!(judged(&steps(&[true, true, true]), 0), (State::Stuck, Why::Failing));
     assert_eq!(judged(&steps(&[true, true, false, true]), 0).0, State::Running);
     // Silence is worse, and an end is an end.
-    assert_eq!(judged(&steps(&[true, true, true]), HOUR).0, State::Stale);
+    assert_eq!(judged(&steps(&[true, true, true]), HOUR).0, State::Stalled);
     let mut over = steps(&[true, true, true]);
     over.push(stop(Some("end_turn"), None));
     assert_eq!(judged(&over, 0).0, State::Completed);
@@ -276,7 +276,7 @@ fn the_words_of_a_format_are_heard() {
     let text = r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Done."}]"#;
     let asked = record("user", "\"Fix it\"", "null");
     assert_eq!(judged(&[asked.clone(), record("assistant", text, "null")]), (State::Running, Why::Answering));
-    assert_eq!(judged(&[asked.clone(), record("assistant", text, "\"end_turn\"")]), (State::Completed, Why::Waiting));
+    assert_eq!(judged(&[asked.clone(), record("assistant", text, "\"end_turn\"")]), (State::Idle, Why::Waiting));
     assert_eq!(judged(&[asked.clone(), record("assistant", text, "\"tool_use\"")]), (State::Running, Why::Answering));
     let words = format.info().calls.interruption_messages.first().unwrap();
     let broken = record("user", &format!("\"{words}]\""), "null");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use stenograph_store::archive::{Archive, CopyInfo};
-use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SourceRow};
 
 use crate::error::CommandError;
 
@@ -43,7 +43,7 @@ impl CopiesBySession {
     }
 
     /// The copies of a session with these sources.
-    pub fn of(&self, session: &Session, rows: &[SourceRow]) -> SessionCopies {
+    pub fn of(&self, session: &IndexedSession, rows: &[SourceRow]) -> SessionCopies {
         let by_id = |row: &SourceRow| row.archive_copy.as_deref().and_then(|kept| kept.parse().ok());
         let mut own: Vec<u32> =
             rows.iter().flat_map(|row| [by_id(row), self.by_path.get(&row.path).copied()]).flatten().collect();

@@ -6,7 +6,7 @@ mod verdict;
 
 use stenograph::json::Draft;
 use stenograph_store::archive::{Archive, CopyId, Marks};
-use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SourceRow};
 use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
 use super::super::list::narrow;
@@ -75,7 +75,7 @@ fn span(text: &str) -> Result<i64, String> {
 
 /// A session that may be removed.
 struct Candidate {
-    session: Session,
+    session: IndexedSession,
     rows: Vec<SourceRow>,
     copies: Vec<stenograph_store::archive::CopyInfo>,
     /// The time of the last event.

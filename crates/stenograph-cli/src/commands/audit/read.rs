@@ -54,7 +54,7 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
         None => {
             let main = input::open(path, from, Passes::Once)?;
             let format = main.format;
-            let sides = subagent_files::beside(path, format).into_iter().map(|side| {
+            let sides = subagent_files::of_session_file(path, format).into_iter().map(|side| {
                 let shown = side.path.display().to_string();
                 (shown, move |_: &mut Output<'_>| input::open(&side.path, from, Passes::Once))
             });

@@ -145,7 +145,7 @@ fn check_format(source: &Source) -> Result<(), CommandError> {
 /// Whether a journal beside the file is still open and may have more events than the file.
 fn is_unfinished(path: &Path) -> bool {
     let files: Arc<dyn Files> = Arc::new(Disk);
-    let recordings = journal::recordings(&files, &recover::beside(path)).unwrap_or_default();
+    let recordings = journal::recordings(&files, &recover::journal_path(path)).unwrap_or_default();
     recordings.last().is_some_and(|recorded| recorded.ended.is_none())
 }
 

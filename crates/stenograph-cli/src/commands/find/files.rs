@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use stenograph::text::quote;
-use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceId, Touched};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession, SessionId, SourceId, Touched};
 
 use super::Options;
 use crate::clock;
@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
     let mut found: Vec<((i64, String), FileUse)> = found.into_iter().collect();
     found.sort_by_key(|(_, file_use)| std::cmp::Reverse(file_use.last));
     let total = found.len();
-    let mut sessions: HashMap<SessionId, Session> = HashMap::new();
+    let mut sessions: HashMap<SessionId, IndexedSession> = HashMap::new();
     for ((session, _), _) in found.iter().take(options.limit) {
         if !sessions.contains_key(session) {
             sessions.extend(catalogue.session(*session)?.map(|session| (session.id, session)));
@@ -117,7 +117,7 @@ fn numbers(event_addresses: &[ShowAddress]) -> Vec<String> {
 }
 
 fn text(
-    session: &Session,
+    session: &IndexedSession,
     path: &str,
     file_use: &FileUse,
     event_addresses: &[ShowAddress],
@@ -142,7 +142,7 @@ fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { counted(count, "time") }
 }
 
-fn json(session: &Session, path: &str, file_use: &FileUse, event_addresses: &[ShowAddress]) -> String {
+fn json(session: &IndexedSession, path: &str, file_use: &FileUse, event_addresses: &[ShowAddress]) -> String {
     let how: Vec<String> = file_use.how.iter().map(|(how, count)| format!("{}:{count}", quote(how))).collect();
     format!(
         "{{\"session\":{},\"agent\":{},\"project\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}],\"show\":{}}}",

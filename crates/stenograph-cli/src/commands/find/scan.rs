@@ -8,7 +8,7 @@ use stenograph::model::{Event, Note};
 use stenograph::query::{Entry, EntryBuilder, Query, Same, SessionFacts, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
-use stenograph_store::index::catalogue::{Session, SourceRow};
+use stenograph_store::index::catalogue::{IndexedSession, SourceRow};
 use stenograph_store::index::search::Hit;
 use stenograph_store::project::Project;
 
@@ -97,7 +97,7 @@ fn scan(
     let Scanner { found: more, name, session, .. } = scanner;
     let session_number = session.map_or(number, |session| *sessions.entry((agent, session)).or_insert(number));
     let row = SourceRow { format: input.format.info().name.to_owned(), ..SourceRow::new(path) };
-    let session = Session::bare(agent, &name, path);
+    let session = IndexedSession::bare(agent, &name, path);
     let mut addresses = EventAddresses::default();
     found.extend(more.into_iter().map(|(hit, seen)| ShownHit {
         session: Some(session.clone()),

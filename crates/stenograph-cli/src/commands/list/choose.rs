@@ -2,7 +2,7 @@
 
 use stenograph::query::Query;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::{Catalogue, Session};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession};
 use stenograph_store::sessions::{self, Searched, matches_session};
 
 use super::Options;
@@ -33,7 +33,7 @@ impl Choice {
         catalogue: &Catalogue,
         options: &Options,
         output: &mut Output<'_>,
-    ) -> Result<Vec<Session>, CommandError> {
+    ) -> Result<Vec<IndexedSession>, CommandError> {
         let root = options.place.root();
         let inside = root.as_deref().map(|root| catalogue.sessions_below(root)).transpose()?;
         let mut sessions = catalogue.sessions()?;
@@ -51,7 +51,7 @@ impl Choice {
 
 /// Keeps the sessions that match a query, or contain an event that does.
 pub(in crate::commands) fn narrow(
-    sessions: &mut Vec<Session>,
+    sessions: &mut Vec<IndexedSession>,
     store: &Store,
     query: &Query,
     output: &mut Output<'_>,

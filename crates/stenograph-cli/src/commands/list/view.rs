@@ -1,9 +1,11 @@
 //! Formats a session in a list, for people and for programs.
 
+use stenograph::json::Draft;
 use stenograph::ledger::Prices;
-use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
-use stenograph_store::sessions::{SessionCost, SessionRow, ShortNames, session_json, thread_json};
+use stenograph_store::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
+use stenograph_store::sessions::{SessionCost, SessionRow, ShortNames, session_draft, session_fields, thread_fields};
 
+use super::tree::{FileRow, Origin};
 use crate::clock;
 use crate::error::CommandError;
 use crate::output::{Colour, TextStyle, grouped, harmless_line};
@@ -27,17 +29,73 @@ const NAME_LENGTH_MAX: usize = 24;
 /// The maximum length of a session's name. Only a name that shares more letters with another one is cut.
 const SESSION_LENGTH_MAX: usize = 19;
 
+/// The maximum length of a file's name.
+const FILE_LENGTH_MAX: usize = 48;
+
 /// On a narrower terminal, names are shorter, and the columns MESSAGES and SIZE are left out.
 const WIDE: usize = 110;
 const NARROW_NAME_LENGTH_MAX: usize = 14;
+const NARROW_FILE_LENGTH_MAX: usize = 18;
 
 /// The room for a cost, which is computed when its row is printed.
 const COST_WIDTH: usize = 8;
 
+/// One row of a list.
+pub(super) struct ListRow {
+    pub item: ListItem,
+    /// Its depth in the tree; `None` in a flat list.
+    pub depth: Option<usize>,
+    /// Where it branched off, if its events were compared.
+    pub origin: Option<Origin>,
+}
+
+pub(super) enum ListItem {
+    Session(Box<IndexedSession>),
+    /// A sub-agent of the session above it.
+    Thread {
+        source: Box<SourceRow>,
+        session: String,
+    },
+    File(Box<FileRow>),
+    /// Events of the conversation above it that did not continue.
+    Abandoned {
+        path: String,
+        session: Option<String>,
+        started: Option<i64>,
+        ended: Option<i64>,
+    },
+}
+
+impl From<SessionRow> for ListRow {
+    fn from(row: SessionRow) -> ListRow {
+        let (item, depth) = match row {
+            SessionRow::Session { session, depth } => (ListItem::Session(session), depth),
+            SessionRow::Thread { source, session, depth } => (ListItem::Thread { source, session }, Some(depth)),
+        };
+        ListRow { item, depth, origin: None }
+    }
+}
+
+impl ListRow {
+    /// Whether it is a conversation, not a part of the one above it.
+    pub fn is_conversation(&self) -> bool {
+        matches!(self.item, ListItem::Session(_) | ListItem::File(_))
+    }
+
+    fn is_gone(&self) -> bool {
+        match &self.item {
+            ListItem::Session(session) => session.gone == session.sources,
+            ListItem::Thread { source, .. } => source.gone == Gone::Gone,
+            ListItem::File(_) | ListItem::Abandoned { .. } => false,
+        }
+    }
+}
+
 /// How to print a list.
 pub(super) struct ListView<'a> {
     pub shorts: &'a ShortNames,
-    pub catalogue: &'a Catalogue,
+    /// The index; files are listed without one.
+    pub catalogue: Option<&'a Catalogue>,
     pub prices: &'a Prices,
     pub colour: Colour,
     pub width: usize,
@@ -45,7 +103,7 @@ pub(super) struct ListView<'a> {
 
 impl ListView<'_> {
     /// The table in pieces, so that a pager shows the beginning before all costs are known.
-    pub fn pieces<'r>(&'r self, rows: &'r [SessionRow]) -> impl Iterator<Item = Vec<String>> + 'r {
+    pub fn pieces<'r>(&'r self, rows: &'r [ListRow]) -> impl Iterator<Item = Vec<String>> + 'r {
         const PIECE: usize = 50;
         let now = clock::millis();
         let plain: Vec<[String; 8]> = rows.iter().map(|row| self.cells(row, now)).collect();
@@ -67,7 +125,7 @@ impl ListView<'_> {
                 *heading = self.colour.paint(TextStyle::Faint, heading);
             }
             for (line, row) in lines.iter_mut().skip(1).zip(rows) {
-                if is_gone(row) {
+                if row.is_gone() {
                     *line = self.colour.paint(TextStyle::Faint, line);
                 }
             }
@@ -91,35 +149,34 @@ impl ListView<'_> {
         table::lines_at_least([a, b, c, d, e, f], &cells, [session, agent, project, last, cost, title], self.width)
     }
 
-    fn with_cost(&self, row: &SessionRow, cells: &[String; 8]) -> [String; 8] {
+    fn with_cost(&self, row: &ListRow, cells: &[String; 8]) -> [String; 8] {
         let mut cells = cells.clone();
-        if let (SessionRow::Session { session, .. }, Some(cell)) = (row, cells.get_mut(4)) {
-            *cell = SessionCost::of(session, self.catalogue, self.prices).money();
+        if let (ListItem::Session(session), Some(cell), Some(catalogue)) = (&row.item, cells.get_mut(4), self.catalogue)
+        {
+            *cell = SessionCost::of(session, catalogue, self.prices).money();
         }
         cells
     }
 
-    fn cells(&self, row: &SessionRow, now: i64) -> [String; 8] {
+    fn cells(&self, row: &ListRow, now: i64) -> [String; 8] {
         let ago = |ended: Option<i64>| ended.map_or("-".to_owned(), |ended| table::ago(now - ended));
         let most = if self.width >= WIDE { NAME_LENGTH_MAX } else { NARROW_NAME_LENGTH_MAX };
+        let most_of_path = if self.width >= WIDE { FILE_LENGTH_MAX } else { NARROW_FILE_LENGTH_MAX };
         let short = |text: &str| table::truncated(&harmless_line(text), most);
-        match row {
-            SessionRow::Session { session, depth } => [
-                format!(
-                    "{}{}",
-                    indent(depth.unwrap_or(0)),
-                    table::truncated(&harmless_line(&self.shorts.name(session)), SESSION_LENGTH_MAX)
-                ),
+        let named = |name: String| format!("{}{name}", indent(row.depth.unwrap_or(0)));
+        match &row.item {
+            ListItem::Session(session) => [
+                named(table::truncated(&harmless_line(&self.shorts.name(session)), SESSION_LENGTH_MAX)),
                 short(&session.agent),
                 session.project.as_ref().map_or("-".to_owned(), |project| short(&project.name)),
                 ago(session.ended),
                 " ".repeat(COST_WIDTH),
                 grouped(session.messages),
                 bytes(session.size),
-                harmless_line(&title(session, *depth)),
+                harmless_line(&title(session, row)),
             ],
-            SessionRow::Thread { source, depth, .. } => [
-                format!("{}{}", indent(*depth), short(source.thread.as_deref().unwrap_or_default())),
+            ListItem::Thread { source, .. } => [
+                named(short(source.thread.as_deref().unwrap_or_default())),
                 short(&source.format),
                 String::new(),
                 ago(source.summary.header.ended_ms),
@@ -128,35 +185,110 @@ impl ListView<'_> {
                 bytes(source.stamp.size),
                 harmless_line(&[gone(source), source.summary.header.query.as_deref().unwrap_or_default()].concat()),
             ],
+            ListItem::File(file) => [
+                named(path_end(&harmless_line(&file.name), most_of_path)),
+                short(file.agent),
+                String::new(),
+                ago(file.ended),
+                String::new(),
+                grouped(file.messages),
+                file.size.map(bytes).unwrap_or_default(),
+                harmless_line(&with_origin(row, file.asked.as_deref())),
+            ],
+            ListItem::Abandoned { ended, .. } => {
+                let [empty, ..] = [const { String::new() }; 8];
+                let title = harmless_line(&with_origin(row, None));
+                [
+                    named("abandoned".to_owned()),
+                    empty.clone(),
+                    empty.clone(),
+                    ago(*ended),
+                    empty.clone(),
+                    empty.clone(),
+                    empty,
+                    title,
+                ]
+            }
         }
     }
 
-    pub fn json(&self, row: &SessionRow) -> Result<String, CommandError> {
-        match row {
-            SessionRow::Session { session, depth } => {
-                Ok(session_json(session, *depth, self.shorts, self.catalogue, self.prices)?)
+    pub fn json(&self, row: &ListRow) -> Result<String, CommandError> {
+        let mut draft = match &row.item {
+            ListItem::Session(session) => match self.catalogue {
+                Some(catalogue) => session_fields(session, self.shorts, catalogue, self.prices)?,
+                None => session_draft(session, self.shorts),
+            },
+            ListItem::Thread { source, session } => thread_fields(source, session),
+            ListItem::File(file) => file_fields(file),
+            ListItem::Abandoned { path, session, started, ended } => {
+                let mut draft = Draft::new();
+                draft.set_str("path", path);
+                draft.set_opt("session", session.as_deref());
+                draft.set_opt("started", clock::iso(*started).as_deref());
+                draft.set_opt("ended", clock::iso(*ended).as_deref());
+                draft
             }
-            SessionRow::Thread { source, session, depth } => Ok(thread_json(source, session, *depth)),
+        };
+        draft.set_number("depth", row.depth.map(|depth| depth as u64));
+        if let Some(origin) = &row.origin {
+            draft.nest("origin", origin.json.clone());
         }
+        Ok(draft.render(None))
     }
+}
+
+fn file_fields(file: &FileRow) -> Draft<'static> {
+    let mut draft = Draft::new();
+    draft.set_str("path", &file.name);
+    draft.set_str("agent", file.agent);
+    draft.set_opt("session", file.session.as_deref());
+    draft.set_opt("asked", file.asked.as_deref());
+    draft.set_opt("started", clock::iso(file.started).as_deref());
+    draft.set_opt("ended", clock::iso(file.ended).as_deref());
+    draft.set_number("events", Some(file.events));
+    draft.set_number("messages", Some(file.messages));
+    draft.set_number("size", file.size);
+    draft
+}
+
+/// A path with at most this many columns; its end says the most.
+fn path_end(path: &str, width: usize) -> String {
+    if table::display_width(path) <= width {
+        return path.to_owned();
+    }
+    let fits = |(at, _): &(usize, char)| table::display_width(path.get(*at..).unwrap_or_default()) < width;
+    let from = path.char_indices().find(fits).map_or(path.len(), |(at, _)| at);
+    format!("…{}", path.get(from..).unwrap_or_default())
 }
 
 fn indent(depth: usize) -> String {
     if depth == 0 { String::new() } else { format!("{}\u{2514} ", "  ".repeat(depth - 1)) }
 }
 
+/// Where a row branched off and what was asked then, or else its title.
+fn with_origin(row: &ListRow, title: Option<&str>) -> String {
+    match &row.origin {
+        Some(origin) => {
+            let asked = origin.asked.iter().flat_map(|asked| asked.split_whitespace());
+            let text = format!("[{}]", origin.text);
+            std::iter::once(text.as_str()).chain(asked).collect::<Vec<_>>().join(" ")
+        }
+        None => title.unwrap_or_default().to_owned(),
+    }
+}
+
 /// Whether it is pinned and gone, its relation to its parent, its title, and its tags.
-fn title(session: &Session, depth: Option<usize>) -> String {
+fn title(session: &IndexedSession, row: &ListRow) -> String {
     let gone = match (session.gone == session.sources, session.lost == session.sources) {
         (true, true) => "[gone, not archived] ",
         (true, false) => "[gone] ",
         (false, _) => "",
     };
-    let link = match (depth, &session.parent) {
-        (Some(1..), Some((_, link))) => format!("[{link} it] "),
+    let link = match (row.depth, &session.parent) {
+        (Some(1..), Some((_, link))) if row.origin.is_none() => format!("[{link} it] "),
         _ => String::new(),
     };
-    let about = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
+    let about = with_origin(row, session.title.as_deref().or(session.query.as_deref()));
     let pin = if session.marks.pinned { PIN } else { "" };
     let tags: String = session.marks.tags.iter().map(|tag| format!(" #{tag}")).collect();
     format!("{pin}{gone}{link}{about}{tags}")
@@ -167,12 +299,5 @@ fn gone(source: &SourceRow) -> &'static str {
         (Gone::There, _) => "",
         (Gone::Gone, Some(_)) => "[gone] ",
         (Gone::Gone, None) => "[gone, not archived] ",
-    }
-}
-
-fn is_gone(row: &SessionRow) -> bool {
-    match row {
-        SessionRow::Session { session, .. } => session.gone == session.sources,
-        SessionRow::Thread { source, .. } => source.gone == Gone::Gone,
     }
 }

@@ -3,7 +3,7 @@
 use stenograph::json::Draft;
 use stenograph_store::archive::{EventKey, Marks, SessionNote};
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::{Catalogue, Session};
+use stenograph_store::index::catalogue::{Catalogue, IndexedSession};
 use stenograph_store::index::search::Hit;
 use stenograph_store::sessions::session_draft;
 
@@ -50,7 +50,7 @@ const LABEL_WIDTH: usize = 9;
 
 impl MarkView<'_> {
     /// The marks of a session for people.
-    pub fn text(&self, session: &Session, colour: Colour) -> Result<String, CommandError> {
+    pub fn text(&self, session: &IndexedSession, colour: Colour) -> Result<String, CommandError> {
         let marks = &session.marks;
         let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
         let short = colour.paint(TextStyle::Strong, &harmless_line(&self.shorts.name(session)));
@@ -91,12 +91,12 @@ impl MarkView<'_> {
     }
 
     /// The list of marked sessions.
-    pub fn table(&self, sessions: &[Session], colour: Colour) -> Vec<String> {
+    pub fn table(&self, sessions: &[IndexedSession], colour: Colour) -> Vec<String> {
         if sessions.is_empty() {
             return Vec::new();
         }
         let now = clock::millis();
-        let cells = |session: &Session| {
+        let cells = |session: &IndexedSession| {
             let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
             let pin = if session.marks.pinned { PIN } else { "" };
             [
@@ -116,7 +116,7 @@ impl MarkView<'_> {
         lines
     }
 
-    pub fn json(&self, session: &Session) -> Result<String, CommandError> {
+    pub fn json(&self, session: &IndexedSession) -> Result<String, CommandError> {
         let mut draft = session_draft(session, &self.shorts);
         let notes = session.marks.notes.iter().zip(self.events(session)?);
         let notes: Vec<String> = notes.map(|(note, event)| note_json(note, &event)).collect();
@@ -125,7 +125,7 @@ impl MarkView<'_> {
     }
 
     /// Where the events of a session's notes are, in the order of the notes.
-    fn events(&self, session: &Session) -> Result<Vec<NotedEvent>, CommandError> {
+    fn events(&self, session: &IndexedSession) -> Result<Vec<NotedEvent>, CommandError> {
         let notes = &session.marks.notes;
         let keys: Vec<EventKey> = notes.iter().filter_map(|note| note.event).collect();
         if keys.is_empty() {
@@ -146,7 +146,7 @@ impl MarkView<'_> {
 
     fn address(
         &self,
-        session: &Session,
+        session: &IndexedSession,
         hit: &Hit,
         addresses: &mut EventAddresses,
     ) -> Result<NotedEvent, CommandError> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::catalogue::IndexedSession;
 
 /// What the user wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl PickAction {
 pub struct PickTask {
     pub action: PickAction,
     /// The sessions to act on: two for a comparison, else one; with `--print` any number.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<IndexedSession>,
     /// The event to show, if a search found it.
     pub event: Option<PickedEvent>,
     /// The format or kind of document to write.
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn task(action: PickAction, target: Option<&str>) -> PickTask {
-        let session = Session::bare("agent", "../0198f2c4-aaaa-bbbb", Path::new("/there/a.jsonl"));
+        let session = IndexedSession::bare("agent", "../0198f2c4-aaaa-bbbb", Path::new("/there/a.jsonl"));
         PickTask { action, sessions: vec![session], event: None, target: target.map(str::to_owned) }
     }
 

@@ -2,7 +2,7 @@
 //! between its letters. The syntax is that of fzf: 'exact, ^beginning, end$, !not.
 
 use frizbee::{Config, Matcher};
-use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::catalogue::IndexedSession;
 
 /// How many characters of a title, of a first question and of each note are searched.
 const TEXT_LENGTH_MAX: usize = 200;
@@ -13,7 +13,7 @@ const OPERATORS: [char; 5] = ['!', '^', '$', '\'', '\\'];
 /// Sessions with their searched texts.
 #[derive(Debug, Default)]
 pub struct SearchedSessions {
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<IndexedSession>,
     /// The texts, in the order of the sessions.
     texts: Vec<String>,
     /// The last query with its matches: a longer query matches a part of them.
@@ -21,7 +21,7 @@ pub struct SearchedSessions {
 }
 
 impl SearchedSessions {
-    pub fn new(sessions: Vec<Session>) -> SearchedSessions {
+    pub fn new(sessions: Vec<IndexedSession>) -> SearchedSessions {
         SearchedSessions { texts: sessions.iter().map(text).collect(), sessions, last: None }
     }
 
@@ -48,7 +48,7 @@ impl SearchedSessions {
     }
 }
 
-fn text(session: &Session) -> String {
+fn text(session: &IndexedSession) -> String {
     let project = session.project.as_ref().map(|project| project.name.as_str());
     let fields = [
         session.title.as_deref(),
@@ -78,7 +78,7 @@ mod tests {
 
     fn texts(titles: &[&str]) -> SearchedSessions {
         let session = |(at, title): (usize, &&str)| {
-            let mut session = Session::bare("agent-one", &format!("id-{at}"), Path::new("/a"));
+            let mut session = IndexedSession::bare("agent-one", &format!("id-{at}"), Path::new("/a"));
             session.title = Some((*title).to_owned());
             session.branch = Some(format!("branch-{at}"));
             session

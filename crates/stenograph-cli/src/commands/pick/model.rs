@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stenograph_store::index::catalogue::{Session, SessionId};
+use stenograph_store::index::catalogue::{IndexedSession, SessionId};
 use stenograph_store::index::search::Hit;
 
 use super::action::{PickAction, PickTask, PickedEvent};
@@ -102,7 +102,7 @@ pub struct PreviewKey {
 #[derive(Clone, Debug)]
 pub struct PreviewRequest {
     pub key: PreviewKey,
-    pub session: Session,
+    pub session: IndexedSession,
     pub hit: Option<Hit>,
     /// The number of the hit as `steno show` counts it.
     pub number: Option<u64>,
@@ -167,7 +167,7 @@ impl Picker {
         rows.map(|(at, row)| (row, at == self.selected))
     }
 
-    pub fn session(&self, row: &PickRow) -> Option<&Session> {
+    pub fn session(&self, row: &PickRow) -> Option<&IndexedSession> {
         self.known.sessions.get(row.session)
     }
 
@@ -175,11 +175,11 @@ impl Picker {
         row.hit.and_then(|(at, more)| Some((self.hits.get(at)?, more)))
     }
 
-    pub fn is_marked(&self, session: &Session) -> bool {
+    pub fn is_marked(&self, session: &IndexedSession) -> bool {
         self.marked.contains(&session.id)
     }
 
-    pub fn cost(&self, session: &Session) -> Option<&str> {
+    pub fn cost(&self, session: &IndexedSession) -> Option<&str> {
         self.costs.get(&session.id).map(String::as_str)
     }
 
@@ -222,7 +222,7 @@ impl Picker {
     }
 
     /// The visible sessions without a known cost.
-    pub fn wanted_costs(&self) -> Vec<Session> {
+    pub fn wanted_costs(&self) -> Vec<IndexedSession> {
         let sessions = self.visible().filter_map(|(row, _)| self.session(row));
         sessions.filter(|session| !self.costs.contains_key(&session.id)).cloned().collect()
     }
@@ -403,7 +403,7 @@ impl Picker {
         PickEffect::Redraw
     }
 
-    fn current(&self) -> Option<&Session> {
+    fn current(&self) -> Option<&IndexedSession> {
         self.rows.get(self.selected).and_then(|row| self.session(row))
     }
 
@@ -414,7 +414,7 @@ impl Picker {
     }
 
     /// The marked sessions, in the order in which they were marked.
-    fn marked_sessions(&self) -> Vec<Session> {
+    fn marked_sessions(&self) -> Vec<IndexedSession> {
         let session = |id: &SessionId| self.known.sessions.iter().find(|session| session.id == *id).cloned();
         self.marked.iter().filter_map(session).collect()
     }

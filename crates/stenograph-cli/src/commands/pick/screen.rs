@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Color as TextColor, Effects, Style};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style as CellStyle};
-use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::catalogue::IndexedSession;
 
 use super::action::PickAction;
 use super::layout::PreviewPlace;
@@ -119,9 +119,9 @@ fn input_line(prompt: &str, text: &str, before: &str, room: usize) -> (Line, usi
 fn draw_list(canvas: &mut Canvas<'_>, picker: &Picker, now: i64) {
     let layout = picker.layout();
     let columns = layout.list_columns();
-    let rows: Vec<(&PickRow, bool, &Session)> =
+    let rows: Vec<(&PickRow, bool, &IndexedSession)> =
         picker.visible().filter_map(|(row, is_selected)| Some((row, is_selected, picker.session(row)?))).collect();
-    let widest = |cell: &dyn Fn(&Session) -> String, most: usize| {
+    let widest = |cell: &dyn Fn(&IndexedSession) -> String, most: usize| {
         rows.iter().map(|(_, _, session)| table::display_width(&cell(session))).max().unwrap_or(0).min(most)
     };
     let agent_width = widest(&|session| harmless_line(&session.agent), AGENT_WIDTH_MAX);
@@ -169,7 +169,7 @@ fn draw_list(canvas: &mut Canvas<'_>, picker: &Picker, now: i64) {
     }
 }
 
-fn project(session: &Session) -> String {
+fn project(session: &IndexedSession) -> String {
     session.project.as_ref().map_or("-".to_owned(), |project| harmless_line(&project.name))
 }
 

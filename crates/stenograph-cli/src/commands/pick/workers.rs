@@ -4,7 +4,7 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use stenograph_store::index::catalogue::{Session, SessionId};
+use stenograph_store::index::catalogue::{IndexedSession, SessionId};
 use stenograph_store::index::search::Order;
 
 use super::matching::SearchedSessions;
@@ -45,7 +45,7 @@ pub struct Workers {
     answers: Receiver<PickAnswer>,
     searches: Sender<String>,
     previews: Sender<PreviewRequest>,
-    costs: Sender<Vec<Session>>,
+    costs: Sender<Vec<IndexedSession>>,
     /// What was asked and is not answered yet.
     is_loading: bool,
     open_search: Option<String>,
@@ -80,7 +80,7 @@ impl Workers {
             PickAnswer::Preview { key: request.key, lines }
         });
         let here = place.clone();
-        let costs = serve(send, move |sessions: Vec<Session>| {
+        let costs = serve(send, move |sessions: Vec<IndexedSession>| {
             let (costs, problem) = match costs(&here, &sessions) {
                 Ok(costs) => (costs, None),
                 Err(error) => (sessions.iter().map(|session| (session.id, String::new())).collect(), Some(error)),
@@ -181,8 +181,8 @@ fn search(place: &StoreArgs, query: &str) -> Result<Vec<ShownHit>, CommandError>
     Ok(find::search(place, &query, Order::Best, 0, HITS_MAX)?.hits)
 }
 
-fn costs(place: &StoreArgs, sessions: &[Session]) -> Result<Vec<(SessionId, String)>, CommandError> {
+fn costs(place: &StoreArgs, sessions: &[IndexedSession]) -> Result<Vec<(SessionId, String)>, CommandError> {
     let (catalogue, prices) = (place.store()?.catalogue()?, prices::load()?);
-    let cost = |session: &Session| (session.id, SessionCost::of(session, &catalogue, &prices).money());
+    let cost = |session: &IndexedSession| (session.id, SessionCost::of(session, &catalogue, &prices).money());
     Ok(sessions.iter().map(cost).collect())
 }

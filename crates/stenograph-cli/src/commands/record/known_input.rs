@@ -77,7 +77,7 @@ mod tests {
     use stenograph::model::Kind;
 
     #[test]
-    fn what_turns_out_to_be_another_format_goes_on_as_that_one() {
+    fn input_that_turns_out_to_be_another_format_continues_as_that_one() {
         let lines = [
             "{\"role\":\"user\",\"content\":\"Fix it.\"}\n",
             "{\"type\":\"text\",\"text\":\"I look.\"}\n",

@@ -123,7 +123,7 @@ fn holders(options: &Options, store: &Store) -> Result<Holders, CommandError> {
 
 /// The journal beside a file.
 fn journal_of(path: &Path) -> Option<(PathBuf, &'static dyn Format)> {
-    let journal = recover::beside(path);
+    let journal = recover::journal_path(path);
     let native = Registry::built_in().named(stenograph::wire::NAME)?;
     journal.is_file().then_some((journal, native))
 }

@@ -7,8 +7,9 @@ use stenograph::model::{Event, Note, Outline, SessionHeader};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck};
 use stenograph_store::Passes;
+use stenograph_store::archive::Marks;
 use stenograph_store::index::Store;
-use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::catalogue::{IndexedSession, SourceRow};
 use stenograph_store::project::Project;
 
 use crate::error::CommandError;
@@ -23,24 +24,42 @@ use stenograph_store::sessions::SessionCost;
 const SIZE_MAX: u64 = 8 << 20;
 
 /// The header of a session that the index knows.
-pub(in crate::commands) fn of_session(session: &Session, store: &Store) -> Result<Header, CommandError> {
-    let took = SessionCost::of(session, &store.catalogue()?, &prices::load()?);
+pub(in crate::commands) fn of_session(session: &IndexedSession, store: &Store) -> Result<Header, CommandError> {
+    Ok(header(session, &SessionCost::of(session, &store.catalogue()?, &prices::load()?)))
+}
+
+/// The header of one file of a session that the index knows: what [`of_file`] reads in it, and the marks of the session.
+pub(super) fn of_source(session: &IndexedSession, source: &SourceRow, store: &Store) -> Result<Header, CommandError> {
+    let took = SessionCost::of_source(session, source, &store.catalogue()?, &prices::load()?);
+    let SessionHeader { title, query, cwd, branch, model, started_ms, ended_ms, .. } = source.summary.header.clone();
+    let marks = if source.thread.is_none() { session.marks.clone() } else { Marks::default() };
+    let title = marks.title.clone().or(title);
+    let (name, started, ended) = (file_name(&source.path), started_ms, ended_ms);
+    let of_file = IndexedSession { title, query, cwd, branch, model, started, ended, name, marks, ..session.clone() };
+    Ok(header(&of_file, &took))
+}
+
+fn header(session: &IndexedSession, took: &SessionCost) -> Header {
     let span = span(session.started.map(clock::format_minute), session.ended.map(clock::format_minute));
     let mut facts = vec![span, took.tokens(), took.money()];
     facts.extend(session.marks.pinned.then(|| "pinned".to_owned()));
     facts.extend(session.marks.tags.iter().map(|tag| format!("#{tag}")));
     let notes = session.marks.notes.len() as u64;
     facts.extend((notes > 0).then(|| counted(notes, "note")));
-    Ok(Header {
+    Header {
         title: session.title.clone().or_else(|| session.query.clone()).unwrap_or_else(|| session.name.clone()),
         place: vec![
             session.agent.clone(),
-            session.project.as_ref().map(|project| project.name.clone()).unwrap_or_default(),
+            session.project.as_ref().map(|project| project.name.clone()).or(session.cwd.clone()).unwrap_or_default(),
             session.branch.clone().unwrap_or_default(),
             session.model.clone().unwrap_or_default(),
         ],
         facts,
-    })
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// The header of a file that the index does not know; `None` if it is too large to be read twice.
@@ -53,8 +72,7 @@ pub(super) fn of_file(path: &Path, from: Option<&str>) -> Option<Header> {
     let mut sink = HeaderSink { outline: CountedOutline::new(Some(input.format)), repeats };
     input.read(&mut sink, &SourceProgress::none(), |_| Flow::Continue).ok()?;
     let (outline, ledger) = sink.outline.finish_with_ledger();
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    of_outline(&outline, &ledger, input.format.info().agent, &name).ok()
+    of_outline(&outline, &ledger, input.format.info().agent, &file_name(path)).ok()
 }
 
 /// The header of a conversation that was read: its title, or what was asked first, or its name.

@@ -110,9 +110,9 @@ fn own_name<'e>(event: &'e Event<'_>) -> Option<&'e str> {
 /// The fields that name a record's type, in the words of its format.
 fn types(event: &Event<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    for (info, residue) in event.extra.known() {
+    for (info, extra) in event.extra.known() {
         let spelling = info.spelling;
-        residue.each("", &mut |path, raw| {
+        extra.each("", &mut |path, raw| {
             if spelling.contains(&path)
                 && let Some(text) = Text::from_json(raw)
             {

@@ -11,7 +11,7 @@ use super::{AROUND_DEFAULT, Options, ShowForm, ShowSource, header, show};
 use crate::error::{CommandError, ExitStatus};
 use crate::input;
 use crate::output::{Output, TextStyle, counted, harmless_line};
-use crate::store::ResolvedSession;
+use crate::store::{NamedBy, ResolvedSession};
 
 /// How many other files of a session are named.
 const OTHERS_MAX: usize = 5;
@@ -23,7 +23,11 @@ pub(super) fn run(
     output: &mut Output<'_>,
 ) -> Result<ExitStatus, CommandError> {
     if options.has_header() {
-        options.print_header(header::of_session(&session.session, store).ok(), output)?;
+        let header = match session.by {
+            NamedBy::Session => header::of_session(&session.session, store),
+            NamedBy::Agent | NamedBy::Path => header::of_source(&session.session, &session.source, store),
+        };
+        options.print_header(header.ok(), output)?;
     }
     let threads: Vec<&SourceRow> = session.threads().collect();
     let names: Vec<String> = threads.iter().filter_map(|source| source.thread.clone()).collect();

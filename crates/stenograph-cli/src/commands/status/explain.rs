@@ -11,7 +11,7 @@ use crate::output::harmless_line;
 pub fn lines(run: &RunLook) -> Vec<String> {
     let decision = &run.status.decision;
     let name = harmless_line(&run.id().unwrap_or_else(|| run.path.display().to_string()));
-    let (state, rule) = (super::table::word(run.status.state, run.status.why), decision.rule);
+    let (state, rule) = (run.status.state.name(), decision.rule);
     let mut lines =
         vec![format!("{name}: {state} by {}: {} [{}]", record(run, decision.to), rule.sentence(), rule.name())];
     if let Some(recovery) = run.status.recovery {

@@ -112,15 +112,6 @@ fn row(run: &RunLook, now_ms: i64, width: usize) -> [String; 7] {
 /// The maximum width of a state that goes to no terminal.
 const STATE_WIDTH_MAX: usize = 60;
 
-/// The word for a state in text for people; JSON has the name of the state.
-pub(super) fn word(state: State, why: Why) -> &'static str {
-    match (state, why) {
-        (State::Stale, _) => "stalled",
-        (State::Completed, Why::Waiting) => "idle",
-        (state, _) => state.name(),
-    }
-}
-
 /// The state, with an explanation.
 fn state(run: &RunLook) -> String {
     let status = &run.status;
@@ -145,7 +136,7 @@ fn state(run: &RunLook) -> String {
     let recovered = if status.is_recovered && status.state != State::Failed { ", recovered" } else { "" };
     let process = if run.is_process_missing() { ", no process seen" } else { "" };
     let more = if more.is_empty() { more } else { format!(": {more}") };
-    format!("{}{more}{recovered}{process}", word(status.state, status.why))
+    format!("{}{more}{recovered}{process}", status.state.name())
 }
 
 fn thousands(number: u64) -> String {

@@ -49,14 +49,14 @@ impl Catalogue {
     /// retired, and the source must be read from its beginning, because some documents may continue its old group.
     pub(crate) fn rollback_to(&self, source: Option<SourceId>) -> Result<(), Error> {
         self.query(|connection| {
-            let next_lot = || connection.query_row("SELECT next_lot FROM state", [], |row| row.get::<_, i64>(0));
-            let next = next_lot()?;
+            let next_doc_group = || connection.query_row("SELECT next_doc_group FROM state", [], |row| row.get::<_, i64>(0));
+            let next = next_doc_group()?;
             connection.execute_batch("ROLLBACK TO mark; RELEASE mark")?;
-            for doc_group in next_lot()?..next {
-                connection.prepare_cached("INSERT OR IGNORE INTO dead VALUES (?1)")?.execute([doc_group])?;
+            for doc_group in next_doc_group()?..next {
+                connection.prepare_cached("INSERT OR IGNORE INTO retired_doc_groups VALUES (?1)")?.execute([doc_group])?;
             }
-            connection.prepare_cached("UPDATE state SET next_lot = ?1")?.execute([next])?;
-            let sql = "UPDATE sources SET size = 0, changed = 0, settled = 0, head = 0, head_length = 0, tail_hash = 0, content = 0 \
+            connection.prepare_cached("UPDATE state SET next_doc_group = ?1")?.execute([next])?;
+            let sql = "UPDATE sources SET size = 0, changed = 0, stable_until = 0, head = 0, head_length = 0, tail_hash = 0, content = 0 \
                        WHERE id = ?1";
             connection.prepare_cached(sql)?.execute([source]).map(drop)
         })
@@ -97,7 +97,7 @@ impl Catalogue {
     /// A group number that no document has had. Numbers are never reused.
     pub(crate) fn new_doc_group(&self) -> Result<u64, Error> {
         self.query(|connection| {
-            let sql = "UPDATE state SET next_lot = next_lot + 1 RETURNING next_lot - 1";
+            let sql = "UPDATE state SET next_doc_group = next_doc_group + 1 RETURNING next_doc_group - 1";
             connection.prepare_cached(sql)?.query_row([], |row| row.get(0).map(to_unsigned))
         })
     }
@@ -172,7 +172,7 @@ impl Catalogue {
     /// Inserts a source, or updates the row with its number.
     pub fn put(&self, source: &SourceRow) -> Result<SourceId, Error> {
         self.query(|connection| {
-            let non_transcripts = "DELETE FROM strangers WHERE path = ?1";
+            let non_transcripts = "DELETE FROM non_transcripts WHERE path = ?1";
             connection.prepare_cached(non_transcripts)?.execute([path_bytes(&source.path)])?;
             source.write(connection)
         })
@@ -224,7 +224,7 @@ impl Catalogue {
     /// Records a source's role in its session.
     pub(crate) fn set_role(&self, role: &SourceRole) -> Result<(), Error> {
         self.query(|connection| {
-            let sql = "UPDATE sources SET told_by = ?2 WHERE id = ?1 AND told_by IS NOT ?2";
+            let sql = "UPDATE sources SET covered_by = ?2 WHERE id = ?1 AND covered_by IS NOT ?2";
             connection.prepare_cached(sql)?.execute(params![role.source, role.by]).map(drop)
         })
     }
@@ -268,7 +268,7 @@ impl Catalogue {
 
     fn earlier_groups(&self, source: SourceId) -> Result<Vec<u64>, Error> {
         self.query(|connection| {
-            let mut statement = connection.prepare_cached("SELECT lot FROM earlier WHERE source = ?1")?;
+            let mut statement = connection.prepare_cached("SELECT doc_group FROM earlier WHERE source = ?1")?;
             statement.query_map([source], |row| row.get(0).map(to_unsigned))?.collect()
         })
     }
@@ -293,16 +293,21 @@ impl Catalogue {
             return Ok(());
         }
         self.query(|connection| {
-            connection.prepare_cached("INSERT OR IGNORE INTO dead VALUES (?1)")?.execute([to_signed(doc_group)])?;
-            connection.prepare_cached("DELETE FROM pages WHERE lot = ?1")?.execute([to_signed(doc_group)])?;
-            connection.prepare_cached("DELETE FROM touches WHERE lot = ?1")?.execute([to_signed(doc_group)]).map(drop)
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO retired_doc_groups VALUES (?1)")?
+                .execute([to_signed(doc_group)])?;
+            connection.prepare_cached("DELETE FROM pages WHERE doc_group = ?1")?.execute([to_signed(doc_group)])?;
+            connection
+                .prepare_cached("DELETE FROM touches WHERE doc_group = ?1")?
+                .execute([to_signed(doc_group)])
+                .map(drop)
         })
     }
 
     /// Records that the documents of these groups are deleted.
     pub(crate) fn purged(&self, doc_groups: &[u64]) -> Result<(), Error> {
         self.query(|connection| {
-            let mut statement = connection.prepare_cached("DELETE FROM dead WHERE lot = ?1")?;
+            let mut statement = connection.prepare_cached("DELETE FROM retired_doc_groups WHERE doc_group = ?1")?;
             doc_groups.iter().try_for_each(|doc_group| statement.execute([to_signed(*doc_group)]).map(drop))
         })
     }
@@ -326,7 +331,7 @@ impl Catalogue {
     /// Records the archive's copy of a source.
     pub(crate) fn set_archived(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
         self.query(|connection| {
-            let sql = "UPDATE sources SET kept = ?2, kept_length = ?3 WHERE id = ?1";
+            let sql = "UPDATE sources SET archive_copy = ?2, archived_length = ?3 WHERE id = ?1";
             connection.prepare_cached(sql)?.execute(params![source, name, to_signed(length)]).map(drop)
         })
     }
@@ -354,7 +359,7 @@ impl Catalogue {
         self.query(|connection| {
             // The existing seal describes an earlier commit from here on.
             connection.execute_batch("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
-            let sql = "UPDATE sources SET kept = NULL, kept_length = 0 WHERE id = ?1";
+            let sql = "UPDATE sources SET archive_copy = NULL, archived_length = 0 WHERE id = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             sources.iter().try_for_each(|source| statement.execute([source]).map(drop))?;
             connection.execute_batch("COMMIT")
@@ -392,7 +397,7 @@ impl Catalogue {
         expected: Option<&str>,
     ) -> Result<(), Error> {
         self.query(|connection| {
-            let sql = "INSERT OR REPLACE INTO strangers VALUES (?1, ?2, ?3, ?4)";
+            let sql = "INSERT OR REPLACE INTO non_transcripts VALUES (?1, ?2, ?3, ?4)";
             let values = params![path_bytes(path), to_signed(stamp.size), stamp.changed, expected];
             connection.prepare_cached(sql)?.execute(values).map(drop)
         })

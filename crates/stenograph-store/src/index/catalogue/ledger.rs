@@ -77,7 +77,7 @@ impl Catalogue {
 
     fn last_page(&self, doc_group: u64) -> Result<Option<(i64, Vec<u8>)>, Error> {
         self.query(|connection| {
-            let sql = "SELECT part, page FROM pages WHERE lot = ?1 ORDER BY part DESC LIMIT 1";
+            let sql = "SELECT part, page FROM pages WHERE doc_group = ?1 ORDER BY part DESC LIMIT 1";
             let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
             connection.prepare_cached(sql)?.query_row([to_signed(doc_group)], read).optional()
         })
@@ -86,7 +86,7 @@ impl Catalogue {
     /// Every source with the groups of its pages. A copy uses those of its original.
     pub(crate) fn paged(&self) -> Result<HashMap<PathBuf, SourcePages>, Error> {
         self.query(|connection| {
-            let sql = "SELECT sources.id, sources.path, sessions.name, coalesce(origin.lot, sources.lot), \
+            let sql = "SELECT sources.id, sources.path, sessions.name, coalesce(origin.doc_group, sources.doc_group), \
                        coalesce(origin.tail, sources.tail), \
                        origin.size IS NOT NULL AND origin.size <> sources.size \
                        FROM sources JOIN sessions ON sessions.id = sources.session \
@@ -107,8 +107,8 @@ impl Catalogue {
         self.query(|connection| {
             let sql = "SELECT sources.path, sources.changed, pages.page FROM sources \
                        LEFT JOIN sources AS origin ON origin.id = sources.copy_of \
-                       JOIN pages ON pages.lot IN (coalesce(origin.lot, sources.lot), coalesce(origin.tail, sources.tail)) \
-                       WHERE sources.session = ?1 ORDER BY sources.id, pages.lot, pages.part";
+                       JOIN pages ON pages.doc_group IN (coalesce(origin.doc_group, sources.doc_group), coalesce(origin.tail, sources.tail)) \
+                       WHERE sources.session = ?1 ORDER BY sources.id, pages.doc_group, pages.part";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
@@ -128,7 +128,8 @@ impl Catalogue {
     /// All pages.
     pub(crate) fn pages(&self) -> Result<LedgerPages, Error> {
         self.query(|connection| {
-            let mut statement = connection.prepare_cached("SELECT lot, page FROM pages ORDER BY lot, part")?;
+            let mut statement =
+                connection.prepare_cached("SELECT doc_group, page FROM pages ORDER BY doc_group, part")?;
             let mut pages: HashMap<u64, Vec<Vec<u8>>> = HashMap::new();
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {

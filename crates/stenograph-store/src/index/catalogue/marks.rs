@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::row::{to_signed, to_unsigned};
 use super::session::MAIN;
-use super::{Catalogue, Session, SessionId};
+use super::{Catalogue, IndexedSession, SessionId};
 use crate::Error;
 use crate::archive::{EventKey, Marks, SessionKey};
 use crate::identity::is_unique;
@@ -64,7 +64,7 @@ impl Catalogue {
     }
 
     /// The pinned sessions, unordered.
-    pub fn pinned_sessions(&self) -> Result<Vec<Session>, Error> {
+    pub fn pinned_sessions(&self) -> Result<Vec<IndexedSession>, Error> {
         let mut sessions = Vec::new();
         for (session, _) in self.marks()?.into_iter().filter(|(_, marks)| marks.pinned) {
             sessions.extend(self.session(session)?);

@@ -44,8 +44,8 @@ pub struct SourceSummary {
 /// Checksums of a file's bytes from its beginning. Each can be continued with more bytes alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentSum {
-    /// Of the bytes up to `settled`.
-    pub settled: u32,
+    /// Of the bytes up to [`SourceRow::stable_until`].
+    pub stable: u32,
     /// Of all bytes.
     pub whole: u32,
 }
@@ -53,13 +53,13 @@ pub struct ContentSum {
 impl FromSql for ContentSum {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let [a, b, c, d, e, f, g, h] = value.as_i64()?.to_be_bytes();
-        Ok(ContentSum { settled: u32::from_be_bytes([a, b, c, d]), whole: u32::from_be_bytes([e, f, g, h]) })
+        Ok(ContentSum { stable: u32::from_be_bytes([a, b, c, d]), whole: u32::from_be_bytes([e, f, g, h]) })
     }
 }
 
 impl ToSql for ContentSum {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let ([a, b, c, d], [e, f, g, h]) = (self.settled.to_be_bytes(), self.whole.to_be_bytes());
+        let ([a, b, c, d], [e, f, g, h]) = (self.stable.to_be_bytes(), self.whole.to_be_bytes());
         Ok(i64::from_be_bytes([a, b, c, d, e, f, g, h]).into())
     }
 }
@@ -87,24 +87,24 @@ pub struct SourceRow {
     pub head: u64,
     /// How many bytes `head` covers.
     pub head_length: u64,
-    /// The hash of the bytes before `settled`.
+    /// The hash of the bytes before `stable_until`.
     pub tail_hash: u64,
     /// Checksums of all of its bytes.
     pub content: ContentSum,
     /// The offset before which more input changes nothing.
-    pub settled: u64,
-    /// The number of the line that begins at `settled`, from 1.
+    pub stable_until: u64,
+    /// The number of the line that begins at `stable_until`, from 1.
     pub line: u64,
-    /// The document group of the events before `settled`.
+    /// The document group of the events before `stable_until`.
     pub doc_group: u64,
     /// How many events that group has.
     pub doc_group_events: u64,
-    /// The document group of the events after `settled`; 0 if there are none.
+    /// The document group of the events after `stable_until`; 0 if there are none.
     pub tail: u64,
     /// How many events that group has.
     pub tail_events: u64,
-    /// The reading state at `settled`, for the next run.
-    pub trail: String,
+    /// The reading state at `stable_until`, for the next run.
+    pub reading_state: String,
     /// The key of the user's first message, which copies and forks share.
     pub first_key: Option<u64>,
     /// Whether the file is gone.
@@ -186,14 +186,14 @@ impl ToSql for Coverage {
 
 /// Every column, in the order in which [`SourceRow::read`] takes them.
 pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, inode, size, changed, seen, access, head, head_length, \
-     tail_hash, settled, line, lot, lot_events, tail, tail_events, trail, first_key, gone, copy_of, kept, kept_length, title, query, cwd, \
+     tail_hash, stable_until, line, doc_group, doc_group_events, tail, tail_events, reading_state, first_key, gone, copy_of, archive_copy, archived_length, title, query, cwd, \
      branch, model, version, started, ended, messages, calls, errors, notes, \
-     tells, told_by, content";
+     coverage, covered_by, content";
 
 impl SourceRow {
-    /// Up to where the file is proven to equal what was read: `settled`, or its end if nothing is settled.
+    /// Up to where the file is proven to equal what was read: `stable_until`, or its end if that is 0.
     pub(crate) fn read_end(&self) -> u64 {
-        if self.settled > 0 { self.settled } else { self.stamp.size }
+        if self.stable_until > 0 { self.stable_until } else { self.stamp.size }
     }
 
     /// The fingerprint of the bytes that were read.
@@ -220,13 +220,13 @@ impl SourceRow {
             head_length: 0,
             tail_hash: 0,
             content: ContentSum::default(),
-            settled: 0,
+            stable_until: 0,
             line: 1,
             doc_group: 0,
             doc_group_events: 0,
             tail: 0,
             tail_events: 0,
-            trail: String::new(),
+            reading_state: String::new(),
             first_key: None,
             gone: Gone::There,
             copy_of: None,
@@ -258,13 +258,13 @@ impl SourceRow {
             head: to_unsigned(row.get(11)?),
             head_length: to_unsigned(row.get(12)?),
             tail_hash: to_unsigned(row.get(13)?),
-            settled: to_unsigned(row.get(14)?),
+            stable_until: to_unsigned(row.get(14)?),
             line: to_unsigned(row.get(15)?),
             doc_group: to_unsigned(row.get(16)?),
             doc_group_events: to_unsigned(row.get(17)?),
             tail: to_unsigned(row.get(18)?),
             tail_events: to_unsigned(row.get(19)?),
-            trail: row.get(20)?,
+            reading_state: row.get(20)?,
             first_key: row.get::<_, Option<i64>>(21)?.map(to_unsigned),
             gone: row.get(22)?,
             copy_of: row.get(23)?,
@@ -305,14 +305,14 @@ impl SourceRow {
             ":id": id, ":path": path_bytes(&self.path), ":format": self.format, ":session": self.session, ":thread": self.thread,
             ":device": to_signed(self.stamp.device), ":inode": to_signed(self.stamp.inode), ":size": to_signed(self.stamp.size),
             ":changed": self.stamp.changed, ":seen": self.seen, ":access": self.access, ":head": to_signed(self.head),
-            ":head_length": to_signed(self.head_length), ":tail_hash": to_signed(self.tail_hash), ":settled": to_signed(self.settled),
-            ":line": to_signed(self.line), ":lot": to_signed(self.doc_group), ":lot_events": to_signed(self.doc_group_events), ":tail": to_signed(self.tail),
-            ":tail_events": to_signed(self.tail_events), ":trail": self.trail, ":first_key": self.first_key.map(to_signed), ":gone": self.gone,
-            ":copy_of": self.copy_of, ":kept": self.archive_copy, ":kept_length": to_signed(self.archived_length), ":title": self.summary.header.title,
+            ":head_length": to_signed(self.head_length), ":tail_hash": to_signed(self.tail_hash), ":stable_until": to_signed(self.stable_until),
+            ":line": to_signed(self.line), ":doc_group": to_signed(self.doc_group), ":doc_group_events": to_signed(self.doc_group_events), ":tail": to_signed(self.tail),
+            ":tail_events": to_signed(self.tail_events), ":reading_state": self.reading_state, ":first_key": self.first_key.map(to_signed), ":gone": self.gone,
+            ":copy_of": self.copy_of, ":archive_copy": self.archive_copy, ":archived_length": to_signed(self.archived_length), ":title": self.summary.header.title,
             ":query": self.summary.header.query, ":cwd": self.summary.header.cwd, ":branch": self.summary.header.branch, ":model": self.summary.header.model,
             ":version": self.summary.header.version, ":started": self.summary.header.started_ms, ":ended": self.summary.header.ended_ms,
             ":messages": to_signed(self.summary.messages), ":calls": to_signed(self.summary.calls), ":errors": to_signed(self.summary.errors),
-            ":notes": to_signed(self.summary.notes), ":tells": self.coverage, ":told_by": self.covered_by, ":content": self.content,
+            ":notes": to_signed(self.summary.notes), ":coverage": self.coverage, ":covered_by": self.covered_by, ":content": self.content,
         })?;
         Ok(id.unwrap_or_else(|| connection.last_insert_rowid()))
     }

@@ -17,10 +17,10 @@ pub type SessionId = i64;
 
 /// Puts the main source of a session first: not a side conversation, not covered by another source, and with the most content.
 pub(super) const MAIN: &str =
-    "copy_of IS NOT NULL, thread IS NOT NULL, told_by IS NOT NULL, tells, gone, messages DESC, id";
+    "copy_of IS NOT NULL, thread IS NOT NULL, covered_by IS NOT NULL, coverage, gone, messages DESC, id";
 
 /// Whether a source counts: no other source covers it.
-const COUNTS: &str = "(each.copy_of IS NULL AND each.told_by IS NULL)";
+const COUNTS: &str = "(each.copy_of IS NULL AND each.covered_by IS NULL)";
 
 /// A sum over the sub-agents of a session that have no file of their own.
 macro_rules! nested_sum {
@@ -29,7 +29,7 @@ macro_rules! nested_sum {
             "coalesce((SELECT sum(nested.",
             $column,
             ") FROM sources AS outer JOIN nested ON nested.source = outer.id \
-             WHERE outer.session = sessions.id AND outer.copy_of IS NULL AND outer.told_by IS NULL \
+             WHERE outer.session = sessions.id AND outer.copy_of IS NULL AND outer.covered_by IS NULL \
                AND NOT EXISTS (SELECT 1 FROM sources AS own WHERE own.session = sessions.id AND own.thread = nested.thread)), 0)"
         )
     };
@@ -39,8 +39,8 @@ const NESTED_ERRORS: &str = nested_sum!("errors");
 
 /// The first question of a session, which may span several sources.
 const FIRST_QUERY: &str = "coalesce((SELECT query FROM sources AS first \
-    WHERE first.session = sessions.id AND first.thread IS main.thread AND first.tells = main.tells AND first.copy_of IS NULL \
-      AND first.told_by IS NULL AND first.query IS NOT NULL AND first.started IS NOT NULL \
+    WHERE first.session = sessions.id AND first.thread IS main.thread AND first.coverage = main.coverage AND first.copy_of IS NULL \
+      AND first.covered_by IS NULL AND first.query IS NOT NULL AND first.started IS NOT NULL \
     ORDER BY first.started, first.id LIMIT 1), main.query)";
 
 /// A project: a repository or a folder.
@@ -88,7 +88,7 @@ impl OwnedSessionFacts {
         }
     }
 
-    pub fn of(session: &Session) -> OwnedSessionFacts {
+    pub fn of(session: &IndexedSession) -> OwnedSessionFacts {
         OwnedSessionFacts {
             agent: session.agent.clone(),
             projects: session.project_names(),
@@ -101,7 +101,7 @@ impl OwnedSessionFacts {
 
 /// A session: the joint content of all its sources.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct IndexedSession {
     /// Its number.
     pub id: SessionId,
     /// The name of the format of its main source.
@@ -152,7 +152,7 @@ pub struct Session {
     pub marks: Marks,
 }
 
-impl Session {
+impl IndexedSession {
     /// Every name by which a query can select its project: display name, folder, remote and working folder.
     pub fn project_names(&self) -> Vec<String> {
         let project = self.project.iter().flat_map(|project| {
@@ -162,8 +162,8 @@ impl Session {
     }
 
     /// A session of which only the path is known.
-    pub fn bare(agent: &str, name: &str, path: &Path) -> Session {
-        Session {
+    pub fn bare(agent: &str, name: &str, path: &Path) -> IndexedSession {
+        IndexedSession {
             id: 0,
             agent: agent.to_owned(),
             name: name.to_owned(),
@@ -194,8 +194,8 @@ impl Session {
 
 impl Catalogue {
     /// All sessions, unordered. A log that belongs to no conversation does not count as one.
-    pub fn sessions(&self) -> Result<Vec<Session>, Error> {
-        self.sessions_where("main.tells < 2", [])
+    pub fn sessions(&self) -> Result<Vec<IndexedSession>, Error> {
+        self.sessions_where("main.coverage < 2", [])
     }
 
     /// The facts about all sessions that [`Catalogue::sessions`] reads. Much faster than reading the sessions.
@@ -208,7 +208,7 @@ impl Catalogue {
                  FROM sessions JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
                    ORDER BY {MAIN} LIMIT 1) \
                  LEFT JOIN projects ON projects.id = sessions.project \
-                 LEFT JOIN marks ON marks.session = sessions.id WHERE main.tells < 2"
+                 LEFT JOIN marks ON marks.session = sessions.id WHERE main.coverage < 2"
             );
             let mut statement = connection.prepare_cached(&sql)?;
             let read = |row: &Row<'_>| {
@@ -227,28 +227,28 @@ impl Catalogue {
     }
 
     /// About the newest `limit` sessions that have a source. Much faster than reading all of them.
-    pub fn newest_sessions(&self, limit: usize) -> Result<Vec<Session>, Error> {
+    pub fn newest_sessions(&self, limit: usize) -> Result<Vec<IndexedSession>, Error> {
         const NEWEST: &str = "sessions.id IN (SELECT session FROM sources GROUP BY session \
             ORDER BY coalesce(max(ended), max(changed) / 1000000) DESC, session DESC LIMIT ?1)";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.sessions_where(&format!("{NEWEST} AND main.tells < 2"), [limit])
+        self.sessions_where(&format!("{NEWEST} AND main.coverage < 2"), [limit])
     }
 
     /// How many sessions [`Catalogue::sessions`] reads.
     pub fn session_count(&self) -> Result<u64, Error> {
         self.query(|connection| {
-            let sql = "SELECT count(DISTINCT session) FROM sources WHERE tells < 2";
+            let sql = "SELECT count(DISTINCT session) FROM sources WHERE coverage < 2";
             connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).map(to_unsigned)
         })
     }
 
     /// The sessions with exactly this name that have a source.
-    pub(crate) fn sessions_called(&self, name: &str) -> Result<Vec<Session>, Error> {
+    pub(crate) fn sessions_called(&self, name: &str) -> Result<Vec<IndexedSession>, Error> {
         self.sessions_where("sessions.name = ?1", [name])
     }
 
     /// The session with this number.
-    pub fn session(&self, id: SessionId) -> Result<Option<Session>, Error> {
+    pub fn session(&self, id: SessionId) -> Result<Option<IndexedSession>, Error> {
         Ok(self.sessions_where("sessions.id = ?1", [id])?.pop())
     }
 
@@ -269,7 +269,7 @@ impl Catalogue {
 
     /// The sessions before and after this one, ordered by their ids without regard to case. If others have the same id, one of
     /// them is included.
-    pub fn session_neighbours(&self, session: &Session) -> Result<Vec<(SessionId, String)>, Error> {
+    pub fn session_neighbours(&self, session: &IndexedSession) -> Result<Vec<(SessionId, String)>, Error> {
         self.query(|connection| {
             let mut found = Vec::new();
             for (compares, order) in [("<", "DESC"), (">=", "ASC")] {
@@ -286,21 +286,21 @@ impl Catalogue {
     }
 
     /// The sessions whose id begins with this prefix. Logs count only if no conversation matches.
-    pub fn sessions_named(&self, prefix: &str) -> Result<Vec<Session>, Error> {
+    pub fn sessions_named(&self, prefix: &str) -> Result<Vec<IndexedSession>, Error> {
         // The byte 0xff is in no text, so it is greater than whatever follows the prefix.
         const BEGINS: &str =
             "lower(sessions.name) >= lower(?1) AND lower(sessions.name) < lower(?1) || CAST(x'ff' AS TEXT)";
-        let found = self.sessions_where(&format!("{BEGINS} AND main.tells < 2"), [prefix])?;
+        let found = self.sessions_where(&format!("{BEGINS} AND main.coverage < 2"), [prefix])?;
         if found.is_empty() { self.sessions_where(BEGINS, [prefix]) } else { Ok(found) }
     }
 
-    fn sessions_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Session>, Error> {
+    fn sessions_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<IndexedSession>, Error> {
         self.query(|connection| {
             let sql = format!(
                 "SELECT sessions.id, sessions.agent, sessions.name, parent, link, projects.name, projects.root, projects.remote, \
                    main.title, {FIRST_QUERY}, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
-                   count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
-                   sum((each.lot_events + each.tail_events) * {COUNTS}), sum(each.messages * {COUNTS}), \
+                   count(*), sum(each.gone), sum(each.gone AND each.archive_copy IS NULL), sum(each.size * (each.copy_of IS NULL)), \
+                   sum((each.doc_group_events + each.tail_events) * {COUNTS}), sum(each.messages * {COUNTS}), \
                    sum(each.calls * {COUNTS}) + {NESTED_CALLS}, sum(each.errors * {COUNTS}) + {NESTED_ERRORS}, \
                    max(each.changed) / 1000000, marks.marks \
                  FROM sessions JOIN sources AS each ON each.session = sessions.id \
@@ -316,7 +316,7 @@ impl Catalogue {
     }
 }
 
-fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
+fn read_session(row: &Row<'_>) -> rusqlite::Result<IndexedSession> {
     let parent: Option<SessionId> = row.get(3)?;
     let link: Option<String> = row.get(4)?;
     let name: Option<String> = row.get(5)?;
@@ -333,7 +333,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         Some(title) => (Some(title.clone()), agent_title),
         None => (agent_title, None),
     };
-    Ok(Session {
+    Ok(IndexedSession {
         id: row.get(0)?,
         agent: row.get(1)?,
         name: row.get(2)?,

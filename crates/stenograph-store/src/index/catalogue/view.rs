@@ -38,9 +38,10 @@ pub struct DocGroup {
     pub is_covered: bool,
 }
 
-const GROUPS: &str = "SELECT id, session, lot, lot_events, tail, tail_events, told_by IS NOT NULL FROM sources";
+const GROUPS: &str =
+    "SELECT id, session, doc_group, doc_group_events, tail, tail_events, covered_by IS NOT NULL FROM sources";
 const EARLIER_GROUPS: &str =
-    "SELECT earlier.lot, source, session, earlier.version FROM earlier JOIN sources ON sources.id = source";
+    "SELECT earlier.doc_group, source, session, earlier.version FROM earlier JOIN sources ON sources.id = source";
 
 impl DocGroups {
     /// Adds the groups of sources.
@@ -162,7 +163,7 @@ impl Catalogue {
     /// The known files with their stats.
     pub(crate) fn stamps(&self) -> Result<HashMap<PathBuf, KnownFile>, Error> {
         self.query(|connection| {
-            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL AND kept_length = size \
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, archive_copy IS NOT NULL AND archived_length = size \
                        FROM sources";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
@@ -201,7 +202,7 @@ impl Catalogue {
     /// The sources with a copy in the archive, according to the catalogue.
     pub(crate) fn archived_rows(&self) -> Result<Vec<ArchivedRow>, Error> {
         self.query(|connection| {
-            let sql = "SELECT id, path, kept, kept_length FROM sources WHERE kept IS NOT NULL";
+            let sql = "SELECT id, path, archive_copy, archived_length FROM sources WHERE archive_copy IS NOT NULL";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
@@ -219,7 +220,7 @@ impl Catalogue {
     /// Files that are not transcripts, with size and time of last change.
     pub fn non_transcripts(&self) -> Result<HashMap<PathBuf, (u64, i64)>, Error> {
         self.query(|connection| {
-            let mut statement = connection.prepare_cached("SELECT path, size, changed FROM strangers")?;
+            let mut statement = connection.prepare_cached("SELECT path, size, changed FROM non_transcripts")?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
                 Ok((path, (to_unsigned(row.get(1)?), row.get(2)?)))
@@ -231,7 +232,8 @@ impl Catalogue {
     /// Files in a place where a format keeps its sources, but of no known format.
     pub fn unrecognised(&self) -> Result<Vec<(PathBuf, String)>, Error> {
         self.query(|connection| {
-            let sql = "SELECT path, expected FROM strangers WHERE expected IS NOT NULL AND size > 0 ORDER BY path";
+            let sql =
+                "SELECT path, expected FROM non_transcripts WHERE expected IS NOT NULL AND size > 0 ORDER BY path";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| Ok((path_of(row.get_ref(0)?.as_bytes().unwrap_or_default()), row.get(1)?));
             statement.query_map([], read)?.collect()
@@ -263,14 +265,17 @@ impl Catalogue {
 
     /// Archived sources that are gone and begin with these bytes, and whose place a copy has taken.
     pub(crate) fn gone_copies_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
-        self.sources_where("head = ?1 AND copy_of IS NOT NULL AND gone = 1 AND kept IS NOT NULL", [to_signed(head)])
+        self.sources_where(
+            "head = ?1 AND copy_of IS NOT NULL AND gone = 1 AND archive_copy IS NOT NULL",
+            [to_signed(head)],
+        )
     }
 
     /// Sources that are gone and were shorter than `length`: number, hash of all their bytes, and length. Copies come last.
     pub(crate) fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
         self.query(|connection| {
             let sql = "SELECT id, head, head_length FROM sources INDEXED BY sources_short WHERE gone = 1 AND head_length < 4096 \
-                       AND head_length > 0 AND head_length < ?1 AND settled > 0 ORDER BY copy_of IS NOT NULL, id";
+                       AND head_length > 0 AND head_length < ?1 AND stable_until > 0 ORDER BY copy_of IS NOT NULL, id";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| Ok((row.get(0)?, to_unsigned(row.get(1)?), to_unsigned(row.get(2)?)));
             statement.query_map([to_signed(length)], read)?.collect()
@@ -290,7 +295,7 @@ impl Catalogue {
     /// Sources of sub-agents whose name begins with this prefix.
     pub fn sources_of_thread(&self, prefix: &str) -> Result<Vec<SourceRow>, Error> {
         let condition = "thread IS NOT NULL AND substr(thread, 1, length(?1)) = ?1 COLLATE NOCASE \
-                         AND copy_of IS NULL AND told_by IS NULL ORDER BY id";
+                         AND copy_of IS NULL AND covered_by IS NULL ORDER BY id";
         self.sources_where(condition, [prefix])
     }
 
@@ -324,7 +329,7 @@ impl Catalogue {
     }
 
     /// Whether all sources are below a folder. `false` if their paths alone do not prove it.
-    pub(crate) fn are_all_below(&self, folder: &Path) -> Result<bool, Error> {
+    pub fn are_all_below(&self, folder: &Path) -> Result<bool, Error> {
         let mut first = path_bytes(folder);
         if first.last() != Some(&b'/') {
             first.push(b'/');
@@ -354,8 +359,8 @@ impl Catalogue {
         }
         self.query(|connection| {
             let mut doc_groups = DocGroups::default();
-            let of_source = format!("{GROUPS} WHERE copy_of IS NULL AND (lot = ?1 OR tail = ?1 AND tail <> 0)");
-            let earlier = format!("{EARLIER_GROUPS} WHERE earlier.lot = ?1");
+            let of_source = format!("{GROUPS} WHERE copy_of IS NULL AND (doc_group = ?1 OR tail = ?1 AND tail <> 0)");
+            let earlier = format!("{EARLIER_GROUPS} WHERE earlier.doc_group = ?1");
             for number in numbers {
                 doc_groups.add(connection, &of_source, [to_signed(*number)])?;
                 doc_groups.add_earlier(connection, &earlier, [to_signed(*number)])?;
@@ -368,8 +373,8 @@ impl Catalogue {
     pub fn touches(&self, path: &str) -> Result<Vec<Touched>, Error> {
         self.query(|connection| {
             let sql = "SELECT files.path, sources.id, sources.session, event, how, at FROM files \
-                       JOIN touches ON touches.file = files.id JOIN sources ON touches.lot IN (sources.lot, sources.tail) \
-                       WHERE told_by IS NULL AND (files.path = ?1 OR substr(files.path, -length(?1) - 1) = '/' || ?1 OR \
+                       JOIN touches ON touches.file = files.id JOIN sources ON touches.doc_group IN (sources.doc_group, sources.tail) \
+                       WHERE covered_by IS NULL AND (files.path = ?1 OR substr(files.path, -length(?1) - 1) = '/' || ?1 OR \
                          substr(files.path, 1, length(?1) + 1) = ?1 || '/') \
                        ORDER BY at, sources.id, event";
             let mut statement = connection.prepare_cached(sql)?;

@@ -130,7 +130,7 @@ fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet
     let mut answering = MatchCollector {
         query,
         facts,
-        trail: EntryBuilder::default().through(*format),
+        entry_builder: EntryBuilder::default().through(*format),
         event: 0,
         found: HashSet::new(),
     };
@@ -172,7 +172,7 @@ fn is_as_indexed(row: &SourceRow) -> bool {
 struct MatchCollector<'a> {
     query: &'a Query,
     facts: &'a OwnedSessionFacts,
-    trail: EntryBuilder,
+    entry_builder: EntryBuilder,
     event: u64,
     found: HashSet<(u64, u64)>,
 }
@@ -183,7 +183,7 @@ impl Sink for MatchCollector<'_> {
         self.event += 1;
         let facts = self.facts.borrowed();
         let (query, found) = (self.query, &mut self.found);
-        self.trail.entries(event, &mut |_, entry| {
+        self.entry_builder.entries(event, &mut |_, entry| {
             if query.matches(entry, &facts) {
                 found.insert((number, entry.key));
             }

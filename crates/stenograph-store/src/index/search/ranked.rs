@@ -120,7 +120,7 @@ impl Collector for TiedGroups {
     type Child = TiedGroupsOfSegment<Box<dyn Fn(u32, f32) -> Rank>>;
 
     fn for_segment(&self, _number: u32, segment: &SegmentReader) -> tantivy::Result<Self::Child> {
-        let doc_group = segment.fast_fields().u64("lot")?;
+        let doc_group = segment.fast_fields().u64("doc_group")?;
         let ranks = Box::new(ranks(segment, self.order));
         Ok(TiedGroupsOfSegment { tied: self.tied, ranks, doc_group, found: HashSet::new() })
     }
@@ -167,7 +167,7 @@ impl Columns {
     pub fn of(segment: &SegmentReader) -> tantivy::Result<Columns> {
         let fast = segment.fast_fields();
         Ok(Columns {
-            doc_group: fast.u64("lot")?,
+            doc_group: fast.u64("doc_group")?,
             event: fast.u64("event")?,
             offset: fast.u64("offset")?,
             length: fast.u64("length")?,
@@ -199,7 +199,7 @@ impl Columns {
         let doc_group = doc_groups.live(self.doc_group.first(document)?, event)?;
         let (mut twin, mut pieces) = (0, Vec::new());
         for number in self.twin.values_for_doc(document) {
-            if twin::is_piece(number) { pieces.push(twin::print(number)) } else { twin = number }
+            if twin::is_piece(number) { pieces.push(twin::fingerprint(number)) } else { twin = number }
         }
         Some(Hit {
             rank: 0,
@@ -216,7 +216,7 @@ impl Columns {
             part: u32::try_from(self.part.first(document)?).ok()?,
             time: self.time.first(document),
             key: self.key.first(document)?,
-            twin: twin::print(twin),
+            twin: twin::fingerprint(twin),
             restates: twin::restates(twin),
             is_covered: doc_group.is_covered,
             pieces,

@@ -148,7 +148,7 @@ impl Searcher {
         } else {
             let wanted = Arc::new(wanted);
             let of_segment = move |segment: &SegmentReader| -> tantivy::Result<_> {
-                let (column, wanted) = (segment.fast_fields().u64("lot")?, Arc::clone(&wanted));
+                let (column, wanted) = (segment.fast_fields().u64("doc_group")?, Arc::clone(&wanted));
                 Ok(move |document: u32| column.first(document).is_some_and(|number| wanted.contains(&number)))
             };
             Box::new(DocPredicateQuery::from(FunctionPredicate::from(of_segment)))

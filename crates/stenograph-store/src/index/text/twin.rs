@@ -21,7 +21,7 @@ pub fn piece(twin: u64) -> u64 {
 }
 
 /// The key without its flags.
-pub fn print(number: u64) -> u64 {
+pub fn fingerprint(number: u64) -> u64 {
     number & PRINT
 }
 

@@ -62,7 +62,7 @@ fn logs(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
 
 /// A log and then its journal, as far as they exist.
 fn with_journal(log: PathBuf) -> impl Iterator<Item = PathBuf> {
-    let journal = recover::beside(&log);
+    let journal = recover::journal_path(&log);
     [log, journal].into_iter().filter(|path| path.is_file())
 }
 
@@ -71,7 +71,7 @@ fn started_ms(log: &Path, starts: &HashMap<(String, String), i64>, files: &dyn F
     let text = |name: Option<&std::ffi::OsStr>| name.and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let (session, agent) = (text(log.parent().and_then(Path::file_name)), text(log.file_stem()));
     let announced = || {
-        let head = head(&recover::beside(log), files).ok()?;
+        let head = head(&recover::journal_path(log), files).ok()?;
         let first = std::str::from_utf8(head.split(|byte| *byte == b'\n').next()?).ok()?;
         let settings = Object::parse(first)?.open("recording")?.open("settings")?;
         settings.peek_str(STARTED)?.parse().ok()

@@ -78,7 +78,7 @@ impl Layout for ClaudeEventsLayout {
         };
         let name = log.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| Error::about(&log, Problem::BadName))?.to_owned();
-        let journal_lock = LockedJournal::of_journal_in(&recover::beside(&log), Some(&folder), environment)?;
+        let journal_lock = LockedJournal::of_journal_in(&recover::journal_path(&log), Some(&folder), environment)?;
         let (base, warning) = LineDocument::base(&environment.files, &log)?;
         if base > 0 {
             start_later(&mut agent, &project, environment);

@@ -85,7 +85,7 @@ impl GoodVibesProject {
         create_folder_durably(files, state).map_err(|error| Error::at(state, Problem::Unwritable, error))?;
         // If the list may not be written, no lock file is put beside it.
         files.length(&tracking).map_err(|error| Error::at(&tracking, Problem::Unwritable, error))?;
-        Lock::wait(&lock::beside(&tracking))
+        Lock::wait(&lock::lock_path(&tracking))
     }
 
     /// The path from a folder to the project: relative if the folder is inside, so that the project may be moved with its

@@ -312,7 +312,7 @@ fn the_journal_stays_when_the_log_cannot_say_it_all() {
     recorder.append_all(&event).unwrap();
     let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     let log = folder.path().join(".goodvibes/transcripts/s1/a1.jsonl");
-    let journal = recover::beside(&log);
+    let journal = recover::journal_path(&log);
     assert_eq!(kept.files, [log.clone(), journal.clone()]);
     assert!(text(&journal).contains(r#""id":"e1""#));
     // A log without a journal holds everything.

@@ -106,7 +106,7 @@ impl Layout for CycodLayout {
         let mut in_place = false;
         if let Some(path) = &asked {
             // Taken first: another recorder may be in the middle of a line, or have left half of one.
-            journal_lock = Some(LockedJournal::of_journal(&recover::beside(path), environment)?);
+            journal_lock = Some(LockedJournal::of_journal(&recover::journal_path(path), environment)?);
             in_place = target.load.as_deref().is_some_and(|load| is_same(load, path));
             let kind = DocumentKind::of(path);
             let (base, warning) = CycodDocument::base(files, path, kind)?;
@@ -129,7 +129,9 @@ impl Layout for CycodLayout {
         }
         let journal_lock = match (journal_lock, documents.first()) {
             (Some(journal_lock), _) => journal_lock,
-            (None, Some(first)) => LockedJournal::of_journal(&recover::beside(first.document.path()), environment)?,
+            (None, Some(first)) => {
+                LockedJournal::of_journal(&recover::journal_path(first.document.path()), environment)?
+            }
             (None, None) => return Err(Error::about(Path::new(NAME), Problem::NoLayout)),
         };
         let header = header(&journal_lock.journal, target, &documents)?;

@@ -14,7 +14,7 @@ use super::{CycodLayout, DocumentKind};
 use crate::files::Disk;
 use crate::journal::RecordingEnd;
 use crate::log::Durability;
-use crate::recover::{self, beside};
+use crate::recover::{self, journal_path};
 use crate::{Problem, Recorder};
 
 const MOMENT: &str = "2026-03-02T10:14:05.061+01:00";
@@ -302,17 +302,17 @@ fn foreign_content_is_left_alone_and_the_journal_stays() {
     let kept = recorder.finish(&RecordingEnd::Completed).unwrap();
     assert!(place.text("talk.jsonl").starts_with(theirs));
     assert!(kept.warnings.iter().any(|warning| warning.text.contains("another program")), "{:?}", kept.warnings);
-    assert!(beside(&place.path("talk.jsonl")).is_file());
+    assert!(journal_path(&place.path("talk.jsonl")).is_file());
 }
 
 #[test]
 fn a_journal_is_removed_if_the_chat_history_has_everything() {
     let place = Place::new();
     place.record("talk.jsonl", &[text_message(Role::User, "which tree?"), text_message(Role::Assistant, "An oak.")]);
-    assert!(!beside(&place.path("talk.jsonl")).exists());
+    assert!(!journal_path(&place.path("talk.jsonl")).exists());
     // A sealed thought has no place there.
     let mut thought = Event::new(Body::Failure { name: None, content: Some(Content::text("overloaded")) });
     thought.model = Some("m".into());
     place.record("other.jsonl", &[text_message(Role::User, "which tree?"), thought]);
-    assert!(beside(&place.path("other.jsonl")).is_file());
+    assert!(journal_path(&place.path("other.jsonl")).is_file());
 }

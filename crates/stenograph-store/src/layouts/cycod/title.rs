@@ -62,9 +62,9 @@ impl ConversationTitle {
             }
         }
         // CycoD's own line replaces everything.
-        if let Some(residue) = event.extra.get(DocumentKind::Chat.format_name()) {
+        if let Some(extra) = event.extra.get(DocumentKind::Chat.format_name()) {
             let mut rest = String::new();
-            match (residue.raw("_meta"), residue.object("_meta")) {
+            match (extra.raw("_meta"), extra.object("_meta")) {
                 (Some(raw), _) => rest.push_str(raw),
                 (None, Some(object)) => object.write_json(&mut rest),
                 (None, None) => {}

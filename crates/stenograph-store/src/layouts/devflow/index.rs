@@ -32,7 +32,7 @@ pub fn look(files: &dyn Files, base: &Base) -> Result<Vec<DevflowRun>, Error> {
 /// Updates the index and returns all runs, newest first. Waits for a concurrent update and then includes its changes.
 pub fn update(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<DevflowRun>, Error> {
     let path = base.index();
-    let _lock = Lock::wait(&lock::beside(&path))?;
+    let _lock = Lock::wait(&lock::lock_path(&path))?;
     let known = entries_of(&path);
     let (runs, news) = collect_runs(files, base, &known)?;
     if news == IndexIsStale::Some || !path.is_file() {

@@ -76,7 +76,7 @@ impl<'a> TranscriptDir<'a> {
         for number in 1_u32.. {
             let path = self.folder.join(with_number(name, number));
             // Two equal units of one recording are two units.
-            if self.text_paths.contains(&path) || self.journal_paths.contains(&recover::beside(&path)) {
+            if self.text_paths.contains(&path) || self.journal_paths.contains(&recover::journal_path(&path)) {
                 continue;
             }
             match self.content_at(&path, unit, text)? {
@@ -88,7 +88,7 @@ impl<'a> TranscriptDir<'a> {
     }
 
     fn content_at(&self, path: &Path, unit: &ConversationUnit, text: Option<&[u8]>) -> Result<PathContent, Error> {
-        let journal = recover::beside(path);
+        let journal = recover::journal_path(path);
         let length = |path: &Path| self.files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error));
         let same_journal = || {
             let mut existing = self.files.reader(&journal, 0)?;
@@ -110,7 +110,7 @@ impl<'a> TranscriptDir<'a> {
     }
 
     fn put_journal(&mut self, text: &Path, unit: &ConversationUnit) -> Result<(), Error> {
-        let path = recover::beside(text);
+        let path = recover::journal_path(text);
         self.write(&path, &mut |out| io::copy(&mut unit.journal(self.files)?, out).map(|_| ()))?;
         self.journal_paths.push(path);
         Ok(())
@@ -181,7 +181,7 @@ pub fn files_to_read(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let orphans = journals.into_iter().filter(|journal| !journal.with_extension("").is_file());
     let mut units: Vec<PathBuf> = orphans.collect();
     units.extend(
-        texts.into_iter().map(|text| Some(recover::beside(&text)).filter(|path| path.is_file()).unwrap_or(text)),
+        texts.into_iter().map(|text| Some(recover::journal_path(&text)).filter(|path| path.is_file()).unwrap_or(text)),
     );
     units.sort_by_cached_key(|path| sort_key(path));
     let is_active_recording = |path: &PathBuf| {

@@ -43,7 +43,7 @@ pub enum ArchiveAfterRestore {
     Kept,
 }
 
-/// A base in which this process alone moves runs. Leftovers of a crash are removed first.
+/// A base in which this process alone moves runs. What a crash left behind is removed first.
 #[derive(Debug)]
 pub struct Maintenance<'a> {
     files: &'a dyn Files,
@@ -149,7 +149,7 @@ impl<'a> Maintenance<'a> {
     fn idle_folder(&self, run: &DevflowRun) -> Result<PathBuf, Error> {
         destination(self.base, run)?;
         let folder = self.base.run(&run.id);
-        if lock::beside(&folder.join(JOURNAL)).exists() {
+        if lock::lock_path(&folder.join(JOURNAL)).exists() {
             // A recorder holds the lock; what a crash left of it is removed.
             drop(Lock::on(&folder.join(JOURNAL))?);
         }

@@ -23,7 +23,7 @@ pub fn html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> {
     let mut html = String::new();
     let lower: Vec<String> = words.to_lowercase().split_whitespace().map(str::to_owned).collect();
     let listing = viewer.listing()?;
-    let has_words = |session: &&stenograph_store::index::catalogue::Session| {
+    let has_words = |session: &&stenograph_store::index::catalogue::IndexedSession| {
         let project = session.project.as_ref().map(|project| project.name.as_str());
         let facts = [
             Some(session.name.as_str()),

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use stenograph::render::html::{HtmlEvents, HtmlOptions};
 use stenograph::render::{EventContext, Shown, ViewKind, bytes, dollars};
-use stenograph_store::index::catalogue::{Gone, Session, SourceRow};
+use stenograph_store::index::catalogue::{Gone, IndexedSession, SourceRow};
 use stenograph_store::index::search::Searcher;
 use stenograph_store::session_events::{RangeEnd, SessionEvents};
 use stenograph_store::sessions::{SessionCost, resume_command};
@@ -277,7 +277,7 @@ fn header_html(viewer: &Viewer, found: &NamedConversation, title: &str) -> Resul
 }
 
 /// The marks of the session, and forms that change them.
-fn marks_html(session: &Session, path: &str) -> String {
+fn marks_html(session: &IndexedSession, path: &str) -> String {
     let marks = &session.marks;
     let button = |field: &str, value: &str, label: &str| {
         format!(
@@ -323,7 +323,7 @@ fn marks_html(session: &Session, path: &str) -> String {
 }
 
 /// Says that the file is gone, and what is shown instead.
-fn gone_html(session: &Session, events: &SessionEvents) -> String {
+fn gone_html(session: &IndexedSession, events: &SessionEvents) -> String {
     let row = events.row();
     match (row.gone, &row.archive_copy) {
         (Gone::There, _) => String::new(),
@@ -371,11 +371,11 @@ type Neighbour = (String, String);
 /// The sessions before and after it in the list, newest first.
 fn neighbours(
     viewer: &Viewer,
-    session: &Session,
+    session: &IndexedSession,
 ) -> Result<Vec<(&'static str, &'static str, Neighbour)>, AnswerProblem> {
     let listing = viewer.listing()?;
     let Some(at) = listing.sessions.iter().position(|known| known.id == session.id) else { return Ok(Vec::new()) };
-    let named = |session: &Session| {
+    let named = |session: &IndexedSession| {
         let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or(&session.name);
         (session.name.clone(), title.chars().take(120).collect())
     };

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use stenograph::query::Snippet;
 use stenograph::render::{bytes, dollars, grouped};
 use stenograph_store::hits::{self, ShownHit};
-use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, Gone, IndexedSession, SourceRow};
 use stenograph_store::index::search::{Order, SearchRequest};
 use stenograph_store::sessions::{
     ListShape, SessionCost, SessionOrder, SessionRow, matches_session, rows, speaks_of_events,
@@ -109,7 +109,7 @@ fn list_html(viewer: &Viewer, params: &Params) -> Result<String, AnswerProblem> 
         query.as_ref().is_none_or(|query| matches_session(query, session))
             && (!is_gone || session.gone == session.sources)
     });
-    let mut sessions: Vec<Session> = kept.cloned().collect();
+    let mut sessions: Vec<IndexedSession> = kept.cloned().collect();
     let order =
         SessionOrder::ALL.into_iter().find(|order| Some(order.name()) == params.value("sort")).unwrap_or_default();
     order.sort(&mut sessions);
@@ -153,7 +153,7 @@ fn row_html(viewer: &Viewer, catalogue: &Catalogue, row: &SessionRow) -> String 
 }
 
 /// One session of a list.
-pub fn session_html(viewer: &Viewer, catalogue: &Catalogue, session: &Session, depth: usize) -> String {
+pub fn session_html(viewer: &Viewer, catalogue: &Catalogue, session: &IndexedSession, depth: usize) -> String {
     let path = session_path(&session.name);
     let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or(&session.name);
     let mut badges = String::new();
@@ -264,7 +264,7 @@ fn hits_html(viewer: &Viewer, query: &str, params: &Params) -> Result<String, An
 }
 
 /// One hit, with a link to its event.
-pub fn hit_html(session: &Session, hit: &ShownHit) -> String {
+pub fn hit_html(session: &IndexedSession, hit: &ShownHit) -> String {
     let body = match &hit.read {
         Ok(seen) => snippet_html(&seen.snippet),
         Err(reason) => format!("<span class=\"muted\">{}</span>", text(reason)),
@@ -281,7 +281,7 @@ pub fn hit_html(session: &Session, hit: &ShownHit) -> String {
 }
 
 /// The address of the event of a hit: in the conversation of the main agent, or of a sub-agent.
-pub fn hit_link(session: &Session, hit: &ShownHit) -> String {
+pub fn hit_link(session: &IndexedSession, hit: &ShownHit) -> String {
     let Some(number) = hit.number() else { return session_path(&session.name) };
     let number = number.to_string();
     let thread = hit.source.as_ref().and_then(|source| source.thread.as_deref());

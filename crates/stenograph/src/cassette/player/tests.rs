@@ -288,16 +288,16 @@ fn a_side_request_uses_no_answer_and_is_not_drift() {
     for mode in [MatchMode::Lenient, MatchMode::Strict] {
         let mut player = player(mode);
         let title = player.ask(&request(Vendor::Anthropic, TITLE));
-        assert_eq!((title.verdict, title.count, title.left), (PlayedAnswer::Beside, 0, 2));
+        assert_eq!((title.verdict, title.count, title.left), (PlayedAnswer::SideRequest, 0, 2));
         assert!(title.remarks.first().unwrap().line().contains("<session>"), "{:?}", title.remarks);
         assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT))).verdict, PlayedAnswer::Answer(0));
         // An agent that usually offers tools, and now offers none with an unrecorded text, asks something else.
         let summary = r#"{"model":"claude-small","messages":[{"role":"user","content":"What was that about?"}]}"#;
-        assert_eq!(player.ask(&request(Vendor::OpenAi, summary)).verdict, PlayedAnswer::Beside);
+        assert_eq!(player.ask(&request(Vendor::OpenAi, summary)).verdict, PlayedAnswer::SideRequest);
         assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT_2))).verdict, PlayedAnswer::Answer(1));
-        assert_eq!(player.ask(&request(Vendor::Anthropic, TITLE)).verdict, PlayedAnswer::Beside);
-        assert_eq!((player.requests(), player.drifted(), player.beside()), (5, 0, 3));
-        assert!(player.report().contains("\"beside\":3"), "{}", player.report());
+        assert_eq!(player.ask(&request(Vendor::Anthropic, TITLE)).verdict, PlayedAnswer::SideRequest);
+        assert_eq!((player.requests(), player.drifted(), player.side_requests()), (5, 0, 3));
+        assert!(player.report().contains("\"side_requests\":3"), "{}", player.report());
     }
 }
 
@@ -305,9 +305,9 @@ fn a_side_request_uses_no_answer_and_is_not_drift() {
 fn a_probe_uses_no_answer() {
     let mut player = player(MatchMode::Lenient);
     let probe = r#"{"model":"claude-x","max_tokens":1,"messages":[{"role":"user","content":"quota"}]}"#;
-    assert_eq!(player.ask(&request(Vendor::Anthropic, probe)).verdict, PlayedAnswer::Beside);
+    assert_eq!(player.ask(&request(Vendor::Anthropic, probe)).verdict, PlayedAnswer::SideRequest);
     let probe = r#"{"model":"claude-x","max_output_tokens":1,"input":"quota"}"#;
-    assert_eq!(player.ask(&request(Vendor::Responses, probe)).verdict, PlayedAnswer::Beside);
+    assert_eq!(player.ask(&request(Vendor::Responses, probe)).verdict, PlayedAnswer::SideRequest);
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn a_changed_text_is_still_part_of_the_conversation() {
     assert_eq!(asked(&with_tools(&TITLE.replace("output_config", "response_format"))).verdict, PlayedAnswer::Answer(0));
     let formed = CHAT.replacen('{', r#"{"response_format":{"type":"json_object"},"#, 1);
     assert_eq!((asked(&formed).verdict, asked(&formed).count), (PlayedAnswer::Answer(0), 0));
-    assert_eq!(asked(&formed.replace("tide table", "bus stop")).verdict, PlayedAnswer::Beside);
+    assert_eq!(asked(&formed.replace("tide table", "bus stop")).verdict, PlayedAnswer::SideRequest);
 }
 
 #[test]

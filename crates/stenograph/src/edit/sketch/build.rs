@@ -18,7 +18,7 @@ impl SketchBuilder {
     pub(in crate::edit) fn add(&mut self, event: &Event<'_>) {
         let number = self.sketches.all.len();
         let call_number = self.calls.add(event).call;
-        let sketch = Sketch::of(event, call_number, &mut self.sketches.prints);
+        let sketch = Sketch::of(event, call_number, &mut self.sketches.fingerprints);
         if sketch.kind == Kind::Fact {
             self.sketches.rewinds.extend(SpineEvent::rewinds(event).map(|turns| (number, turns)));
             self.sketches.counts.extend(count_fields(number, event));
@@ -46,7 +46,7 @@ impl SketchBuilder {
         let with_text = restating().filter(|(_, sketch)| sketch.has_text);
         let repeated = Postings::new(with_text.map(|(number, sketch)| (sketch.content_print(), number)));
         let originals = original().map(|(number, sketch)| (sketch.content_print(), number));
-        let originals = Postings::new(originals.filter(|(print, _)| repeated.of(*print).next().is_some()));
+        let originals = Postings::new(originals.filter(|(fingerprint, _)| repeated.of(*fingerprint).next().is_some()));
         drop(repeated);
         let (mut same_text, mut other_words) = (Vec::new(), Vec::new());
         for (number, sketch) in restating() {

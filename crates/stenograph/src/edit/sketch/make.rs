@@ -4,15 +4,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Sketch, text_print};
 use crate::evidence::UserMessage;
-use crate::model::{Body, Content, Event, Fact, Kind, PieceKind, key, prints};
+use crate::model::{Body, Content, Event, Fact, Kind, PieceKind, fingerprints, key};
 use crate::time::Time;
 
 impl Sketch {
-    /// The sketch of an event. Adds the fingerprints that the spine compares to `all_prints`.
-    pub(super) fn of(event: &Event<'_>, call_number: Option<u64>, all_prints: &mut Vec<u64>) -> Sketch {
+    /// The sketch of an event. Adds the fingerprints that the spine compares to `all_fingerprints`.
+    pub(super) fn of(event: &Event<'_>, call_number: Option<u64>, all_fingerprints: &mut Vec<u64>) -> Sketch {
         let fingerprint = |id: Option<&str>| id.map_or(0, |id| key(id).max(1));
-        let start = u32::try_from(all_prints.len()).unwrap_or(u32::MAX);
-        all_prints.extend(prints(event));
+        let start = u32::try_from(all_fingerprints.len()).unwrap_or(u32::MAX);
+        all_fingerprints.extend(fingerprints(event));
         let (kind, role, call) = (event.kind(), event.role(), fingerprint(event.call()));
         let at = event.at.unwrap_or_default();
         let fact = match &event.body {
@@ -37,7 +37,7 @@ impl Sketch {
             call,
             call_number: call_number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0),
             text: whole_text(event),
-            prints: start,
+            fingerprints: start,
             time: event.time.as_ref().and_then(Time::instant),
             restates: event.restates,
             has_text: call != 0 || kind == Kind::ToolCall || event.content().is_some_and(|content| !content.is_empty()),

@@ -9,7 +9,7 @@ use crate::model::{Kind, Role, SpineEvent};
 /// A sketch with the fields that a plan may change.
 pub(super) struct SpineView<'a> {
     pub(super) sketch: &'a Sketch,
-    pub(super) prints: &'a [u64],
+    pub(super) fingerprints: &'a [u64],
     pub(super) rewinds: Option<u64>,
     pub(super) part_index: u32,
     pub(super) parent: u64,
@@ -62,8 +62,8 @@ impl SpineEvent for SpineView<'_> {
         self.rewinds
     }
 
-    fn prints(&self) -> Cow<'_, [u64]> {
-        Cow::Borrowed(self.prints)
+    fn fingerprints(&self) -> Cow<'_, [u64]> {
+        Cow::Borrowed(self.fingerprints)
     }
 }
 

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_goes_on_while_its_first_calls_are_answered() {
+    fn a_response_continues_while_its_first_calls_are_answered() {
         let of = |event: Event<'static>| Event { group: Some("one".into()), ..event };
         let events = [
             of(call("a")),

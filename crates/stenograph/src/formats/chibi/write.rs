@@ -5,7 +5,7 @@ use crate::formats::placeholder;
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, ExtraFields, Outline, Role};
 use crate::synthesizer::Synthesizer;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one entry per event. Chibi has no place for thoughts, failures and stops.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ struct EntryFields {
 }
 
 impl Writer for ChibiWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             let Some(entry) = self.entry(event) else { continue };
             let foreign = event.extra.get(NAME).is_none();
@@ -144,7 +144,7 @@ impl Writer for ChibiWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         if let Some(entry) = self.pending.take() {
             out.line(entry);
         }

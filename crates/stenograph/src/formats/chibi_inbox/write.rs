@@ -5,7 +5,7 @@ use crate::formats::placeholder;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline, Role};
 use crate::synthesizer::Synthesizer;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one message per event.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl InboxWriter {
 }
 
 impl Writer for InboxWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             if let Some(message) = self.message(event) {
                 out.line(message);

@@ -5,7 +5,7 @@ use super::{MARKERS, NAME, read};
 use crate::formats::blocks::{blank, original_spelling};
 use crate::formats::placeholder;
 use crate::model::{Body, Event, Outline, Role};
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one message per event.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl ChibiMarkdownWriter {
 }
 
 impl Writer for ChibiMarkdownWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             let message = match &event.body {
                 // Bytes that never were a message return only to the file they came from.

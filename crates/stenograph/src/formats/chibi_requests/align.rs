@@ -36,8 +36,8 @@ struct Link {
 /// The positions in `after` of the longest common subsequence that ends first.
 fn longest_chain(before: &[u64], after: &[u64]) -> Vec<usize> {
     let mut positions: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (at, print) in before.iter().enumerate().rev() {
-        let positions = positions.entry(*print).or_default();
+    for (at, fingerprint) in before.iter().enumerate().rev() {
+        let positions = positions.entry(*fingerprint).or_default();
         if positions.len() < POSITIONS_MAX {
             positions.push(at);
         }
@@ -46,9 +46,9 @@ fn longest_chain(before: &[u64], after: &[u64]) -> Vec<usize> {
     // For each chain length, the smallest position in `before` at which a chain of that length ends, and its last link.
     let mut ends: Vec<(usize, usize)> = Vec::new();
     let mut longest = None;
-    for (at, print) in after.iter().enumerate() {
+    for (at, fingerprint) in after.iter().enumerate() {
         // From the last position to the first, so that no message is matched twice.
-        for position in positions.get(print).into_iter().flatten() {
+        for position in positions.get(fingerprint).into_iter().flatten() {
             let length = ends.partition_point(|(end, _)| end < position);
             if ends.get(length).is_some_and(|(end, _)| end == position) {
                 continue;

@@ -4,7 +4,7 @@ use super::{NAME, REQUEST, TOOLS, chat};
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
 use crate::time::Time;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// The size at which a request ends and the next one begins, so that neither memory nor a record grows with the session.
 const SIZE_MAX: usize = 16 << 20;
@@ -34,7 +34,7 @@ impl RequestsWriter {
         }
     }
 
-    fn add(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn add(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         self.time = Some(self.composer.synthesizer.time(event));
         if let Some(model) = &event.model {
             self.model = Some(model.to_string());
@@ -48,7 +48,7 @@ impl RequestsWriter {
     }
 
     /// Writes the current request.
-    fn close(&mut self, out: &mut Output) {
+    fn close(&mut self, out: &mut WriterOutput) {
         self.size = 0;
         if self.messages.is_empty() {
             return;
@@ -65,7 +65,7 @@ impl RequestsWriter {
 }
 
 impl Writer for RequestsWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
             // Bytes that never were a request return only to the file they came from.
@@ -84,7 +84,7 @@ impl Writer for RequestsWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         self.composer.finish(&mut self.messages);
         self.close(out);
     }

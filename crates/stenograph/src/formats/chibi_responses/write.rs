@@ -5,7 +5,7 @@ use crate::formats::chat::usage;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
 use crate::synthesizer::Synthesizer;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one response per line.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl ResponsesWriter {
         ResponsesWriter { synthesizer: Synthesizer::new(outline), pending: None }
     }
 
-    fn collect(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn collect(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         let repeats_pending =
             self.pending.as_ref().is_some_and(|pending| pending.group.is_some() && pending.group == event.group);
         if !repeats_pending {
@@ -38,7 +38,7 @@ impl ResponsesWriter {
 }
 
 impl Writer for ResponsesWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             if let Body::Other { bytes: Some(bytes), .. } = &event.body {
                 // Bytes that never were a response return only to the file they came from.
@@ -55,7 +55,7 @@ impl Writer for ResponsesWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         if let Some(pending) = self.pending.take() {
             out.line(line(&pending));
         }

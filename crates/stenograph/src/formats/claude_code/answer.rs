@@ -5,7 +5,7 @@ use super::write::{put_cost, usage_draft};
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline, Usage};
 use crate::text::quote;
-use crate::write::Output;
+use crate::write::WriterOutput;
 
 /// A record with an answer of the model, not yet written.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct AnswerWriter {
 
 impl AnswerWriter {
     /// Writes the pending answer.
-    pub fn release(&mut self, out: &mut Output) {
+    pub fn release(&mut self, out: &mut WriterOutput) {
         if let Some(PendingAnswer { mut record, mut message, stop, uuid, time, usage, .. }) = self.pending.take() {
             message.set("stop_reason", stop.as_deref().map_or_else(|| "null".to_owned(), quote));
             message.set("stop_sequence", "null");
@@ -76,7 +76,7 @@ impl AnswerWriter {
     }
 
     /// Holds an answer back, and writes the previous one.
-    pub fn hold(&mut self, mut answer: PendingAnswer, out: &mut Output) {
+    pub fn hold(&mut self, mut answer: PendingAnswer, out: &mut WriterOutput) {
         if let Some(pending) = self.pending.as_mut().filter(|pending| pending.response == answer.response) {
             // Only the last record of a response has the stop reason and the usage.
             pending.stop = None;
@@ -112,7 +112,7 @@ impl AnswerWriter {
     }
 
     /// Writes a result after the previous answer, whose token count may come only after the result.
-    pub fn result(&mut self, line: String, out: &mut Output) {
+    pub fn result(&mut self, line: String, out: &mut WriterOutput) {
         self.open = None;
         if self.pending.as_ref().is_some_and(|answer| answer.usage.is_none()) {
             return self.after.push(line);

@@ -14,8 +14,8 @@ use crate::model::{Body, Content, Event, Outline, Role, is_uuid};
 use crate::synthesizer::Synthesizer;
 use crate::text::{Text, quote};
 use crate::time::Time;
-use crate::write::Output;
 use crate::write::Ownership;
+use crate::write::WriterOutput;
 
 /// Writes the records of another system's session.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl ForeignWriter {
     }
 
     /// Writes the pending answer.
-    pub fn release(&mut self, out: &mut Output) {
+    pub fn release(&mut self, out: &mut WriterOutput) {
         self.answers.release(out);
     }
 
@@ -86,7 +86,7 @@ impl ForeignWriter {
     }
 
     /// Writes the events of one record.
-    pub fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    pub fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         let mut skipped: Option<&Event<'_>> = None;
         for event in events {
             if self.answers.count(event) {
@@ -108,7 +108,7 @@ impl ForeignWriter {
     }
 
     /// Writes one event.
-    fn event(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn event(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         let at_boundary = std::mem::take(&mut self.at_boundary);
         match &event.body {
             Body::Message { role: Role::Assistant, content } => {
@@ -220,14 +220,14 @@ impl ForeignWriter {
     }
 
     /// Writes a record that ends the response before it.
-    fn line(&mut self, draft: &Draft<'static>, out: &mut Output) {
+    fn line(&mut self, draft: &Draft<'static>, out: &mut WriterOutput) {
         self.answers.end();
         self.release(out);
         out.line(draft.render(None));
     }
 
     /// Writes a user message, or a result, which Claude Code writes in the same form.
-    fn user(&mut self, event: &Event<'_>, content: String, kind: UserRecord, out: &mut Output) {
+    fn user(&mut self, event: &Event<'_>, content: String, kind: UserRecord, out: &mut WriterOutput) {
         let uuid = self.uuid(event);
         let link = match kind {
             UserRecord::Message | UserRecord::Result => Link::Parent,
@@ -252,7 +252,7 @@ impl ForeignWriter {
     }
 
     /// Holds back an answer of the model, because the next event may state its token count.
-    fn answer(&mut self, event: &Event<'_>, content: String, stop: &str, out: &mut Output) {
+    fn answer(&mut self, event: &Event<'_>, content: String, stop: &str, out: &mut WriterOutput) {
         let id = self.answers.response(event, thread_key(event), self.synthesizer.outline());
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
@@ -272,7 +272,7 @@ impl ForeignWriter {
         self.answers.hold(PendingAnswer { record: draft, message, response: id, stop, uuid, time, usage }, out);
     }
 
-    fn boundary(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn boundary(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Root);
         draft.set_str("type", "system");
@@ -284,7 +284,7 @@ impl ForeignWriter {
         self.line(&draft, out);
     }
 
-    fn failure(&mut self, event: &Event<'_>, name: Option<&str>, content: Option<&Text<'_>>, out: &mut Output) {
+    fn failure(&mut self, event: &Event<'_>, name: Option<&str>, content: Option<&Text<'_>>, out: &mut WriterOutput) {
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "system");

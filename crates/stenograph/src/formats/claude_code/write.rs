@@ -10,7 +10,7 @@ use crate::json::Draft;
 use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, ServiceSpeed, ServiceTier, Usage};
 use crate::text::Str;
 use crate::time::Time;
-use crate::write::{Output, Ownership, Writer};
+use crate::write::{Ownership, Writer, WriterOutput};
 
 /// Writes one line per record.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl ClaudeCodeWriter {
 }
 
 impl Writer for ClaudeCodeWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
             // Bytes that never were a record return only to the file they came from.
@@ -47,7 +47,7 @@ impl Writer for ClaudeCodeWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         self.foreign.release(out);
     }
 }

@@ -7,7 +7,7 @@ use crate::model::{Body, Content, Event, ExtraFields, Outline, Role};
 use crate::synthesizer::Synthesizer;
 use crate::text::quote;
 use crate::time::Time;
-use crate::write::{Output, Ownership, Writer};
+use crate::write::{Ownership, Writer, WriterOutput};
 
 /// Writes one line per event.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl ClaudeEventsWriter {
 }
 
 impl Writer for ClaudeEventsWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
             // Bytes that never were an event return only to the file they came from.

@@ -12,7 +12,7 @@ use crate::model::{Body, Content, Event, Input, Outline, Role, Usage, is_uuid};
 use crate::synthesizer::Synthesizer;
 use crate::text::Text;
 use crate::time::Time;
-use crate::write::{Output, Ownership, Writer};
+use crate::write::{Ownership, Writer, WriterOutput};
 
 /// Writes a rollout.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct CodexWriter {
 const CUSTOM_MAX: usize = 4096;
 
 impl Writer for CodexWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         let Some(first) = events.first() else { return };
         if let Some(extra) = first.extra.get(NAME) {
             self.has_header = true;
@@ -57,7 +57,7 @@ impl Writer for CodexWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         self.compaction_without_summary(out);
         if self.document.as_ref().is_some_and(|document| document.part == DocumentPart::Items) {
             // A rollout that was cut off stays so.
@@ -81,7 +81,7 @@ impl CodexWriter {
         }
     }
 
-    fn place(&mut self, written: own::RolloutPart, out: &mut Output) {
+    fn place(&mut self, written: own::RolloutPart, out: &mut WriterOutput) {
         match written {
             own::RolloutPart::Record(line) => self.put(line, out),
             own::RolloutPart::Prologue(head) => {
@@ -108,7 +108,7 @@ impl CodexWriter {
     }
 
     /// Writes a record, separated from the previous one.
-    fn put(&mut self, record: impl Into<Vec<u8>>, out: &mut Output) {
+    fn put(&mut self, record: impl Into<Vec<u8>>, out: &mut WriterOutput) {
         match &mut self.document {
             Some(document) if document.part == DocumentPart::Items => document.item(record, out),
             Some(_) | None => out.line(record),
@@ -116,7 +116,7 @@ impl CodexWriter {
     }
 
     /// Writes a line with a payload; a document has a place only for items.
-    fn line(&mut self, kind: &str, payload: &Draft<'_>, time: &Time<'_>, out: &mut Output) {
+    fn line(&mut self, kind: &str, payload: &Draft<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         if self.document.is_some() {
             if kind == "response_item" {
                 self.put(payload.render(None), out);
@@ -130,7 +130,7 @@ impl CodexWriter {
         self.put(draft.render(None), out);
     }
 
-    fn foreign_event(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn foreign_event(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         let time = self.synthesizer.time(event);
         if !self.has_header {
             self.has_header = true;
@@ -183,7 +183,7 @@ impl CodexWriter {
         stated.unwrap_or_else(|| outline.invent_uuid("session", 0))
     }
 
-    fn header(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
+    fn header(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         let outline = self.synthesizer.outline();
         let cwd = event.cwd.as_deref().or(outline.header.cwd.as_deref()).unwrap_or("/").to_owned();
         let mut payload = Draft::new();
@@ -203,21 +203,21 @@ impl CodexWriter {
         self.line("session_meta", &payload, time, out);
     }
 
-    fn compaction(&mut self, summary: &Text<'_>, time: &Time<'_>, out: &mut Output) {
+    fn compaction(&mut self, summary: &Text<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         let mut payload = Draft::new();
         payload.set_text("message", summary);
         self.line("compacted", &payload, time, out);
     }
 
     /// Writes a compaction whose summary did not come.
-    fn compaction_without_summary(&mut self, out: &mut Output) {
+    fn compaction_without_summary(&mut self, out: &mut WriterOutput) {
         if let Some(time) = self.compacted.take() {
             self.compaction(&Text::from(""), &time, out);
         }
     }
 
     /// Writes the model and the folder whenever one of them changes. A context requires a model.
-    fn context(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
+    fn context(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         let changed = |known: &Option<String>, new: Option<&str>| new.is_some() && known.as_deref() != new;
         // An agent that speaks in place of a model uses a name in brackets.
         let model = event.model.as_deref().filter(|model| !model.is_empty() && !model.starts_with('<'));
@@ -236,7 +236,7 @@ impl CodexWriter {
         self.line("turn_context", &payload, time, out);
     }
 
-    fn message(&mut self, role: Role, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
+    fn message(&mut self, role: Role, content: &Content<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         let (role, kind, event_type) = match role {
             Role::Assistant => ("assistant", ContentKind::Output, Some("agent_message")),
             Role::System => ("system", ContentKind::Input, None),
@@ -264,7 +264,7 @@ impl CodexWriter {
         }
     }
 
-    fn thinking(&mut self, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
+    fn thinking(&mut self, content: &Content<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         // An encrypted thought has no readable text.
         if content.is_empty() {
             return;
@@ -280,7 +280,7 @@ impl CodexWriter {
         self.line("response_item", &payload, time, out);
     }
 
-    fn tool_call(&mut self, call: String, name: &str, input: &Input<'_>, time: &Time<'_>, out: &mut Output) {
+    fn tool_call(&mut self, call: String, name: &str, input: &Input<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         let payload = match input {
             Input::Json(_) => {
                 let mut payload = typed("function_call");
@@ -304,7 +304,7 @@ impl CodexWriter {
         self.line("response_item", &payload, time, out);
     }
 
-    fn tool_result(&mut self, call: Option<&str>, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
+    fn tool_result(&mut self, call: Option<&str>, content: &Content<'_>, time: &Time<'_>, out: &mut WriterOutput) {
         let pairing = &mut self.synthesizer.pairing;
         let paired = pairing.result(call).map(|(call, _)| call);
         let call = call.map(str::to_owned).or(paired).unwrap_or_else(|| pairing.orphan());
@@ -317,7 +317,7 @@ impl CodexWriter {
     }
 
     /// Writes the end of a turn. Codex has a few reasons of its own and accepts no others.
-    fn stop(&mut self, success: Option<bool>, content: Option<&Content<'_>>, time: &Time<'_>, out: &mut Output) {
+    fn stop(&mut self, success: Option<bool>, content: Option<&Content<'_>>, time: &Time<'_>, out: &mut WriterOutput) {
         let turn = self.synthesizer.uuid();
         let payload = if success == Some(false) {
             let mut payload = typed("turn_aborted");
@@ -334,7 +334,7 @@ impl CodexWriter {
         self.line("event_msg", &payload, time, out);
     }
 
-    fn count(&mut self, usage: &Usage, time: &Time<'_>, out: &mut Output) {
+    fn count(&mut self, usage: &Usage, time: &Time<'_>, out: &mut WriterOutput) {
         let add = |total: &mut Option<u64>, new: Option<u64>| {
             if let Some(new) = new {
                 *total = Some(total.unwrap_or(0).saturating_add(new));

@@ -7,7 +7,7 @@ use crate::formats::blocks::{is_blank, original_spelling};
 use crate::formats::placeholder;
 use crate::model::{Body, Content, Event, Fact, Outline, Role};
 use crate::text::Text;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// The shape of a block; it decides how many blank lines follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl TrajectoryWriter {
     }
 
     /// Writes a block back to the file it came from: with its original bytes, unless it was edited.
-    fn own_block(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn own_block(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         let Some(first) = events.first() else { return };
         let extra = first.extra.get(NAME);
         let blank_lines_before = extra.and_then(|extra| extra.raw(BEFORE)).and_then(blank_lines);
@@ -82,7 +82,7 @@ impl TrajectoryWriter {
         self.put(if bare { BlockShape::Text } else { shape }, record, blank_lines_before, out);
     }
 
-    fn event(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn event(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         match &event.body {
             Body::ToolCall { .. } => {
                 self.waiting_pairs.push(CallPair { call: Some(event.clone().into_owned()), result: None });
@@ -101,7 +101,7 @@ impl TrajectoryWriter {
 
     /// Adds a result to its call: the one with its id, or else the oldest one without a result. When no call waits, all are
     /// written.
-    fn result(&mut self, id: Option<&str>, event: &Event<'_>, out: &mut Output) {
+    fn result(&mut self, id: Option<&str>, event: &Event<'_>, out: &mut WriterOutput) {
         let event = event.clone().into_owned();
         let open = |pair: &&mut CallPair| pair.result.is_none();
         let mut pairs = self.waiting_pairs.iter_mut().filter(open);
@@ -122,7 +122,7 @@ impl TrajectoryWriter {
     }
 
     /// Writes the waiting calls. A call without a result is written alone, as CycoD did before it began to wait.
-    fn flush(&mut self, out: &mut Output) {
+    fn flush(&mut self, out: &mut WriterOutput) {
         let pairs = std::mem::take(&mut self.waiting_pairs);
         let events: Vec<Event<'static>> =
             pairs.into_iter().flat_map(|pair| [pair.call, pair.result]).flatten().collect();
@@ -131,7 +131,7 @@ impl TrajectoryWriter {
         }
     }
 
-    fn put(&mut self, shape: BlockShape, record: Vec<u8>, blank_lines_before: Option<Vec<u8>>, out: &mut Output) {
+    fn put(&mut self, shape: BlockShape, record: Vec<u8>, blank_lines_before: Option<Vec<u8>>, out: &mut WriterOutput) {
         out.glue(blank_lines_before.unwrap_or_else(|| empty_lines(BlockShape::blank_lines_after(self.before))));
         out.record(record);
         out.glue("\n");
@@ -155,7 +155,7 @@ fn blank_lines(raw: &str) -> Option<Vec<u8>> {
 }
 
 impl Writer for TrajectoryWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         if self.origin == NAME {
             return self.own_block(events, out);
         }
@@ -169,7 +169,7 @@ impl Writer for TrajectoryWriter {
         events.iter().for_each(|event| self.event(event, out));
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         self.flush(out);
     }
 }

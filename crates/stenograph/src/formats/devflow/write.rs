@@ -11,7 +11,7 @@ use crate::json::indent;
 use crate::model::{Body, Content, Event, ExtraFields, Outline, Role, Usage};
 use crate::synthesizer::Synthesizer;
 use crate::text::Text;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes turns. devflow has no place for thoughts and failures; the header states how the session stopped.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl DevflowWriter {
     }
 
     /// Writes the header of another system's session.
-    fn begin_turns(&mut self, out: &mut Output) {
+    fn begin_turns(&mut self, out: &mut WriterOutput) {
         if self.document.part == DocumentPart::Start {
             out.glue(header::opened(&header::of_session(self.synthesizer.outline(), &self.synthesizer.session())));
             self.document.part = DocumentPart::Items;
@@ -47,7 +47,7 @@ impl DevflowWriter {
     }
 
     /// Writes a header that was read from this format: the fields before the turns, or a whole document without turns.
-    fn own_header(&mut self, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut Output) {
+    fn own_header(&mut self, event: &Event<'_>, extra: &ExtraFields<'_>, out: &mut WriterOutput) {
         self.flush(out);
         if event.name() != Some("session") {
             // Another such key after the list is not the list of turns.
@@ -67,7 +67,7 @@ impl DevflowWriter {
         }
     }
 
-    fn write_own_part(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
+    fn write_own_part(&mut self, event: &Event<'_>, json: &str, out: &mut WriterOutput) {
         if event.name() == Some("session") {
             self.write_part(header::opened(json), out);
             self.document.part = DocumentPart::Items;
@@ -80,7 +80,7 @@ impl DevflowWriter {
 
     /// Writes the head or the end of a document. It is a record only in its own document: half an object cannot carry another
     /// source.
-    fn write_part(&self, json: String, out: &mut Output) {
+    fn write_part(&self, json: String, out: &mut WriterOutput) {
         if self.synthesizer.outline().origin == NAME {
             out.record(json);
         } else {
@@ -89,20 +89,20 @@ impl DevflowWriter {
     }
 
     /// Writes bytes that never were a record back to the file they came from, and only there.
-    fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
+    fn unread(&mut self, bytes: &Text<'_>, out: &mut WriterOutput) {
         if self.synthesizer.outline().origin == NAME {
             self.flush(out);
             self.document.unread(bytes.bytes().into_owned(), None, out);
         }
     }
 
-    fn put(&mut self, json: &str, out: &mut Output) {
+    fn put(&mut self, json: &str, out: &mut WriterOutput) {
         self.begin_turns(out);
         self.document.item(indent(&go_json::escaped(json), 2), out);
     }
 
     /// Writes the turns that can no longer change.
-    fn write_finished(&mut self, out: &mut Output) {
+    fn write_finished(&mut self, out: &mut WriterOutput) {
         while let Some(first) = self.pending.front() {
             let may_call = first.is_assistant() && self.pending.iter().skip(1).all(DevflowTurn::is_result);
             if self.pending.len() == 1 || ((may_call || first.is_waiting()) && self.pending.len() <= PENDING_MAX) {
@@ -112,14 +112,14 @@ impl DevflowWriter {
         }
     }
 
-    fn put_first(&mut self, out: &mut Output) {
+    fn put_first(&mut self, out: &mut WriterOutput) {
         if let Some(turn) = self.pending.pop_front() {
             let json = turn.render(self.document.written + 1);
             self.put(&json, out);
         }
     }
 
-    fn flush(&mut self, out: &mut Output) {
+    fn flush(&mut self, out: &mut WriterOutput) {
         while !self.pending.is_empty() {
             self.put_first(out);
         }
@@ -176,7 +176,7 @@ impl DevflowWriter {
         Placement::InTurn
     }
 
-    fn own_record(&mut self, events: &[Event<'_>], out: &mut Output) -> Option<()> {
+    fn own_record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) -> Option<()> {
         let first = events.first()?;
         let extra = first.extra.get(NAME)?;
         match &first.body {
@@ -198,7 +198,7 @@ enum Placement {
 }
 
 impl Writer for DevflowWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         if let [Event { body: Body::Other { bytes: Some(bytes), .. }, .. }] = events {
             return self.unread(bytes, out);
         }
@@ -228,7 +228,7 @@ impl Writer for DevflowWriter {
         self.write_finished(out);
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         self.flush(out);
         // An empty file of this format stays empty.
         if self.synthesizer.outline().origin != NAME {

@@ -4,7 +4,7 @@ use super::NAME;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
 use crate::time::Time;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one record per event.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Records {
 }
 
 impl Writer for Records {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for record in events.iter().filter_map(|event| self.render(event)) {
             out.line(record);
         }

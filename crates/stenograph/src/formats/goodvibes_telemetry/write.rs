@@ -6,7 +6,7 @@ use crate::model::{Body, Event, ExtraFields, Input, Outline, Role};
 use crate::synthesizer::Synthesizer;
 use crate::text::quote;
 use crate::time::Time;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes the lines of its own format, and at the end one line for a session of another format.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl TelemetryWriter {
 }
 
 impl Writer for TelemetryWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             match (&event.body, event.extra.get(NAME)) {
                 (Body::Other { bytes: Some(bytes), .. }, _) => {
@@ -86,7 +86,7 @@ impl Writer for TelemetryWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         if !self.has_own_lines && self.totals.events > 0 {
             out.line(self.line_for_session());
         }

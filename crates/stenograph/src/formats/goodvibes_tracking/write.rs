@@ -8,7 +8,7 @@ use crate::json::{Draft, indent};
 use crate::model::{Body, Event, Outline};
 use crate::text::quote;
 use crate::time::Time;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// The beginning of the document.
 const HEAD: &str = "{";
@@ -26,14 +26,14 @@ impl TrackingWriter {
         TrackingWriter { outline: outline.clone(), document: DocumentFrame::new(Items::Members, "\n  ", "\n") }
     }
 
-    fn begin(&mut self, out: &mut Output) {
+    fn begin(&mut self, out: &mut WriterOutput) {
         if self.document.part == DocumentPart::Start {
             out.glue(HEAD);
             self.document.part = DocumentPart::Items;
         }
     }
 
-    fn put(&mut self, key: &str, agent: &str, out: &mut Output) {
+    fn put(&mut self, key: &str, agent: &str, out: &mut WriterOutput) {
         self.begin(out);
         self.document.item(format!("{}: {}", quote(key), indent(agent, 1)), out);
     }
@@ -58,7 +58,7 @@ impl TrackingWriter {
 }
 
 impl Writer for TrackingWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             if let Body::Other { bytes: Some(bytes), .. } = &event.body {
                 if self.outline.origin == NAME {
@@ -76,7 +76,7 @@ impl Writer for TrackingWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         if self.document.part == DocumentPart::Start
             && let Some((key, agent)) = self.session()
         {

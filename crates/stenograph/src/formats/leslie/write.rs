@@ -13,7 +13,7 @@ use crate::json::Object;
 use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, Role};
 use crate::synthesizer::Synthesizer;
 use crate::text::Text;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one file. Leslie has no place for system prompts and thoughts.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl LeslieWriter {
     }
 
     /// Writes the header before everything else: the source's own, or else one from what is known of the session.
-    fn header(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn header(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         let is_header = matches!(&event.body, Body::Fact { fact: name, .. } if name == "session");
         let extra = event.extra.get(NAME).filter(|_| is_header);
         let fields = match (extra, self.remaining) {
@@ -132,7 +132,7 @@ impl LeslieWriter {
         fields.into_iter().map(|(key, value)| (key.to_owned(), value.into_bytes())).collect()
     }
 
-    fn entry(&mut self, event: &Event<'_>, out: &mut Output) {
+    fn entry(&mut self, event: &Event<'_>, out: &mut WriterOutput) {
         if let (Body::Other { bytes: Some(bytes), .. }, RemainingSize::Unlimited) = (&event.body, self.remaining) {
             return self.put(bytes.bytes().into_owned(), out);
         }
@@ -177,7 +177,7 @@ impl LeslieWriter {
         }
     }
 
-    fn put(&mut self, record: Vec<u8>, out: &mut Output) {
+    fn put(&mut self, record: Vec<u8>, out: &mut WriterOutput) {
         let mut size = record.len();
         if self.part != FilePart::Beginning {
             out.glue(format!("\n{}\n", std::mem::take(&mut self.blank)));
@@ -195,7 +195,7 @@ impl LeslieWriter {
 const SEPARATOR: &str = "\n\n";
 
 impl Writer for LeslieWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             if self.part == FilePart::Beginning {
                 self.header(event, out);
@@ -207,7 +207,7 @@ impl Writer for LeslieWriter {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         if self.part != FilePart::Beginning {
             out.glue("\n");
         }

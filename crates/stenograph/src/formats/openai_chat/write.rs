@@ -3,7 +3,7 @@
 use super::{CONVERSATION, NAME, TITLE_LOCKED, TOOLS, chat};
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one message per line.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl ChatWriter {
         ChatWriter { composer: chat::Composer::new(outline), title, locked: "false", origin: outline.origin }
     }
 
-    fn put(&mut self, lines: Vec<String>, out: &mut Output) {
+    fn put(&mut self, lines: Vec<String>, out: &mut WriterOutput) {
         if let Some(title) = self.title.take_if(|_| !lines.is_empty()) {
             let mut meta = Draft::new();
             meta.set_str("title", &title);
@@ -39,7 +39,7 @@ impl ChatWriter {
 }
 
 impl Writer for ChatWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         let mut lines = Vec::new();
         let Some(first) = events.first() else { return };
         if let Body::Other { bytes: Some(bytes), .. } = &first.body {
@@ -65,13 +65,13 @@ impl Writer for ChatWriter {
         self.put(lines, out);
     }
 
-    fn held(&self, out: &mut Output) {
+    fn held(&self, out: &mut WriterOutput) {
         let mut lines = Vec::new();
         self.composer.held(&mut lines);
         lines.into_iter().for_each(|line| out.line(line));
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, out: &mut WriterOutput) {
         let mut lines = Vec::new();
         self.composer.finish(&mut lines);
         self.put(lines, out);

@@ -3,7 +3,7 @@
 use crate::json::Draft;
 use crate::model::{Body, Event, Held, Outline};
 use crate::wire;
-use crate::write::{Output, Writer};
+use crate::write::{Writer, WriterOutput};
 
 /// Writes one event per line.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl StenoWriter {
 }
 
 impl Writer for StenoWriter {
-    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+    fn record(&mut self, events: &[Event<'_>], out: &mut WriterOutput) {
         for event in events {
             match &event.body {
                 // Bytes that never were a line of this format return only to the file they came from.

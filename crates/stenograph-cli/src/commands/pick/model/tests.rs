@@ -5,8 +5,8 @@ use std::path::Path;
 use super::*;
 use stenograph_store::hits::ShowAddress;
 
-fn session(id: SessionId, title: &str) -> Session {
-    let mut session = Session::bare("agent", &format!("id-{id}"), Path::new("/a.jsonl"));
+fn session(id: SessionId, title: &str) -> IndexedSession {
+    let mut session = IndexedSession::bare("agent", &format!("id-{id}"), Path::new("/a.jsonl"));
     (session.id, session.title, session.sources) = (id, Some(title.to_owned()), 1);
     session
 }
@@ -19,7 +19,7 @@ fn picker(titles: &[&str]) -> Picker {
     picker
 }
 
-fn hit(session: Session, event: u64) -> ShownHit {
+fn hit(session: IndexedSession, event: u64) -> ShownHit {
     let span = stenograph::model::Span { offset: 0, length: 0, line: 1 };
     let found = Hit {
         rank: 0,

@@ -21,13 +21,13 @@ const HOSTILE: [&str; 5] = [
 fn picker() -> Picker {
     let mut picker = Picker::new("", Enter::Shows);
     let session = |(at, text): (usize, &&str)| {
-        let mut session = Session::bare(text, text, Path::new("/a"));
+        let mut session = IndexedSession::bare(text, text, Path::new("/a"));
         (session.id, session.title, session.ended) = (at as i64, Some((*text).to_owned()), Some(0));
         let project = ProjectRow { name: (*text).to_owned(), root: String::new(), remote: None };
         (session.project, session.sources, session.gone) = (Some(project), 1, at as u64 % 2);
         session
     };
-    let sessions: Vec<Session> = HOSTILE.iter().cycle().take(50).enumerate().map(session).collect();
+    let sessions: Vec<IndexedSession> = HOSTILE.iter().cycle().take(50).enumerate().map(session).collect();
     picker.take_costs(sessions.iter().map(|session| (session.id, "$1,234.56".to_owned())).collect());
     picker.take_sessions(SearchedSessions::new(sessions), Loading::Complete);
     picker

@@ -86,7 +86,7 @@ fn an_active_run_or_one_with_a_link_is_not_archived() {
     assert_eq!(maintenance.archive(&run).unwrap_err().problem, Problem::Running);
     assert_eq!(maintenance.remove(&run).unwrap_err().problem, Problem::Running);
     let run = make_run(&base, "b");
-    let lock = Lock::take(&lock::beside(&base.run("b").join(JOURNAL))).unwrap();
+    let lock = Lock::take(&lock::lock_path(&base.run("b").join(JOURNAL))).unwrap();
     assert!(matches!(maintenance.archive(&run).unwrap_err().problem, Problem::Locked { .. }));
     drop(lock);
     #[cfg(unix)]

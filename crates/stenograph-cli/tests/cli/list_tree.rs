@@ -1,4 +1,4 @@
-//! `steno branches`: which conversation branched off from which.
+//! `steno list --tree NAME…`: which conversation branched off from which.
 
 use crate::runner::{Folder, NATIVE};
 
@@ -12,7 +12,7 @@ fn chat(letters: &str) -> String {
 }
 
 /// A record of a session file with ids.
-fn record(session: &str, id: &str, parent: Option<&str>, minute: u32) -> String {
+pub fn record(session: &str, id: &str, parent: Option<&str>, minute: u32) -> String {
     let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}-0000-0000-0000\""));
     let kind = if id.starts_with('u') { "user" } else { "assistant" };
     let content = match kind {
@@ -34,32 +34,45 @@ fn chats_without_calls_have_a_family_too() {
     folder.write("chats/chat-history-2.jsonl", chat("aAbBcC"));
     folder.write("chats/chat-history-3.jsonl", chat("aAdD"));
     folder.write("chats/chat-history-4.jsonl", chat("xX"));
-    let done = folder.run("branches chats");
-    done.ends(0).talks("1 conversation without branches hidden");
-    let expected = "\
-chat-history-1.jsonl  4 events
-│  “say a”
-├─ chat-history-3.jsonl  branched after event 2, 4 events
-│     “say d”
-└─ chat-history-2.jsonl  continues after event 4, 6 events
-      “say c”
-";
-    assert_eq!(done.text(), expected);
-    let json = folder.run("branches chats --json").ends(0).json();
-    assert_eq!(json.len(), 3);
-    assert_eq!((&json[1]["parent"], &json[1]["left_after"]), (&"chat-history-1.jsonl".into(), &2.into()));
+    let done = folder.run("list --tree chats");
+    let titles: Vec<(&str, &str)> = done.ends(0).text().lines().skip(1).map(ends_of).collect();
+    let expected = [
+        ("chat-history-1.jsonl", "say a"),
+        ("└ chat-history-3.jsonl", "[branched after event 2] say d"),
+        ("└ chat-history-2.jsonl", "[continues after event 4] say c"),
+        ("chat-history-4.jsonl", "say x"),
+    ];
+    assert_eq!(titles, expected);
+    let json = folder.run("list --tree chats --json").ends(0).json();
     assert_eq!(
-        (&json[1]["how"], &json[1]["first_event"], &json[1]["asked"]),
+        (&json[0]["path"], &json[0]["depth"], &json[0]["messages"]),
+        (&"chat-history-1.jsonl".into(), &0.into(), &4.into())
+    );
+    assert_eq!(
+        (&json[1]["path"], &json[1]["depth"], &json[1]["events"]),
+        (&"chat-history-3.jsonl".into(), &1.into(), &4.into())
+    );
+    let origin = &json[1]["origin"];
+    assert_eq!((&origin["parent"], &origin["left_after"]), (&"chat-history-1.jsonl".into(), &2.into()));
+    assert_eq!(
+        (&origin["how"], &origin["first_event"], &origin["asked"]),
         (&"branches".into(), &3.into(), &"say d".into())
     );
-    folder
-        .run("branches chats/chat-history-1.jsonl chats/chat-history-4.jsonl")
-        .ends(1)
-        .talks("no branches in 2 conversations");
-    assert_eq!(
-        folder.run("branches chats --all").text().lines().filter(|line| line.contains("chat-history-4")).count(),
-        1
-    );
+    assert!(json[0]["origin"].is_null());
+}
+
+/// The first and the last column of a row.
+fn ends_of(line: &str) -> (&str, &str) {
+    let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    (cells[0], cells[cells.len() - 1])
+}
+
+#[test]
+fn names_select_the_sessions_so_no_filter_may() {
+    let folder = Folder::with("a", NATIVE);
+    folder.run("list fix --tree a").fails("names after --tree cannot be combined with a query");
+    folder.run("list --since 7d --tree a").fails("names after --tree cannot be combined");
+    folder.run("list --tree a").ends(0).says("Fix the test.");
 }
 
 #[test]
@@ -73,8 +86,15 @@ fn a_session_shows_where_the_user_went_back() {
         record("s1", "a3", Some("u3"), 6),
     ];
     let folder = Folder::with("a.jsonl", lines.concat());
-    let done = folder.run("branches a.jsonl");
-    done.ends(0).says("└─ abandoned  events 3 to 4, branched after event 2").says("“say u2”");
+    let done = folder.run("list --tree a.jsonl");
+    done.ends(0).says("└ abandoned  ").says("[events 3 to 4, branched after event 2] say u2");
+    let json = folder.run("list --tree a.jsonl --json").ends(0).json();
+    let (row, origin) = (&json[1], &json[1]["origin"]);
+    assert_eq!((&row["path"], &row["session"], &row["depth"]), (&"a.jsonl".into(), &"s1".into(), &1.into()));
+    assert_eq!(
+        (&origin["how"], &origin["first_event"], &origin["last_event"]),
+        (&"abandoned".into(), &3.into(), &4.into())
+    );
 }
 
 #[test]
@@ -93,9 +113,16 @@ fn forks_are_recognised_by_their_statements_and_by_ids() {
     folder.write("four.jsonl", stated);
     let lost = record("s5", "u6", None, 55).replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s0\"},\"cwd\"");
     folder.write("five.jsonl", lost);
-    let done = folder.run("branches one.jsonl two.jsonl three.jsonl four.jsonl five.jsonl");
-    done.ends(0).says("two.jsonl  branched after event 2").says("three.jsonl  continues after event 2, by record ids");
-    done.says("four.jsonl  forked after event 3, as stated").says("five.jsonl  forked from s0, which is missing");
+    let done = folder.run("list --tree one.jsonl two.jsonl three.jsonl four.jsonl five.jsonl");
+    let lines: Vec<(&str, &str)> = done.ends(0).text().lines().skip(1).map(ends_of).collect();
+    let expected = [
+        ("one.jsonl", "say u1"),
+        ("└ two.jsonl", "[branched after event 2] say u9"),
+        ("└ three.jsonl", "[continues after event 2, by record ids] say u7"),
+        ("└ four.jsonl", "[forked after event 3, as stated] say u8"),
+        ("five.jsonl", "[forked from s0, which is missing] say u6"),
+    ];
+    assert_eq!(lines, expected);
 }
 
 #[test]
@@ -118,17 +145,21 @@ fn the_index_finds_related_sessions() {
     let third = [record("33333333-cccc", "u5", None, 20), record("33333333-cccc", "a5", Some("u5"), 21)];
     std::fs::write(home.join("33333333-cccc.jsonl"), third.concat()).unwrap();
     folder.run("index --root home").ends(0);
-    for line in ["branches 22222222 --root home", "branches --root home"] {
-        let done = folder.run(line);
-        done.ends(0).says("11111111-aaaa.jsonl").says("branched after event 2").says("“say u3”");
-        assert!(!done.text().contains("33333333"));
-    }
+    let done = folder.run("list --tree 22222222 --root home");
+    let lines: Vec<(&str, &str)> = done.ends(0).text().lines().skip(1).map(ends_of).collect();
+    assert_eq!(lines, [("11111111", "say u1"), ("└ 22222222", "[branched after event 2] say u3")]);
+    // A session without relatives is still listed.
+    let done = folder.run("list --tree 33333333 --root home");
+    let lines: Vec<(&str, &str)> = done.ends(0).text().lines().skip(1).map(ends_of).collect();
+    assert_eq!(lines, [("33333333", "say u5")]);
+    let json = folder.run("list --tree 22222222 --root home --json").ends(0).json();
+    assert_eq!((&json[1]["short"], &json[1]["origin"]["left_after"]), (&"22222222".into(), &2.into()));
 }
 
 #[test]
 fn bad_files_do_not_stop_the_rest() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", NATIVE);
-    let done = folder.run("branches a b none.jsonl");
-    done.ends(2).says("identical copy").talks("error: ");
+    let done = folder.run("list --tree a b none.jsonl");
+    done.ends(2).says("[identical copy]").talks("error: ");
 }
