@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use stenograph::render::ago;
+pub use stenograph::render::counted;
 use stenograph::render::html::{escaped_line, first_words};
 use stenograph::time::{Precision, shown};
 
@@ -68,12 +69,6 @@ pub fn moment(ms: Option<i64>, zone: &TimeZone) -> String {
     let past = Timestamp::now().as_millisecond().saturating_sub(time.as_millisecond());
     let exact = shown(time, zone, Precision::Minutes);
     format!("<time datetime=\"{time}\" title=\"{exact}\">{}</time>", ago(past))
-}
-
-/// A number and its noun, in the plural unless it is one.
-pub fn counted(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", stenograph::render::grouped(number))
 }
 
 /// A part of a page that the browser loads after the rest. Without a script, it is a link.
