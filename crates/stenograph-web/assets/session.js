@@ -199,8 +199,8 @@ function move(step, selector) {
 
 /** @param {HTMLElement} event */
 function isVisible(event) {
-  const box = event.getBoundingClientRect();
-  return box.bottom > 0 && box.top < innerHeight;
+  const { top, bottom } = event.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
 }
 
 async function toEnd() {
@@ -334,8 +334,8 @@ export function startSession() {
     }
     const map = target?.closest(".map");
     if (map instanceof HTMLElement) {
-      const part = (event.clientY - map.getBoundingClientRect().top) / map.clientHeight;
-      goTo(Math.max(1, Math.round(part * Number(map.dataset.events))));
+      const share = (event.clientY - map.getBoundingClientRect().top) / map.clientHeight;
+      goTo(Math.max(1, Math.round(share * Number(map.dataset.events))));
     }
   });
   addEventListener("popstate", () => goTo(Number(location.hash.slice(2)) || 1));
