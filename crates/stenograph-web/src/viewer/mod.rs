@@ -17,13 +17,12 @@ mod state;
 mod token;
 mod trouble;
 
-use std::future::IntoFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use jiff::tz::TimeZone;
@@ -31,12 +30,12 @@ use stenograph::ledger::Prices;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
 use tokio::net::TcpListener;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc};
 
 pub use openapi::openapi;
 pub use token::Token;
 
-use crate::listen::{ConnectionLoad, Limited, Timeouts};
+use crate::listen::{self, GoesOn};
 use answer::Server;
 use state::Viewer;
 use token::LoginCode;
@@ -116,9 +115,6 @@ pub enum ViewerEvent {
 /// The interval between checks of the stop flag.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long answers in progress may take at the end.
-const GRACE: Duration = Duration::from_millis(500);
-
 /// How many requests read files at the same time. A browser sends a few; each may take some memory.
 const READERS_MAX: usize = 8;
 
@@ -138,34 +134,12 @@ pub fn view(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io:
 async fn run(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io::Result<()> {
     let listener = TcpListener::bind(options.listen).await?;
     let address = listener.local_addr()?;
-    let (sender, mut events) = mpsc::unbounded_channel();
-    let (end, mut ends) = watch::channel(());
+    let (sender, events) = mpsc::unbounded_channel();
     let ViewerOptions { store, prices, zone, root, places, news, .. } = options.clone();
     let viewer = Viewer::new(store, prices, zone, root, places, news.0);
     let server = Server::new(viewer, address, options.token.clone(), LoginCode::random()?, sender);
     report(ViewerEvent::Listening { address, link: server.link() });
-    let router = Router::new().fallback(answer::answer).with_state(server.clone());
-    let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
-    let served = axum::serve(Limited::new(listener, Timeouts::USUAL), router).with_graceful_shutdown(async move {
-        let _ = ends.changed().await;
-    });
-    let mut served = std::pin::pin!(served.into_future());
-    let mut checks = tokio::time::interval(CHECK_INTERVAL);
-    let mut ending: Option<Instant> = None;
-    loop {
-        tokio::select! {
-            Some(event) = events.recv() => report(event),
-            ended = &mut served => { ended?; break }
-            _ = checks.tick() => {
-                if ending.is_none() && options.stop.load(Ordering::Relaxed) {
-                    ending = Some(Instant::now());
-                    let _ = end.send(());
-                }
-                if ending.is_some_and(|since| since.elapsed() > GRACE) {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(())
+    let router = Router::new().fallback(answer::answer).with_state(server);
+    let mut check = || if options.stop.load(Ordering::Relaxed) { GoesOn::No } else { GoesOn::Yes };
+    listen::run(listener, router, CHECK_INTERVAL, events, report, &mut check).await
 }
