@@ -19,6 +19,7 @@ use crate::error::{CommandError, ExitStatus};
 use crate::index_loop::{FirstRun, IndexLoop, IndexRunner};
 use crate::output::{Output, OutputForm, harmless_line};
 use crate::progress::IndexProgressBar;
+use crate::redaction::{RedactArgs, Redaction};
 use crate::store::{StoreArgs, on_interrupt};
 use crate::{clock, prices};
 
@@ -34,6 +35,7 @@ use crate::{clock, prices};
 Examples:
   steno serve --open                 open the browser at once
   steno serve --port 8100
+  steno serve --redact               mask secrets, to share the screen
   steno serve --root /mnt/backup/home
   steno serve --listen 192.168.1.7   for other machines, without encryption
   ssh -L 8100:127.0.0.1:8100 HOST steno serve --port 8100
@@ -54,6 +56,8 @@ pub struct Options {
     no_index: bool,
     #[command(flatten)]
     place: StoreArgs,
+    #[command(flatten)]
+    redact: RedactArgs,
     /// Print JSON objects: the address, the token and each link
     #[arg(long)]
     json: bool,
@@ -83,12 +87,21 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<ExitStatus, Com
         root: options.place.root(),
         places: places.clone(),
         token: Token::random().map_err(cannot)?,
+        redactor: options
+            .redact
+            .is_given()
+            .then(|| Redaction::new(&options.place))
+            .transpose()?
+            .map(Redaction::into_redactor),
         news: NewsChannel::default(),
         stop: Arc::clone(&stop),
     };
     if !options.no_index {
         let (stop, news) = (Arc::clone(&stop), viewer.news.clone());
         std::thread::spawn(move || keep_current(&store, &places, &stop, &news));
+    }
+    if viewer.redactor.is_some() {
+        output.say("searching all sessions for secrets first");
     }
     let mut printer = ServePrinter { options, token: viewer.token.clone(), output, failed: None };
     let served = stenograph_web::view(&viewer, &mut |event| printer.print(&event));

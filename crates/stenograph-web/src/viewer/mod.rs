@@ -6,11 +6,13 @@ mod admit;
 mod answer;
 mod api;
 mod assets;
+mod comparison;
 mod html;
 mod live;
 mod marks;
 mod openapi;
 mod pages;
+mod redaction;
 mod respond;
 mod routes;
 mod state;
@@ -27,6 +29,7 @@ use std::time::Duration;
 use axum::Router;
 use jiff::tz::TimeZone;
 use stenograph::ledger::Prices;
+use stenograph::redact::Redactor;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
 use tokio::net::TcpListener;
@@ -37,6 +40,7 @@ pub use token::Token;
 
 use crate::listen::{self, GoesOn};
 use answer::Server;
+use redaction::PageRedaction;
 use state::Viewer;
 use token::LoginCode;
 
@@ -57,6 +61,8 @@ pub struct ViewerOptions {
     pub places: Places,
     /// The secret that every request must carry.
     pub token: Token,
+    /// Masks the secrets of everything that is shown.
+    pub redactor: Option<Redactor>,
     /// What the caller reports to open pages.
     pub news: NewsChannel,
     /// The caller sets this flag to stop the server.
@@ -135,8 +141,12 @@ async fn run(options: &ViewerOptions, report: &mut dyn FnMut(ViewerEvent)) -> io
     let listener = TcpListener::bind(options.listen).await?;
     let address = listener.local_addr()?;
     let (sender, events) = mpsc::unbounded_channel();
-    let ViewerOptions { store, prices, zone, root, places, news, .. } = options.clone();
-    let viewer = Viewer::new(store, prices, zone, root, places, news.0);
+    let ViewerOptions { store, prices, zone, root, places, news, redactor, .. } = options.clone();
+    let viewer = Viewer::new(store, prices, zone, root, places, news.0, redactor.map(PageRedaction::new));
+    if viewer.is_redacted() {
+        // Searches all sources, so that the first page does not wait for it. A problem is one of that page too.
+        let _ = viewer.listing();
+    }
     let server = Server::new(viewer, address, options.token.clone(), LoginCode::random()?, sender);
     report(ViewerEvent::Listening { address, link: server.link() });
     let router = Router::new().fallback(answer::answer).with_state(server);
